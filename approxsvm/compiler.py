@@ -190,8 +190,14 @@ def _compiled(
     if labels == "probability":
         source = _by_probability(source)
     if isinstance(source, Ensemble):
+        is_sum = source.task == "regression" and source.outputs.weights is not None
+        if is_sum and request.tolerance is not None:
+            raise UnsupportedModelError(
+                f"a tolerance cannot be promised for a weighted sum of {len(source.members)} models: leave it out, "
+                "error_bound bounds each value"
+            )
         built, plans = zip(*(_build(member, request) for member in source.members), strict=True)
-        artifact = writer.build_ensemble(built, source.source)
+        artifact = writer.build_ensemble(built, source)
     else:
         artifact, tried = _build(source, request)
         plans = (tried,)

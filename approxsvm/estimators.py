@@ -146,6 +146,12 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         want = LABELS if labels else VALUES | BOUNDS | STAGE_NUMBERS if bounds else VALUES
         return self._evaluator.evaluate(self._rows(X), want, values)
 
+    def _has_numbers(self) -> bool:
+        if self.artifact.counts_votes:
+            raise AttributeError("votes of several models have labels, and no values to bound")
+        return True
+
+    @available_if(_has_numbers)  # type: ignore[untyped-decorator]
     def error_bound(self, X: Any) -> FloatArray:
         """Upper bound of `|value - exact value|` for each row, truncation and rounding together.
 
@@ -571,7 +577,8 @@ class CompiledSVC(CompiledClassifier):
 
     def _has_decision_function(self) -> bool:
         if not self.artifact.has_decision_function:
-            raise AttributeError("the source model is a calibrated classifier, which has no decision function")
+            kind = "votes of several models" if self.artifact.counts_votes else "a calibrated classifier"
+            raise AttributeError(f"the source model is {kind}, which has no decision function")
         return True
 
     @available_if(_has_decision_function)  # type: ignore[untyped-decorator]
@@ -672,10 +679,10 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
 
 
 class CompiledEnsemble(CompiledClassifier):
-    """Compiled CalibratedClassifierCV with ensemble=True: the mean of the members' probabilities.
+    """Compiled classifiers that vote, or whose probabilities are averaged, as by CalibratedClassifierCV(ensemble=True).
 
-    Like its source it has no decision function; `error_bound` bounds its probabilities. Rows whose label the members'
-    bounds leave open are evaluated exactly, except in mode "approximate".
+    There is no decision function; `error_bound` bounds probabilities, and votes have none. Rows whose label the
+    members' bounds leave open are evaluated exactly, except in mode "approximate".
 
     Parameters
     ----------
@@ -713,7 +720,7 @@ def _as_numbers(columns: Any) -> Any:
 def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:
     """The estimator for an artifact, with its check rows replayed."""
     classes: dict[str, type[CompiledModel]] = {
-        "classification": CompiledEnsemble if artifact.members else CompiledSVC,
+        "classification": CompiledEnsemble if artifact.n_decisions == 0 else CompiledSVC,
         "regression": CompiledSVR,
         "one_class": CompiledOneClassSVM,
     }

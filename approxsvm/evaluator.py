@@ -169,6 +169,8 @@ class Evaluator:
         """Bounds of decision values, with pairs in the model's own order; of probabilities for an ensemble."""
         if self.artifact.averages:
             return self.probability_bound(rows)
+        if self.artifact.counts_votes:
+            raise InputError("votes have no values to bound; certified says which labels are proven")
         return self._in_shape(self.evaluate(rows, BOUNDS))
 
     def certified(self, rows: Any) -> BoolArray:

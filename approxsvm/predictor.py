@@ -99,7 +99,12 @@ class Predictor:
             As for `predict`, or the source has none, as it is a CalibratedClassifierCV.
         """
         if not self.artifact.has_decision_function:
-            raise InputError("a calibrated classifier has probabilities, but no decision function")
+            what = (
+                "votes of several models have"
+                if self.artifact.counts_votes
+                else "a calibrated classifier has probabilities, but"
+            )
+            raise InputError(f"{what} no decision function")
         return self._evaluator.decision_function(self._rows(X))
 
     def predict_proba(self, X: Any) -> FloatArray:

@@ -119,7 +119,7 @@ def _norms(artifact: Artifact) -> FloatArray:
 def _coefficients(artifact: Artifact) -> FloatArray:
     """Coefficients of each decision function, shape (n_decisions, n_sv)."""
     block = artifact.dual_coef()
-    if len(artifact.labels) <= 2:
+    if not artifact.has_pairs:
         return block
     ends = np.cumsum(artifact.numbers("class_counts").astype(np.int64))
     classes = [slice(end - count, end) for end, count in zip(ends, np.diff(ends, prepend=0), strict=True)]

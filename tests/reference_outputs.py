@@ -5,6 +5,7 @@ Values are as model/outputs.py says.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -257,7 +258,12 @@ def couple(pairwise: FloatArray) -> FloatArray:
     return result
 
 
-def probabilities(head: Probability, values: FloatArray) -> FloatArray:
+def class_scores(outputs: Outputs, values: FloatArray) -> FloatArray:
+    """A score for each of several classes: its own value, or of the values of pairs."""
+    return values if outputs.of_each_class else one_vs_rest_scores(values)
+
+
+def probabilities(head: Probability, values: FloatArray, scores: FloatArray | None = None) -> FloatArray:
     """Probabilities from decision values.
 
     Parameters
@@ -265,6 +271,8 @@ def probabilities(head: Probability, values: FloatArray) -> FloatArray:
     head : PairwiseSigmoid, OneVsRestCalibration, TemperatureCalibration or DensityMarks
         LaplaceNoise has no probabilities, only its `sigma`.
     values : ndarray of shape (n_rows, n_decisions)
+    scores : ndarray of shape (n_rows, n_classes), optional
+        Of several classes, where they are not those of pairs.
 
     Returns
     -------
@@ -274,7 +282,7 @@ def probabilities(head: Probability, values: FloatArray) -> FloatArray:
     if isinstance(head, PairwiseSigmoid):
         return _pairwise_probabilities(head, values)
     if isinstance(head, OneVsRestCalibration):
-        calibrated = _calibrated(head, _calibration_inputs(head, values))
+        calibrated = _calibrated(head, _calibration_inputs(head, values) if scores is None else scores)
         if calibrated.shape[1] == 1:
             return _two_columns(calibrated[:, 0], head.positive)
         total = calibrated.sum(axis=1, keepdims=True)
@@ -282,7 +290,7 @@ def probabilities(head: Probability, values: FloatArray) -> FloatArray:
         shares: FloatArray = np.divide(calibrated, total, out=uniform, where=total != 0)
         return _clip_excess(shares)
     if isinstance(head, TemperatureCalibration):
-        return _softmax(head.inverse_temperature * _temperature_scores(head, values))
+        return _softmax(head.inverse_temperature * (_temperature_scores(head, values) if scores is None else scores))
     if isinstance(head, DensityMarks):
         return _normal_and_outlier(_density_steps(head.marks, values[:, 0]))
     raise ModelFormatError(f"a {type(head).__name__} gives no probabilities")
@@ -356,9 +364,32 @@ def predicted_class(outputs: Outputs, values: FloatArray) -> IntArray:
     if outputs.label_rule == "votes":
         return winner(values)
     if outputs.label_rule == "scores":
-        return _first_best(one_vs_rest_scores(values))
+        return _first_best(class_scores(outputs, values))
+    if outputs.label_rule == "value_threshold":
+        return by_threshold(outputs, np.column_stack([values, -values]))
     assert outputs.probability is not None  # checked when built
-    return _first_best(probabilities(outputs.probability, values))
+    return predicted_by(outputs, probabilities(outputs.probability, values, values if outputs.of_each_class else None))
+
+
+def predicted_by(outputs: Outputs, shares: FloatArray) -> IntArray:
+    """Class by the probabilities of all, (n_rows, n_classes)."""
+    return _first_best(shares) if outputs.threshold is None else by_threshold(outputs, shares)
+
+
+def by_threshold(outputs: Outputs, numbers: FloatArray) -> IntArray:
+    """Of two classes, the one that a threshold is for where its number, of (n_rows, 2), is at least that."""
+    label = outputs.threshold_label
+    result: IntArray = np.where(numbers[:, label] >= outputs.threshold, label, 1 - label)
+    return result
+
+
+def vote_of_members(outputs: Outputs, classes: Sequence[IntArray], n_classes: int) -> IntArray:
+    """Class with the greatest sum of weights, the first of several, by each member's classes of the rows."""
+    assert outputs.weights is not None
+    sums = np.zeros((len(classes[0]), n_classes))
+    for weight, chosen in zip(outputs.weights.tolist(), classes, strict=True):
+        sums += np.where(np.arange(n_classes) == chosen[:, np.newaxis], weight, outputs.addend * weight)
+    return _first_best(sums)
 
 
 def certified_class(outputs: Outputs, values: FloatArray, bounds: FloatArray) -> tuple[IntArray, npt.NDArray[np.bool_]]:

@@ -9,11 +9,13 @@ import numpy as np
 
 from approxsvm.artifact.section_reader import SectionReader
 from approxsvm.model.outputs import (
+    BY_THRESHOLD,
     DecisionShape,
     DensityMarks,
     IsotonicCalibrator,
     LabelRule,
     LaplaceNoise,
+    MembersMean,
     OneVsRestCalibration,
     Outputs,
     PairwiseSigmoid,
@@ -34,6 +36,7 @@ _TYPES: Final = {
     "density_marks": DensityMarks,
     "one_vs_rest_calibration": OneVsRestCalibration,
     "temperature_calibration": TemperatureCalibration,
+    "members_mean": MembersMean,
 }
 _KINDS: Final = tuple(_TYPES[name] for name in names_of("probability"))
 
@@ -62,7 +65,9 @@ def pack_outputs(outputs: Outputs) -> bytes:
         calibration_shape,
         n_calibrators,
     )
-    return header + _packed_numbers(head)
+    members = b"" if outputs.weights is None else _doubles(outputs.weights, outputs.addend)
+    threshold = b"" if outputs.threshold is None else _doubles(outputs.threshold, outputs.threshold_label)
+    return header + members + threshold + _packed_numbers(head)
 
 
 def _packed_numbers(head: Probability | None) -> bytes:
@@ -89,10 +94,15 @@ def _doubles(*numbers: Any) -> bytes:
     return b"".join(np.asarray(part, dtype="<f8").tobytes() for part in numbers)
 
 
-def unpack_outputs(content: Any, task: str, n_classes: int) -> Outputs:
-    """What `pack_outputs` wrote."""
+def unpack_outputs(content: Any, task: str, n_classes: int, n_members: int = 0) -> Outputs:
+    """What `pack_outputs` wrote, for a model or an ensemble of so many members."""
     reader = SectionReader(content)
     shape, rule, kind, positive, calibration_shape, n_calibrators = reader.take(_OUTPUTS_HEADER)
+    weights, addend, threshold, threshold_label = None, 0.0, None, 0
+    if n_members > 0 and (task == "regression" or _SHAPES[shape] != "each"):
+        weights, addend = reader.numbers(n_members), float(reader.numbers(1)[0])
+    if _LABEL_RULES[rule] in BY_THRESHOLD:
+        threshold, threshold_label = float(reader.numbers(1)[0]), int(reader.numbers(1)[0])
     n_pairs = n_classes * (n_classes - 1) // 2
     probability: Probability | None = None
     if _KINDS[kind] is PairwiseSigmoid:
@@ -103,12 +113,16 @@ def unpack_outputs(content: Any, task: str, n_classes: int) -> Outputs:
         probability = DensityMarks(reader.numbers(N_DENSITY_MARKS))
     elif _KINDS[kind] is TemperatureCalibration:
         probability = TemperatureCalibration(float(reader.numbers(1)[0]), positive)
+    elif _KINDS[kind] is MembersMean:
+        probability = MembersMean()
     elif _KINDS[kind] is OneVsRestCalibration:
         calibrators = tuple(_calibrator(reader) for _ in range(n_calibrators))
         probability = OneVsRestCalibration(calibrators, positive, _SHAPES[calibration_shape])
+    numbers: dict[str, Any] = {"weights": weights, "addend": addend}
+    numbers |= {"threshold": threshold, "threshold_label": threshold_label}
     if task == "regression":
-        return Outputs(probability, _LABEL_RULES[rule], is_column=bool(shape))
-    return Outputs(probability, _LABEL_RULES[rule], _SHAPES[shape])
+        return Outputs(probability, _LABEL_RULES[rule], is_column=bool(shape), **numbers)
+    return Outputs(probability, _LABEL_RULES[rule], _SHAPES[shape], **numbers)
 
 
 def _calibrator(reader: SectionReader) -> SigmoidCalibrator | IsotonicCalibrator:

@@ -19,7 +19,7 @@ from approxsvm.artifact.outputs import unpack_outputs
 from approxsvm.artifact.sealed import SealedBytes
 from approxsvm.errors import ArtifactError
 from approxsvm.model.input_map import InputMap
-from approxsvm.model.outputs import ClassProbability, Outputs
+from approxsvm.model.outputs import ClassProbability, MembersMean, Outputs
 from approxsvm.model.schema import (
     ALIGNMENT,
     DECISION_NUMBERS,
@@ -166,7 +166,10 @@ class Artifact(SealedBytes):
     def outputs(self) -> Outputs:
         """What becomes of decision values."""
         content = self._sections.get("outputs")
-        return Outputs() if content is None else unpack_outputs(content, self.task, self.header["n_labels"])
+        if content is not None:
+            return unpack_outputs(content, self.task, self.header["n_labels"], len(self.members))
+        is_mean = bool(self.members) and self.task == "classification"
+        return Outputs(MembersMean(), "probability") if is_mean else Outputs()
 
     @cached_property
     def input_map(self) -> InputMap | None:
@@ -195,17 +198,27 @@ class Artifact(SealedBytes):
     @property
     def averages(self) -> bool:
         """Whether this is an ensemble that averages its members' probabilities, and has no decision values."""
-        return bool(self.members) and self.task == "classification"
+        return isinstance(self.outputs.probability, MembersMean)
+
+    @property
+    def counts_votes(self) -> bool:
+        """Whether this is an ensemble whose members vote: it has labels and nothing else."""
+        return self.n_decisions == 0 and not self.averages
 
     @property
     def has_decision_function(self) -> bool:
         """Whether the source gives decision values: one that is calibrated gives probabilities alone."""
-        return not self.averages and self.outputs.label_rule != "probability"
+        return self.n_decisions > 0 and self.outputs.label_rule != "probability"
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether there is a decision function for each pair of several classes."""
+        return len(self.labels) > 2 and not self.outputs.of_each_class
 
     @property
     def has_class_probabilities(self) -> bool:
         """Whether the source gives classes probabilities."""
-        return self.averages or isinstance(self.outputs.probability, ClassProbability)
+        return isinstance(self.outputs.probability, ClassProbability)
 
     @property
     def n_features(self) -> int:
@@ -214,7 +227,7 @@ class Artifact(SealedBytes):
 
     @property
     def n_decisions(self) -> int:
-        """Number of decision values of a row; 0 where probabilities are averaged."""
+        """Number of decision values of a row; 0 where probabilities are averaged or votes counted."""
         return int(self.header["n_decisions"])
 
     @property
@@ -320,8 +333,8 @@ class Artifact(SealedBytes):
         return np.frombuffer(self._sections.get(name, b""), "<f4")
 
     def dual_coef(self) -> npt.NDArray[np.float64]:
-        """Coefficients, shape (1 or n_labels - 1, n_sv) as in KernelModel; none in an approximate artifact."""
-        n_rows = self.header["n_labels"] - 1 if self.header["n_labels"] > 2 else 1
+        """Coefficients, of each function or LIBSVM's block as in KernelModel; none in an approximate artifact."""
+        n_rows = self.header["n_labels"] - 1 if self.has_pairs else self.n_decisions
         return np.frombuffer(self._sections.get("dual_coef", b""), "<f8").reshape(n_rows, -1)
 
     def numbers(self, name: str) -> npt.NDArray[np.uint32]:

@@ -22,6 +22,7 @@ from approxsvm.expansion.certificate import Certificates
 from approxsvm.expansion.monomials import n_monomials, storage_order
 from approxsvm.expansion.router import Router
 from approxsvm.expansion.taylor import CenterChoice, Expansions, choose_center, sv_norms
+from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.schema import (
     DECISION_NUMBERS,
@@ -242,32 +243,37 @@ def start_header(
     }
 
 
-def build_ensemble(members: Sequence[Artifact], source: str) -> Artifact:
-    """Bring compiled models into one file: classifiers to average the probabilities of, or regressions side by side.
+def build_ensemble(members: Sequence[Artifact], ensemble: Ensemble) -> Artifact:
+    """Bring compiled models into one file: the members of an ensemble, whose outputs say what becomes of their answers.
 
     Raises ArtifactError: the members do not match.
     """
     first = members[0]
-    sections = {name: first.section(name) for name in ("labels", "feature_names") if first.section(name)}
+    label_kind, label_dtype, labels = _pack_labels(ensemble.labels)
+    sections = {"labels": labels} if labels else {}
+    if first.section("feature_names"):
+        sections["feature_names"] = first.section("feature_names")
+    if not ensemble.is_plain:
+        sections["outputs"] = pack_outputs(ensemble.outputs)
     plans = list(dict.fromkeys(member.plan for member in members))
     if plans != [""]:
         sections["plan"] = " | ".join(plans).encode()
     sections["members"] = b"".join(member.data for member in members)
     header = dict.fromkeys(fields_of("header"), 0) | {
         **IDENTITY,
-        "task": TASKS.index(first.task),
+        "task": TASKS.index(ensemble.task),
         "mode": ENSEMBLE,
         "n_features": first.n_raw_features,
         "n_raw_features": first.n_raw_features,
         "n_support_vectors": sum(int(member.header["n_support_vectors"]) for member in members),
-        "n_labels": len(first.labels),
-        "label_kind": first.header["label_kind"],
-        "label_dtype": first.header["label_dtype"],
+        "n_labels": len(ensemble.labels),
+        "label_kind": label_kind,
+        "label_dtype": label_dtype,
         "first_index": first.header["first_index"],
         "input_scale": 1.0,
         "tolerance": np.inf,
-        "n_decisions": 0 if first.task == "classification" else len(members),
-        "source": _cut(source),
+        "n_decisions": ensemble.n_decisions,
+        "source": _cut(ensemble.source),
     }
     return Artifact(_lay_out(header, sections))
 
@@ -507,7 +513,7 @@ def _exact_sections(
 def support_vector_sections(model: KernelModel) -> dict[str, bytes]:
     """Support vectors, their coefficients and, of pairs of classes, how many each class has."""
     sections = {"dual_coef": model.dual_coef.astype("<f8").tobytes(), "support_vectors": packing.pack(model)}
-    if model.n_decisions > 1:
+    if model.has_pairs:
         sections["class_counts"] = np.asarray(model.n_support).astype("<u4").tobytes()
     return sections
 

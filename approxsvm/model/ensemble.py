@@ -1,32 +1,44 @@
-"""Several models as one: classifiers whose probabilities are averaged, or regressions side by side."""
+"""Several models as one: their outputs say how members' answers become one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.kernel_model import Task
-from approxsvm.model.outputs import ClassProbability
+from approxsvm.model.outputs import BY_PROBABILITY, ClassProbability, MembersMean, Outputs
 from approxsvm.model.single_model import SingleModel
 
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """The mean of classifiers' probabilities, or the values of regressions side by side.
+    """Models of the same raw columns, and what becomes of their answers.
 
-    The former is scikit-learn's CalibratedClassifierCV with ensemble=True; it labels by the greatest mean, the first
-    class of several. The latter is a regression with several targets.
+    Of classifiers of the same labels in the same order
+
+    * the mean of their probabilities, which labels by the greatest, the first class of several, or by a threshold
+      (``outputs.probability`` is a `MembersMean`): CalibratedClassifierCV, soft votes, bags;
+    * the sum of their votes by weight, the first class of several (``label_rule="votes"``).
+
+    Of regressions, each of one function,
+
+    * their values side by side: several targets;
+    * the sum of their values times `weights`, and an addend;
+    * the functions of several classes, one for each label (``decision_shape="each"``, with `classes`).
 
     Parameters
     ----------
-    members : tuple of KernelModel or TaylorModel
-        Of the same task and raw columns: regressions, or classifiers of the same labels in the same order, each with
-        class probabilities.
+    members : tuple of KernelModel or FeatureModel
     source : str
         Where they came from, for people.
+    outputs : Outputs, optional
+        Default: the mean of probabilities, or values side by side.
+    classes : array of labels, optional
+        Of functions of classes, in the members' order.
 
     Raises
     ------
@@ -36,30 +48,94 @@ class Ensemble:
 
     members: tuple[SingleModel, ...]
     source: str = "members"
+    outputs: Outputs = field(default_factory=Outputs)
+    classes: npt.NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         """Check once."""
         if not self.members:
             raise ModelFormatError("an ensemble without members")
+        if self.is_plain and self.task == "classification":
+            object.__setattr__(self, "outputs", Outputs(MembersMean(), "probability"))
+        if self.classes is not None:
+            self._check_functions()
+        elif self.outputs.of_each_class:
+            raise ModelFormatError("functions of each class need the classes")
+        own = self.members[0].task
         for member in self.members:
-            if member.task != self.task or self.task == "one_class":
-                raise ModelFormatError(f"an ensemble has a {self.task} and a {member.task} as members")
-            if self.task == "classification" and not isinstance(member.outputs.probability, ClassProbability):
+            if member.task != own or own == "one_class":
+                raise ModelFormatError(f"an ensemble has a {own} and a {member.task} as members")
+            if own == "regression" and member.n_decisions != 1:
+                raise ModelFormatError(f"a member ({member.source}) has {member.n_decisions} targets")
+            if self.averages and not isinstance(member.outputs.probability, ClassProbability):
                 raise ModelFormatError(f"a member ({member.source}) has no class probabilities")
-            if member.labels.tolist() != self.labels.tolist():
-                raise ModelFormatError(f"members have the labels {self.labels.tolist()} and {member.labels.tolist()}")
+            if member.labels.tolist() != self.members[0].labels.tolist():
+                raise ModelFormatError(
+                    f"members have the labels {self.members[0].labels.tolist()} and {member.labels.tolist()}"
+                )
             if member.n_raw_features != self.n_raw_features:
                 raise ModelFormatError(f"members take {self.n_raw_features} and {member.n_raw_features} features")
+        self._check_outputs()
+
+    def _check_functions(self) -> None:
+        if len(self.labels) != len(self.members) or self.members[0].task != "regression":
+            raise ModelFormatError(
+                f"{len(self.members)} members ({self.members[0].source}) are no functions of {len(self.labels)} classes"
+            )
+        if not self.outputs.of_each_class:
+            raise ModelFormatError("functions of classes need the decision shape 'each'")
+        self.outputs.check("classification", len(self.labels))
+
+    def _check_outputs(self) -> None:
+        outputs, weights = self.outputs, self.outputs.weights
+        if self.classes is not None:
+            return
+        if weights is not None and (weights.shape != (len(self.members),) or not np.isfinite(weights).all()):
+            raise ModelFormatError(f"the weights of {len(self.members)} members are {weights.tolist()}")
+        if not np.isfinite(outputs.addend):
+            raise ModelFormatError(f"the addend is {outputs.addend}, but must be finite")
+        if self.task == "regression":
+            return
+        if self.averages != (outputs.label_rule in BY_PROBABILITY) or outputs.label_rule in (
+            "scores",
+            "value_threshold",
+        ):
+            raise ModelFormatError(f"an ensemble cannot label by {outputs.label_rule}")
+        if outputs.label_rule == "probability_threshold" and len(self.labels) != 2:
+            raise ModelFormatError(f"a threshold cannot tell {len(self.labels)} classes apart")
+        if weights is None and outputs.label_rule != "probability":
+            raise ModelFormatError("votes and thresholds need weights")
+        if weights is not None and not ((weights >= 0).all() and weights.sum() > 0):
+            raise ModelFormatError(f"the weights {weights.tolist()} must be at least 0, and not all 0")
+        if not -1 <= outputs.addend <= 0 or (self.averages and outputs.addend != 0):
+            raise ModelFormatError(f"a vote cannot count {outputs.addend} times its weight against other classes")
 
     @property
     def task(self) -> Task:
-        """That of every member."""
-        return self.members[0].task
+        """That of every member, or of what they are functions of."""
+        return self.members[0].task if self.classes is None else "classification"
 
     @property
     def labels(self) -> npt.NDArray[Any]:
         """Class labels in the order of every member."""
-        return self.members[0].labels
+        return self.members[0].labels if self.classes is None else self.classes
+
+    @property
+    def averages(self) -> bool:
+        """Whether its probabilities are a mean of the members'."""
+        return isinstance(self.outputs.probability, MembersMean)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the outputs are those that an ensemble has by itself."""
+        return self.classes is None and self.outputs.weights is None
+
+    @property
+    def n_decisions(self) -> int:
+        """Number of decision values: none of means and votes."""
+        if self.task == "classification" and self.classes is None:
+            return 0
+        return 1 if self.outputs.weights is not None else len(self.members)
 
     @property
     def n_raw_features(self) -> int:

@@ -20,8 +20,8 @@ class FeatureModel:
 
     Parameters
     ----------
-    task : {"classification", "regression"}
-    labels : array of labels, or empty for a regression
+    task : {"classification", "regression", "one_class"}
+    labels : array of labels, or empty but for classification
         Of two, a positive value means the first. Of several there is a function for each.
     source : str
         Where the model came from, for people.
@@ -51,7 +51,9 @@ class FeatureModel:
     def __post_init__(self) -> None:
         """Check once."""
         n_labels, n = len(self.labels), self.n_decisions
-        if n_labels != (0 if self.task == "regression" else 2 if n == 1 else n):
+        if n_labels != (0 if self.task != "classification" else 2 if n == 1 else n) or (
+            self.task == "one_class" and n != 1
+        ):
             raise ModelFormatError(f"a {self.task} model of {n} functions cannot have {n_labels} labels")
         if self.outputs.of_each_class != (n_labels > 2):
             raise ModelFormatError(f"decision_shape is {self.outputs.decision_shape!r} of {n} functions")

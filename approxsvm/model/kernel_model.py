@@ -29,7 +29,8 @@ class KernelModel:
     (gamma x_i.z + coef0)^degree, the linear kernel among these; or tanh(gamma x_i.z + coef0) where `is_sigmoid`.
 
     Decision values keep the orientation of LIBSVM: for the pair of classes (i, j), i < j, a positive value votes
-    for ``labels[i]`` and any other for ``labels[j]``.
+    for ``labels[i]`` and any other for ``labels[j]``. Or there is a function for each of several classes
+    (``outputs.decision_shape == "each"``), or several targets: these are functions of all support vectors.
 
     Arrays of other types are converted, so that a least-squares machine, say, is
     ``KernelModel("regression", support_vectors=X, dual_coef=alpha, intercept=b, gamma=0.1)``.
@@ -43,16 +44,16 @@ class KernelModel:
         ndarray or csr_array.
     dual_coef : array of shape (max(1, n_classes - 1), n_sv), or (n_sv,) for one row
         LIBSVM's block: for the pair (i, j) the support vectors of class i use row j - 1, those of class j row i.
-        One row of coefficients when there are at most two classes.
+        One row of coefficients when there are at most two classes, and one for each function of all support vectors.
     intercept : array of shape (n_decisions,), or a number
-        One number per pair of classes, (0, 1), (0, 2), ..., (1, 2), ...; LIBSVM's -rho.
+        One number per pair of classes, (0, 1), (0, 2), ..., (1, 2), ...; LIBSVM's -rho. Or one per class or target.
     gamma : float
         The number in the kernel, already resolved; at least 0 in the Gaussian.
     labels : array of shape (n_classes,), optional
         Class labels in the model's own order, of any dtype: of two, a positive value means the first. Empty unless
         the task is classification.
     n_support : array of shape (n_classes,), optional
-        Support vectors per class. It may be left empty when there are at most two classes.
+        Support vectors per class. It may be left empty unless there are functions of pairs of classes.
     source : str
         Where the model came from, for people: "libsvm c_svc", "sklearn SVC", ...
     feature_names : tuple of str, optional
@@ -114,7 +115,7 @@ class KernelModel:
             raise ModelFormatError(f"unknown task {self.task!r}")
         if (n_classes > 0) != (self.task == "classification"):
             raise ModelFormatError(f"a {self.task} model cannot have {n_classes} labels")
-        if len(self.n_support) != n_classes and (n_classes > 2 or len(self.n_support) > 0):
+        if len(self.n_support) != n_classes and (self.has_pairs or len(self.n_support) > 0):
             raise ModelFormatError(f"{len(self.n_support)} support vector counts for {n_classes} classes")
         if len(self.n_support) and int(np.sum(self.n_support)) != n_sv:
             raise ModelFormatError(
@@ -122,10 +123,10 @@ class KernelModel:
             )
         if len(set(self.labels.tolist())) != n_classes:
             raise ModelFormatError(f"the labels {self.labels.tolist()} are not distinct")
-        expected = (max(1, n_classes - 1), n_sv)
+        n_decisions = self._expected_decisions()
+        expected = (n_classes - 1 if self.has_pairs else max(1, n_decisions), n_sv)
         if self.dual_coef.shape != expected:
             raise ModelFormatError(f"dual_coef has shape {self.dual_coef.shape}, expected {expected}")
-        n_decisions = n_classes * (n_classes - 1) // 2 if n_classes else 1
         if self.intercept.shape != (n_decisions,):
             raise ModelFormatError(f"intercept has shape {self.intercept.shape}, expected {(n_decisions,)}")
         if self.value_error.shape != (n_decisions,) or not (self.value_error >= 0).all():
@@ -145,6 +146,14 @@ class KernelModel:
             if not np.isfinite(values).all():
                 raise ModelFormatError(f"{name} holds NaN or infinity")
         self.outputs.check(self.task, n_classes)
+
+    def _expected_decisions(self) -> int:
+        n_classes = len(self.labels)
+        if self.outputs.of_each_class:
+            return n_classes
+        if n_classes > 0:
+            return n_classes * (n_classes - 1) // 2
+        return max(1, len(self.intercept)) if self.task == "regression" else 1
 
     def _check_kernel(self) -> None:
         if self.degree != int(self.degree) or not 0 <= self.degree <= MAX_KERNEL_DEGREE:
@@ -196,6 +205,16 @@ class KernelModel:
         return self.n_sv * (self.n_features + self.n_decisions), self.n_sv
 
     @property
+    def has_pairs(self) -> bool:
+        """Whether there is a decision function for each pair of several classes."""
+        return len(self.labels) > 2 and not self.outputs.of_each_class
+
+    @property
+    def has_several(self) -> bool:
+        """Whether several decision functions share all support vectors, one for each class or target."""
+        return self.n_decisions > 1 and not self.has_pairs
+
+    @property
     def n_sv(self) -> int:
         """Number of support vectors."""
         return int(self.support_vectors.shape[0])
@@ -228,9 +247,9 @@ class KernelModel:
         ndarray of shape (n_sv,), float64
             Zero for support vectors of classes outside the pair.
         """
-        if len(self.labels) <= 2:
-            only: FloatArray = self.dual_coef[0]
-            return only
+        if not self.has_pairs:
+            own: FloatArray = self.dual_coef[decision]
+            return own
         i, j = class_pairs(len(self.labels))[decision]
         ends = np.cumsum(self.n_support)
         starts = ends - self.n_support
@@ -252,7 +271,7 @@ class KernelModel:
         """
         dual_coef = self.dual_coef * factor
         if not self.is_polynomial:
-            return {"dual_coef": dual_coef}, float(np.abs(dual_coef).sum())
+            return {"dual_coef": dual_coef}, float(np.abs(dual_coef).sum(axis=1).max())
         coef_error = (self.coef_error + rounding) * (1.0 + 2.0**-30)
         return {"dual_coef": dual_coef, "coef_error": coef_error}, 0.0
 

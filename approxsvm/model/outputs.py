@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 
@@ -18,8 +18,13 @@ from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
 from approxsvm.model.schema import MAX_EXCESS, N_DENSITY_MARKS
 
-LabelRule = Literal["votes", "scores", "probability"]
+LabelRule = Literal["votes", "scores", "probability", "value_threshold", "probability_threshold"]
 DecisionShape = Literal["ovo", "ovr", "each"]
+
+
+# Rules that ask for probabilities, and for a threshold.
+BY_PROBABILITY: Final = ("probability", "probability_threshold")
+BY_THRESHOLD: Final = ("value_threshold", "probability_threshold")
 
 
 def class_pairs(n_classes: int) -> list[tuple[int, int]]:
@@ -194,7 +199,12 @@ class TemperatureCalibration:
             raise ModelFormatError(f"positive is {self.positive}, but must be 0 or 1")
 
 
-ClassProbability = PairwiseSigmoid | OneVsRestCalibration | TemperatureCalibration
+@dataclass(frozen=True)
+class MembersMean:
+    """An ensemble's probabilities: the weighted mean of its members'."""
+
+
+ClassProbability = PairwiseSigmoid | OneVsRestCalibration | TemperatureCalibration | MembersMean
 Probability = ClassProbability | LaplaceNoise | DensityMarks
 
 
@@ -206,29 +216,50 @@ class Outputs:
     ----------
     probability : optional
         How they become probabilities; None when the source has none.
-    label_rule : {"votes", "scores", "probability"}
+    label_rule : {"votes", "scores", "probability", "value_threshold", "probability_threshold"}
         How `predict` labels: most votes (LIBSVM, scikit-learn), best score (break_ties=True, linear models), or
-        greatest probability, the first class of several (CalibratedClassifierCV).
+        greatest probability, the first class of several (CalibratedClassifierCV). Of two classes, or an inlier and an
+        outlier, by a threshold: one where the value in its favour, or its probability, is at least that.
     decision_shape : {"ovo", "ovr", "each"}
         What decision_function returns for more than two classes: the values of pairs, one-vs-rest scores made of them,
         or, where the model has a function for each class instead, their values, which are the scores then.
     is_column : bool
         Whether a regression's values have the shape (n_rows, 1), as where a source was fitted with such targets.
+    threshold : float, optional
+        Of label rules that go by one.
+    threshold_label : {0, 1}
+        The label that it is for; the other one is that of lower numbers.
+    weights : ndarray of shape (n_members,), optional
+        Of an ensemble: how much each member counts in a mean of probabilities, as a vote, or in a sum of values.
+        Without them probabilities count alike, and values are side by side.
+    addend : float
+        What a sum of values begins with; or what the weight of a vote is multiplied by for the labels that it is not
+        for.
     """
 
     probability: Probability | None = None
     label_rule: LabelRule = "votes"
     decision_shape: DecisionShape = "ovo"
     is_column: bool = False
+    threshold: float | None = None
+    threshold_label: int = 0
+    weights: FloatArray | None = None
+    addend: float = 0.0
 
     def __post_init__(self) -> None:
         """Check once."""
-        if self.label_rule not in ("votes", "scores", "probability"):
+        if self.label_rule not in get_args(LabelRule):
             raise ModelFormatError(f"unknown label rule {self.label_rule!r}")
         if self.decision_shape not in get_args(DecisionShape):
             raise ModelFormatError(f"decision_shape is {self.decision_shape!r}, but must be 'ovo', 'ovr' or 'each'")
-        if self.label_rule == "probability" and not isinstance(self.probability, ClassProbability):
+        if self.label_rule in BY_PROBABILITY and not isinstance(self.probability, ClassProbability):
             raise ModelFormatError("labels by probability need class probabilities")
+        if (self.threshold is not None) != (self.label_rule in BY_THRESHOLD):
+            raise ModelFormatError(f"the threshold is {self.threshold} of labels by {self.label_rule}")
+        if self.threshold is not None and not math.isfinite(self.threshold):
+            raise ModelFormatError(f"the threshold is {self.threshold}, but must be finite")
+        if self.threshold_label not in (0, 1):
+            raise ModelFormatError(f"threshold_label is {self.threshold_label}, but must be 0 or 1")
 
     @property
     def of_each_class(self) -> bool:
@@ -238,6 +269,8 @@ class Outputs:
     def check(self, task: str, n_classes: int) -> None:
         """Raise ModelFormatError unless these outputs fit a model of this task with so many classes."""
         head = self.probability
+        if isinstance(head, MembersMean) or self.weights is not None:
+            raise ModelFormatError("a single model has no members to weigh")
         fits = {
             "classification": isinstance(head, ClassProbability),
             "regression": isinstance(head, LaplaceNoise),
@@ -245,8 +278,11 @@ class Outputs:
         }
         if head is not None and not fits.get(task, False):
             raise ModelFormatError(f"a {task} model cannot have probabilities by {type(head).__name__}")
-        if self.label_rule != "votes" and task != "classification":
+        is_inlier_rule = task == "one_class" and self.label_rule == "value_threshold"
+        if self.label_rule != "votes" and task != "classification" and not is_inlier_rule:
             raise ModelFormatError(f"a {task} model cannot label by {self.label_rule}")
+        if self.label_rule in BY_THRESHOLD and n_classes > 2:
+            raise ModelFormatError(f"a threshold cannot tell {n_classes} classes apart")
         if self.of_each_class and (n_classes < 3 or self.label_rule == "votes" or isinstance(head, PairwiseSigmoid)):
             raise ModelFormatError(f"functions of each of {n_classes} classes give neither votes nor sigmoids of pairs")
         if self.is_column and task != "regression":

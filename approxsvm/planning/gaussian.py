@@ -11,6 +11,7 @@ import numpy as np
 
 from approxsvm.artifact import writer
 from approxsvm.artifact.views import Artifact
+from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.certificate import least_tolerance
 from approxsvm.expansion.stack import value_range
 from approxsvm.model.kernel_model import KernelModel
@@ -35,9 +36,29 @@ def build(model: KernelModel, request: Request) -> Built:
     """Plan, expand, certify, write."""
     writer.input_scale_for(model.gamma)  # refuses what the format cannot hold, before any arithmetic
     with one_thread_inside("blas"):
+        if model.has_several:
+            return _of_several(model, request), ()
         problem = _problem(model, request)
         plan = _choose(problem, request.progress)
         return _written(model, problem, plan, request), plan.tried
+
+
+def _of_several(model: KernelModel, request: Request) -> Artifact:
+    """The exact engine, which computes each kernel value once for all functions."""
+    if request.mode == "approximate" or (request.limits.degree, request.limits.n_centers) != ("auto", "auto"):
+        raise UnsupportedModelError(
+            f"this {model.source} has {model.n_decisions} functions of the same kernels, which have no expansion: "
+            "compile it with mode='certified' or 'exact', without degree and n_centers"
+        )
+    plan = f"the exact engine alone: {model.n_decisions} functions of the same {model.n_sv:,} kernels"
+    return writer.build(
+        model,
+        "exact",
+        writer.Frame.of(model, request.center),
+        tolerance=max(_promise(model, request), least_tolerance(model)),
+        tolerance_asked=request.tolerance is not None,
+        plan=plan,
+    )
 
 
 def _problem(model: KernelModel, request: Request) -> Problem:
@@ -121,7 +142,10 @@ def _promise(model: KernelModel, request: Request) -> float:
     if model.task != "regression" or request.mode == "approximate":
         return math.inf
     least = least_tolerance(model)
-    return least if request.mode == "exact" else max(DEFAULT_SHARE_OF_RANGE * value_range(model), least)
+    if request.mode == "exact":
+        return least
+    narrowest = min(value_range(model, k) for k in range(model.n_decisions))
+    return max(DEFAULT_SHARE_OF_RANGE * narrowest, least)
 
 
 def _typical_row_error(model: KernelModel, rows: Any) -> float:

@@ -31,7 +31,8 @@ from approxsvm.model.outputs import class_pairs
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers import read_any
 from approxsvm.reports.judgement import (
-    best_of,
+    classes_of,
+    combined,
     doubt,
     exact_decision_values,
     judge,
@@ -213,7 +214,7 @@ def _flat(targets: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _evaluated(evaluator: Evaluator, rows: Any) -> tuple[Any, Any, npt.NDArray[np.uint8], BoolArray]:
     """The value that decides each row, its bound, its stage, and whether it is certified."""
     artifact = evaluator.artifact
-    if artifact.averages:
+    if artifact.n_decisions == 0:
         return None, None, *evaluator.evaluate(rows, STAGE_NUMBERS | CERTIFIED, "settled")
     settled = Settled.of(evaluator, rows)
     values, bounds, stages, certified = settled.values, settled.bounds, settled.stages, settled.certified
@@ -342,27 +343,29 @@ def _judge_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any) -
     of_members = [judge(member, member, rows, steps=steps) for member in ensemble.members]
     evaluator = compiled._evaluator
     own = own_predictions(against, rows)
-    if ensemble.task == "regression":
-        exact = np.column_stack([judged.values for judged in of_members])
-        slack = np.column_stack([judged.slack for judged in of_members])
-        values, bounds = evaluator.evaluate(rows, VALUES | BOUNDS, "settled")
-        errors = np.maximum(np.abs(values - exact) - slack, 0.0)
-        nothing = np.zeros(len(exact), bool)
-        tolerances = [float(member.header["tolerance"]) for member in compiled.artifact.members]
-        broken = ((errors > bounds) | (errors > tolerances)).any(axis=1)
-        answers, differ = exact if own is None else own, nothing
-        near_tie = np.asarray(~np.all([judged.certain for judged in of_members], axis=0))
-    else:
-        values, slacks = ([getattr(judged, name) for judged in of_members] for name in ("values", "slack"))
-        low, high = mean_probabilities(ensemble.members, values, slacks)
-        shares = evaluator.predict_proba(rows)
-        bounds = evaluator.probability_bound(rows)
-        low, high = low[:, evaluator.order], high[:, evaluator.order]
+    exact, slacks = ([getattr(judged, name) for judged in of_members] for name in ("values", "slack"))
+    errors = bounds = np.zeros((len(rows), 1))  # of votes, which have no numbers
+    if ensemble.n_decisions > 0:
+        means, slack = combined(ensemble, exact, slacks)
+        values, bounds = (a.reshape(means.shape) for a in evaluator.evaluate(rows, VALUES | BOUNDS, "settled"))
+        errors = np.maximum(np.abs(values - means) - slack, 0.0)
+        tolerances: Any = [float(member.header["tolerance"]) for member in compiled.artifact.members]
+        keeps = ensemble.outputs.weights is None and ensemble.task == "regression"
+        broken = ((errors > bounds) | (errors > (tolerances if keeps else np.inf))).any(axis=1)
+    elif ensemble.averages:
+        low, high = (ends[:, evaluator.order] for ends in mean_probabilities(ensemble, exact, slacks))
+        shares, bounds = evaluator.predict_proba(rows), evaluator.probability_bound(rows)
         errors = np.maximum(np.maximum(low - shares, shares - high), 0.0)
         broken = (errors > bounds + 2.0**-40).any(axis=1)
-        best, certain = best_of(low, high)
+    else:
+        broken = np.zeros(len(rows), bool)
+    if ensemble.task == "regression":
+        answers, differ = means if own is None else own, np.zeros(len(rows), bool)
+        near_tie = np.asarray(~np.all([judged.certain for judged in of_members], axis=0))
+    else:
+        best, certain = classes_of(ensemble, exact, slacks)
         near_tie = ~certain
-        answers = np.sort(ensemble.labels)[best] if own is None else own
+        answers = ensemble.labels[best] if own is None else own
         differ = (evaluator.predict(rows) != answers) & ~near_tie
     worst = (errors / np.maximum(bounds, _TINY)).argmax(axis=1)[:, np.newaxis]
     errors, bounds = (np.take_along_axis(array, worst, axis=1)[:, 0] for array in (errors, bounds))

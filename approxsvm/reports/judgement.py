@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.evaluator import native_outputs
+from approxsvm.model.constants import UNIT64
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
@@ -140,21 +141,24 @@ def doubt_of_sample(source: Any, model: SingleModel | Ensemble, rows: Any) -> st
 
     `model` is what `source` was read as, `rows` are raw.
     """
+    members = model.members if isinstance(model, Ensemble) else (model,)
     most = min(_SAMPLED_ROWS, max(1, _SAMPLED_NUMBERS // rows.shape[1]))
     some = rows[:: -(-rows.shape[0] // most)]
-    steps, members = own_steps(source), model.members if isinstance(model, Ensemble) else (model,)
+    steps = own_steps(source)
     n_open = n_rows = 0
     for piece in chunks(*some.shape):
         part = _dense(some[piece])
         for member in members:
             part = part if member.input_map is None else part[member.input_map.takes(part)]
         with np.errstate(all="ignore"):
-            n_open += _open_rows(members, steps, part)
+            n_open += _open_rows(model, members, steps, part)
         n_rows += len(part)
     return doubt(n_open, n_rows)
 
 
-def _open_rows(members: Sequence[SingleModel], steps: Sequence[Any] | None, rows: FloatArray) -> int:
+def _open_rows(
+    model: SingleModel | Ensemble, members: Sequence[SingleModel], steps: Sequence[Any] | None, rows: FloatArray
+) -> int:
     """Number of rows that the source leaves open; a classifier is evaluated only if its noise is unusual."""
     definitions = [definition_of(member) for member in members]
     all_mapped = [rows if one.input_map is None else one.input_map.apply(rows) for one in members]
@@ -162,33 +166,83 @@ def _open_rows(members: Sequence[SingleModel], steps: Sequence[Any] | None, rows
     noises = [source_rounding(definition, one, steps, rows, mapped) for definition, one, mapped in of_each]
     noises = [np.where(np.isnan(noise), np.inf, noise) for noise in noises]  # NaN: an overflow
     pairs = list(zip(definitions, noises, strict=True))
-    if members[0].task == "regression":
+    if model.task == "regression":
         return int((~np.all([_is_close(*pair) for pair in pairs], axis=0)).sum())
     if all((noise <= NEAR_TIE * definition.scale).all() for definition, noise in pairs):
         return 0
     values = [definition.values(mapped) for definition, _, mapped in of_each]
-    if len(members) > 1:
-        certain = best_of(*mean_probabilities(members, values, noises))[1]
+    if isinstance(model, Ensemble):
+        certain = classes_of(model, values, noises)[1]
     else:
-        certain = _told_by_float64(definitions[0], members[0], values[0], noises[0])[1]
+        certain = _told_by_float64(definitions[0], model, values[0], noises[0])[1]
     return int((~certain).sum())
 
 
+def classes_of(
+    ensemble: Ensemble, values: Sequence[FloatArray], slacks: Sequence[FloatArray]
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """The class of each row by an ensemble's rule, and whether none other can be, by values with errors to `slacks`."""
+    if ensemble.averages:
+        return _best_of(ensemble, *mean_probabilities(ensemble, values, slacks))
+    if ensemble.classes is not None:
+        outputs = native_outputs(ensemble.outputs, ensemble.task, len(ensemble.labels))
+        classes, certain = outputs.certified_class(*map(np.ascontiguousarray, combined(ensemble, values, slacks)))
+        return classes, certain
+    weights = ensemble.outputs.weights
+    assert weights is not None
+    sums, n_open = np.zeros((2, len(values[0]), len(ensemble.labels))), np.zeros(len(values[0]))
+    for member, own, slack, weight in zip(ensemble.members, values, slacks, weights, strict=True):
+        outputs = native_outputs(member.outputs, member.task, len(member.labels))
+        classes, certain = outputs.certified_class(own, np.ascontiguousarray(np.broadcast_to(slack, own.shape)))
+        votes = np.where(np.arange(len(ensemble.labels)) == classes[:, np.newaxis], 1.0, ensemble.outputs.addend)
+        sums[0] += weight * votes
+        sums[1] += weight * votes * certain[:, np.newaxis]
+        n_open += (1.0 - ensemble.outputs.addend) * weight * ~certain
+    best, ordered = sums[0].argmax(axis=1), np.sort(sums[1], axis=1)
+    clear = ordered[:, -1] - ordered[:, -2] > n_open * (1.0 + 2.0**-40) + 2.0**-40 * weights.sum()
+    return best, (n_open == 0.0) | (clear & (sums[1].argmax(axis=1) == best))
+
+
+def combined(
+    ensemble: Ensemble, values: Sequence[FloatArray], slacks: Sequence[FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Decision values of an ensemble of regressions, side by side or added up, and errors of these."""
+    columns, errors = (
+        np.column_stack([np.broadcast_to(a, v.shape) for a, v in zip(one, values, strict=True)])
+        for one in (values, slacks)
+    )
+    weights = ensemble.outputs.weights
+    if weights is None:
+        return columns, errors
+    terms = columns * weights
+    rounding = (len(weights) + 6) * UNIT64 * (np.abs(terms).sum(axis=1) + abs(ensemble.outputs.addend))
+    summed = terms.sum(axis=1) + ensemble.outputs.addend
+    return summed[:, np.newaxis], (errors @ np.abs(weights) + rounding)[:, np.newaxis]
+
+
 def mean_probabilities(
-    members: Sequence[SingleModel], values: Sequence[FloatArray], slacks: Sequence[FloatArray]
+    ensemble: Ensemble, values: Sequence[FloatArray], slacks: Sequence[FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
     """Least and greatest mean probability of each class, for values with errors up to `slacks`."""
-    triples = zip(members, values, slacks, strict=True)
+    triples = zip(ensemble.members, values, slacks, strict=True)
     intervals = [
         native_outputs(m.outputs, m.task, len(m.labels)).probability_interval(v, np.broadcast_to(s, v.shape).copy())
         for m, v, s in triples
     ]
-    low, high = (np.mean(side, axis=0) for side in zip(*intervals, strict=True))
+    weights = ensemble.outputs.weights
+    low, high = (np.average(side, axis=0, weights=weights) for side in zip(*intervals, strict=True))
     return low, high
 
 
-def best_of(low: FloatArray, high: FloatArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """The most probable class of each row by the mean of its interval, and whether no other class can be."""
+def _best_of(
+    ensemble: Ensemble, low: FloatArray, high: FloatArray
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """The class of each row by the mean of its intervals, and whether no other class can be."""
+    threshold, label = ensemble.outputs.threshold, ensemble.outputs.threshold_label
+    if threshold is not None:
+        is_it = (low + high)[:, label] / 2 >= threshold
+        clear = (low[:, label] > threshold + 2.0**-40) | (high[:, label] < threshold - 2.0**-40)
+        return np.where(is_it, label, 1 - label), clear
     best = (low + high).argmax(axis=1)
     others = high.copy()
     np.put_along_axis(others, best[:, np.newaxis], -1.0, axis=1)

@@ -253,7 +253,7 @@ class DecisionBandDisplay(_Display):
     @classmethod
     def _of(cls, evidence: Evidence) -> DecisionBandDisplay:
         if evidence.values is None or evidence.bounds is None:
-            raise InputError("an ensemble that averages probabilities has no decision values")
+            raise InputError("an ensemble that averages probabilities or counts votes has no decision values")
         return cls(evidence.values, evidence.bounds, evidence.values_by_expansion, is_lead=evidence.are_leads)
 
     @property

@@ -29,7 +29,7 @@ class PyOutputs {
         if (!bytes.empty()) std::memcpy(bytes_.data(), bytes.data(), bytes.size());
         ArtifactFault fault;
         const Status status = read_outputs(section ? reinterpret_cast<const unsigned char*>(bytes_.data()) : nullptr,
-                                           bytes.size(), task_, n_labels, outputs_, &fault);
+                                           bytes.size(), {task_, n_labels}, outputs_, &fault);
         if (status != Status::ok) raise("ArtifactError", dispatch::text_of(status, fault));
     }
     PyOutputs(const PyOutputs&) = delete;  // the view leads into bytes_

@@ -208,7 +208,7 @@ Status status_of(const Outputs& outputs) {
     const std::unique_ptr<unsigned char[]> memory(new unsigned char[n]);
     if (n > 0) std::memcpy(memory.get(), outputs.bytes.data(), n);
     OutputsView view;
-    return read_outputs(memory.get(), n, outputs.task, outputs.n_labels, view);
+    return read_outputs(memory.get(), n, {outputs.task, outputs.n_labels}, view);
 }
 bool is_read(const Outputs& outputs) {
     const Status status = status_of(outputs);
@@ -238,7 +238,7 @@ const Outputs all_outputs[] = {plain, pairwise, noise, density, two_calibrated, 
 TEST(must_outputs_are_read) {
     OutputsView view{};
     view.label_rule = LabelRule::scores;
-    CHECK_EQ(read_outputs(nullptr, 0, Task::regression, 0, view), Status::ok);
+    CHECK_EQ(read_outputs(nullptr, 0, {Task::regression, 0}, view), Status::ok);
     CHECK(view.label_rule == LabelRule::votes && view.probability == ProbabilityKind::none);
     for (const Outputs& outputs : all_outputs) {
         CHECK(is_read(outputs));

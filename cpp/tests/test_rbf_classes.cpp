@@ -61,10 +61,10 @@ struct Model {
           half_theta(half_theta_),
           vectors(std::move(all_vectors)),
           coef(std::move(all_coef)),
-          memory(misalignment + class_kernel_bytes<Real>(counts.data(), n_classes, n_features), '\xff') {
+          memory(misalignment + class_kernel_bytes<Real>(sizes(), n_features), '\xff') {
         const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(n_sv);
-        ClassKernelExpansionWriter<Real, std::uint32_t> writer(memory.data() + misalignment, counts.data(), n_classes,
-                                                               n_features, half_theta);
+        ClassKernelExpansionWriter<Real, std::uint32_t> writer(memory.data() + misalignment, sizes(), n_features,
+                                                               half_theta);
         for (std::size_t s = 0; s < n_sv; ++s) {
             weights.push_back(largest_modulus(coef.data() + s, n_classes - 1, stride) * (1.0 + static_cast<double>(s)));
             writer.add_support_vector({vectors.data() + s * n_features, nullptr, n_features}, coef.data() + s, stride,
@@ -77,10 +77,9 @@ struct Model {
         std::vector<std::uint32_t> features(n_features);
         std::iota(features.begin(), features.end(), 0u);
         const std::size_t n_values = n_sv * n_features;
-        column_memory.resize(misalignment + class_kernel_bytes<Real>(counts.data(), n_classes, n_features, n_values),
-                             '\xff');
-        ClassKernelExpansionWriter<Real, std::uint32_t> writer(column_memory.data() + misalignment, counts.data(),
-                                                               n_classes, n_features, half_theta, n_values);
+        column_memory.resize(misalignment + class_kernel_bytes<Real>(sizes(), n_features, n_values), '\xff');
+        ClassKernelExpansionWriter<Real, std::uint32_t> writer(column_memory.data() + misalignment, sizes(), n_features,
+                                                               half_theta, n_values);
         for (std::size_t s = 0; s < n_sv; ++s) {
             for (const std::uint32_t j : features) writer.count(j);
         }
@@ -91,6 +90,7 @@ struct Model {
         }
         by_columns = writer.expansion();
     }
+    ClassSizes<std::uint32_t> sizes() const { return {counts.data(), n_classes, n_classes}; }
     std::size_t n_sums() const { return n_classes * n_classes; }
 };
 

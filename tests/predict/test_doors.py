@@ -23,18 +23,24 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.ensemble import BaggingRegressor, VotingClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingRegressor,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
 from sklearn.feature_selection import RFE
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem, RBFSampler, SkewedChi2Sampler
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV
-from sklearn.multiclass import OneVsOneClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, SGDOneClassSVM
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.multioutput import MultiOutputRegressor
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
     KBinsDiscretizer,
@@ -51,6 +57,8 @@ from test_predictor import NUMPY_ALONE
 import approxsvm
 from approxsvm.errors import InputError
 from approxsvm.evaluator import BOUNDS, PROBABILITIES, PROBABILITY_BOUNDS, VALUES
+from approxsvm.model.ensemble import Ensemble
+from approxsvm.readers import read_any
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")  # of sources that scikit-learn deprecates
 N_FEATURES = 4
@@ -85,6 +93,11 @@ def least_squares_svm() -> approxsvm.KernelModel:
         intercept=solution[:1],
         gamma=gamma,
     )
+
+
+def of_half() -> CalibratedClassifierCV:
+    """With probabilities, and without a decision function."""
+    return CalibratedClassifierCV(SVC(C=0.1), ensemble=False, cv=2)
 
 
 scaled = StandardScaler
@@ -123,6 +136,11 @@ SOURCES: dict[str, dict[str, Any]] = {
     },
     "LinearSVC, LinearSVR, Ridge and other linear models": {
         "svc": fitted(LinearSVC(), TWO),
+        "several": fitted(make_pipeline(scaled(), LogisticRegression()), NAMES),
+        "several behind landmarks": fitted(
+            make_pipeline(Nystroem(gamma=0.1, n_components=20, random_state=0), LogisticRegression()), NAMES
+        ),
+        "outliers": fitted(make_pipeline(scaled(), SGDOneClassSVM(nu=0.3, random_state=0)), TARGET),
         "svr": fitted(make_pipeline(scaled(), LinearSVR(random_state=0)), TARGET),
         "nystroem": fitted(make_pipeline(Nystroem(gamma=0.1, n_components=20, random_state=0), Ridge()), TARGET),
         "alone": fitted(LogisticRegression(), TWO),
@@ -160,6 +178,22 @@ SOURCES: dict[str, dict[str, Any]] = {
             ),
             TWO,
         ),
+        "weighted soft votes": fitted(
+            VotingClassifier([("a", LogisticRegression()), ("b", of_half())], voting="soft", weights=[0.3, 2]), NAMES
+        ),
+        "hard votes": fitted(VotingClassifier([("a", SVC()), ("b", LinearSVC()), ("c", of_half())]), NAMES),
+        "weighted votes": fitted(VotingClassifier([("a", SVC()), ("b", LinearSVC())], weights=[1, 2]), TWO),
+        "boosted": fitted(AdaBoostClassifier(SVC(C=0.1), n_estimators=4, random_state=0), NAMES),
+        "rest": fitted(OneVsRestClassifier(SVC(gamma=0.1)), NAMES),
+        "rest, calibrated": fitted(OneVsRestClassifier(CalibratedClassifierCV(SVC(), ensemble=False, cv=2)), NAMES),
+        "rest of two": fitted(OneVsRestClassifier(SVC()), TWO),
+        "rest of unlike ones": fitted(OneVsRestClassifier(make_pipeline(RBFSampler(gamma=0.1), LinearSVC())), NAMES),
+        "value at least": fitted(FixedThresholdClassifier(SVC(), threshold=0.3, pos_label=-2), TWO),
+        "probability at least": fitted(FixedThresholdClassifier(LogisticRegression(), threshold=0.4), TWO),
+        "mean at least": fitted(FixedThresholdClassifier(CalibratedClassifierCV(SVC(), cv=2), threshold=0.4), TWO),
+        "tuned": fitted(TunedThresholdClassifierCV(SVC(), cv=2), (THREE == 1).astype(int)),
+        "sum": fitted(VotingRegressor([("a", SVR(gamma=0.1)), ("b", SVR(gamma=1.0)), ("c", Ridge())]), TARGET),
+        "stack": fitted(StackingRegressor([("a", SVR()), ("b", Ridge())], cv=2), TARGET),
         "bag": fitted(BaggingRegressor(SVR(gamma=0.1), 3, random_state=0), TARGET),
         "pairs": fitted(OneVsOneClassifier(SVC(gamma=0.1)), NAMES),
         "targets": fitted(MultiOutputRegressor(SVR()), np.column_stack([TARGET, X[:, 0]])),
@@ -225,7 +259,9 @@ def compiled(source: Any, folder: Path) -> Any:
         source(folder / "source.model")
         return approxsvm.compile(folder / "source.model", X, n_centers=1)
     made = source()
-    has_expansion = not (isinstance(made, Pipeline) and isinstance(made[-2], (RBFSampler, SkewedChi2Sampler)))
+    model = read_any(made)
+    members = model.members if isinstance(model, Ensemble) else (model,)
+    has_expansion = not any(one.kind == "cosine" or getattr(one, "has_several", False) for one in members)
     fast = approxsvm.compile(made, X, **({"n_centers": 1} if has_expansion else {}))
     if hasattr(made, "classes_"):
         np.testing.assert_array_equal(fast.predict(ROWS), made.predict(ROWS))

@@ -8,11 +8,18 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import BaggingClassifier, BaggingRegressor, VotingClassifier, VotingRegressor
+from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.multiclass import OneVsOneClassifier
+from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -135,34 +142,20 @@ def test_behind_a_map_of_features():
 @pytest.mark.parametrize(
     ("source", "y", "what"),
     [
-        (VotingClassifier([("a", SVC()), ("b", SVC(gamma=2.0))]), THREE, "with voting='hard'; compile each"),
         (
-            VotingClassifier([("a", shares()), ("b", shares())], voting="soft", weights=[1, 2]),
+            OneVsOneClassifier(make_pipeline(StandardScaler(), SVC(gamma=0.3))),
             THREE,
-            r"with the weights \[1.0, 2.0\]; compile each",
-        ),
-        (BaggingClassifier(SVC(), 2), THREE, "of members without probabilities; compile each"),
-        (
-            BaggingRegressor(SVR(gamma=0.3), 2, max_features=2, random_state=0),
-            TARGET,
-            "choose columns in ways of their own",
-        ),
-        (
-            VotingRegressor([("a", SVR(gamma=0.1)), ("b", SVR(gamma=0.2))]),
-            TARGET,
-            "the gamma 0.1 and 0.2, where one number for all makes them one model; compile each",
-        ),
-        (VotingRegressor([("a", SVR()), ("b", SVR(kernel="linear"))]), TARGET, "the kernel gaussian and polynomial"),
-        (
-            VotingRegressor([("a", Ridge()), ("b", make_pipeline(RBFSampler(), Ridge()))]),
-            TARGET,
-            "that are not all sums of kernels",
-        ),
-        (
-            VotingRegressor([("a", make_pipeline(StandardScaler(), Ridge())), ("b", Ridge())]),
-            TARGET,
             "scale or choose columns in ways of their own",
         ),
+        (OneVsOneClassifier(SVC()), THREE, "where one number for all makes them one model; compile each"),
+        (OneVsRestClassifier(SVC()), np.eye(3, dtype=int)[:, :2][np.arange(160) % 3], "of several labels for each row"),
+        (
+            FixedThresholdClassifier(OneVsRestClassifier(SVC(probability=True))),
+            TWO,
+            "by predict_proba of a one against the rest",
+        ),
+        (StackingRegressor([("a", SVR())], final_estimator=SVR(), cv=2), TARGET, "whose final_estimator_ is a SVR"),
+        (StackingRegressor([("a", SVR())], passthrough=True, cv=2), TARGET, "with passthrough=True"),
         (OneVsOneClassifier(SVC(gamma=0.3)), TWO, r"has 2 classes; compile estimators_\[0\]"),
         (BaggingClassifier(CalibratedClassifierCV(SVC(), cv=2), 2), THREE, "around a mean of 2"),
         (

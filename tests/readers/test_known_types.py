@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from functools import cache
 from inspect import getattr_static
+from itertools import chain
 from types import FunctionType
 
 import numpy as np
@@ -230,20 +231,40 @@ COMMITTEES = {
     ],
     "VotingClassifier": lambda cls: [
         (cls([("a", shares()), ("b", LogisticRegression())], voting="soft"), TWO),
-        (cls([("a", shares()), ("b", SVC(probability=True, random_state=0))], voting="soft", weights=[2, 0]), THREE),
+        (cls([("a", shares()), ("b", SVC(probability=True, random_state=0))], voting="soft", weights=[2, 1]), THREE),
+        (cls([("a", SVC()), ("b", LinearSVC()), ("c", SVC(C=0.1))], weights=[2, 1, 1.5]), THREE),
     ],
     "BaggingClassifier": lambda cls: [
         (cls(shares(), 2, random_state=0), TWO),
         (cls(shares(), 3, max_features=3, random_state=0), THREE),
+        (cls(SVC(), 3, max_features=3, random_state=0), THREE),
     ],
     "VotingRegressor": lambda cls: [
         (cls([("a", SVR(gamma=0.3)), ("b", KernelRidge(kernel="rbf", gamma=0.3))], weights=[1, 3]), TARGET),
-        (cls([("a", Ridge()), ("b", LinearSVR())]), TARGET),
+        (cls([("a", Ridge()), ("b", SVR())], weights=[1, 3]), TARGET),
     ],
     "BaggingRegressor": lambda cls: [
         (cls(SVR(gamma=0.3), 3, random_state=0), TARGET),
         (cls(LinearSVR(), 3, random_state=0), TARGET),
     ],
+    "AdaBoostClassifier": lambda cls: [
+        (cls(SVC(C=0.1), n_estimators=3, random_state=0), THREE),
+        (cls(LogisticRegression(C=0.1), n_estimators=4), TWO),
+    ],
+    "StackingRegressor": lambda cls: [
+        (cls([("a", SVR(gamma=0.3)), ("b", KernelRidge(kernel="rbf", gamma=0.3))], cv=2), TARGET),
+        (cls([("a", SVR(gamma=0.3)), ("b", Ridge())], final_estimator=LinearSVR(), cv=2), TARGET),
+    ],
+    "OneVsRestClassifier": lambda cls: [
+        (cls(SVC(gamma=0.3)), THREE),
+        (cls(shares()), THREE),
+        (cls(LogisticRegression()), TWO),
+    ],
+    "FixedThresholdClassifier": lambda cls: [
+        (cls(SVC(), threshold=0.2, pos_label="no"), TWO),
+        (cls(shares(), threshold=0.4, pos_label="no"), TWO),
+    ],
+    "TunedThresholdClassifierCV": lambda cls: [(cls(SVC(), cv=2), TWO), (cls(shares(), cv=2), TWO)],
     "OneVsOneClassifier": lambda cls: [(cls(SVC(gamma=0.3)), THREE), (cls(LinearSVC()), THREE)],
 }
 
@@ -317,8 +338,11 @@ def examples_of_searches(name, cls):
 EXAMPLES = {
     "kernel machine": examples_of_machines,
     "kernel of Gaussian processes": examples_of_kernels,
-    "linear classifier": lambda name, cls: examples_of_linear_models(name, cls, TWO),
+    "linear classifier": lambda name, cls: chain(
+        examples_of_linear_models(name, cls, TWO), examples_of_linear_models(name, cls, THREE)
+    ),
     "linear regression": lambda name, cls: examples_of_linear_models(name, cls, TARGET),
+    "linear one-class model": lambda name, cls: examples_of_linear_models(name, cls, None),
     "feature map": examples_of_maps,
     "pipeline": examples_of_pipelines,
     "step": examples_of_steps,
@@ -378,16 +402,28 @@ def answers_of_model(model, rows):
     """By the reference, with the columns as scikit-learn has them: those of the sorted labels."""
     rows = rows.toarray() if issparse(rows) else rows
     if isinstance(model, Ensemble):
-        members = [answers_of_model(member, rows) for member in model.members]
-        if model.task == "regression":
-            return {"predict": np.column_stack([member["predict"] for member in members])}
-        shares = np.mean([member["predict_proba"] for member in members], axis=0)
-        return {"predict": np.unique(model.labels)[shares.argmax(axis=1)], "predict_proba": shares}
-    values = exact_decision_values(model, rows)
+        members, outputs = [answers_of_model(member, rows) for member in model.members], model.outputs
+        if model.n_decisions > 0:
+            values = np.column_stack([member["predict"] for member in members])
+            if outputs.weights is not None:
+                values = (values @ outputs.weights + outputs.addend)[:, np.newaxis]
+            return answers_of_values(model, values)
+        if not model.averages:
+            votes = [np.searchsorted(model.labels, member["predict"]) for member in members]
+            return {"predict": model.labels[reference_outputs.vote_of_members(outputs, votes, len(model.labels))]}
+        shares = np.average([member["predict_proba"] for member in members], axis=0, weights=outputs.weights)
+        order = np.argsort(model.labels)
+        predicted = reference_outputs.predicted_by(outputs, shares[:, np.argsort(order)])
+        return {"predict": model.labels[predicted], "predict_proba": shares}
+    return answers_of_values(model, exact_decision_values(model, rows))
+
+
+def answers_of_values(model, values):
     if model.task == "regression":
-        return {"predict": values[:, 0]}
+        return {"predict": values if values.shape[1] > 1 else values[:, 0]}
     if model.task == "one_class":
-        found = {"predict": np.where(values[:, 0] > 0, 1, -1), "decision_function": values[:, 0]}
+        least = 0.0 if model.outputs.threshold is None else np.nextafter(model.outputs.threshold, -np.inf)
+        found = {"predict": np.where(values[:, 0] > least, 1, -1), "decision_function": values[:, 0]}
         return found | {"score_samples": values[:, 0] - model.intercept[0]}
     found = {"predict": model.labels[reference_outputs.predicted_class(model.outputs, values)]}
     if len(model.labels) == 2:
@@ -395,9 +431,11 @@ def answers_of_model(model, rows):
         found["decision_function"] = -values[:, 0] if ascends else values[:, 0]
     else:
         pairs = model.outputs.decision_shape == "ovo"
-        found["decision_function"] = values if pairs else reference_outputs.one_vs_rest_scores(values)
+        scores = values if pairs else reference_outputs.class_scores(model.outputs, values)
+        found["decision_function"] = scores if pairs else scores[:, np.argsort(model.labels)]
     if model.outputs.probability is not None:
-        shares = reference_outputs.probabilities(model.outputs.probability, values)
+        scores = values if model.outputs.of_each_class else None
+        shares = reference_outputs.probabilities(model.outputs.probability, values, scores)
         found["predict_proba"] = shares[:, np.argsort(model.labels)]
     return found
 
@@ -405,6 +443,8 @@ def answers_of_model(model, rows):
 def same(given, expected):
     """Whether numbers agree, and labels but for ties."""
     if given.shape != expected.shape and given.shape != expected.shape[:1] == (expected.size,):
+        return False
+    if given.size != expected.size:
         return False
     given = given.reshape(expected.shape)
     if given.dtype.kind in "fc" and expected.dtype.kind in "fc":

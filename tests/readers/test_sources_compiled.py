@@ -152,7 +152,7 @@ def test_nystroem(name):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::FutureWarning")
-@pytest.mark.parametrize("name", sorted(linear_models.NAMES))
+@pytest.mark.parametrize("name", sorted(linear_models.NAMES - {"SGDOneClassSVM"}))  # whose labels are int32
 def test_linear_models_alone(name, tmp_path):
     X, y = data()
     X = StandardScaler().fit_transform(X)

@@ -28,7 +28,7 @@ from approxsvm.export.c99.coefficients import CoefficientType, Part, parts_of
 from approxsvm.export.c99.device_bounds import BoundTable, affine_stages
 from approxsvm.export.c99.device_router import DeviceRouter, smallest
 from approxsvm.export.c99.input_codes import CodeType, input_codes
-from approxsvm.model.outputs import class_pairs
+from approxsvm.model.outputs import BY_PROBABILITY, class_pairs
 from approxsvm.model.steps import Affine
 from approxsvm.output_files import write_whole
 
@@ -132,7 +132,12 @@ def check_exportable(artifact: Artifact) -> None:
             f"the C export has one decision function or those of pairs, but this model has {artifact.n_decisions} "
             "linear functions: fit and export one for each"
         )
-    if artifact.outputs.label_rule == "probability":
+    if artifact.outputs.label_rule == "value_threshold":
+        raise UnsupportedModelError(
+            "the C export labels by the sign of values, but this model by a threshold: export what is inside it, and "
+            "compare its values with the threshold"
+        )
+    if artifact.outputs.label_rule in BY_PROBABILITY:
         raise UnsupportedModelError(
             "the C export has labels by votes and scores, but this model's are those of the greatest probability: "
             "compile the classifier inside the calibration"

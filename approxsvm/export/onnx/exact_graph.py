@@ -222,7 +222,7 @@ def _weighted_sums(g: GraphBuilder, artifact: Artifact, kernel: str) -> str:
     """Sums of kernel values times coefficients, shape (n_rows, n_decisions)."""
     coef = artifact.dual_coef()
     n_classes = len(artifact.labels)
-    if n_classes <= 2:
+    if not artifact.has_pairs:
         return g.op("MatMul", kernel, g.doubles(np.ascontiguousarray(coef.T)))
     # LIBSVM's block: the support vectors of a class take part in its own pairs alone, one row of coefficients for each.
     ends = np.cumsum(artifact.numbers("class_counts").astype(np.int64))
@@ -250,7 +250,7 @@ def _sums_of_moduli(artifact: Artifact) -> FloatArray:
     """A1 of each decision function, rounded up."""
     coef, n_classes = np.abs(artifact.dual_coef()), len(artifact.labels)
     up = 1.0 + 1e-9
-    if n_classes <= 2:
+    if not artifact.has_pairs:
         return np.asarray(coef.sum(axis=1) * up)
     starts = np.cumsum([0, *artifact.numbers("class_counts").astype(np.int64)])
     sums = np.stack([coef[:, a:b].sum(axis=1) for a, b in pairwise(starts)])

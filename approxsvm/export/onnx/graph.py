@@ -26,14 +26,15 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.errors import OpenAnswersWarning, UnsupportedModelError
 from approxsvm.export.onnx.exact_graph import forms, kernel_sums
 from approxsvm.export.onnx.expansion_graph import expanded
-from approxsvm.export.onnx.graph_builder import GraphBuilder
+from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.export.onnx.known_values import KnownValues
-from approxsvm.export.onnx.outputs_graph import ClassOutputs, beats_all
+from approxsvm.export.onnx.outputs_graph import ClassOutputs, EnsembleOutputs
 from approxsvm.export.onnx.rows_graph import map_rows
 from approxsvm.model.outputs import class_pairs
 
 InputType = Literal["float32", "float64"]
 _LARGEST: Final = 1e300
+_SUM: Final = 2.0**-40  # of moduli, for what weights and a sum of up to 1,024 members round
 
 
 def onnx_model(
@@ -242,10 +243,8 @@ class _Export:
         """Whether the bounds settle the label of each row, or its value within the tolerance, shape (n_rows,)."""
         g = self.g
         conditions = [self._are_numbers(one) for one in known]
-        if self.artifact.members and self.artifact.task == "classification":
-            conditions.append(self._certain_mean(known))
-        elif self.artifact.task == "classification":
-            found = self._class_outputs(known)[0]
+        if self.artifact.task == "classification":
+            found = self._class_outputs(known)
             conditions.append(found.certain(found.predicted()))
         else:
             conditions += [self._settled(part, one) for part, one in zip(self.parts, known, strict=True)]
@@ -267,7 +266,7 @@ class _Export:
         """The side of 0 of a one-class model, or a value that is close enough, shape (n_rows,)."""
         g = self.g
         assert known.bounds is not None
-        modulus = g.op("Abs", known.values)
+        modulus = g.op("Abs", g.op("Sub", known.values, part.outputs.threshold or 0.0))
         if part.task == "one_class":
             clear = g.op("Greater", modulus, known.bounds)
         elif self.dtype == np.float64:
@@ -281,29 +280,46 @@ class _Export:
             return g.op("Equal", g.rows_sum(g.cast(g.op("Not", clear), np.int64)), np.array(0))
         return g.op("Squeeze", clear, np.array([1]))
 
-    def _certain_mean(self, known: list[KnownValues]) -> str:
-        """Of members' mean probabilities."""
-        found = self._class_outputs(known)
-        ends = zip(*(one.probability_interval() for one in found), strict=True)
-        low, high = (self._mean(list(end)) for end in ends)
-        position = self.g.op("ArgMax", self._mean([one.probabilities for one in found]), axis=1, keepdims=0)
-        return beats_all(self.g, position, low, high, self.n_classes, self.n_classes * 1e-9)
-
     # --- tasks
 
-    def _class_outputs(self, known: list[KnownValues]) -> list[ClassOutputs]:
+    def _class_outputs(self, known: list[KnownValues]) -> ClassOutputs | EnsembleOutputs:
+        """Of one model, of functions of each class, or of members that are averaged or vote."""
+        if self.artifact.n_decisions > 0:
+            return ClassOutputs(self.g, self.artifact.outputs, self.n_classes, self._combined(known))
         pairs = zip(self.parts, known, strict=True)
-        return [ClassOutputs(self.g, part.outputs, self.n_classes, one) for part, one in pairs]
+        members = [ClassOutputs(self.g, part.outputs, self.n_classes, one) for part, one in pairs]
+        return EnsembleOutputs(self.g, self.artifact.outputs, members)
+
+    def _combined(self, known: list[KnownValues]) -> KnownValues:
+        """Values of the model: of members side by side, or their weighted sum."""
+        g, weights = self.g, self.artifact.outputs.weights
+        if len(known) == 1 and weights is None:
+            return known[0]
+        bounds = [one.bounds for one in known if one.bounds is not None]
+        if weights is None:
+            values = g.op("Concat", *(one.values for one in known), axis=1)
+            return KnownValues(values, g.op("Concat", *bounds, axis=1) if bounds else None)
+        addend = self.artifact.outputs.addend
+        terms = [g.op("Mul", one.values, weight) for one, weight in zip(known, weights.tolist(), strict=True)]
+        values = g.op("Add", g.op("Sum", *terms), addend)
+        if not bounds:
+            return KnownValues(values)
+        moduli = g.op("Add", g.op("Sum", *(g.op("Abs", term) for term in terms)), abs(addend))
+        errors = [g.op("Mul", bound, abs(weight)) for bound, weight in zip(bounds, weights.tolist(), strict=True)]
+        return KnownValues(values, g.op("Add", g.op("Mul", g.op("Sum", *errors), UP), g.op("Mul", moduli, _SUM)))
 
     def _give_classes(self, known: list[KnownValues]) -> None:
         g, found = self.g, self._class_outputs(known)
-        if self.artifact.members:
-            probabilities = self._mean([one.probabilities for one in found])
-            position = g.op("ArgMax", probabilities, axis=1, keepdims=0)
+        position = found.predicted()
+        probabilities = found.probabilities if self.artifact.has_class_probabilities else ""
+        if isinstance(found, EnsembleOutputs) and not probabilities:  # votes have nothing else
+            self._give_labels(position)
+            return
+        if probabilities:
+            scores = g.columns(probabilities, self._order)
         else:
-            position = found[0].predicted()
-            probabilities = found[0].probabilities if self.artifact.has_class_probabilities else ""
-        scores = g.columns(probabilities, self._order) if probabilities else self._scores(found[0])
+            assert isinstance(found, ClassOutputs)
+            scores = self._scores(found)
         pairs = not probabilities and self.n_classes > 2 and self.artifact.outputs.decision_shape == "ovo"
         width = self.n_classes * (self.n_classes - 1) // 2 if pairs else self.n_classes
         self._give_labels(position)
@@ -327,18 +343,16 @@ class _Export:
         signs = np.array([[1.0 if i < j else -1.0 for i, j in pairs]])
         return g.op("Mul", g.columns(values, [position[min(pair), max(pair)] for pair in pairs]), signs)
 
-    def _mean(self, parts: list[str]) -> str:
-        return self.g.op("Div", self.g.op("Sum", *parts), float(len(parts)))
-
     def _give_inliers(self, known: list[KnownValues]) -> None:
-        is_inlier = self.g.op("Greater", known[0].values, 0.0)
+        threshold = self.artifact.outputs.threshold
+        test, limit = ("Greater", 0.0) if threshold is None else ("GreaterOrEqual", threshold)
+        is_inlier = self.g.op(test, known[0].values, limit)
         label = self.g.op("Where", is_inlier, np.array(1, np.int64), np.array(-1, np.int64))
         self.output("label", label, np.int64, [None, 1])
         self._give("scores", known[0].values, 1)
 
     def _give_values(self, known: list[KnownValues]) -> None:
-        values = known[0].values if len(known) == 1 else self.g.op("Concat", *(one.values for one in known), axis=1)
-        self._give("variable", values, self.artifact.n_decisions)
+        self._give("variable", self._combined(known).values, self.artifact.n_decisions)
 
     # --- outputs
 

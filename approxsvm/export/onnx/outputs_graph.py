@@ -9,6 +9,7 @@ never certain.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -103,6 +104,10 @@ class ClassOutputs:
                 against = g.op("Not", g.op("Greater", self.known.values, 0.0))
                 return g.cast(g.op("Squeeze", against, np.array([1], np.int64)), np.int64)
             return g.op("ArgMax", self._votes(), axis=1, keepdims=0)
+        if rule == "value_threshold":
+            return by_threshold(g, self.outputs, self._in_favour(self.known.values))
+        if rule == "probability_threshold":
+            return by_threshold(g, self.outputs, g.columns(self.probabilities, [self.outputs.threshold_label]))
         return g.op("ArgMax", self.scores if rule == "scores" else self.probabilities, axis=1, keepdims=0)
 
     def certain(self, predicted: str) -> str:
@@ -114,7 +119,13 @@ class ClassOutputs:
             places = np.arange(self.n_classes)[np.newaxis] / (2.0 * self.n_classes)
             low, high = (self.g.op("Sub", end, places) for end in (low, high))
             return self._beats_all(predicted, low, high, 0.1 / self.n_classes)
+        if rule == "value_threshold":
+            low, high = map(self._in_favour, self._ends())
+            return on_one_side(self.g, self.outputs, self.g.op("Min", low, high), self.g.op("Max", low, high), 0.0)
         ends = self._score_interval() if rule == "scores" else self.probability_interval()
+        if rule == "probability_threshold":
+            low, high = (self.g.columns(end, [self.outputs.threshold_label]) for end in ends)
+            return on_one_side(self.g, self.outputs, low, high, _SLACK)
         return self._beats_all(predicted, *ends, self.n_classes * _SLACK)
 
     def probability_interval(self) -> tuple[str, str]:
@@ -131,6 +142,10 @@ class ClassOutputs:
             least, most = self._two_columns(g.op("Min", *shares)), self._two_columns(g.op("Max", *shares))
             return g.op("Min", least, most), g.op("Max", least, most)
         return self._share_interval(*self._unnormalized_interval(head))
+
+    def _in_favour(self, values: str) -> str:
+        """Of the label that a threshold is for."""
+        return values if self.outputs.threshold_label == 0 else self.g.op("Neg", values)
 
     # --- votes
 
@@ -201,6 +216,7 @@ class ClassOutputs:
             return g.op("Min", g.op("Max", share, LEAST_PROBABILITY), 1.0 - LEAST_PROBABILITY)
         if isinstance(head, TemperatureCalibration):  # softmax of f and -f, in either orientation
             return self._sigmoid(values, -2.0 * head.inverse_temperature, 0.0)
+        assert isinstance(head, OneVsRestCalibration)
         oriented = values if head.positive == 0 else g.op("Neg", values)
         share = self._without_excess(self._calibrated(head.calibrators[0], oriented))
         return share if head.positive == 0 else g.op("Sub", 1.0, share)
@@ -337,3 +353,94 @@ def beats_all(g: GraphBuilder, winner: str, low: str, high: str, n_classes: int,
     ahead = g.op("Greater", least, g.op("Add", high, slack))
     beaten = g.op("Or", ahead, is_winner)
     return g.op("Equal", g.rows_sum(g.cast(beaten, np.int64)), np.array(n_classes, np.int64))
+
+
+def by_threshold(g: GraphBuilder, outputs: Outputs, numbers: str) -> str:
+    """Positions of labels, shape (n_rows,), by the value or probability of the label that a threshold is for."""
+    assert outputs.threshold is not None
+    reaches = g.op("Squeeze", g.op("GreaterOrEqual", numbers, outputs.threshold), np.array([1]))
+    label = outputs.threshold_label
+    return g.op("Where", reaches, np.array(label, np.int64), np.array(1 - label, np.int64))
+
+
+def on_one_side(g: GraphBuilder, outputs: Outputs, low: str, high: str, slack: float) -> str:
+    """Whether a number between these is on one side of the threshold for certain, shape (n_rows,)."""
+    assert outputs.threshold is not None
+    reaches = g.op("GreaterOrEqual", low, outputs.threshold + slack)
+    misses = g.op("Less", high, outputs.threshold - slack)
+    return g.op("Squeeze", g.op("Or", reaches, misses), np.array([1]))
+
+
+class EnsembleOutputs:
+    """Classes and probabilities of classifiers whose probabilities are averaged, or whose labels are votes.
+
+    Parameters
+    ----------
+    g : GraphBuilder
+    outputs : Outputs
+        The ensemble's own.
+    members : list of ClassOutputs
+    """
+
+    def __init__(self, g: GraphBuilder, outputs: Outputs, members: list[ClassOutputs]) -> None:
+        self.g, self.outputs, self.members = g, outputs, members
+        self.n_classes = members[0].n_classes
+        self.weights = [1.0] * len(members) if outputs.weights is None else outputs.weights.tolist()
+
+    @property
+    def averages(self) -> bool:
+        """Whether there are probabilities."""
+        return self.outputs.label_rule != "votes"
+
+    @cached_property
+    def probabilities(self) -> str:
+        """The mean of the members' probabilities, shape (n_rows, n_classes)."""
+        return self._mean([member.probabilities for member in self.members])
+
+    def predicted(self) -> str:
+        """Positions of the predicted labels, shape (n_rows,)."""
+        g, outputs = self.g, self.outputs
+        if outputs.threshold is not None:
+            return by_threshold(g, outputs, g.columns(self.probabilities, [outputs.threshold_label]))
+        return g.op("ArgMax", self.probabilities if self.averages else self._votes[0], axis=1, keepdims=0)
+
+    def certain(self, predicted: str) -> str:
+        """Whether the bounds prove the class of each row, shape (n_rows,)."""
+        g, outputs, slack = self.g, self.outputs, self.n_classes * _SLACK
+        if not self.averages:
+            _, sure, most = self._votes
+            return beats_all(g, predicted, sure, most, self.n_classes, _SLACK * sum(self.weights))
+        ends = zip(*(member.probability_interval() for member in self.members), strict=True)
+        low, high = (self._mean(list(end)) for end in ends)
+        if outputs.threshold is not None:
+            low, high = (g.columns(end, [outputs.threshold_label]) for end in (low, high))
+            return on_one_side(g, outputs, low, high, slack)
+        return beats_all(g, predicted, low, high, self.n_classes, slack)
+
+    def _mean(self, parts: list[str]) -> str:
+        g = self.g
+        if self.outputs.weights is not None:
+            parts = [g.op("Mul", part, weight) for part, weight in zip(parts, self.weights, strict=True)]
+        return g.op("Div", g.op("Sum", *parts), float(sum(self.weights)))
+
+    @cached_property
+    def _votes(self) -> tuple[str, str, str]:
+        """Sums of all votes, of those that are certain, and what these may become; each (n_rows, n_classes).
+
+        An open vote moves one class's sum against another's by (1 - addend) times its weight at most.
+        """
+        g, addend = self.g, self.outputs.addend
+        with_bounds = self.members[0].known.bounds is not None
+        sums = sure = most = ""
+        for member, weight in zip(self.members, self.weights, strict=True):
+            position = member.predicted()
+            is_it = g.op("Equal", g.op("Unsqueeze", position, np.array([1])), np.arange(self.n_classes)[np.newaxis])
+            counts = g.op("Where", is_it, np.array(weight), np.array(addend * weight))
+            sums = g.op("Add", sums, counts) if sums else counts
+            if not with_bounds:
+                continue
+            known = g.op("Unsqueeze", member.certain(position), np.array([1]))
+            some = g.op("Where", known, counts, np.zeros(1))
+            more = g.op("Where", known, counts, np.array([(1.0 - addend) * weight]))
+            sure, most = (g.op("Add", sure, some), g.op("Add", most, more)) if sure else (some, more)
+        return sums, sure, most

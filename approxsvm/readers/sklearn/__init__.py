@@ -21,18 +21,23 @@ from approxsvm.readers.sklearn.known_types import class_name, recognise
 
 # Estimators around one of the same rows, which `read` reads.
 _AROUND: Final[dict[str, Callable[[Any, pipeline.Read], SingleModel | Ensemble]]] = {
+    "AdaBoostClassifier": committees.read_ada_boost,
     "BaggingClassifier": committees.read_bagging_classifier,
     "BaggingRegressor": committees.read_bagging_regressor,
     "CalibratedClassifierCV": wrappers.read_calibrated,
+    "FixedThresholdClassifier": committees.read_threshold,
     "FrozenEstimator": lambda frozen, read: read(frozen.estimator),
     "GridSearchCV": wrappers.read_search,
     "HalvingGridSearchCV": wrappers.read_search,
     "HalvingRandomSearchCV": wrappers.read_search,
     "MultiOutputRegressor": committees.read_multi_output,
     "OneVsOneClassifier": committees.read_one_vs_one,
+    "OneVsRestClassifier": committees.read_one_vs_rest,
     "RandomizedSearchCV": wrappers.read_search,
     "SelfTrainingClassifier": committees.read_self_training,
+    "StackingRegressor": committees.read_stacking_regressor,
     "TransformedTargetRegressor": wrappers.read_transformed_target,
+    "TunedThresholdClassifierCV": committees.read_threshold,
     "VotingClassifier": committees.read_voting_classifier,
     "VotingRegressor": committees.read_voting_regressor,
 }

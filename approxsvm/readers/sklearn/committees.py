@@ -1,8 +1,8 @@
-"""scikit-learn's estimators around several: what they make of their members is a mean, one sum of kernels, or pairs.
+"""scikit-learn's estimators around several: what they make of their members is one of the rules of an Ensemble.
 
-Means of probabilities are an Ensemble. Means of regressions and machines for pairs of classes become one model where
-their members have the same kernel and the same rows in front of it, with vectors that they share once: kernels are
-evaluated once for all members. Whatever else these estimators do is refused with what to do instead.
+Where members have the same kernel and the same rows in front of it, sums of regressions, functions of classes and
+machines for pairs of classes are one model instead, with vectors that they share once: kernels are evaluated once for
+all members. Whatever else these estimators do is refused with what to do instead.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from inspect import unwrap
 from itertools import combinations
 from math import fsum
 from typing import Any
@@ -22,19 +23,24 @@ from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.outputs import (
+    BY_PROBABILITY,
     ClassProbability,
+    IsotonicCalibrator,
+    MembersMean,
     OneVsRestCalibration,
     Outputs,
     PairwiseSigmoid,
+    SigmoidCalibrator,
     TemperatureCalibration,
 )
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.steps import Affine
 from approxsvm.model.steps.affine import AFFINE_PARTS
 from approxsvm.readers.pairs import PairTerms, pair_block
+from approxsvm.readers.sklearn import linear_models
 from approxsvm.readers.sklearn.instead import refusal
 from approxsvm.readers.sklearn.kernel_machines import restored, rounded_float
-from approxsvm.readers.sklearn.known_types import class_name
+from approxsvm.readers.sklearn.known_types import class_name, name_of
 from approxsvm.readers.sklearn.pipeline import Model, Read, overwrites, with_input_map
 from approxsvm.readers.sklearn.support_vector_machines import ascending_classes, feature_names, require_fitted
 
@@ -59,37 +65,172 @@ def read_multi_output(estimator: Any, read: Read) -> Model:
 
 
 def read_voting_classifier(estimator: Any, read: Read) -> Model:
-    """Read a fitted VotingClassifier with voting="soft", and weights that are equal or not given."""
+    """Read a fitted VotingClassifier: a mean of probabilities, or votes, with weights."""
     members = _members(estimator, read)
     if not np.array_equal(estimator.le_.classes_, estimator.classes_):
         raise ModelFormatError("le_ and classes_ of this VotingClassifier have other classes")
-    if estimator.voting != "soft":
-        raise UnsupportedModelError(refusal(estimator, f"with voting={estimator.voting!r}"))
+    if estimator.voting not in ("soft", "hard"):
+        raise ModelFormatError(f"voting of this VotingClassifier is {estimator.voting!r}")
     weights = _weights(estimator, len(members))
-    chosen = [member for member, weight in zip(members, weights, strict=True) if weight]
-    if len({weight for weight in weights if weight}) != 1:
-        raise UnsupportedModelError(refusal(estimator, f"with the weights {[float(w) for w in weights]}"))
-    return _mean_of_probabilities(estimator, chosen)
+    counts = [(member, float(weight)) for member, weight in zip(members, weights, strict=True) if weight]
+    chosen, numbers = [member for member, _ in counts], [weight for _, weight in counts]
+    if estimator.voting == "hard":
+        return _votes(estimator, chosen, numbers)
+    return _mean_of_probabilities(estimator, chosen, numbers)
 
 
 def read_bagging_classifier(estimator: Any, read: Read) -> Model:
-    """Read a fitted BaggingClassifier whose members have probabilities, which it averages."""
+    """Read a fitted BaggingClassifier, which averages probabilities, or counts votes where members have none."""
+    members = _of_chosen_columns(estimator, _members(estimator, read))
+    if all(hasattr(inner, "predict_proba") for inner in estimator.estimators_):
+        return _mean_of_probabilities(estimator, members, [1.0] * len(members))
+    return _votes(estimator, members, [1.0] * len(members))
+
+
+def read_ada_boost(estimator: Any, read: Read) -> Model:
+    """Read a fitted AdaBoostClassifier: a vote counts its weight, and against each other class a share of it."""
     members = _members(estimator, read)
-    if not all(isinstance(member.outputs.probability, ClassProbability) for member in members):
-        raise UnsupportedModelError(refusal(estimator, "of members without probabilities"))
-    return _mean_of_probabilities(estimator, _of_chosen_columns(estimator, members))
+    weights = np.asarray(estimator.estimator_weights_, np.float64)[: len(members)]
+    if getattr(estimator, "algorithm", "SAMME") == "SAMME.R":
+        raise UnsupportedModelError(refusal(estimator, "with algorithm='SAMME.R'"))
+    if len(weights) != len(members):
+        raise ModelFormatError(f"this AdaBoostClassifier has {len(weights)} weights for {len(members)} estimators_")
+    classes = ascending_classes(estimator.classes_, "AdaBoostClassifier")
+    if estimator.n_classes_ != len(classes):
+        raise ModelFormatError(f"n_classes_ of this AdaBoostClassifier is {estimator.n_classes_} of {len(classes)}")
+    for inner in estimator.estimators_:
+        if not np.array_equal(inner.classes_, classes):
+            raise UnsupportedModelError(
+                f"a member of this AdaBoostClassifier knows the classes {list(inner.classes_)} of {len(classes)}"
+            )
+    return _votes(estimator, members, weights.tolist(), -1 / max(len(classes) - 1, 1))
 
 
 def read_voting_regressor(estimator: Any, read: Read) -> Model:
-    """Read a fitted VotingRegressor as one sum of kernels."""
+    """Read a fitted VotingRegressor: a weighted mean of values."""
     members = _members(estimator, read)
-    return _mean_of_values(estimator, members, _weights(estimator, len(members)))
+    weights = _weights(estimator, len(members))
+    return _sum_of_values(estimator, members, [weight / sum(weights) for weight in weights])
 
 
 def read_bagging_regressor(estimator: Any, read: Read) -> Model:
-    """Read a fitted BaggingRegressor as one sum of kernels."""
+    """Read a fitted BaggingRegressor: a mean of values."""
     members = _of_chosen_columns(estimator, _members(estimator, read))
-    return _mean_of_values(estimator, members, [Fraction(1)] * len(members))
+    return _sum_of_values(estimator, members, [Fraction(1, len(members))] * len(members))
+
+
+def read_stacking_regressor(estimator: Any, read: Read) -> Model:
+    """Read a fitted StackingRegressor with a linear final model of its members' values: a weighted sum of these."""
+    members = _members(estimator, read)
+    if estimator.passthrough:
+        raise UnsupportedModelError(refusal(estimator, "with passthrough=True"))
+    final = estimator.final_estimator_
+    if name_of(final) not in linear_models.NAMES:
+        raise UnsupportedModelError(refusal(estimator, f"whose final_estimator_ is a {class_name(final)}"))
+    parts = linear_models.linear_parts(final, class_name(final))
+    if parts.task != "regression" or parts.coef.shape != (1, len(members)) or parts.outputs.is_column:
+        raise ModelFormatError(
+            f"final_estimator_ has coefficients of shape {parts.coef.shape} for {len(members)} estimators_"
+        )
+    weights = [Fraction(float(weight)) for weight in parts.coef[0]]
+    return _sum_of_values(estimator, members, weights, Fraction(float(parts.intercept[0])))
+
+
+def read_one_vs_rest(estimator: Any, read: Read) -> Model:
+    """Read a fitted OneVsRestClassifier of one label for each row, that of the greatest decision value.
+
+    Members without a decision_function are asked for probabilities, which label in its place.
+    """
+    members = _members(estimator, read)
+    if estimator.label_binarizer_.y_type_.startswith("multilabel"):
+        raise UnsupportedModelError(refusal(estimator, "of several labels for each row"))
+    classes, binarizer = ascending_classes(estimator.classes_, "OneVsRestClassifier"), estimator.label_binarizer_
+    expected = (0, 1, "multiclass" if len(classes) > 2 else "binary")
+    found = (binarizer.neg_label, binarizer.pos_label, binarizer.y_type_)
+    if found != expected or binarizer.sparse_input_ or not np.array_equal(binarizer.classes_, classes):
+        raise ModelFormatError("label_binarizer_ of this OneVsRestClassifier is not what fit leaves")
+    if len(members) != (len(classes) if len(classes) > 2 else 1):
+        raise ModelFormatError(f"this OneVsRestClassifier has {len(members)} estimators_ for {len(classes)} classes")
+    for member in members:
+        if member.task != "regression" and (member.task == "one_class" or sorted(member.labels.tolist()) != [0, 1]):
+            raise UnsupportedModelError(f"a member of this OneVsRestClassifier is a {member.source}")
+    by_value = all(hasattr(inner, "decision_function") for inner in estimator.estimators_)
+    by_value = by_value or all(member.task == "regression" for member in members)
+    calibrators = [_calibrator(member) for member in members]
+    if not by_value and None in calibrators:
+        raise UnsupportedModelError(refusal(estimator, "of members with neither values nor calibrated probabilities"))
+    known = tuple(calibrator for calibrator in calibrators if calibrator is not None)
+    source = f"one against the rest: {members[0].source}"
+    if len(classes) == 2:
+        return replace(_of_two_classes(members[0], classes, calibrators[0], by_value), source=source)
+    functions = [_function(member) for member in members]
+    probability = OneVsRestCalibration(known) if len(known) == len(members) else None
+    outputs = Outputs(probability, label_rule="scores" if by_value else "probability", decision_shape="each")
+    if _takes_last_of_ties(estimator):
+        functions, classes = functions[::-1], classes[::-1]
+        outputs = replace(outputs, probability=_reversed(probability))
+    names = feature_names(estimator) or members[0].feature_names
+    machines = [function for function in functions if isinstance(function, KernelModel)]
+    if len(machines) < len(functions) or _difference(machines):
+        return Ensemble(tuple(functions), source=source, outputs=outputs, classes=classes)
+    rows, where = _shared_rows(machines, sums=False)
+    dual_coef = np.zeros((len(machines), rows.shape[0]))
+    for row, at, machine in zip(dual_coef, where, machines, strict=True):
+        row[at] = machine.dual_coef[0]
+    return replace(
+        machines[0],
+        task="classification",
+        support_vectors=rows,
+        dual_coef=dual_coef,
+        intercept=np.concatenate([machine.intercept for machine in machines]),
+        labels=classes,
+        source=source,
+        feature_names=names,
+        outputs=outputs,
+        value_error=np.concatenate([machine.value_error for machine in machines]),
+        coef_error=max(machine.coef_error for machine in machines),
+    )
+
+
+def read_threshold(estimator: Any, read: Read) -> Model:
+    """Read a fitted FixedThresholdClassifier or TunedThresholdClassifierCV.
+
+    It labels a row by its positive class where that one's probability, or decision value, is at least the threshold.
+    """
+    name = class_name(estimator)
+    if hasattr(estimator, "_curve_scorer"):
+        require_fitted(estimator, name, "best_threshold_")
+        inner, threshold, positive = (
+            estimator.estimator_,
+            estimator.best_threshold_,
+            estimator._curve_scorer._get_pos_label(),
+        )
+    else:
+        inner = getattr(estimator, "estimator_", estimator.estimator)
+        threshold, positive = estimator.threshold, estimator.pos_label
+    model = read(inner)
+    labels = model.labels.tolist()
+    if len(labels) != 2 or sorted(labels) != ascending_classes(inner.classes_, name).tolist():
+        raise UnsupportedModelError(refusal(estimator, f"of the classes {labels}"))
+    method = estimator.response_method
+    if method == "auto":
+        method = "predict_proba" if hasattr(inner, "predict_proba") else "decision_function"
+    if isinstance(threshold, str):
+        threshold = 0.5 if method == "predict_proba" else 0.0
+    positive = inner.classes_[1] if positive is None else positive
+    if positive not in labels:
+        raise ModelFormatError(f"pos_label of this {name} is {positive!r}, none of the classes {labels}")
+    numbers: dict[str, Any] = {"threshold": float(threshold), "threshold_label": labels.index(positive)}
+    if method == "predict_proba":
+        if not isinstance(model.outputs.probability, ClassProbability):
+            raise UnsupportedModelError(refusal(estimator, f"by predict_proba of a {model.source}"))
+        outputs = replace(model.outputs, label_rule="probability_threshold", **numbers)
+        if isinstance(model, Ensemble):
+            return replace(model, outputs=replace(outputs, weights=np.ones(len(model.members))))
+        return replace(model, outputs=outputs)
+    if isinstance(model, Ensemble) or not hasattr(inner, "decision_function"):
+        raise UnsupportedModelError(refusal(estimator, f"by {method} of a {model.source}"))
+    return replace(model, outputs=replace(model.outputs, label_rule="value_threshold", **numbers))
 
 
 def read_one_vs_one(estimator: Any, read: Read) -> Model:
@@ -187,52 +328,143 @@ def _of_chosen_columns(estimator: Any, members: Sequence[SingleModel]) -> list[S
     return chosen
 
 
-def _mean_of_probabilities(estimator: Any, members: Sequence[SingleModel]) -> Model:
-    """Members trained on the positions of classes, whose mean probability labels."""
+def _mean_of_probabilities(estimator: Any, members: Sequence[SingleModel], weights: Sequence[float]) -> Model:
+    """Members whose weighted mean probability labels."""
     name = class_name(estimator)
-    classes = ascending_classes(estimator.classes_, name)
-    positions, ordered = np.arange(len(classes)), []
+    ordered = []
     for member in members:
-        probability = member.outputs.probability
-        if not isinstance(probability, ClassProbability):
+        if not isinstance(member.outputs.probability, ClassProbability):
             raise UnsupportedModelError(f"a member of this {name} ({member.source}) has no probabilities")
-        if sorted(member.labels.tolist()) != positions.tolist():
-            raise UnsupportedModelError(
-                f"a member of this {name} knows the classes {sorted(member.labels.tolist())} of {len(classes)}; refit "
-                "with samples that have all"
-            )
-        if member.labels.tolist() != positions.tolist():  # two, in the other order
-            member, probability = member.negated(), _negated(probability)
-        outputs = Outputs(probability, label_rule="probability", decision_shape=member.outputs.decision_shape)
-        ordered.append(replace(member, labels=classes, outputs=outputs))
+        if member.outputs.label_rule != "probability":
+            by_probability = replace(member.outputs, label_rule="probability", threshold=None, threshold_label=0)
+            member = replace(member, outputs=by_probability)
+        ordered.append(member)
+    ordered = _of_classes(estimator, ordered)
     if len(ordered) == 1:
         return ordered[0]
-    return Ensemble(tuple(ordered), source=f"mean of {len(ordered)}: {ordered[0].source}")
+    same = len(set(weights)) == 1
+    outputs = Outputs() if same else Outputs(MembersMean(), "probability", weights=np.array(weights))
+    return Ensemble(tuple(ordered), source=f"mean of {len(ordered)}: {ordered[0].source}", outputs=outputs)
 
 
-def _negated(probability: ClassProbability) -> ClassProbability:
-    """The same probabilities of classes, of the negated value and labels in the other order."""
-    if isinstance(probability, PairwiseSigmoid):
-        return replace(probability, prob_b=-probability.prob_b)
-    assert isinstance(probability, (OneVsRestCalibration, TemperatureCalibration))
-    return replace(probability, positive=1 - probability.positive)
+def _votes(estimator: Any, members: Sequence[SingleModel], weights: Sequence[float], against: float = 0.0) -> Model:
+    """Members whose labels are votes: of equal sums of weights the first class wins."""
+    ordered = _of_classes(estimator, members)
+    if len(ordered) == 1:
+        outputs = ordered[0].outputs  # a single vote has no probabilities
+        if outputs.label_rule in BY_PROBABILITY or outputs.probability is None:
+            return ordered[0]
+        return replace(ordered[0], outputs=replace(outputs, probability=None))
+    outputs = Outputs(weights=np.array(weights), addend=against)
+    return Ensemble(tuple(ordered), source=f"votes of {len(ordered)}: {ordered[0].source}", outputs=outputs)
 
 
-def _mean_of_values(estimator: Any, members: Sequence[SingleModel], weights: Sequence[Fraction]) -> KernelModel:
-    """The weighted mean of regressions, over the real numbers: one sum of kernels."""
-    chosen = [(member, weight) for member, weight in zip(members, weights, strict=True) if weight]
-    machines = _alike(estimator, [member for member, _ in chosen])
-    total = sum(weights, Fraction(0))
-    for machine in machines:
-        if machine.task != "regression" or machine.outputs.is_column:
-            raise UnsupportedModelError(f"a member of this {class_name(estimator)} is a {machine.source}")
-    parts = [
-        restored(machine, weight / total, Fraction(0)) for machine, (_, weight) in zip(machines, chosen, strict=True)
-    ]
+def _of_classes(estimator: Any, members: Sequence[SingleModel]) -> list[SingleModel]:
+    """Classifiers of the classes of their committee, in its order; they know their positions, or the classes."""
+    name = class_name(estimator)
+    classes = ascending_classes(estimator.classes_, name)
+    found = []
+    for member in members:
+        if member.task != "classification":
+            raise UnsupportedModelError(f"a member of this {name} is a {member.source}")
+        known = sorted(member.labels.tolist())
+        if known != list(range(len(classes))) and known != classes.tolist():
+            raise UnsupportedModelError(
+                f"a member of this {name} knows the classes {known} of {len(classes)}; refit with samples that have all"
+            )
+        if member.labels.tolist() != known:  # two, in the other order
+            member = _with_labels_reversed(member, name)
+        found.append(replace(member, labels=classes))
+    return found
+
+
+def _with_labels_reversed(member: SingleModel, name: str) -> SingleModel:
+    """The same classifier of two classes with its labels in the other order, which label 0 as before."""
+    outputs, probability = member.outputs, member.outputs.probability
+    if isinstance(probability, PairwiseSigmoid) and not probability.couple_two_classes:
+        probability = replace(probability, prob_b=-probability.prob_b)
+    elif isinstance(probability, (OneVsRestCalibration, TemperatureCalibration)):
+        probability = replace(probability, positive=1 - probability.positive)
+    elif probability is not None:
+        raise UnsupportedModelError(f"a member of this {name} ({member.source}) has its labels in descending order")
+    changed = replace(outputs, probability=probability)
+    if outputs.label_rule == "votes":  # above 0 for what was the first one, and is the second
+        changed = replace(changed, label_rule="value_threshold", threshold=0.0)
+    elif outputs.threshold is not None:
+        changed = replace(changed, threshold_label=1 - outputs.threshold_label)
+    return replace(member.negated(), outputs=changed)
+
+
+def _function(member: SingleModel) -> SingleModel:
+    """The decision value of a binary classifier in favour of its label 1, or a regression, as a regression."""
+    if member.task == "regression":
+        return member
+    signed = member if member.labels[0] == 1 else member.negated()
+    changes: dict[str, Any] = {"task": "regression", "labels": np.empty(0), "outputs": Outputs()}
+    if isinstance(signed, KernelModel):
+        changes["n_support"] = np.empty(0, np.int64)
+    return replace(signed, **changes)
+
+
+def _calibrator(member: SingleModel) -> SigmoidCalibrator | IsotonicCalibrator | None:
+    """What turns that value into the probability of label 1; None where nothing but the source's own iteration does."""
+    head = member.outputs.probability
+    if isinstance(head, TemperatureCalibration):
+        return SigmoidCalibrator(-2.0 * head.inverse_temperature, 0.0)
+    if isinstance(head, OneVsRestCalibration) and member.labels[head.positive] == 1:
+        return head.calibrators[0]
+    return None
+
+
+def _reversed(probability: OneVsRestCalibration | None) -> OneVsRestCalibration | None:
+    return None if probability is None else replace(probability, calibrators=probability.calibrators[::-1])
+
+
+def _of_two_classes(
+    member: SingleModel, classes: Any, calibrator: SigmoidCalibrator | IsotonicCalibrator | None, by_value: bool
+) -> SingleModel:
+    """A binary classifier, or a regression, as one of two classes: a row is of the second one above 0, or above half.
+
+    The first of the model's labels is the one that positive values mean, and wins where probabilities are equal.
+    """
+    function, labels = _function(member), classes[::-1]
+    probability = None if calibrator is None else OneVsRestCalibration((calibrator,), positive=0)
+    if member.task == "regression":  # the first of the classes has -f >= -1/2
+        outputs = Outputs(label_rule="value_threshold", threshold=-0.5, threshold_label=1)
+    elif by_value:
+        outputs = Outputs(probability)
+    else:
+        assert probability is not None
+        function, labels = function.negated(), classes
+        outputs = Outputs(replace(probability, positive=1), "probability")
+    return replace(function, task="classification", labels=labels, outputs=outputs)
+
+
+def _takes_last_of_ties(estimator: Any) -> bool:
+    """Whether this scikit-learn takes the last of several greatest values: new ones go through members in reverse."""
+    return "reversed" not in unwrap(estimator.predict).__code__.co_names
+
+
+def _sum_of_values(
+    estimator: Any, members: Sequence[SingleModel], weights: Sequence[Fraction], addend: Fraction = Fraction(0)
+) -> Model:
+    """A weighted sum of regressions, over the real numbers: one sum of kernels where they have the same."""
+    for member in members:
+        if member.task != "regression" or member.outputs.is_column or member.n_decisions != 1:
+            raise UnsupportedModelError(f"a member of this {class_name(estimator)} is a {member.source}")
+    counts = [(member, weight) for member, weight in zip(members, weights, strict=True) if weight]
+    if not counts:
+        raise UnsupportedModelError(refusal(estimator, "whose members all count nothing"))
+    chosen, weights = [member for member, _ in counts], [weight for _, weight in counts]
+    machines = [member for member in chosen if isinstance(member, KernelModel)]
+    if len(machines) < len(chosen) or _difference(machines):
+        outputs = Outputs(weights=np.array([rounded_float(w) for w in weights]), addend=rounded_float(addend))
+        return Ensemble(tuple(chosen), source=f"sum of {len(chosen)}: {chosen[0].source}", outputs=outputs)
+    parts = [restored(machine, weight, Fraction(0)) for machine, weight in zip(machines, weights, strict=True)]
     rows, where = _shared_rows(machines)
     first = parts[0]
     # What the members' intercepts have lost to rounding is in their errors; here they are summed exactly.
-    exact = sum((Fraction(float(part.intercept[0])) for part in parts), Fraction(0))
+    exact = sum((Fraction(float(part.intercept[0])) for part in parts), addend)
     intercept = rounded_float(exact)
     error = fsum(float(part.value_error[0]) for part in parts) + UNIT64 * abs(intercept)
     terms: list[list[float]] = [[] for _ in range(rows.shape[0])]
@@ -263,22 +495,24 @@ def _alike(estimator: Any, members: Sequence[SingleModel]) -> list[KernelModel]:
     machines = [member for member in members if isinstance(member, KernelModel)]
     if len(machines) < len(members):
         raise UnsupportedModelError(refusal(estimator, "of members that are not all sums of kernels"))
+    difference = _difference(machines)
+    if difference:
+        raise UnsupportedModelError(refusal(estimator, difference))
+    return machines
+
+
+def _difference(machines: Sequence[KernelModel]) -> str:
+    """What keeps machines from being one model, for a message; nothing where they can be."""
     first = machines[0]
     for machine in machines[1:]:
         for key in ("kernel", "degree", "gamma", "coef0"):
             mine, its = getattr(first, key), getattr(machine, key)
             if mine != its:
                 number = ", where one number for all makes them one model" if key == "gamma" else ""
-                raise UnsupportedModelError(
-                    refusal(estimator, f"whose members have the {key} {mine} and {its}{number}")
-                )
+                return f"whose members have the {key} {mine} and {its}{number}"
         if not _same_map(first.input_map, machine.input_map) or first.n_features != machine.n_features:
-            raise UnsupportedModelError(
-                refusal(
-                    estimator, "whose members scale or choose columns in ways of their own; put what scales in front"
-                )
-            )
-    return machines
+            return "whose members scale or choose columns in ways of their own; put what scales in front"
+    return ""
 
 
 def _same_map(one: InputMap | None, other: InputMap | None) -> bool:
@@ -299,12 +533,12 @@ def _same_stage(one: Any, other: Any) -> bool:
     return all(np.array_equal(a, b) if a is not None and b is not None else a is b for a, b in parts)
 
 
-def _shared_rows(machines: Sequence[KernelModel]) -> tuple[Any, list[Any]]:
+def _shared_rows(machines: Sequence[KernelModel], *, sums: bool = True) -> tuple[Any, list[Any]]:
     """Support vectors of all machines, and where each one has its own.
 
-    Gaussians of machines that share rows have them once. Rounding of summed coefficients is relative to the sum, which
-    counts for polynomials by how large they are; so those keep theirs apart, and so do sparse rows, and the rows that
-    one machine has twice.
+    Machines that share rows have them once; sparse ones, and the rows that one machine has twice, are kept apart. So
+    are those of polynomials where coefficients are going to be summed up: rounding is relative to the sum, and counts
+    by how large kernels are.
     """
     stacked = [machine.support_vectors for machine in machines]
     ends = np.cumsum([rows.shape[0] for rows in stacked])
@@ -314,7 +548,7 @@ def _shared_rows(machines: Sequence[KernelModel]) -> tuple[Any, list[Any]]:
 
         return csr_array(vstack([csr_array(rows) for rows in stacked])), apart
     dense: FloatArray = np.concatenate(stacked)
-    if machines[0].kernel != "gaussian":
+    if sums and machines[0].kernel != "gaussian":
         return dense, apart
     positions: dict[tuple[bytes, int], int] = {}
     kept: list[int] = []

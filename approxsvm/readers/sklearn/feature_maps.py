@@ -105,7 +105,7 @@ def _read_taylor(step: Any, step_name: str, final: Any, final_name: str) -> Sing
             outputs=parts.outputs,
         )
 
-    return linear_models.side_by_side(parts, final_name, read)
+    return linear_models.side_by_side(parts, read, several=False)
 
 
 def _check_coefficients(parts: linear_models.LinearParts, final_name: str, n_given: int, step_name: str) -> None:

@@ -145,7 +145,7 @@ def read_nystroem(nystroem: Any, final: Any, final_name: str) -> SingleModel | E
             value_error=errors.sum(axis=1) * _UP,
         )
 
-    return linear_models.side_by_side(parts, final_name, read)
+    return linear_models.side_by_side(parts, read, several=True)
 
 
 def restored(model: Regression, factor: Fraction, shift: Fraction) -> Regression:

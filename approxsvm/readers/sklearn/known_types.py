@@ -23,6 +23,7 @@ Role = Literal[
     "kernel of Gaussian processes",
     "linear classifier",
     "linear regression",
+    "linear one-class model",
     "feature map",
     "unsupported feature map",
     "pipeline",
@@ -59,9 +60,9 @@ _KERNELS: Final = "kernels other than RBF, linear, sigmoid and polynomial of deg
 _LIBSVM: Final = (
     "kernel degree coef0 support_ support_vectors_ _n_support _dual_coef_ _intercept_ _gamma _probA _probB _sparse"
 )
-_ONE_FUNCTION: Final = "more than two classes"
 _ONE_TARGET: Final = "several targets"
 _APART: Final = "members with other kernels, other gammas or other scalers than the first"
+_NESTED: Final = "members that are averages themselves"
 # In the order of docs/sources.md: role, module, names, what answers depend on, what is refused.
 _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
     (
@@ -105,32 +106,39 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
     ("kernel of Gaussian processes", "sklearn.gaussian_process.kernels", "ConstantKernel", "constant_value", ""),
     ("kernel of Gaussian processes", "sklearn.gaussian_process.kernels", "WhiteKernel", "", ""),
     ("kernel of Gaussian processes", "sklearn.gaussian_process.kernels", "Sum Product", "k1 k2", "more than one RBF"),
-    ("linear classifier", "sklearn.svm", "LinearSVC", "coef_ intercept_ classes_", _ONE_FUNCTION),
+    ("linear classifier", "sklearn.svm", "LinearSVC", "coef_ intercept_ classes_", ""),
     (
         "linear classifier",
         "sklearn.linear_model",
         "LogisticRegression LogisticRegressionCV",
         "coef_ intercept_ classes_ multi_class",
-        _ONE_FUNCTION,
+        "",
     ),
-    ("linear classifier", "sklearn.linear_model", "Perceptron", "coef_ intercept_ classes_", _ONE_FUNCTION),
+    (
+        "linear classifier",
+        "sklearn.linear_model",
+        "PassiveAggressiveClassifier Perceptron",
+        "coef_ intercept_ classes_",
+        "",
+    ),
     (
         "linear classifier",
         "sklearn.linear_model",
         "RidgeClassifier RidgeClassifierCV",
         "coef_ intercept_ _label_binarizer",
-        _ONE_FUNCTION,
+        "several labels for each row",
     ),
-    ("linear classifier", "sklearn.linear_model", "SGDClassifier", "coef_ intercept_ classes_ loss", _ONE_FUNCTION),
+    ("linear classifier", "sklearn.linear_model", "SGDClassifier", "coef_ intercept_ classes_ loss", ""),
     ("linear regression", "sklearn.svm", "LinearSVR", "coef_ intercept_", ""),
     (
         "linear regression",
         "sklearn.linear_model",
         "ARDRegression BayesianRidge ElasticNet ElasticNetCV HuberRegressor Lasso LassoCV LinearRegression "
-        "QuantileRegressor Ridge RidgeCV SGDRegressor TheilSenRegressor",
+        "PassiveAggressiveRegressor QuantileRegressor Ridge RidgeCV SGDRegressor TheilSenRegressor",
         "coef_ intercept_",
-        _ONE_TARGET,
+        "",
     ),
+    ("linear one-class model", "sklearn.linear_model", "SGDOneClassSVM", "coef_ offset_", ""),
     (
         "feature map",
         "sklearn.kernel_approximation",
@@ -304,17 +312,52 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
         "sklearn.ensemble",
         "VotingClassifier",
         "estimators_ voting weights estimators le_ classes_",
-        "voting='hard'; weights that differ; members without probabilities",
+        _NESTED,
     ),
     (
         "wrapper",
         "sklearn.ensemble",
         "BaggingClassifier",
         "estimators_ estimators_features_ n_features_in_ classes_",
-        "members without probabilities; its decision_function",
+        f"{_NESTED}; its decision_function; predict_proba where it counts votes",
     ),
-    ("wrapper", "sklearn.ensemble", "VotingRegressor", "estimators_ weights estimators", _APART),
-    ("wrapper", "sklearn.ensemble", "BaggingRegressor", "estimators_ estimators_features_ n_features_in_", _APART),
+    (
+        "wrapper",
+        "sklearn.ensemble",
+        "AdaBoostClassifier",
+        "estimators_ estimator_weights_ classes_ n_classes_",
+        f"{_NESTED}; its decision_function and predict_proba",
+    ),
+    ("wrapper", "sklearn.ensemble", "VotingRegressor", "estimators_ weights estimators", _NESTED),
+    ("wrapper", "sklearn.ensemble", "BaggingRegressor", "estimators_ estimators_features_ n_features_in_", _NESTED),
+    (
+        "wrapper",
+        "sklearn.ensemble",
+        "StackingRegressor",
+        "estimators_ final_estimator_ passthrough",
+        f"final_estimator_ that is no linear model; passthrough=True; {_NESTED}",
+    ),
+    (
+        "wrapper",
+        "sklearn.multiclass",
+        "OneVsRestClassifier",
+        "estimators_ classes_ label_binarizer_",
+        f"several labels for each row; predict_proba of SVC(probability=True); {_NESTED}",
+    ),
+    (
+        "wrapper",
+        "sklearn.model_selection",
+        "FixedThresholdClassifier",
+        "estimator_ estimator threshold pos_label response_method",
+        "",
+    ),
+    (
+        "wrapper",
+        "sklearn.model_selection",
+        "TunedThresholdClassifierCV",
+        "estimator_ best_threshold_ response_method",
+        "",
+    ),
     (
         "wrapper",
         "sklearn.multiclass",

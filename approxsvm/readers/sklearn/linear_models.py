@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
-from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.errors import ModelFormatError
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray, KernelModel, Task
 from approxsvm.model.outputs import (
@@ -25,7 +25,8 @@ from approxsvm.readers.sklearn.known_types import KNOWN
 from approxsvm.readers.sklearn.support_vector_machines import ascending_classes, feature_names, require_fitted
 
 _CLASSIFIERS = frozenset(known.name for known in KNOWN if known.role == "linear classifier")
-NAMES = _CLASSIFIERS | {known.name for known in KNOWN if known.role == "linear regression"}
+_ONE_CLASS = frozenset(known.name for known in KNOWN if known.role == "linear one-class model")
+NAMES = _CLASSIFIERS | _ONE_CLASS | {known.name for known in KNOWN if known.role == "linear regression"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +48,15 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
     require_fitted(estimator, name, "coef_")
     given = estimator.coef_
     given = np.asarray(given.toarray() if issparse(given) else given, dtype=np.float64)  # sparse after sparsify()
-    coef, intercept = np.atleast_2d(given), np.asarray(estimator.intercept_, dtype=np.float64).ravel()
+    constants = -np.asarray(estimator.offset_) if name in _ONE_CLASS else estimator.intercept_
+    coef, intercept = np.atleast_2d(given), np.asarray(constants, dtype=np.float64).ravel()
     if len(coef) > 1 and intercept.tolist() == [0.0]:
         intercept = np.zeros(len(coef))  # of fit_intercept=False
     if len(intercept) != len(coef):
         raise ModelFormatError(f"this {name} has {len(intercept)} intercepts for {len(coef)} decision functions")
+    if name in _ONE_CLASS:  # a value of 0 is an inlier, too
+        outputs = Outputs(label_rule="value_threshold", threshold=0.0)
+        return LinearParts("one_class", coef, intercept, np.empty(0), outputs)
     if name not in _CLASSIFIERS:
         # SGDRegressor flattens its predictions.
         outputs = Outputs(is_column=given.shape[:-1] == (1,) and name != "SGDRegressor")
@@ -65,30 +70,27 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
     return LinearParts("classification", coef, intercept, labels, _outputs_of_several(estimator, name))
 
 
-def side_by_side(parts: LinearParts, name: str, read: Callable[[LinearParts], SingleModel]) -> SingleModel | Ensemble:
-    """What is read of one function; of several targets a model for each.
+def side_by_side(
+    parts: LinearParts, read: Callable[[LinearParts], SingleModel], *, several: bool
+) -> SingleModel | Ensemble:
+    """What is read of one function; of several targets a model for each, and of several classes unless `several`.
 
-    Raises
-    ------
-    UnsupportedModelError
-        There are more than two classes.
+    `several` says that one model may have functions of all classes.
     """
-    if len(parts.coef) == 1:
+    if len(parts.coef) == 1 or (len(parts.labels) and several):
         return read(parts)
-    if len(parts.labels):
-        raise UnsupportedModelError(
-            f"this {name} has {len(parts.coef)} classes, which are read behind RBFSampler and SkewedChi2Sampler; "
-            "here train one model for each class"
-        )
     functions = [
-        replace(parts, coef=parts.coef[k : k + 1], intercept=parts.intercept[k : k + 1]) for k in range(len(parts.coef))
+        LinearParts("regression", coef[np.newaxis], intercept[np.newaxis], np.empty(0), Outputs())
+        for coef, intercept in zip(parts.coef, parts.intercept, strict=True)
     ]
     members = tuple(map(read, functions))
+    if len(parts.labels):
+        return Ensemble(members, source=members[0].source, outputs=parts.outputs, classes=parts.labels)
     return Ensemble(members, source=f"{members[0].source}, {len(members)} targets")
 
 
 def read_linear(estimator: Any, name: str) -> SingleModel | Ensemble:
-    """A linear model alone: one support vector, its coefficients, with the linear kernel.
+    """A linear model alone: a support vector for each function, its coefficients, with the linear kernel.
 
     The reference is rows @ coef_ + intercept_ over the real numbers.
     """
@@ -97,7 +99,7 @@ def read_linear(estimator: Any, name: str) -> SingleModel | Ensemble:
         return KernelModel(
             task=parts.task,
             support_vectors=parts.coef,
-            dual_coef=np.ones(1),
+            dual_coef=np.eye(len(parts.coef)),
             intercept=parts.intercept,
             gamma=1.0,
             degree=1,
@@ -107,7 +109,7 @@ def read_linear(estimator: Any, name: str) -> SingleModel | Ensemble:
             outputs=parts.outputs,
         )
 
-    return side_by_side(linear_parts(estimator, name), name, read)
+    return side_by_side(linear_parts(estimator, name), read, several=True)
 
 
 def _outputs(estimator: Any, name: str) -> Outputs:
@@ -129,9 +131,11 @@ def _outputs_of_several(estimator: Any, name: str) -> Outputs:
     probability: ClassProbability | None = None
     loss = getattr(estimator, "loss", None) if name == "SGDClassifier" else None
     if name.startswith("LogisticRegression"):
-        # scikit-learn's own test of who was fitted class by class.
+        # scikit-learn's own test of who was fitted class by class, which none is from 1.8 on.
         rule, by_liblinear = getattr(estimator, "multi_class", "auto"), estimator.solver == "liblinear"
-        if rule in ("ovr", "warn") or (rule in ("auto", "deprecated") and by_liblinear):
+        if _scikit_learn_version() >= (1, 8):
+            probability = TemperatureCalibration(1.0)
+        elif rule in ("ovr", "warn") or (rule in ("auto", "deprecated") and by_liblinear):
             probability = OneVsRestCalibration((SigmoidCalibrator(-1.0, 0.0),) * n)
         else:
             probability = TemperatureCalibration(1.0)

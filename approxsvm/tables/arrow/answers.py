@@ -54,7 +54,7 @@ def available_outputs(artifact: Any) -> tuple[str, ...]:
         "label": artifact.task != "regression",
         "value": artifact.has_decision_function,
         "probability": artifact.has_class_probabilities,
-        "error_bound": True,
+        "error_bound": not artifact.counts_votes,
         "certified": True,
     }
     return tuple(output for output in OUTPUTS if has[output])
@@ -65,8 +65,11 @@ def _check_output(artifact: Any, output: str) -> None:
         raise InputError(f"there is no output {output!r}, only {', '.join(OUTPUTS)}")
     why = {
         "label": "a regression has values and no labels",
-        "value": "a calibrated classifier has probabilities, but no decision values",
+        "value": "votes have no decision values"
+        if artifact.counts_votes
+        else "a calibrated classifier has probabilities, but no decision values",
         "probability": "the source model was trained without probabilities",
+        "error_bound": "votes have no values to bound",
     }
     if output not in available_outputs(artifact):
         raise InputError(f"the model has no output {output!r}: {why[output]}")

@@ -84,6 +84,10 @@ struct OutputsView {
     const double* marks;                // (n_density_marks,), ascending: density_marks
     const double* sigma;                // laplace_noise
     const double* inverse_temperature;  // temperature_calibration
+    const double* threshold;            // label rules of thresholds: it, and the label that it is for, 0 or 1
+    const double* weights;              // (n_members,) of an ensemble, where it has its own; null for equal ones
+    double addend;                      // of such: what a weight is multiplied by where it counts against a label, or
+                                        // what a sum begins with
 };
 
 // A validated artifact, seen in place: every pointer leads into the artifact's own bytes (models/FORMAT.md). About one
@@ -161,8 +165,7 @@ struct ModelView {
     const unsigned char* exact_check_rows;
     std::uint32_t n_exact_check_rows;
 
-    // An ensemble holds other models and nothing else: of classifiers it averages the probabilities, of regressions it
-    // gives the values side by side.
+    // An ensemble holds other models, and its outputs say how their answers become one.
     std::size_t n_members;
     const unsigned char* members;  // whole artifacts, one after the other
 

@@ -39,7 +39,6 @@ inline Status read_cosines(const SectionTable& sections, ModelView& model, Artif
 constexpr KindRules cosine_rules = {/* expands */ false,
                                     /* only_exact */ true,
                                     /* has_support_vectors */ false,
-                                    /* may_have_several */ true,
                                     /* max_degree */ 0,
                                     /* max_exact_degree */ 0,
                                     /* gamma */ equal_to(0.0),

@@ -170,7 +170,6 @@ inline Status read_gaussian(const SectionTable& sections, ModelView& model, Arti
 constexpr KindRules gaussian_rules = {/* expands */ true,
                                       /* only_exact */ false,
                                       /* has_support_vectors */ true,
-                                      /* may_have_several */ false,
                                       /* max_degree */ max_degree,
                                       /* max_exact_degree */ 0,
                                       /* gamma */ finite_from_0,

@@ -11,7 +11,6 @@ struct KindRules {
     bool expands;                      // about centers, but in mode exact
     bool only_exact;                   // there is mode exact alone
     bool has_support_vectors;          // but in mode approximate
-    bool may_have_several;             // decision functions of each class, or of several targets
     int max_degree, max_exact_degree;  // of the modes approximate and certified, and of mode exact; 0 for none
     Expected gamma;
     section::Id own;  // the section that other kinds have not, or none

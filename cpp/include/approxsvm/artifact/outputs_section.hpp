@@ -35,9 +35,9 @@ inline bool is_isotonic(Check& check, std::size_t n, const double* knots, const 
     return check.status() == Status::ok;
 }
 
-// Whether n calibrators fill the section, behind its header.
-inline bool calibrators_are_valid(Check& check, const unsigned char* bytes, std::size_t n_bytes, std::size_t n) {
-    std::size_t at = sizeof(OutputsHeader);
+// Whether n calibrators fill the section from `at` on.
+inline bool calibrators_are_valid(Check& check, const unsigned char* bytes, std::size_t n_bytes, std::size_t at,
+                                  std::size_t n) {
     for (std::size_t c = 0; c < n; ++c) {
         if (!check(field::any_size, n_bytes, at_least(at + 24))) return false;
         const std::uint64_t n_knots = read_at<std::uint64_t>(bytes, at);
@@ -54,30 +54,51 @@ inline bool calibrators_are_valid(Check& check, const unsigned char* bytes, std:
     return check(field::any_size, n_bytes, equal_to(at));
 }
 
+// What a section outputs belongs to.
+struct OutputsOf {
+    Task task;
+    std::uint32_t n_labels;
+    bool may_have_several = true;  // decision functions for each of several classes
+    std::size_t n_members = 0;     // of an ensemble
+};
+
 // Header fields that stand alone, and what suits the task.
-inline bool read_outputs_header(Check& check, const unsigned char* bytes, Task task, std::uint32_t n_labels,
-                                bool may_have_several, OutputsView& outputs) {
+inline bool read_outputs_header(Check& check, const unsigned char* bytes, const OutputsOf& of, OutputsView& outputs) {
+    const Task task = of.task;
+    const std::uint32_t n_labels = of.n_labels;
     const OutputsHeader header = read_at<OutputsHeader>(bytes, 0);
     const bool each = header.decision_shape == number_of(DecisionShape::each);
     check(field::outputs_decision_shape, header.decision_shape,
-          up_to(may_have_several && n_labels > 2 ? DecisionShape::each : DecisionShape::ovr));
-    check(field::outputs_label_rule, header.label_rule, up_to(LabelRule::probability));
-    check(field::outputs_probability, header.probability, up_to(ProbabilityKind::temperature_calibration));
+          up_to(of.may_have_several && n_labels > 2 ? DecisionShape::each : DecisionShape::ovr));
+    check(field::outputs_label_rule, header.label_rule, up_to(LabelRule::probability_threshold));
+    check(field::outputs_probability, header.probability, up_to(ProbabilityKind::members_mean));
     const ProbabilityKind kind = static_cast<ProbabilityKind>(header.probability);
     const bool of_each_class = kind == ProbabilityKind::one_vs_rest_calibration,
-               coupled = kind == ProbabilityKind::pairwise_sigmoid,
-               of_classes = of_each_class || coupled || kind == ProbabilityKind::temperature_calibration,
-               classifies = task == Task::classification && n_labels >= 2;
-    const bool suits = kind == ProbabilityKind::none || (of_classes && classifies && !(each && coupled)) ||
-                       (kind == ProbabilityKind::laplace_noise && task == Task::regression) ||
+               coupled = kind == ProbabilityKind::pairwise_sigmoid, mean = kind == ProbabilityKind::members_mean,
+               calibrated = of_each_class || coupled || kind == ProbabilityKind::temperature_calibration,
+               of_classes = calibrated || mean, classifies = task == Task::classification && n_labels >= 2,
+               ensemble = of.n_members > 0;
+    // An ensemble averages probabilities or counts votes, unless its members are the functions of each class.
+    const bool from_values = !ensemble || each;
+    const bool suits = kind == ProbabilityKind::none ||
+                       (calibrated && classifies && !(each && coupled) && from_values) ||
+                       (mean && classifies && !from_values) ||
+                       (kind == ProbabilityKind::laplace_noise && task == Task::regression && !ensemble) ||
                        (kind == ProbabilityKind::density_marks && task == Task::one_class);
     if (!suits) check(field::outputs_probability, header.probability, equal_to(0));
-    check(field::outputs_label_rule, header.label_rule,
-          up_to(!classifies   ? LabelRule::votes
-                : !of_classes ? LabelRule::scores
-                              : LabelRule::probability));
+    const LabelRule rule = static_cast<LabelRule>(header.label_rule);
+    const bool has_two = (classifies && n_labels == 2) || (task == Task::one_class && !ensemble);
+    const bool by_value = rule == LabelRule::value_threshold && has_two && from_values,
+               by_share = rule == LabelRule::probability_threshold && has_two && classifies && of_classes;
+    if (!by_value && !by_share)
+        check(field::outputs_label_rule, header.label_rule,
+              up_to(!classifies || (!from_values && !mean) ? LabelRule::votes
+                    : !of_classes                          ? LabelRule::scores
+                                                           : LabelRule::probability));
     if (each) check(field::outputs_label_rule, header.label_rule, at_least(number_of(LabelRule::scores)));
-    check(field::outputs_positive, header.positive, from_to(0, of_classes ? 1 : 0));
+    if (mean) check(field::outputs_label_rule, header.label_rule, at_least(number_of(LabelRule::probability)));
+    if (ensemble && !each) check(field::outputs_decision_shape, header.decision_shape, equal_to(0));
+    check(field::outputs_positive, header.positive, from_to(0, calibrated ? 1 : 0));
     check(field::outputs_calibration_shape, header.calibration_shape, from_to(0, of_each_class ? 1 : 0));
     check(field::outputs_n_calibrators, header.n_calibrators,
           equal_to(!of_each_class  ? 0
@@ -93,24 +114,64 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, Task t
     return check.status() == Status::ok;
 }
 
+// Whether the weights of an ensemble's members and the addend, at `numbers`, are what they may be.
+inline bool weights_are_valid(Check& check, const OutputsOf& of, const double* numbers, OutputsView& outputs) {
+    const bool is_mean = outputs.probability == ProbabilityKind::members_mean;
+    double sum = 0.0;
+    if (!check.finite(field::outputs_weight, numbers, of.n_members)) return false;
+    for (std::size_t k = 0; k < of.n_members; ++k) {
+        if (of.task == Task::classification) check(field::outputs_weight, numbers[k], at_least(0.0), k);
+        sum += numbers[k];
+    }
+    outputs.weights = numbers;
+    outputs.addend = numbers[of.n_members];
+    check(field::outputs_addend, outputs.addend, is_mean ? equal_to(0.0) : finite_number);
+    if (of.task == Task::classification) {
+        check(field::outputs_sum_of_weights, sum, Expected{Rule::above, stored(0.0), {}});
+        check(field::outputs_sum_of_weights, sum, finite_number);
+        if (!is_mean) check(field::outputs_addend, outputs.addend, from_to(-1.0, 0.0));
+    }
+    return check.status() == Status::ok;
+}
+
 // Describes what the section says, or says that it is broken. `bytes`, at an address that is a multiple of 8, is null
-// where there is none. `may_have_several` says whether there may be a decision function for each of several classes.
-inline Status read_outputs(const unsigned char* bytes, std::size_t n_bytes, Task task, std::uint32_t n_labels,
-                           OutputsView& outputs, ArtifactFault* fault = nullptr, bool may_have_several = true) {
+// where there is none.
+inline Status read_outputs(const unsigned char* bytes, std::size_t n_bytes, const OutputsOf& of, OutputsView& outputs,
+                           ArtifactFault* fault = nullptr) {
+    const std::uint32_t n_labels = of.n_labels;
     outputs = OutputsView{};
     if (!bytes) return Status::ok;
     Check check(fault, section::outputs, Status::bad_section);
     if (!check(field::any_size, n_bytes, at_least(sizeof(OutputsHeader))) ||
-        !read_outputs_header(check, bytes, task, n_labels, may_have_several, outputs))
+        !read_outputs_header(check, bytes, of, outputs))
         return check.status();
     const unsigned char* p = bytes + sizeof(OutputsHeader);
     const double* numbers = reinterpret_cast<const double*>(p);
+    const bool weighs = of.n_members > 0 && outputs.decision_shape != DecisionShape::each;
+    if (weighs) {
+        const std::size_t n_numbers = of.n_members + 1;
+        if (!check(field::any_size, n_bytes, at_least(sizeof(OutputsHeader) + 8 * n_numbers)) ||
+            !weights_are_valid(check, of, numbers, outputs))
+            return check.status();
+        numbers += n_numbers;
+    }
+    if (outputs.label_rule == LabelRule::value_threshold || outputs.label_rule == LabelRule::probability_threshold) {
+        const std::size_t before = static_cast<std::size_t>(reinterpret_cast<const unsigned char*>(numbers) - bytes);
+        if (!check(field::any_size, n_bytes, at_least(before + 16))) return check.status();
+        outputs.threshold = numbers;
+        numbers += 2;
+        check(field::outputs_threshold, outputs.threshold[0], finite_number);
+        const bool is_second = outputs.threshold[1] != 0.0 && of.task != Task::one_class;
+        check(field::outputs_threshold_label, outputs.threshold[1], equal_to(is_second ? 1.0 : 0.0));
+    }
+    const std::size_t start = static_cast<std::size_t>(reinterpret_cast<const unsigned char*>(numbers) - bytes);
+    p = bytes + start;
     const auto holds_numbers = [&](std::size_t n) {
-        return check(field::any_size, n_bytes, equal_to(sizeof(OutputsHeader) + 8 * n)) &&
-               check.finite(field::any_number, numbers, n);
+        return check(field::any_size, n_bytes, equal_to(start + 8 * n)) && check.finite(field::any_number, numbers, n);
     };
     switch (outputs.probability) {
         case ProbabilityKind::none:
+        case ProbabilityKind::members_mean:
             holds_numbers(0);
             break;
         case ProbabilityKind::pairwise_sigmoid:
@@ -130,7 +191,7 @@ inline Status read_outputs(const unsigned char* bytes, std::size_t n_bytes, Task
             break;
         case ProbabilityKind::one_vs_rest_calibration:
             outputs.calibrators = p;
-            calibrators_are_valid(check, bytes, n_bytes, outputs.n_calibrators);
+            calibrators_are_valid(check, bytes, n_bytes, start, outputs.n_calibrators);
             break;
         case ProbabilityKind::temperature_calibration:
             outputs.inverse_temperature = numbers;

@@ -26,7 +26,7 @@ inline Status read_presumption(const SectionTable& sections, ModelView& model, A
     Check check(fault, section::presumption, Status::bad_section),
         weights(fault, section::presumption, Status::bad_coefficient);
     is_where_wanted(check, section, model,
-                    model.mode != Mode::approximate && model.n_labels > 2 && model.kernel == KernelKind::gaussian);
+                    model.mode != Mode::approximate && has_classes(model) && model.kernel == KernelKind::gaussian);
     if (!check(field::any_size, section.bytes, at_least(sizeof(PresumptionHeader)))) return check.status();
     const unsigned char* const start = sections.at(section::presumption);
     const PresumptionHeader header = read_at<PresumptionHeader>(start, 0);

@@ -58,7 +58,7 @@ inline Status read_exact_model(const SectionTable& sections, ModelView& model, A
         numbers(fault, section::dual_coef, Status::bad_coefficient);
     const bool wanted = model.mode != Mode::approximate && rules_of(model).has_support_vectors,
                classes = has_classes(model);
-    const std::size_t n_rows = classes ? std::size_t{model.n_labels} - 1 : 1;
+    const std::size_t n_rows = classes ? std::size_t{model.n_labels} - 1 : model.n_decisions;
     model.n_sv = wanted ? coef.bytes / 8 / n_rows : 0;
     model.dual_coef = reinterpret_cast<const double*>(sections.bytes + coef.offset);
     model.packed = PackedVectors{};
@@ -138,12 +138,12 @@ inline Status read_model(const SectionTable& sections, ModelView& model, Artifac
     if (!is_where_wanted(members, sections[section::members], model, false)) return members.status();
     const unsigned char *outputs = sections.at(section::outputs), *map = sections.at(section::input_map);
     model.has_input_map = map != nullptr;
-    Status status = read_outputs(outputs, sections[section::outputs].bytes, model.task, model.n_labels, model.outputs,
-                                 fault, rules_of(model).may_have_several);
+    const bool may_have_several = model.mode == Mode::exact || !rules_of(model).expands;
+    Status status = read_outputs(outputs, sections[section::outputs].bytes,
+                                 {model.task, model.n_labels, may_have_several}, model.outputs, fault);
     if (status != Status::ok) return status;
     Check header(fault, section::none, Status::bad_header);
-    const std::size_t n_targets =
-        model.task == Task::regression && rules_of(model).may_have_several ? max_n_targets : 1;
+    const std::size_t n_targets = model.task == Task::regression && may_have_several ? max_n_targets : 1;
     if (!header(field::header_n_decisions, model.n_decisions,
                 model.n_labels > 2 ? equal_to(n_decisions_of(model.n_labels, model.outputs.decision_shape))
                                    : from_to(1, n_targets)))
@@ -191,18 +191,48 @@ inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, cons
     ModelView member;
     status = describe_artifact(bytes, n_bytes, member, fault);
     if (status != Status::ok) return status;
-    same(field::header_task, number_of(member.task), equal_to(number_of(ensemble.task)));
+    const bool classifies = ensemble.task == Task::classification && !is_of_functions(ensemble);
+    same(field::header_task, number_of(member.task),
+         equal_to(number_of(classifies ? Task::classification : Task::regression)));
     same(field::header_n_raw_features, member.n_raw_features, equal_to(ensemble.n_raw_features));
-    if (same.status() != Status::ok || !labels_are_equal(labels, member, ensemble)) return Status::bad_labels;
-    if (ensemble.task == Task::classification)
+    if (!classifies) same(field::header_n_decisions, member.n_decisions, equal_to(1));
+    if (same.status() != Status::ok || (classifies && !labels_are_equal(labels, member, ensemble)))
+        return Status::bad_labels;
+    if (ensemble.outputs.probability == ProbabilityKind::members_mean)
         outputs(field::outputs_probability, number_of(member.outputs.probability), at_least(1));
     return outputs.status();
+}
+
+// How the answers of members become one; without the section classifiers' probabilities are averaged, and regressions
+// are side by side.
+inline Status read_combination(const SectionTable& sections, ModelView& model, std::size_t n_members,
+                               ArtifactFault* fault) {
+    const Status status = read_outputs(sections.at(section::outputs), sections[section::outputs].bytes,
+                                       {model.task, model.n_labels, true, n_members}, model.outputs, fault);
+    if (status == Status::ok && !sections.at(section::outputs) && model.task == Task::classification) {
+        model.outputs.label_rule = LabelRule::probability;
+        model.outputs.probability = ProbabilityKind::members_mean;
+    }
+    return status;
+}
+
+// Members that the section holds by the sizes in their headers, which have not been checked; 0 where these are wrong.
+inline std::size_t count_members(const unsigned char* bytes, std::size_t n_bytes) {
+    std::size_t n = 0;
+    for (std::size_t at = 0; at < n_bytes; ++n) {
+        if (n_bytes - at < header_bytes) return 0;
+        const std::uint64_t size = header_of(bytes + at).file_bytes;
+        if (size < header_bytes || size > n_bytes - at) return 0;
+        at += static_cast<std::size_t>(size);
+    }
+    return n;
 }
 
 // Whole artifacts one after the other, none of them an ensemble, which agree on labels and raw columns.
 inline Status read_members(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     for (std::uint32_t id = 1; id < section::end; ++id) {
-        const bool allowed = id == section::labels || id == section::feature_names || id == section::plan;
+        const bool allowed =
+            id == section::labels || id == section::feature_names || id == section::plan || id == section::outputs;
         Check check(fault, static_cast<section::Id>(id), Status::bad_section);
         if (!allowed && !is_where_wanted(check, sections.entries[id], model, id == section::members))
             return check.status();
@@ -210,6 +240,11 @@ inline Status read_members(const SectionTable& sections, ModelView& model, Artif
     const Section& section = sections[section::members];
     Check check(fault, section::members, Status::bad_section), header(fault, section::none, Status::bad_header);
     model.members = sections.at(section::members);
+    const std::size_t n_counted = count_members(model.members, section.bytes);
+    if (n_counted > 0) {  // or else a member is refused below
+        const Status status = read_combination(sections, model, n_counted, fault);
+        if (status != Status::ok) return status;
+    }
     for (std::size_t at = 0; at < section.bytes; ++model.n_members) {
         const unsigned char* member = model.members + at;
         const std::size_t left = section.bytes - at;
@@ -227,11 +262,15 @@ inline Status read_members(const SectionTable& sections, ModelView& model, Artif
         }
         at += static_cast<std::size_t>(n_bytes);
     }
-    const bool averages = model.task == Task::classification;
+    const bool of_functions = is_of_functions(model), classifies = model.task == Task::classification;
     if (!check(field::any_n_members, model.n_members, from_to(1, max_n_members))) return check.status();
-    header(field::header_n_decisions, model.n_decisions, equal_to(averages ? 0 : model.n_members));
+    if (of_functions) check(field::any_n_members, model.n_members, equal_to(model.n_labels));
+    header(field::header_n_decisions, model.n_decisions,
+           equal_to(classifies && !of_functions ? 0
+                    : model.outputs.weights     ? 1
+                                                : model.n_members));
     header(field::header_n_features, model.n_features, equal_to(model.n_raw_features));
-    return header.status();
+    return check.status() == Status::ok ? header.status() : check.status();
 }
 
 // Everything behind the header's checksum. The bytes are those of a whole artifact.

@@ -131,7 +131,8 @@ inline Status read_subspaces(const SectionTable& sections, ModelView& model, Art
         !is_where_wanted(replaces, sections[section::subspace_expansion], model, bytes && model.n_decisions == 1))
         return replaces.status();
     if (!bytes) return Status::ok;
-    const bool may_be = model.mode == Mode::exact && model.kernel == KernelKind::gaussian && model.gamma > 0.0;
+    const bool may_be =
+        model.mode == Mode::exact && model.kernel == KernelKind::gaussian && model.gamma > 0.0 && !has_several(model);
     is_where_wanted(check, section, model, may_be);
     if (!check(field::any_size, n_bytes, at_least(sizeof(SubspacesHeader)))) return check.status();
     subspaces.expansion = expansion;

@@ -110,8 +110,7 @@ inline double polynomial_bound(const ModelView& model, const PolynomialMoments& 
 struct PolynomialKernel {
     PolynomialMoments moments;
     const FormNorms* form_norms;    // (n_decisions,), where there is a form
-    ClassKernelSum<double> engine;  // in a model of mode exact; of one decision function, one class whose
-                                    // weights are the coefficients
+    ClassKernelSum<double> engine;  // in a model of mode exact; of one class unless there are pairs of classes
     double coef0;
     int degree;
 };
@@ -119,9 +118,17 @@ struct PolynomialKernel {
 inline bool has_polynomial_engine(const ModelView& view) {
     return is_of_products(view) && view.mode == Mode::exact;
 }
+// Of pairs of classes the weights are zero. All functions of other models are of one class, and the last one's
+// coefficients are where weights are.
+inline ClassSizes<std::uint32_t> sizes_of_classes(const ModelView& view) {
+    return {view.class_counts, view.n_labels, view.n_labels};
+}
+inline ClassSizes<std::size_t> sizes_of_all(const ModelView& view) {
+    return {&view.n_sv, 1, view.n_decisions};
+}
 inline std::size_t polynomial_engine_bytes(const ModelView& view) {
-    return has_classes(view) ? class_kernel_bytes<double>(view.class_counts, view.n_labels, view.n_features)
-                             : class_kernel_bytes<double>(&view.n_sv, 1, view.n_features);
+    return has_classes(view) ? class_kernel_bytes<double>(sizes_of_classes(view), view.n_features)
+                             : class_kernel_bytes<double>(sizes_of_all(view), view.n_features);
 }
 
 inline int moments_degree(const ModelView& view) {
@@ -147,7 +154,10 @@ struct PolynomialPieces {
 // Calls visit(decision, a_i) for support vector i of class c and every decision function that it counts in.
 template <class Visit>
 APPROXSVM_INLINE void for_coefficients(const ModelView& view, std::size_t c, std::size_t i, const Visit& visit) {
-    if (!has_classes(view)) return visit(0, view.dual_coef[i]);
+    if (!has_classes(view)) {
+        for (std::size_t k = 0; k < view.n_decisions; ++k) visit(k, view.dual_coef[k * view.n_sv + i]);
+        return;
+    }
     const std::size_t n = view.n_labels;
     for (std::size_t other = 0; other < n; ++other) {
         if (other == c) continue;
@@ -210,22 +220,23 @@ inline PolynomialMoments find_moments(const ModelView& view, const PolynomialPie
 inline ClassKernelSum<double> lay_out_engine(const ModelView& view, const PolynomialPieces& pieces) {
     constexpr double one = 1.0;  // half_theta: the engine's half_sq_norm of a row is ||z||^2
     double* x = pieces.vector;
+    const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n_sv);
     SupportVectorReader reader(view);
     const auto next = [&] {
         reader.next(x);
         for (std::size_t j = 0; j < view.n_features; ++j) x[j] *= view.gamma;
     };
     if (!has_classes(view)) {
-        ClassKernelExpansionWriter<double, std::size_t> writer(pieces.engine, &view.n_sv, 1, view.n_features, one);
+        ClassKernelExpansionWriter<double, std::size_t> writer(pieces.engine, sizes_of_all(view), view.n_features, one);
+        const double* const last = view.dual_coef + (view.n_decisions - 1) * view.n_sv;
         for (std::size_t i = 0; i < view.n_sv; ++i) {
             next();
-            writer.add_support_vector({x, nullptr, view.n_features}, nullptr, 0, view.dual_coef[i]);
+            writer.add_support_vector({x, nullptr, view.n_features}, view.dual_coef + i, stride, last[i]);
         }
         return writer.expansion();
     }
-    ClassKernelExpansionWriter<double, std::uint32_t> writer(pieces.engine, view.class_counts, view.n_labels,
-                                                             view.n_features, one);
-    const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n_sv);
+    ClassKernelExpansionWriter<double, std::uint32_t> writer(pieces.engine, sizes_of_classes(view), view.n_features,
+                                                             one);
     for (std::size_t i = 0; i < view.n_sv; ++i) {
         next();
         writer.add_support_vector({x, nullptr, view.n_features}, view.dual_coef + i, stride, 0.0);
@@ -366,15 +377,15 @@ APPROXSVM_INLINE void raise(const PolynomialKernel& kernel, f64v (&x)[N]) {
     }
 }
 
-// The sums of each class, as in rbf_classes.hpp but without weights: sums[(c n_classes + r) n_lanes + lane] for the
+// The sums of each class, as in rbf_classes.hpp but without weights: sums[(c n_numbers + r) n_lanes + lane] for the
 // rows of a block.
 template <int Registers>
 inline void polynomial_sums_block(const PolynomialKernel& kernel, const double* block, double* sums) {
     constexpr std::size_t n_lanes = static_cast<std::size_t>(Registers * lanes64);
     constexpr std::size_t width = panel_width<double>, tiles = width / tile_rows;
     const ClassKernelSum<double>& engine = kernel.engine;
-    const std::size_t n_classes = engine.n_classes;
-    for (std::size_t i = 0; i < n_classes * n_classes * n_lanes; ++i) sums[i] = 0.0;
+    const std::size_t n_numbers = engine.n_numbers;
+    for (std::size_t i = 0; i < engine.n_sums() * n_lanes; ++i) sums[i] = 0.0;
     for (std::size_t panel = 0; panel < engine.kernels.n_panels; panel += block_panels) {
         const std::size_t left = engine.kernels.n_panels - panel,
                           n_tiles = (left < block_panels ? left : block_panels) * tiles;
@@ -382,14 +393,14 @@ inline void polynomial_sums_block(const PolynomialKernel& kernel, const double* 
         inner_products<Registers>(engine.kernels, panel, n_tiles, block, inner);
         for (std::size_t t = 0; t < n_tiles; ++t) {
             const std::size_t here = panel + t / tiles, lane = t % tiles * tile_rows;
-            const double* coef = engine.coef + here * n_classes * width + lane;
-            double* of_class = sums + engine.class_of_panel[here] * n_classes * n_lanes;
+            const double* coef = engine.coef + here * n_numbers * width + lane;
+            double* of_class = sums + engine.class_of_panel[here] * n_numbers * n_lanes;
             for (int v = 0; v < Registers; ++v, of_class += lanes64) {
                 f64v values[tile_rows], kernels[tile_rows][1];
                 APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) values[i] = inner[t][i][v];
                 raise(kernel, values);
                 APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) kernels[i][0] = values[i];
-                for_sums<sums_together<double>>(0, n_classes, [&](auto n, std::size_t first) {
+                for_sums<sums_together<double>>(0, n_numbers, [&](auto n, std::size_t first) {
                     add_tile_sums<n.value>(kernels, coef + first * width, width, of_class + first * n_lanes, n_lanes);
                 });
             }
@@ -412,13 +423,13 @@ APPROXSVM_NOINLINE inline void fill_kernels(const PolynomialKernel& kernel, std:
     });
 }
 
-// The same for n_rows rows, (n_rows, n_classes, n_classes): row r has the entries values[k], start_of(r) <= k <
+// The same for n_rows rows, (n_rows, n_classes, n_numbers): row r has the entries values[k], start_of(r) <= k <
 // start_of(r + 1), at the features feature_of(k).
 template <int Rows, class StartOf, class FeatureOf>
 APPROXSVM_INLINE void polynomial_sums_rows(const PolynomialKernel& kernel, const double* values, StartOf start_of,
                                            FeatureOf feature_of, std::size_t n_rows, double* sums) {
     const ClassKernelSum<double>& engine = kernel.engine;
-    const std::size_t n_sums = engine.n_classes * engine.n_classes, chunk = chunk_panels(engine.kernels.n_features);
+    const std::size_t n_sums = engine.n_sums(), chunk = chunk_panels(engine.kernels.n_features);
     for (std::size_t i = 0; i < n_rows * n_sums; ++i) sums[i] = 0.0;
     alignas(cache_line_bytes) double kernels[Rows * chunk_lanes<double>];
     for (std::size_t panel = 0; panel < engine.kernels.n_panels; panel += chunk) {
@@ -446,7 +457,7 @@ struct PolynomialSums {
 
     const PolynomialKernel& kernel;
     const KernelSum<double>& kernels = kernel.engine.kernels;
-    std::size_t n_sums() const { return kernel.engine.n_classes * kernel.engine.n_classes; }
+    std::size_t n_sums() const { return kernel.engine.n_sums(); }
 
     template <int Registers>
     void block(const double* u, const double*, double* sums) const {

@@ -9,8 +9,9 @@
 // the pair's value is P[i][j - 1] + P[j][i] + intercept. For error bounds, M[c] = sum of weight[s] K(x_s, z), where the
 // weight is the largest |coef[r][s]| or another number of the caller's for the support vector, the same in every pair.
 //
-// Sums of one class are its P[c][0 .. n_classes - 1) followed by M[c]: n_classes numbers, n_classes^2 for a row. They
-// are float64, each support vector's product rounded at most once and added to its class by a path of no more additions
+// Sums of one class are its P[c][0 .. n_classes - 1) followed by M[c]: n_classes numbers, n_classes^2 for a row.
+// Several functions of all support vectors are those of one class, with a number for each of them and M[0]. Sums are
+// float64, each support vector's product rounded at most once and added to its class by a path of no more additions
 // than the class has support vectors.
 //
 // Storage order: panels as in rbf.hpp, every class starting with a new one, so that a panel belongs to one class.
@@ -28,8 +29,18 @@ template <class Real>
 struct ClassKernelSum {
     KernelSum<Real> kernels;  // of all classes one after the other; without coefficients
     std::size_t n_classes;
+    std::size_t n_numbers;                // of a class: its coefficients' rows and, last, the weights
     const std::uint32_t* class_of_panel;  // (n_panels,), ascending
-    const double* coef;                   // (n_panels, n_classes, panel_width): rows 0 .. n_classes - 2, then weights
+    const double* coef;                   // (n_panels, n_numbers, panel_width)
+
+    std::size_t n_sums() const { return n_classes * n_numbers; }
+};
+
+// Support vectors by class, and how many numbers each has: its coefficients and a weight.
+template <class Count>
+struct ClassSizes {
+    const Count* n_sv_of_class;
+    std::size_t n_classes, n_numbers;
 };
 
 // Panels of a model with n_sv_of_class[c] support vectors of class c.
@@ -48,20 +59,20 @@ struct ClassKernelSumMemory {
     std::uint32_t* class_of_panel;
     VectorMemory<Real> vectors;
 
-    ClassKernelSumMemory(std::size_t n_panels, std::size_t n_classes, std::size_t n_features, std::size_t n_values,
+    ClassKernelSumMemory(std::size_t n_panels, std::size_t n_numbers, std::size_t n_features, std::size_t n_values,
                          Carver& carver)
-        : coef(carver.take<double>(n_panels * panel_width<Real>, n_classes)),
+        : coef(carver.take<double>(n_panels * panel_width<Real>, n_numbers)),
           class_of_panel(carver.take<std::uint32_t>(n_panels)),
           vectors(n_panels * panel_width<Real>, n_features, n_values, carver) {}
 };
 
 // Bytes of memory that a ClassKernelSum points into.
 template <class Real, class Count>
-inline std::size_t class_kernel_bytes(const Count* n_sv_of_class, std::size_t n_classes, std::size_t n_features,
+inline std::size_t class_kernel_bytes(const ClassSizes<Count>& sizes, std::size_t n_features,
                                       std::size_t n_values = in_panels) {
     Carver counter(nullptr);
-    const std::size_t n_panels = class_kernel_panels<Real>(n_sv_of_class, n_classes);
-    const ClassKernelSumMemory<Real> memory(n_panels, n_classes, n_features, n_values, counter);
+    const std::size_t n_panels = class_kernel_panels<Real>(sizes.n_sv_of_class, sizes.n_classes);
+    const ClassKernelSumMemory<Real> memory(n_panels, sizes.n_numbers, n_features, n_values, counter);
     return counter.bytes_anywhere();
 }
 
@@ -70,19 +81,19 @@ template <class Real, class Count>
 class ClassKernelExpansionWriter {
   public:
     // half_theta = gamma / input_scale^2. The counts must outlive the writer.
-    ClassKernelExpansionWriter(void* memory, const Count* n_sv_of_class, std::size_t n_classes, std::size_t n_features,
-                               double half_theta, std::size_t n_values = in_panels)
-        : ClassKernelExpansionWriter(Carver(memory), n_sv_of_class, n_classes, n_features, half_theta, n_values) {}
+    ClassKernelExpansionWriter(void* memory, const ClassSizes<Count>& sizes, std::size_t n_features, double half_theta,
+                               std::size_t n_values = in_panels)
+        : ClassKernelExpansionWriter(Carver(memory), sizes, n_features, half_theta, n_values) {}
 
     // As VectorWriter wants it.
     void count(std::size_t feature) { vectors_.count(feature); }
     void finish_counting() { vectors_.finish_counting(); }
 
-    // The next support vector: xh_i, its n_classes - 1 coefficients, each `stride` after the one before, and its
+    // The next support vector: xh_i, its n_numbers - 1 coefficients, each `stride` after the one before, and its
     // weight. Called once per support vector, class after class.
     void add_support_vector(const Coordinates& scaled, const double* coefficients, std::ptrdiff_t stride,
                             double weight) {
-        while (n_added_ == static_cast<std::size_t>(n_sv_of_class_[class_])) {
+        while (n_added_ == static_cast<std::size_t>(sizes_.n_sv_of_class[class_])) {
             next_lane_ = (next_lane_ + width - 1) / width * width;
             n_added_ = 0;
             ++class_;
@@ -105,7 +116,8 @@ class ClassKernelExpansionWriter {
                                      nullptr,
                                      nullptr,
                                      nullptr},
-                                    n_classes_,
+                                    sizes_.n_classes,
+                                    sizes_.n_numbers,
                                     memory_.class_of_panel,
                                     memory_.coef};
         vectors_.describe(result.kernels);
@@ -115,18 +127,17 @@ class ClassKernelExpansionWriter {
   private:
     static constexpr std::size_t width = panel_width<Real>;
 
-    ClassKernelExpansionWriter(Carver carver, const Count* n_sv_of_class, std::size_t n_classes, std::size_t n_features,
-                               double half_theta, std::size_t n_values)
-        : n_sv_of_class_(n_sv_of_class),
-          n_classes_(n_classes),
+    ClassKernelExpansionWriter(Carver carver, const ClassSizes<Count>& sizes, std::size_t n_features, double half_theta,
+                               std::size_t n_values)
+        : sizes_(sizes),
           n_features_(n_features),
-          n_panels_(class_kernel_panels<Real>(n_sv_of_class, n_classes)),
+          n_panels_(class_kernel_panels<Real>(sizes.n_sv_of_class, sizes.n_classes)),
           half_theta_(half_theta),
-          memory_(n_panels_, n_classes, n_features, n_values, carver),
+          memory_(n_panels_, sizes.n_numbers, n_features, n_values, carver),
           vectors_(memory_.vectors, n_panels_ * width, n_features, half_theta) {
         std::size_t panel = 0;
-        for (std::size_t c = 0; c < n_classes; ++c) {
-            const std::size_t n = static_cast<std::size_t>(n_sv_of_class[c]), first = panel * width;
+        for (std::size_t c = 0; c < sizes.n_classes; ++c) {
+            const std::size_t n = static_cast<std::size_t>(sizes.n_sv_of_class[c]), first = panel * width;
             n_sv_ += n;
             for (const std::size_t end = panel + kernel_expansion_panels<Real>(n); panel < end; ++panel) {
                 memory_.class_of_panel[panel] = static_cast<std::uint32_t>(c);
@@ -140,16 +151,16 @@ class ClassKernelExpansionWriter {
 
     // `coefficients` may be null, for zeros.
     void set_coefficients(std::size_t i, const double* coefficients, std::ptrdiff_t stride, double weight) {
-        double* const coef = memory_.coef + i / width * n_classes_ * width + i % width;
-        const std::size_t n_coefficients = n_classes_ - 1;
+        double* const coef = memory_.coef + i / width * sizes_.n_numbers * width + i % width;
+        const std::size_t n_coefficients = sizes_.n_numbers - 1;
         for (std::size_t r = 0; r < n_coefficients; ++r) {
             coef[r * width] = coefficients ? coefficients[static_cast<std::ptrdiff_t>(r) * stride] : 0.0;
         }
         coef[n_coefficients * width] = weight;
     }
 
-    const Count* n_sv_of_class_;
-    const std::size_t n_classes_, n_features_, n_panels_;
+    const ClassSizes<Count> sizes_;
+    const std::size_t n_features_, n_panels_;
     const double half_theta_;
     const ClassKernelSumMemory<Real> memory_;
     VectorWriter<Real> vectors_;
@@ -223,9 +234,9 @@ APPROXSVM_INLINE void add_class_kernels(const ClassKernelSum<Real>& expansion, s
                                         const Real* half_sq_norm, double* sums) {
     constexpr int halves = lanes_of<Real> / lanes64;
     constexpr std::size_t width = panel_width<Real>, n_lanes = static_cast<std::size_t>(Registers * lanes_of<Real>);
-    const std::size_t n_classes = expansion.n_classes;
-    const double* const coef = expansion.coef + panel * n_classes * width + lane;
-    sums += expansion.class_of_panel[panel] * n_classes * n_lanes;
+    const std::size_t n_numbers = expansion.n_numbers;
+    const double* const coef = expansion.coef + panel * n_numbers * width + lane;
+    sums += expansion.class_of_panel[panel] * n_numbers * n_lanes;
     for (int v = 0; v < Registers; ++v, sums += lanes_of<Real>) {
         typename RegisterOf<Real>::type narrow[tile_rows];
         tile_kernels(expansion.kernels.theta, expansion.kernels.half_sq_norms + panel * width + lane, inner, v,
@@ -235,7 +246,7 @@ APPROXSVM_INLINE void add_class_kernels(const ClassKernelSum<Real>& expansion, s
             kernel[i][0] = widened<0>(narrow[i]);
             if constexpr (halves == 2) kernel[i][1] = widened<1>(narrow[i]);
         }
-        for_sums<sums_together<Real>>(0, n_classes, [&](auto n, std::size_t first) {
+        for_sums<sums_together<Real>>(0, n_numbers, [&](auto n, std::size_t first) {
             add_tile_sums<n.value>(kernel, coef + first * width, width, sums + first * n_lanes, n_lanes);
         });
     }
@@ -251,7 +262,7 @@ APPROXSVM_INLINE void clear_unreachable_sums(const Real* half_sq_norm, std::size
     }
 }
 
-// The sums of n_blocks blocks of rows as kernel_sums_block takes them, to sums[((b n_classes + c) n_classes + r)
+// The sums of n_blocks blocks of rows as kernel_sums_block takes them, to sums[((b n_classes + c) n_numbers + r)
 // n_lanes
 // + lane], n_lanes = Registers * lanes_of<Real>.
 template <int Registers, class Real>
@@ -260,7 +271,7 @@ inline void class_sums_block(const ClassKernelSum<Real>& expansion, const Real* 
     constexpr std::size_t n_lanes = static_cast<std::size_t>(Registers * lanes_of<Real>);
     constexpr std::size_t tiles = panel_width<Real> / tile_rows;
     const KernelSum<Real>& kernels = expansion.kernels;
-    const std::size_t n_sums = expansion.n_classes * expansion.n_classes;
+    const std::size_t n_sums = expansion.n_sums();
     for (std::size_t i = 0; i < n_blocks * n_sums * n_lanes; ++i) sums[i] = 0.0;
     for (std::size_t panel = 0; panel < kernels.n_panels; panel += block_panels) {
         const std::size_t left = kernels.n_panels - panel,
@@ -357,35 +368,35 @@ APPROXSVM_INLINE void add_panel_sums(const double* kernel, std::size_t n_panels,
     }
 }
 
-// The part of a chunk's support vectors in the sums of Rows rows, (Rows, n_classes, n_classes), from kernel values,
+// The part of a chunk's support vectors in the sums of Rows rows, (Rows, n_classes, n_numbers), from kernel values,
 // (Rows, chunk_lanes).
 template <int Rows, class Real>
 APPROXSVM_INLINE void add_chunk_sums(const ClassKernelSum<Real>& expansion, std::size_t first_panel,
                                      std::size_t n_panels, const double* kernel, double* sums) {
     constexpr std::size_t width = panel_width<Real>;
-    const std::size_t n_classes = expansion.n_classes, end = first_panel + n_panels;
+    const std::size_t n_numbers = expansion.n_numbers, n_sums = expansion.n_sums(), end = first_panel + n_panels;
     for (std::size_t panel = first_panel; panel < end;) {
         const std::uint32_t c = expansion.class_of_panel[panel];
         std::size_t after = panel + 1;
         while (after < end && expansion.class_of_panel[after] == c) ++after;
-        const double* const coef = expansion.coef + panel * n_classes * width;
+        const double* const coef = expansion.coef + panel * n_numbers * width;
         const double* const of_class = kernel + (panel - first_panel) * width;
-        for_sums<row_sums_together>(0, n_classes, [&](auto n, std::size_t first) {
-            add_panel_sums<n.value, Rows, Real>(of_class, after - panel, coef + first * width, n_classes * width,
-                                                sums + c * n_classes + first, n_classes * n_classes);
+        for_sums<row_sums_together>(0, n_numbers, [&](auto n, std::size_t first) {
+            add_panel_sums<n.value, Rows, Real>(of_class, after - panel, coef + first * width, n_numbers * width,
+                                                sums + c * n_numbers + first, n_sums);
         });
         panel = after;
     }
 }
 
-// The sums of n_rows rows, (n_rows, n_classes, n_classes): row r has the entries values[k], start_of(r) <= k <
+// The sums of n_rows rows, (n_rows, n_classes, n_numbers): row r has the entries values[k], start_of(r) <= k <
 // start_of(r + 1), at the features feature_of(k).
 template <int Rows, class Real, class StartOf, class FeatureOf>
 APPROXSVM_INLINE void class_sums_rows(const ClassKernelSum<Real>& expansion, const Real* values, StartOf start_of,
                                       FeatureOf feature_of, std::size_t n_rows, const Real* half_sq_norm,
                                       double* sums) {
     const KernelSum<Real>& kernels = expansion.kernels;
-    const std::size_t n_sums = expansion.n_classes * expansion.n_classes, chunk = chunk_panels(kernels.n_features);
+    const std::size_t n_sums = expansion.n_sums(), chunk = chunk_panels(kernels.n_features);
     for (std::size_t i = 0; i < n_rows * n_sums; ++i) sums[i] = 0.0;
     alignas(cache_line_bytes) double kernel[Rows * chunk_lanes<Real>];
     for (std::size_t panel = 0; panel < kernels.n_panels; panel += chunk) {
@@ -408,7 +419,7 @@ APPROXSVM_INLINE void class_sums_rows(const ClassKernelSum<Real>& expansion, con
     for (std::size_t r = 0; r < n_rows; ++r) clear_unreachable_sums(half_sq_norm + r, 1, n_sums, sums + r * n_sums);
 }
 
-// The sums of one dense row u, (n_features,), with half_sq_norm = half_theta ||u||^2, to sums[c n_classes + r].
+// The sums of one dense row u, (n_features,), with half_sq_norm = half_theta ||u||^2, to sums[c n_numbers + r].
 template <class Real>
 inline void class_sums_row(const ClassKernelSum<Real>& expansion, const Real* u, Real half_sq_norm, double* sums) {
     const std::size_t n_features = expansion.kernels.n_features;
@@ -417,12 +428,12 @@ inline void class_sums_row(const ClassKernelSum<Real>& expansion, const Real* u,
         sums);
 }
 
-// The sums of a sparse row by columns, (n_classes, n_classes); `products` is room for all lanes.
+// The sums of a sparse row by columns, (n_classes, n_numbers); `products` is room for all lanes.
 template <class Real>
 inline void class_sums_columns(const ClassKernelSum<Real>& expansion, const Real* values, const std::int32_t* columns,
                                std::size_t n_terms, Real half_sq_norm, Real* products, double* sums) {
     const KernelSum<Real>& kernels = expansion.kernels;
-    const std::size_t n_sums = expansion.n_classes * expansion.n_classes;
+    const std::size_t n_sums = expansion.n_sums();
     column_products(kernels.columns, values, columns, n_terms, products);
     for (std::size_t i = 0; i < n_sums; ++i) sums[i] = 0.0;
     alignas(cache_line_bytes) double kernel[chunk_lanes<Real>];
@@ -435,12 +446,12 @@ inline void class_sums_columns(const ClassKernelSum<Real>& expansion, const Real
     clear_unreachable_sums(&half_sq_norm, 1, n_sums, sums);
 }
 
-// The sums of n_rows sparse rows as kernel_sums_sparse takes them, to sums[(row n_classes + c) n_classes + r].
+// The sums of n_rows sparse rows as kernel_sums_sparse takes them, to sums[(row n_classes + c) n_numbers + r].
 template <class Real>
 inline void class_sums_sparse(const ClassKernelSum<Real>& expansion, const Real* values, const std::int32_t* columns,
                               const std::size_t* row_starts, std::size_t n_rows, const Real* half_sq_norm, double* sums,
                               Real* products) {
-    const std::size_t n_sums = expansion.n_classes * expansion.n_classes;
+    const std::size_t n_sums = expansion.n_sums();
     const bool by_columns = expansion.kernels.columns.n_lanes > 0;
     for (std::size_t r = 0; by_columns && r < n_rows; ++r) {
         const std::size_t start = row_starts[r];

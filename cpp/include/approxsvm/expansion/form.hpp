@@ -19,6 +19,20 @@ inline namespace APPROXSVM_TARGET {
 inline bool has_classes(const ModelView& model) {
     return model.n_labels > 2 && model.outputs.decision_shape != DecisionShape::each;
 }
+// Of an ensemble: whether its members are the decision functions of its labels.
+inline bool is_of_functions(const ModelView& ensemble) {
+    return ensemble.outputs.decision_shape == DecisionShape::each;
+}
+// Several decision functions that share all terms, one of each class or target.
+inline bool has_several(const ModelView& model) {
+    return model.n_decisions > 1 && !has_classes(model);
+}
+// Where the label of one decision function changes: at 0, or at a threshold.
+inline double label_change(const ModelView& model) {
+    const OutputsView& outputs = model.outputs;
+    if (outputs.label_rule != LabelRule::value_threshold) return 0.0;
+    return outputs.threshold[1] == 0.0 ? outputs.threshold[0] : -outputs.threshold[0];
+}
 inline bool is_gaussian(const ModelView& model) {
     return model.kernel == KernelKind::gaussian;
 }

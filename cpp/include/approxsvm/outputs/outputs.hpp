@@ -99,6 +99,16 @@ inline Interval around(double value, double bound) {
     return {std::nextafter(value - reach, -HUGE_VAL), std::nextafter(value + reach, HUGE_VAL)};
 }
 
+// Whether the greatest of several values is so for certain.
+inline bool beats_all_others(std::size_t n, const double* values, const double* bounds) {
+    const std::size_t winner = first_largest(n, values);
+    const double least = around(values[winner], bounds[winner]).lowest;
+    for (std::size_t k = 0; k < n; ++k) {
+        if (k != winner && !(least > around(values[k], bounds[k]).highest)) return false;
+    }
+    return true;
+}
+
 inline void class_score_interval(const OutputsView& outputs, std::size_t n_classes, const double* values,
                                  const double* bounds, double* lowest, double* highest, double* room) {
     if (outputs.decision_shape != DecisionShape::each)
@@ -212,6 +222,7 @@ inline void probabilities_of(const OutputsView& outputs, std::size_t n_classes, 
             return;
         case ProbabilityKind::none:
         case ProbabilityKind::laplace_noise:
+        case ProbabilityKind::members_mean:  // an ensemble's own
             return;
     }
 }
@@ -354,6 +365,7 @@ inline void probability_interval(const OutputsView& outputs, std::size_t n_class
             break;
         case ProbabilityKind::none:
         case ProbabilityKind::laplace_noise:
+        case ProbabilityKind::members_mean:
             return;
     }
     if (n_classes == 2) {
@@ -375,6 +387,38 @@ inline void probability_interval(const OutputsView& outputs, std::size_t n_class
 
 // --- labels
 
+// Rules of thresholds: the label whose value, or probability, has to be that large, and the class by this number.
+inline std::size_t label_of_threshold(const OutputsView& outputs) {
+    return outputs.threshold[1] != 0.0;
+}
+inline std::size_t class_of_threshold(const OutputsView& outputs, double number) {
+    const std::size_t label = label_of_threshold(outputs);
+    return number >= outputs.threshold[0] ? label : 1 - label;
+}
+// Whether a number between these is on one side of the threshold for certain.
+inline bool is_on_one_side(const OutputsView& outputs, double lowest, double highest) {
+    return lowest >= outputs.threshold[0] || highest < outputs.threshold[0];
+}
+
+// The class by the probabilities of all.
+inline std::size_t class_of_shares(const OutputsView& outputs, std::size_t n_classes, const double* shares) {
+    if (outputs.label_rule != LabelRule::probability_threshold) return first_largest(n_classes, shares);
+    return class_of_threshold(outputs, shares[label_of_threshold(outputs)]);
+}
+// Whether that class, the winner, is the same for all probabilities within an interval.
+inline bool certain_by_shares(const OutputsView& outputs, std::size_t n_classes, std::size_t winner,
+                              const double* lowest, const double* highest) {
+    if (outputs.label_rule == LabelRule::probability_threshold) {
+        const std::size_t label = label_of_threshold(outputs);
+        return is_on_one_side(outputs, lowest[label], highest[label]);
+    }
+    // Those that are equal up to rounding are not certain.
+    for (std::size_t c = 0; c < n_classes; ++c) {
+        if (c != winner && !(lowest[winner] > highest[c])) return false;
+    }
+    return true;
+}
+
 // The class that the source predicts by its rule; of equal ones the first.
 inline std::size_t predicted_class(const OutputsView& outputs, std::size_t n_classes, const double* values,
                                    double* room) {
@@ -388,6 +432,11 @@ inline std::size_t predicted_class(const OutputsView& outputs, std::size_t n_cla
         case LabelRule::probability:
             probabilities_of(outputs, n_classes, values, room, rest);
             break;
+        case LabelRule::value_threshold:
+            return class_of_threshold(outputs, label_of_threshold(outputs) == 0 ? values[0] : -values[0]);
+        case LabelRule::probability_threshold:
+            probabilities_of(outputs, n_classes, values, room, rest);
+            return class_of_shares(outputs, n_classes, room);
     }
     return first_largest(n_classes, room);
 }
@@ -407,13 +456,15 @@ inline bool certified_class(const OutputsView& outputs, std::size_t n_classes, c
                 if (c != winner && !precedes(winner, lowest[winner], c, highest[c])) return false;
             }
             return true;
+        case LabelRule::value_threshold: {
+            const Interval f = around(values[0], bounds[0]);
+            return label_of_threshold(outputs) == 0 ? is_on_one_side(outputs, f.lowest, f.highest)
+                                                    : is_on_one_side(outputs, -f.highest, -f.lowest);
+        }
         case LabelRule::probability:
+        case LabelRule::probability_threshold:
             probability_interval(outputs, n_classes, values, bounds, lowest, highest, rest);
-            // Scores that are equal up to rounding are not certain.
-            for (std::size_t c = 0; c < n_classes; ++c) {
-                if (c != winner && !(lowest[winner] > highest[c])) return false;
-            }
-            return true;
+            return certain_by_shares(outputs, n_classes, winner, lowest, highest);
     }
     return false;
 }

@@ -2,7 +2,8 @@
 // rows.
 //
 // Where a label is not by votes, it is proven by the bounds of the values, or else made of exact values. An ensemble
-// averages the probabilities of its members, or gives their values side by side.
+// averages the probabilities of its members, counts their labels as votes, adds up their values, or gives these side by
+// side; where they are the functions of its classes, they go on as those of a single model do.
 #pragma once
 
 #include "../outputs/outputs.hpp"
@@ -20,26 +21,28 @@ inline std::size_t answer_piece_rows(const ModelView& model) {
 
 // Whether answers take more than evaluate_raw() gives.
 inline bool has_own_label_rule(const ModelView& model) {
-    return model.task == Task::classification && model.outputs.label_rule != LabelRule::votes;
+    return model.task != Task::regression && model.outputs.label_rule != LabelRule::votes;
 }
 inline bool keeps_values(const ModelView& model) {
     return has_own_label_rule(model) || n_probabilities(model) > 0 || model.mode == Mode::approximate;
 }
 
-// Of one model: the values of a piece of rows, one row's probabilities and their ends, and what the rows need on their
-// way.
-struct AnswerMemory {
+// Labels of a model: of one class those of inliers and outliers.
+inline std::size_t n_answers(const ModelView& model) {
+    return model.n_labels > 2 ? std::size_t{model.n_labels} : 2;
+}
+
+// The values of a piece of rows, one row's probabilities and their ends.
+struct ValueMemory {
     double *values, *bounds, *shares, *lowest, *highest, *room;
     std::uint8_t *stages, *open_stages;
     std::size_t* open;
-    MappingMemory mapping;
 
-    AnswerMemory(const PreparedModel& prepared, const CallRows& call, Carver& carver)
-        : AnswerMemory(*prepared.view, call.at_most(answer_piece_rows(*prepared.view)), prepared, call, carver) {}
+    ValueMemory(const ModelView& model, const CallRows& call, Carver& carver)
+        : ValueMemory(model, call.at_most(answer_piece_rows(model)), carver) {}
 
   private:
-    AnswerMemory(const ModelView& model, std::size_t n_rows, const PreparedModel& prepared, const CallRows& call,
-                 Carver& carver)
+    ValueMemory(const ModelView& model, std::size_t n_rows, Carver& carver)
         : values(carver.take<double>(keeps_values(model) ? n_rows * model.n_decisions : 0)),
           bounds(carver.take<double>(keeps_values(model) ? n_rows * model.n_decisions : 0)),
           shares(carver.take<double>(n_answers(model))),
@@ -48,41 +51,61 @@ struct AnswerMemory {
           room(carver.take<double>(outputs_doubles(n_answers(model)))),
           stages(carver.take<std::uint8_t>(n_rows)),
           open_stages(carver.take<std::uint8_t>(keeps_values(model) ? n_rows : 0)),
-          open(carver.take<std::size_t>(keeps_values(model) ? n_rows : 0)),
-          mapping(prepared, call, carver) {}
-    static std::size_t n_answers(const ModelView& model) {
-        return model.n_labels > 2 ? std::size_t{model.n_labels} : 2;
-    }
+          open(carver.take<std::size_t>(keeps_values(model) ? n_rows : 0)) {}
 };
+
+// Of one model, with what its rows need on their way.
+struct AnswerMemory {
+    ValueMemory values;
+    MappingMemory mapping;
+
+    AnswerMemory(const PreparedModel& prepared, const CallRows& call, Carver& carver)
+        : values(*prepared.view, call, carver), mapping(prepared, call, carver) {}
+};
+
+// Whether members of an ensemble are asked for their labels, rather than for values.
+inline bool counts_votes(const ModelView& ensemble) {
+    return ensemble.task == Task::classification && ensemble.outputs.label_rule == LabelRule::votes;
+}
 
 // Of an ensemble: sums over the members, of a piece of rows, and what any member needs.
 struct EnsembleMemory {
+    ValueMemory of_functions;
     double *values, *bounds, *sums, *lowest, *highest, *shares, *low, *high, *room;
-    std::uint8_t* stages;
+    std::uint8_t *stages, *certified;
+    std::uint32_t* labels;
     std::size_t* open;
     void* member;
 
-    EnsembleMemory(const PreparedModel& prepared, const CallRows& call, Carver& carver) {
+    EnsembleMemory(const PreparedModel& prepared, const CallRows& call, Carver& carver)
+        : of_functions(*prepared.view, call, carver) {
         const ModelView& model = *prepared.view;
         const std::size_t n_rows = call.at_most(answer_piece_rows(model)), n_labels = model.n_labels;
         std::size_t n_decisions = 1, member_bytes = 0;
         for (std::size_t k = 0; k < model.n_members; ++k) {
             const ModelView& view = *prepared.members[k]->view;
             Carver counter(nullptr);
-            MappingMemory memory(*prepared.members[k], call, counter);
+            if (counts_votes(model)) {
+                AnswerMemory memory(*prepared.members[k], call, counter);
+            } else {
+                MappingMemory memory(*prepared.members[k], call, counter);
+            }
             n_decisions = view.n_decisions > n_decisions ? view.n_decisions : n_decisions;
             member_bytes = counter.bytes_anywhere() > member_bytes ? counter.bytes_anywhere() : member_bytes;
         }
         values = carver.take<double>(n_rows * n_decisions);
         bounds = carver.take<double>(n_rows * n_decisions);
-        sums = carver.take<double>(n_rows * n_labels);
-        lowest = carver.take<double>(n_rows * n_labels);
+        const std::size_t n_sums = n_labels > 0 ? n_labels : 1;
+        sums = carver.take<double>(n_rows * n_sums);
+        lowest = carver.take<double>(n_rows * n_sums);
         highest = carver.take<double>(n_rows * n_labels);
         shares = carver.take<double>(n_labels);
         low = carver.take<double>(n_labels);
         high = carver.take<double>(n_labels);
         room = carver.take<double>(outputs_doubles(n_labels));
         stages = carver.take<std::uint8_t>(n_rows);
+        certified = carver.take<std::uint8_t>(n_rows);
+        labels = carver.take<std::uint32_t>(n_rows);
         open = carver.take<std::size_t>(n_rows);
         member = carver.take<unsigned char>(member_bytes);
     }
@@ -160,16 +183,18 @@ APPROXSVM_INLINE double farther_end(double share, double lowest, double highest)
 
 // --- one model
 
-class SingleAnswers {
+// `evaluate(rows, request, out)` finds values, bounds and stages, labels by votes and, where out.certified is wanted,
+// which rows are answered by what comes first.
+template <class Evaluate>
+class ValueAnswers {
   public:
-    SingleAnswers(const PreparedModel& prepared, std::uint64_t* counts, const AnswerMemory& memory)
-        : prepared_(prepared), view_(*prepared.view), counts_(counts), memory_(memory) {}
+    ValueAnswers(const ModelView& model, const Evaluate& evaluate, const ValueMemory& memory)
+        : view_(model), evaluate_(evaluate), memory_(memory) {}
 
     Status answer(const RowSource& rows, const Request& request, const Evaluation& out) const {
         const bool by_rule = (out.labels || out.certified) && has_own_label_rule(view_);
         const bool shares = out.probabilities || out.probability_bounds;
-        if (!by_rule && !shares && !out.certified)
-            return evaluate_raw(prepared_, rows, request, out, counts_, memory_.mapping);
+        if (!by_rule && !shares && !out.certified) return evaluate_(rows, request, out);
         return for_pieces(view_, rows, request, out,
                           [&](const RowSource& piece, const Request& own, const Evaluation& part) {
                               return answer_piece(piece, own, part, by_rule, shares);
@@ -181,7 +206,6 @@ class SingleAnswers {
                         bool shares) const {
         Evaluation wanted = out;
         wanted.probabilities = wanted.probability_bounds = nullptr;
-        wanted.certified = nullptr;
         if (by_rule) wanted.labels = nullptr;
         const bool proves_by_values = out.certified && view_.mode == Mode::approximate;
         request.keeps_promise = wants_values(out) || shares;  // what labels are made of is nobody's value
@@ -193,9 +217,9 @@ class SingleAnswers {
             if (!wanted.bounds) wanted.bounds = {memory_.bounds, n};
         }
         if (out.certified && !wanted.stages) wanted.stages = {memory_.stages, rows.n_rows()};
-        Status status = evaluate_raw(prepared_, rows, request, wanted, counts_, memory_.mapping);
+        Status status = evaluate_(rows, request, wanted);
         if (status != Status::ok) return status;
-        if (out.certified) certify(wanted, out.certified);
+        if (out.certified && (!has_engines(view_) || has_own_label_rule(view_))) certify(wanted);
         if (shares) {
             for (std::size_t i = 0; i < rows.n_rows(); ++i) find_probabilities(wanted, i, out);
         }
@@ -203,10 +227,9 @@ class SingleAnswers {
     }
 
     // With engines behind it the first stage answers only what it proves by votes; other labels are proven by values.
-    void certify(const Evaluation& found, const Span<std::uint8_t>& certified) const {
-        const bool by_stage = has_engines(view_), by_values = !by_stage || has_own_label_rule(view_);
-        for (std::size_t i = 0; i < certified.size; ++i) {
-            certified[i] = (!by_stage || is_first_stage(view_, found.stages[i])) && (!by_values || proves(found, i));
+    void certify(const Evaluation& found) const {
+        for (std::size_t i = 0; i < found.certified.size; ++i) {
+            found.certified[i] = found.certified[i] && proves(found, i);
         }
     }
 
@@ -219,9 +242,9 @@ class SingleAnswers {
             }
             return is_finite(bounds[0]);
         }
-        if (view_.task == Task::one_class) return std::fabs(values[0]) > bounds[0];
+        if (!has_own_label_rule(view_) && view_.task == Task::one_class) return std::fabs(values[0]) > bounds[0];
         std::size_t winner;
-        return certified_class(view_.outputs, view_.n_labels, values, bounds, winner, memory_.room);
+        return certified_class(view_.outputs, n_answers(view_), values, bounds, winner, memory_.room);
     }
 
     void find_probabilities(const Evaluation& found, std::size_t i, const Evaluation& out) const {
@@ -245,7 +268,7 @@ class SingleAnswers {
         for (std::size_t i = 0; i < rows.n_rows(); ++i) {
             const double* values = found.values.data + i * n_decisions;
             std::size_t winner = 0;
-            const bool certain = certified_class(view_.outputs, view_.n_labels, values,
+            const bool certain = certified_class(view_.outputs, n_answers(view_), values,
                                                  found.bounds.data + i * n_decisions, winner, memory_.room);
             labels[i] = static_cast<std::uint32_t>(winner);
             if (!certain && has_engines(view_) && request.values != Values::exact) memory_.open[n_open++] = i;
@@ -258,21 +281,36 @@ class SingleAnswers {
         exact.values = {memory_.values, n_open * n_decisions};
         if (found.stages) exact.stages = {memory_.open_stages, n_open};
         request.keeps_promise = false;
-        const Status status = evaluate_raw(prepared_, open, request, exact, counts_, memory_.mapping);
+        const Status status = evaluate_(open, request, exact);
         if (status != Status::ok && request.fault) request.fault->row = memory_.open[request.fault->row];
         for (std::size_t k = 0; status == Status::ok && k < n_open; ++k) {
             if (found.stages) found.stages[memory_.open[k]] = memory_.open_stages[k];
             labels[memory_.open[k]] = static_cast<std::uint32_t>(
-                predicted_class(view_.outputs, view_.n_labels, memory_.values + k * n_decisions, memory_.room));
+                predicted_class(view_.outputs, n_answers(view_), memory_.values + k * n_decisions, memory_.room));
         }
         return status;
     }
 
-    const PreparedModel& prepared_;
     const ModelView& view_;
-    std::uint64_t* const counts_;
-    const AnswerMemory& memory_;
+    const Evaluate& evaluate_;
+    const ValueMemory& memory_;
 };
+
+// Of a model that is no ensemble.
+inline Status answer_single(const PreparedModel& prepared, const RowSource& rows, const Request& request,
+                            const Evaluation& out, std::uint64_t* counts, const AnswerMemory& memory) {
+    const ModelView& view = *prepared.view;
+    const auto evaluate = [&](const RowSource& some, const Request& own, Evaluation wanted) {
+        const Span<std::uint8_t> certified = wanted.certified;
+        wanted.certified = nullptr;
+        const Status status = evaluate_raw(prepared, some, own, wanted, counts, memory.mapping);
+        for (std::size_t i = 0; i < certified.size && status == Status::ok; ++i) {
+            certified[i] = !has_engines(view) || is_first_stage(view, wanted.stages[i]);
+        }
+        return status;
+    };
+    return ValueAnswers<decltype(evaluate)>(view, evaluate, memory.values).answer(rows, request, out);
+}
 
 // --- an ensemble
 
@@ -282,13 +320,29 @@ class EnsembleAnswers {
         : prepared_(prepared), view_(*prepared.view), counts_(counts), memory_(memory), n_classes_(view_.n_labels) {}
 
     Status answer(const RowSource& rows, const Request& request, const Evaluation& out) const {
-        return for_pieces(
-            view_, rows, request, out, [&](const RowSource& piece, const Request& own, const Evaluation& part) {
-                return view_.task == Task::regression ? side_by_side(piece, own, part) : average(piece, own, part);
-            });
+        if (is_of_functions(view_)) {
+            const auto evaluate = [this](const RowSource& some, const Request& own, const Evaluation& wanted) {
+                return by_pieces(some, own, wanted, &EnsembleAnswers::side_by_side);
+            };
+            return ValueAnswers<decltype(evaluate)>(view_, evaluate, memory_.of_functions).answer(rows, request, out);
+        }
+        return by_pieces(rows, request, out,
+                         counts_votes(view_)                  ? &EnsembleAnswers::vote
+                         : view_.task == Task::classification ? &EnsembleAnswers::average
+                         : view_.outputs.weights              ? &EnsembleAnswers::add_values
+                                                              : &EnsembleAnswers::side_by_side);
     }
 
   private:
+    using OfPiece = Status (EnsembleAnswers::*)(const RowSource&, Request, const Evaluation&) const;
+    Status by_pieces(const RowSource& rows, const Request& request, const Evaluation& out, OfPiece of_piece) const {
+        return for_pieces(view_, rows, request, out,
+                          [&](const RowSource& piece, const Request& own, const Evaluation& part) {
+                              return (this->*of_piece)(piece, own, part);
+                          });
+    }
+    double weight(std::size_t k) const { return view_.outputs.weights ? view_.outputs.weights[k] : 1.0; }
+
     // --- means of probabilities
 
     Status average(const RowSource& rows, Request request, const Evaluation& out) const {
@@ -301,8 +355,8 @@ class EnsembleAnswers {
         for (std::size_t i = 0; i < n; ++i) {
             const double *sums = memory_.sums + i * n_classes_, *lowest = memory_.lowest + i * n_classes_,
                          *highest = memory_.highest + i * n_classes_;
-            const std::size_t winner = first_largest(n_classes_, sums);
-            const bool certain = is_certain(winner, lowest, highest);
+            const std::size_t winner = class_of_shares(view_.outputs, n_classes_, sums);
+            const bool certain = certain_by_shares(view_.outputs, n_classes_, winner, lowest, highest);
             for (std::size_t c = 0; c < n_classes_; ++c) {
                 if (out.probabilities) out.probabilities[i * n_classes_ + c] = sums[c];
                 if (out.probability_bounds)
@@ -328,24 +382,21 @@ class EnsembleAnswers {
         if (status != Status::ok && request.fault) request.fault->row = memory_.open[request.fault->row];
         for (std::size_t i = 0; status == Status::ok && i < n_open; ++i) {
             labels[memory_.open[i]] =
-                static_cast<std::uint32_t>(first_largest(n_classes_, memory_.sums + i * n_classes_));
+                static_cast<std::uint32_t>(class_of_shares(view_.outputs, n_classes_, memory_.sums + i * n_classes_));
         }
         return status;
     }
 
-    bool is_certain(std::size_t winner, const double* lowest, const double* highest) const {
-        for (std::size_t c = 0; c < n_classes_; ++c) {
-            if (c != winner && !(lowest[winner] > highest[c])) return false;
-        }
-        return true;
-    }
-
-    // Means of the members' probabilities, summed in their order, and of what they lie between.
+    // Weighted means of the members' probabilities, summed in their order, and of what they lie between. Weights,
+    // products and sums round by less than 2 n_members + 4 units, of numbers that are at most 1 of their total.
     Status add_up(const RowSource& rows, const Request& request, const Span<std::uint8_t>& stages) const {
         const std::size_t n = rows.n_rows(), n_sums = n * n_classes_;
         for (std::size_t i = 0; i < n_sums; ++i) memory_.sums[i] = memory_.lowest[i] = memory_.highest[i] = 0.0;
+        double total = 0.0;
         for (std::size_t k = 0; k < view_.n_members; ++k) {
             const ModelView& member = *prepared_.members[k]->view;
+            const double w = weight(k);
+            total += w;
             const Status status = evaluate_member(k, rows, request, stages);
             if (status != Status::ok) return status;
             for (std::size_t i = 0; i < n; ++i) {
@@ -354,17 +405,18 @@ class EnsembleAnswers {
                 probability_interval(member.outputs, n_classes_, values, memory_.bounds + i * member.n_decisions,
                                      memory_.low, memory_.high, memory_.room);
                 for (std::size_t c = 0; c < n_classes_; ++c) {
-                    memory_.sums[i * n_classes_ + c] += memory_.shares[c];
-                    memory_.lowest[i * n_classes_ + c] += memory_.low[c];
-                    memory_.highest[i * n_classes_ + c] += memory_.high[c];
+                    memory_.sums[i * n_classes_ + c] += w * memory_.shares[c];
+                    memory_.lowest[i * n_classes_ + c] += w * memory_.low[c];
+                    memory_.highest[i * n_classes_ + c] += w * memory_.high[c];
                 }
             }
         }
-        const double n_members = static_cast<double>(view_.n_members), slack = (n_members + 2.0) * unit64;
+        const double n_members = static_cast<double>(view_.n_members);
+        const double slack = (view_.outputs.weights ? 2.0 * n_members + 4.0 : n_members + 2.0) * unit64;
         for (std::size_t i = 0; i < n_sums; ++i) {
-            memory_.sums[i] /= n_members;
-            memory_.lowest[i] = memory_.lowest[i] / n_members - slack;
-            memory_.highest[i] = memory_.highest[i] / n_members + slack;
+            memory_.sums[i] /= total;
+            memory_.lowest[i] = memory_.lowest[i] / total - slack;
+            memory_.highest[i] = memory_.highest[i] / total + slack;
         }
         return Status::ok;
     }
@@ -382,15 +434,118 @@ class EnsembleAnswers {
         Carver carver(memory_.member);
         const MappingMemory memory(member, rows_of_call(rows, request), carver);
         const Status status = evaluate_raw(member, rows, request, wanted, counts_, memory);
-        for (std::size_t i = 0; stages && status == Status::ok && i < n; ++i) {
+        if (status == Status::ok) note_stages(k, n, stages);
+        return status;
+    }
+    void note_stages(std::size_t k, std::size_t n, const Span<std::uint8_t>& stages) const {
+        for (std::size_t i = 0; stages && i < n; ++i) {
             if (k == 0 || stages[i] < memory_.stages[i]) stages[i] = memory_.stages[i];
         }
+    }
+
+    // --- votes
+
+    // Each member counts by its weight for its own label, and by the addend times that for all others; of equal sums
+    // the first label wins. It is certain where that is so whatever members say that are not: their labels are exact
+    // nonetheless wherever there is an exact model.
+    Status vote(const RowSource& rows, Request request, const Evaluation& out) const {
+        const std::size_t n = rows.n_rows();
+        const double against = view_.outputs.addend;
+        request.keeps_promise = false;
+        if (request.values != Values::exact) request.values = Values::settled;
+        for (std::size_t i = 0; i < n * n_classes_; ++i) memory_.sums[i] = memory_.lowest[i] = 0.0;
+        for (std::size_t i = 0; i < n; ++i) memory_.bounds[i] = 0.0;  // weights of those that are not certain
+        for (std::size_t k = 0; k < view_.n_members; ++k) {
+            const Status status = labels_of_member(k, rows, request, out.stages);
+            if (status != Status::ok) return status;
+            const double w = weight(k);
+            for (std::size_t i = 0; i < n; ++i) {
+                double *const sums = memory_.sums + i * n_classes_, *const lowest = memory_.lowest + i * n_classes_;
+                for (std::size_t c = 0; c < n_classes_; ++c) {
+                    const double counts = memory_.labels[i] == c ? w : against * w;
+                    sums[c] += counts;
+                    if (memory_.certified[i]) lowest[c] += counts;
+                }
+                if (!memory_.certified[i]) memory_.bounds[i] += w;
+            }
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            const double* const sums = memory_.sums + i * n_classes_;
+            if (out.labels) out.labels[i] = static_cast<std::uint32_t>(first_largest(n_classes_, sums));
+            if (out.certified) out.certified[i] = is_certain_vote(memory_.lowest + i * n_classes_, memory_.bounds[i]);
+        }
+        return Status::ok;
+    }
+
+    // Sums of the members that are certain, and the weight of all others, each of which may move one label's sum
+    // against another's by (1 - addend) times its weight. Where there are none, the sums are what they are.
+    bool is_certain_vote(const double* sums, double open_weight) const {
+        if (open_weight == 0.0) return true;
+        double scale = open_weight;
+        for (std::size_t c = 0; c < n_classes_; ++c) scale += std::fabs(sums[c]);
+        const double slack = 8.0 * (static_cast<double>(view_.n_members) + 4.0) * unit64 * scale;
+        const double reach = (1.0 - view_.outputs.addend) * open_weight + slack;
+        const std::size_t winner = first_largest(n_classes_, sums);
+        for (std::size_t c = 0; c < n_classes_; ++c) {
+            if (c != winner && !(sums[winner] - sums[c] > reach)) return false;
+        }
+        return true;
+    }
+
+    // The labels of one member, and where its first stage proves them.
+    Status labels_of_member(std::size_t k, const RowSource& rows, Request request,
+                            const Span<std::uint8_t>& stages) const {
+        const PreparedModel& member = *prepared_.members[k];
+        const std::size_t n = rows.n_rows();
+        if (!has_engines(*member.view) && request.values == Values::exact) request.values = Values::promised;
+        Evaluation wanted;
+        wanted.labels = {memory_.labels, n};
+        wanted.certified = {memory_.certified, n};
+        wanted.stages = {memory_.stages, n};
+        Carver carver(memory_.member);
+        const AnswerMemory memory(member, rows_of_call(rows, request), carver);
+        const Status status = answer_single(member, rows, request, wanted, counts_, memory);
+        if (status == Status::ok) note_stages(k, n, stages);
         return status;
+    }
+
+    // --- values added up
+
+    // addend + the sum of weights times values. The stored weights are within a unit of the real ones, and a product
+    // goes through at most n_members + 1 additions.
+    Status add_values(const RowSource& rows, Request request, const Evaluation& out) const {
+        const std::size_t n = rows.n_rows(), n_members = view_.n_members;
+        const double u = 1.01 * (static_cast<double>(n_members) + 4.0) * unit64;
+        double *const sums = memory_.sums, *const bounds = memory_.lowest;
+        for (std::size_t i = 0; i < n; ++i) {
+            sums[i] = view_.outputs.addend;
+            bounds[i] = u * std::fabs(sums[i]) + 0x1p-1000;
+        }
+        for (std::size_t k = 0; k < n_members; ++k) {
+            const ModelView& member = *prepared_.members[k]->view;
+            const Status status = evaluate_member(k, rows, request, out.stages);
+            if (status != Status::ok) return status;
+            const double w = weight(k), modulus = std::fabs(w);
+            for (std::size_t i = 0; i < n; ++i) {
+                sums[i] += w * memory_.values[i];
+                bounds[i] += 1.0001 * modulus * memory_.bounds[i] + u * modulus * std::fabs(memory_.values[i]);
+                if (out.certified) out.certified[i] = (k == 0 || out.certified[i]) && is_proven(member, i);
+            }
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            if (out.values) out.values[i] = sums[i];
+            if (out.bounds) out.bounds[i] = bounds[i] * (1.0 + u);
+        }
+        return Status::ok;
     }
 
     // --- values side by side
 
-    Status side_by_side(const RowSource& rows, const Request& request, const Evaluation& out) const {
+    bool is_proven(const ModelView& member, std::size_t i) const {
+        return has_engines(member) ? is_first_stage(member, memory_.stages[i]) : is_finite(memory_.bounds[i]);
+    }
+
+    Status side_by_side(const RowSource& rows, Request request, const Evaluation& out) const {
         const std::size_t n = rows.n_rows(), n_members = view_.n_members;
         for (std::size_t k = 0; k < n_members; ++k) {
             const ModelView& member = *prepared_.members[k]->view;
@@ -399,9 +554,7 @@ class EnsembleAnswers {
             for (std::size_t i = 0; i < n; ++i) {
                 if (out.values) out.values[i * n_members + k] = memory_.values[i];
                 if (out.bounds) out.bounds[i * n_members + k] = memory_.bounds[i];
-                const bool proven =
-                    has_engines(member) ? is_first_stage(member, memory_.stages[i]) : is_finite(memory_.bounds[i]);
-                if (out.certified) out.certified[i] = (k == 0 || out.certified[i]) && proven;
+                if (out.certified) out.certified[i] = (k == 0 || out.certified[i]) && is_proven(member, i);
             }
         }
         return Status::ok;
@@ -433,7 +586,7 @@ inline Status answer(const PreparedModel& prepared, const RowSource& rows, const
     }
     const AnswerMemory memory(prepared, call, carver);
     if (carver.bytes_anywhere() > n_bytes) return Status::buffer_too_small;
-    return SingleAnswers(prepared, counts, memory).answer(rows, request, out);
+    return answer_single(prepared, rows, request, out, counts, memory);
 }
 
 // --- rows as callers have them

@@ -9,6 +9,13 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 class SeveralCosines {
+    // A type that is deduced comes before what uses it.
+    template <class Real>
+    auto rounding_of(const CosineSum<Real>& sum, const RowSums<Real>& row) const {
+        const CosineRounding<Real> found(view_, sum, row.half_sq_norm, row.n_terms);
+        return [this, found](std::size_t k) { return found.of(view_.decisions[k]); };
+    }
+
   public:
     using Sums32 = SeveralCosinesEngine<float>;
     using Sums64 = SeveralCosinesEngine<double>;
@@ -21,12 +28,8 @@ class SeveralCosines {
 
     Sums32 sums(float*) const { return {cosines_.in32}; }
     Sums64 sums(double*) const { return {cosines_.in64}; }
-    CosineRounding<float> rounding(const RowSums<float>& row) const {
-        return {view_, cosines_.in32, row.half_sq_norm, row.n_terms};
-    }
-    CosineRounding<double> rounding(const RowSums<double>& row) const {
-        return {view_, cosines_.in64, row.half_sq_norm, row.n_terms};
-    }
+    auto rounding(const RowSums<float>& row) const { return rounding_of(cosines_.in32, row); }
+    auto rounding(const RowSums<double>& row) const { return rounding_of(cosines_.in64, row); }
     double slack(std::size_t k, double row_error) const {
         return 1.0001 * (view_.decisions[k].value_error + cosines_moved(view_.decisions[k], row_error));
     }
@@ -47,14 +50,13 @@ class CosineFunction : SeveralCosines {
     using Sums64 = CosineEngine<double>;
     static constexpr bool refuses = true;
 
-    CosineFunction(const PreparedModel& prepared, float* memory)
-        : SeveralCosines(prepared, memory), decision_(prepared.view->decisions[0]) {}
+    CosineFunction(const PreparedModel& prepared, float* memory) : SeveralCosines(prepared, memory) {}
 
     Sums32 sums(float*) const { return {cosines_.in32}; }
     Sums64 sums(double*) const { return {cosines_.in64}; }
     template <class Real>
     double rounding(const RowSums<Real>& row) const {
-        return SeveralCosines::rounding(row).of(decision_);
+        return SeveralCosines::rounding(row)(0);
     }
     static const FewValues* few() { return nullptr; }
     double slack(double row_error) const { return SeveralCosines::slack(0, row_error); }
@@ -63,9 +65,6 @@ class CosineFunction : SeveralCosines {
         SeveralCosines::define(source, i, &value, &bound, &lost);
         return {value, bound + slack(row_error)};
     }
-
-  private:
-    const DecisionNumbers& decision_;
 };
 
 // What evaluate.hpp asks of a kind of kernel.
@@ -73,13 +72,12 @@ struct CosineKind {
     static Status evaluate(const PreparedModel& prepared, const RowSource& source, const Request& request,
                            const Evaluation& out, std::uint64_t* counts, const Batch& batch,
                            const EvaluationMemory& memory) {
-        const auto run = [&](auto&& cascade) {
-            const Status status = engine_rows(cascade, source, wants_exact_values(*prepared.view, request, out));
-            return status == Status::ok ? cascade.finish() : status;
-        };
+        const bool in_float64 = wants_exact_values(*prepared.view, request, out);
         if (prepared.view->n_decisions == 1)
-            return run(ExactCascade<CosineFunction>(prepared, source, out, counts, request, batch, memory));
-        return run(SeveralFunctions<SeveralCosines>(prepared, source, out, counts, request, batch, memory));
+            return all_rows(ExactCascade<CosineFunction>(prepared, source, out, counts, request, batch, memory), source,
+                            in_float64);
+        return all_rows(SeveralFunctions<SeveralCosines>(prepared, source, out, counts, request, batch, memory), source,
+                        in_float64);
     }
 
     // By the slope of all cosines together.

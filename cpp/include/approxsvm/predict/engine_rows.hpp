@@ -20,6 +20,12 @@ inline Status engine_rows(AnyCascade& cascade, const RowSource& source, bool in_
     return Status::ok;
 }
 
+template <class AnyCascade>
+inline Status all_rows(AnyCascade&& cascade, const RowSource& source, bool in_float64) {
+    const Status status = engine_rows(cascade, source, in_float64);
+    return status == Status::ok ? cascade.finish() : status;
+}
+
 // Whether a label, or a value's tolerance, may depend on a mapped row's error: it changes a value by at most `moved`
 // of A1, and labels are promised down to exact_share A1.
 inline bool is_felt(const PreparedModel& prepared, double moved) {

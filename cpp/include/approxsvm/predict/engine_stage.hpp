@@ -103,7 +103,7 @@ struct SingleSums {
     }
 };
 
-// Those of all pairs of classes.
+// Those of all pairs of classes, or of several functions.
 template <class Real>
 struct ClassSums {
     static constexpr bool by_row = true, counts_unseen = true;
@@ -111,7 +111,7 @@ struct ClassSums {
     const ClassKernelSum<Real>& expansion;
     Real* const products;  // room_for_products
     const KernelSum<Real>& kernels = expansion.kernels;
-    std::size_t n_sums() const { return expansion.n_classes * expansion.n_classes; }
+    std::size_t n_sums() const { return expansion.n_sums(); }
 
     template <int Registers>
     void block(const Real* u, const Real* half_sq_norm, double* sums) const {
@@ -137,9 +137,9 @@ inline std::size_t sums_room(std::size_t n_sums, const CallRows& call) {
 template <class Real>
 inline std::size_t room_for_products(const ModelView& model) {
     if (!by_columns(model)) return 0;
-    return has_classes(model)
-               ? class_kernel_panels<Real>(model.class_counts, std::size_t{model.n_labels}) * panel_width<Real>
-               : KernelSumMemory<Real>::n_lanes(model.n_sv);
+    if (has_classes(model))
+        return class_kernel_panels<Real>(model.class_counts, std::size_t{model.n_labels}) * panel_width<Real>;
+    return KernelSumMemory<Real>::n_lanes(model.n_sv);
 }
 
 // The non-zeros that wait for an engine: of many rows, for all of these pass over a panel while it is in the cache, but

@@ -6,6 +6,7 @@
 #include "class_cascade.hpp"
 #include "cosine_function.hpp"
 #include "engine_rows.hpp"
+#include "kernel_functions.hpp"
 #include "polynomial_evaluator.hpp"
 
 namespace approxsvm {
@@ -236,6 +237,9 @@ struct GaussianKind {
                            const EvaluationMemory& memory) {
         const ModelView& model = *prepared.view;
         const bool in_float64 = wants_exact_values(model, request, out);
+        if (has_several(model))
+            return all_rows(SeveralFunctions<SeveralKernels>(prepared, source, out, counts, request, batch, memory),
+                            source, in_float64);
         if (has_classes(model)) {
             return evaluate_with(ClassCascade(prepared, source, out, counts, request, batch, memory), prepared, source,
                                  batch, memory, in_float64);

@@ -39,7 +39,7 @@ struct EvaluationMemory {
         later_block = carver.take<float>(block > defined ? block : defined);
         const bool classes = has_classes(model);
         const std::size_t n_labels = classes ? std::size_t{model.n_labels} : 0;
-        const std::size_t n_sums = classes ? n_labels * n_labels : model.n_decisions > 2 ? model.n_decisions : 2;
+        const std::size_t n_sums = classes ? n_labels * n_labels : model.n_decisions + 1;  // or weighted moduli
         const std::size_t room = has_engines(model) ? sums_room(n_sums, call) : 0;
         nonzeros32 = NonzeroRoom::of<float>(model, call, carver);
         nonzeros64 = NonzeroRoom::of<double>(model, call, carver);

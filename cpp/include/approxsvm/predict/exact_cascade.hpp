@@ -1,6 +1,7 @@
 // One decision function by the exact engines: in float32; in float64 if that bound leaves the label open or exceeds the
 // tolerance; and by the definition if this bound does, too. A value suffices if its label cannot differ from the exact
-// one, |value| > bound, and, if values are requested, its bound is within the model's tolerance.
+// one, |value| > bound (or where labels change at another value than 0, |value - that| > bound), and, if values are
+// requested, its bound is within the model's tolerance.
 //
 // A Kernel says what it is a sum of:
 //     Sums32, Sums64                 what the engines add up (engine_stage.hpp)
@@ -75,6 +76,7 @@ class ExactCascade {
           counts_(counts),
           request_(request),
           tolerance_(wants_values(out) || view_.task == Task::regression ? view_.tolerance : infinity),
+          label_change_(label_change(view_)),
           engine_tolerance_(wants_exact_values(view_, request, out) ? exact_share * view_.decisions[0].sum_moduli
                                                                     : infinity),
           refused_(request.fault),
@@ -100,7 +102,7 @@ class ExactCascade {
 
     double tolerance() const { return tolerance_; }
     bool suffices(double value, double bound) const {
-        return (view_.task == Task::regression || std::fabs(value) > bound) && bound <= tolerance_;
+        return (view_.task == Task::regression || std::fabs(value - label_change_) > bound) && bound <= tolerance_;
     }
     double slack_of(std::size_t i) const { return kernel_.slack(row_error_of(request_, i)); }
 
@@ -167,6 +169,7 @@ class ExactCascade {
     std::uint64_t* const counts_;
     const Request request_;
     const double tolerance_;         // of values, where they are wanted
+    const double label_change_;      // the value that labels change at
     const double engine_tolerance_;  // of what the engines themselves may err by
     RefusedRow refused_;
     EngineStage<float, typename Kernel::Sums32> engine32_;

@@ -6,6 +6,7 @@
 // all the same, with its bound, and so do all others.
 #pragma once
 
+#include "../outputs/outputs.hpp"
 #include "cascade.hpp"
 
 namespace approxsvm {
@@ -31,7 +32,9 @@ class PolynomialEvaluator {
                         pair_sum(row.sums, view_.n_labels, row.stride, a, b) + view_.decisions[pair].intercept;
                 });
             } else {
-                value_[0] = row.sums[0] + view_.decisions[0].intercept;
+                for (std::size_t k = 0; k < n_decisions_; ++k) {
+                    value_[k] = row.sums[k * row.stride] + view_.decisions[k].intercept;
+                }
             }
             find_bounds(i, row.half_sq_norm, {static_cast<double>(inner_product_path(row.n_terms)), 0.0});
             judge(i, by_float64);
@@ -241,8 +244,10 @@ class PolynomialEvaluator {
             tally_votes(n, {value_, bound_, nullptr}, tally_, tally_ + n);
             return certain_winner(n, tally_, tally_ + n, winner);
         }
+        if (has_several(view_)) return beats_all_others(n_decisions_, value_, bound_);
+        const double change = label_change(view_);
         for (std::size_t k = 0; k < n_decisions_; ++k) {
-            if (!(std::fabs(value_[k]) > bound_[k])) return false;
+            if (!(std::fabs(value_[k] - change) > bound_[k])) return false;
         }
         return true;
     }
@@ -261,8 +266,9 @@ class PolynomialEvaluator {
         }
         if (out_.stages) out_.stages[i] = stage;
         if (out_.labels) {
-            const std::size_t label =
-                has_classes(view_) ? vote_winner(view_.n_labels, value_, tally_) : label_position(value_[0]);
+            const std::size_t label = has_classes(view_)   ? vote_winner(view_.n_labels, value_, tally_)
+                                      : has_several(view_) ? first_largest(n_decisions_, value_)
+                                                           : label_position(value_[0]);
             out_.labels[i] = static_cast<std::uint32_t>(label);
         }
         ++counts_[stage];

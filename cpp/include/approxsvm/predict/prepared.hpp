@@ -29,12 +29,13 @@ struct ExactEngine {
     double narrowing_error;       // bound on what rounding the support vectors to Real does to f
 };
 
-// The same for a model of several classes (rbf_classes.hpp), whose weights are max_r |coef[r]| (typical + h_i).
+// The same for a model of several classes or functions (rbf_classes.hpp), whose weights are max_r |coef[r]| (typical +
+// h_i).
 template <class Real>
 struct ClassEngine {
     ClassKernelSum<Real> expansion;
     double typical_half_sq_norm;
-    const double* narrowing_errors;  // (n_classes,): a pair's is the sum of its classes'
+    const double* narrowing_errors;  // (n_classes,): a pair's is the sum of its classes'; or (n_decisions,)
 };
 
 struct PreparedModel {
@@ -48,7 +49,7 @@ struct PreparedModel {
     FoldedModel folded;
     ExactEngine<float> exact32;
     ExactEngine<double> exact64;
-    ClassEngine<float> class32;  // of several classes, in place of the two above
+    ClassEngine<float> class32;  // of several classes or functions, in place of the two above
     ClassEngine<double> class64;
     WinnerEngine winner;  // its support vectors are class32's
     FewValues few;        // in place of the engines, for rows on its grid
@@ -80,7 +81,7 @@ inline bool by_columns(const ModelView& model) {
 
 // Whether the engine for few values may be worth while (few_values_layout.hpp).
 inline bool may_have_few_values(const ModelView& view) {
-    return is_gaussian(view) && has_engines(view) && !by_columns(view) && has_dictionary(view);
+    return is_gaussian(view) && has_engines(view) && !by_columns(view) && has_dictionary(view) && !has_several(view);
 }
 
 inline bool has_direction(const ModelView& model) {
@@ -98,11 +99,16 @@ inline bool has_folded_center(const ModelView& model) {
 inline std::size_t values_by_columns(const ModelView& view) {
     return by_columns(view) ? view.packed.n_values : in_panels;
 }
+// Coefficients of each function, and a weight.
+inline ClassSizes<std::size_t> sizes_of_functions(const ModelView& view) {
+    return {&view.n_sv, 1, view.n_decisions + 1};
+}
 template <class Real>
 inline std::size_t engine_bytes(const ModelView& view) {
     const std::size_t d = view.n_features, n_values = values_by_columns(view);
-    return has_classes(view) ? class_kernel_bytes<Real>(view.class_counts, view.n_labels, d, n_values)
-                             : kernel_expansion_bytes<Real>(view.n_sv, d, n_values);
+    return has_classes(view)   ? class_kernel_bytes<Real>(sizes_of_classes(view), d, n_values)
+           : has_several(view) ? class_kernel_bytes<Real>(sizes_of_functions(view), d, n_values)
+                               : kernel_expansion_bytes<Real>(view.n_sv, d, n_values);
 }
 
 inline std::size_t n_zeros(const ModelView& view) {
@@ -163,7 +169,7 @@ struct PreparedPieces {
         vector = carver.take<double>(d);
         features = carver.take<std::uint32_t>(engine_at_reference(view) ? d : 0);
         engine_center = carver.take<double>(has_engines(view) ? d : 0);
-        narrowing = carver.take<double>(2 * std::size_t{view.n_labels});
+        narrowing = carver.take<double>(2 * (has_several(view) ? view.n_decisions : std::size_t{view.n_labels}));
         exact32 = carver.take<unsigned char>(has_engines(view) ? engine_bytes<float>(view) : 0);
         exact64 = carver.take<unsigned char>(has_engines(view) ? engine_bytes<double>(view) : 0);
     }
@@ -433,10 +439,9 @@ inline void fill_engines(const ModelView& view, const PreparedPieces& pieces, Pr
 inline void fill_class_engines(const ModelView& view, const PreparedPieces& pieces, PreparedModel& model) {
     const std::size_t d = view.n_features, n_classes = view.n_labels, n_values = values_by_columns(view);
     const double half_theta = view.gamma / view.input_scale / view.input_scale, slope = kernel_slope(half_theta);
-    ClassKernelExpansionWriter<float, std::uint32_t> writer32(pieces.exact32, view.class_counts, n_classes, d,
-                                                              half_theta, n_values);
-    ClassKernelExpansionWriter<double, std::uint32_t> writer64(pieces.exact64, view.class_counts, n_classes, d,
-                                                               half_theta, n_values);
+    const ClassSizes<std::uint32_t> sizes = sizes_of_classes(view);
+    ClassKernelExpansionWriter<float, std::uint32_t> writer32(pieces.exact32, sizes, d, half_theta, n_values);
+    ClassKernelExpansionWriter<double, std::uint32_t> writer64(pieces.exact64, sizes, d, half_theta, n_values);
     EngineVectors vectors(view, model.engine_center, pieces);
     count_values(view, vectors, writer32, writer64);
     double *errors32 = pieces.narrowing, *errors64 = errors32 + n_classes;
@@ -455,6 +460,36 @@ inline void fill_class_engines(const ModelView& view, const PreparedPieces& piec
             writer32.add_support_vector(x, view.dual_coef + i, stride, modulus * (t + half_sq_norm));
             writer64.add_support_vector(x, view.dual_coef + i, stride, modulus * (t + half_sq_norm));
         }
+    }
+    model.class32 = {writer32.expansion(), t, errors32};
+    model.class64 = {writer64.expansion(), t, errors64};
+}
+
+// The same for several functions of all support vectors, each with its own narrowing error.
+inline void fill_several_engines(const ModelView& view, const PreparedPieces& pieces, PreparedModel& model) {
+    const std::size_t d = view.n_features, n = view.n_decisions, n_values = values_by_columns(view);
+    const double half_theta = view.gamma / view.input_scale / view.input_scale, slope = kernel_slope(half_theta);
+    const ClassSizes<std::size_t> sizes = sizes_of_functions(view);
+    ClassKernelExpansionWriter<float, std::size_t> writer32(pieces.exact32, sizes, d, half_theta, n_values);
+    ClassKernelExpansionWriter<double, std::size_t> writer64(pieces.exact64, sizes, d, half_theta, n_values);
+    EngineVectors vectors(view, model.engine_center, pieces);
+    count_values(view, vectors, writer32, writer64);
+    double *errors32 = pieces.narrowing, *errors64 = errors32 + n;
+    for (std::size_t k = 0; k < n; ++k) errors32[k] = errors64[k] = 0.0;
+    const double t = typical_half_sq_norm(view, half_theta, vectors);
+    const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n_sv);
+    for (std::size_t i = 0; i < view.n_sv; ++i) {
+        const Coordinates x = vectors.next();
+        const double half_sq_norm = half_theta * sq_norm_of(x), lost = lost_in_float32(x);
+        const double rounded = 2.0 * unit64 * std::sqrt(half_sq_norm / half_theta);
+        const double weight = largest_modulus(view.dual_coef + i, n, stride) * (t + half_sq_norm);
+        for (std::size_t k = 0; k < n; ++k) {
+            const double modulus = std::fabs(view.dual_coef[k * view.n_sv + i]);
+            errors32[k] += slope * modulus * (lost + rounded);
+            errors64[k] += slope * modulus * rounded;
+        }
+        writer32.add_support_vector(x, view.dual_coef + i, stride, weight);
+        writer64.add_support_vector(x, view.dual_coef + i, stride, weight);
     }
     model.class32 = {writer32.expansion(), t, errors32};
     model.class64 = {writer64.expansion(), t, errors64};
@@ -503,7 +538,8 @@ inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) 
         model.winner = fill_winner_engine(view, pair_coefficients(view), model.class32.expansion.kernels, pieces.winner,
                                           model.engine_center);
     }
-    if (has_engines(view) && !has_classes(view)) fill_engines(view, pieces, model);
+    if (has_engines(view) && has_several(view)) fill_several_engines(view, pieces, model);
+    if (has_engines(view) && view.n_decisions == 1) fill_engines(view, pieces, model);
     if (may_have_few_values(view)) model.few = FewValuesWriter(view, pieces.few).write(kernel_slope(view.gamma));
     model.subspaces = fill_subspaces(view, pieces.subspaces);
     if (pieces.expansion) {

@@ -4,7 +4,7 @@
 // than both bounds.
 //
 // A Kernel is as in exact_cascade.hpp, but
-//     Rounding<Real>(row)            has of(decision), the bound of an engine's sum
+//     rounding(RowSums<Real>)        says of k the bound of an engine's sum of function k
 //     slack(k, row_error)            what every bound of function k holds besides
 //     define(source, i, values, bounds, room)  all values by the definition, with what rounding may have changed
 #pragma once
@@ -67,7 +67,7 @@ class SeveralFunctions {
         const double row_error = row_error_of(request_, i);
         for (std::size_t k = 0; k < n_; ++k) {
             const DecisionNumbers& decision = view_.decisions[k];
-            const double rounding = rounding_of.of(decision);
+            const double rounding = rounding_of(k);
             // Not where a bound is NaN or infinite, which a row beyond the engine brings.
             if (!(rounding < infinity) || (wants_exact_ && !(rounding <= exact_share * decision.sum_moduli)))
                 return false;
@@ -84,12 +84,7 @@ class SeveralFunctions {
             if (!(bounds_[k] <= tolerance_)) return false;
         }
         if (view_.task == Task::regression) return true;
-        const std::size_t winner = first_largest(n_, values_);
-        const double least = around(values_[winner], bounds_[winner]).lowest;
-        for (std::size_t k = 0; k < n_; ++k) {
-            if (k != winner && !(least > around(values_[k], bounds_[k]).highest)) return false;
-        }
-        return true;
+        return beats_all_others(n_, values_, bounds_);
     }
 
     void settle_by_definition(std::size_t i) {

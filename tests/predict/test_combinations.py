@@ -1,0 +1,407 @@
+"""Rules that make one label of several functions, models or a threshold, attacked: ties, exact hits, odd labels.
+
+Coefficients are whole numbers or a few bits, so that sources and ours compute exactly: labels have to be the same in
+every row, ties included, which scikit-learn's own objects decide.
+"""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import onnxruntime
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
+from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.linear_model import (
+    LogisticRegression,
+    Perceptron,
+    Ridge,
+    RidgeClassifier,
+    SGDClassifier,
+    SGDOneClassSVM,
+)
+from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, LinearSVC
+
+import approxsvm
+from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
+from approxsvm.features.taylor import TaylorFeatures
+from approxsvm.model.ensemble import Ensemble
+from approxsvm.model.kernel_model import KernelModel
+from approxsvm.model.outputs import MembersMean, Outputs
+from approxsvm.readers import read_any
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(90, 3))
+TARGET = np.sin(X[:, 0]) + X[:, 1]
+KINDS = np.digitize(TARGET, np.quantile(TARGET, [0.3, 0.7]))
+WHOLE = np.array(np.meshgrid(*[range(-3, 4)] * 3)).reshape(3, -1).T.astype(float)  # full of ties
+LABELS = {
+    "texts": np.array(["b", "c", "a"]),
+    "negative": np.array([-5, 3, -7]),
+    "floats": np.array([0.0, -1.0, 2.0]),
+    "unsigned": np.array([3, 2**63, 1], np.uint64),
+}
+TWO_LABELS = {**{name: labels[:2] for name, labels in LABELS.items()}, "booleans": np.array([True, False])}
+EACH = Outputs(label_rule="scores", decision_shape="each")
+
+
+def edited(linear, seed=0):
+    """A fitted linear model with small whole numbers for coefficients, so that values tie and are exactly 0."""
+    rng = np.random.default_rng(seed)
+    linear.coef_ = rng.integers(-2, 3, linear.coef_.shape).astype(float)
+    linear.intercept_ = rng.integers(-1, 2, np.shape(linear.intercept_)).astype(float)
+    return linear
+
+
+def assert_labels_are_the_source_s(source, rows, **options):
+    fast = approxsvm.compile(source, **options)
+    expected = source.predict(rows)
+    for part in (rows, rows[:3]):
+        np.testing.assert_array_equal(fast.predict(part), expected[: len(part)])
+    assert fast.predict(rows).dtype == expected.dtype
+    np.testing.assert_array_equal(approxsvm.Predictor(fast.artifact.data).predict(rows), expected)
+    return fast
+
+
+LINEAR = [
+    LinearSVC(),
+    LogisticRegression(),
+    Perceptron(),
+    RidgeClassifier(),
+    SGDClassifier(loss="modified_huber", random_state=0),
+]
+
+
+@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("linear", LINEAR, ids=str)
+def test_equal_values_of_several_classes(linear, labels):
+    for seed in range(3):
+        source = edited(linear.fit(X, LABELS[labels][KINDS]), seed)
+        fast = assert_labels_are_the_source_s(source, WHOLE)
+        values = np.sort(source.decision_function(WHOLE), axis=1)
+        ties = values[:, -1] == values[:, -2]
+        assert ties.any()
+        np.testing.assert_array_equal(fast.certified(WHOLE), ~ties)
+        np.testing.assert_array_equal(fast.decision_function(WHOLE), source.decision_function(WHOLE))
+        if hasattr(source, "predict_proba"):
+            np.testing.assert_allclose(fast.predict_proba(WHOLE), source.predict_proba(WHOLE), atol=1e-14)
+
+
+@pytest.mark.parametrize("labels", LABELS)
+def test_equal_values_against_the_rest(labels):
+    for inner in (LinearSVC(), LogisticRegression()):
+        source = OneVsRestClassifier(inner).fit(X, LABELS[labels][KINDS])
+        for seed, member in enumerate(source.estimators_):
+            edited(member, seed)
+        fast = assert_labels_are_the_source_s(source, WHOLE)
+        np.testing.assert_array_equal(fast.decision_function(WHOLE), source.decision_function(WHOLE))
+        assert 0 < (~fast.certified(WHOLE)).sum() < len(WHOLE)
+
+
+@pytest.mark.parametrize("labels", TWO_LABELS)
+def test_values_of_0_against_the_rest_of_two(labels):
+    source = OneVsRestClassifier(LinearSVC()).fit(X, TWO_LABELS[labels][KINDS % 2])
+    edited(source.estimators_[0])
+    assert (source.decision_function(WHOLE) == 0).any()
+    assert_labels_are_the_source_s(source, WHOLE)
+
+
+def test_equal_plateaus_against_the_rest():
+    """Members without values are asked for probabilities, of which isotonic ones are often equal."""
+    inner = CalibratedClassifierCV(LinearSVC(), method="isotonic", ensemble=False, cv=2)
+    source = OneVsRestClassifier(inner).fit(X, LABELS["texts"][KINDS])
+    fast = assert_labels_are_the_source_s(source, X)
+    np.testing.assert_allclose(fast.predict_proba(X), source.predict_proba(X), atol=1e-12)
+
+
+def voting(members, y, weights=None):
+    source = VotingClassifier([(str(k), member) for k, member in enumerate(members)], weights=weights).fit(X, y)
+    for seed, member in enumerate(source.estimators_):
+        edited(member, seed)
+    return source
+
+
+@pytest.mark.parametrize("weights", [None, [1, 1, 1, 1], [0.1, 0.2, 0.3, 0.6], [3, 1, 1, 1], [0, 1, 1, 0]], ids=str)
+@pytest.mark.parametrize("labels", LABELS)
+def test_equal_votes(labels, weights):
+    source = voting(
+        [LinearSVC(), LogisticRegression(), Perceptron(), RidgeClassifier()], LABELS[labels][KINDS], weights
+    )
+    fast = assert_labels_are_the_source_s(source, WHOLE)
+    assert not hasattr(fast, "predict_proba")
+    assert not hasattr(fast, "decision_function")
+    assert not hasattr(fast, "error_bound")
+    if labels == "unsigned":
+        return  # beyond int64, which ONNX classifiers do not have
+    session = onnxruntime.InferenceSession(
+        fast.to_onnx(input_type="float64", certain=True).SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    label, certain = session.run(["label", "certain"], {"X": WHOLE})
+    assert (label.astype(source.classes_.dtype) == source.predict(WHOLE))[certain].all()
+
+
+@pytest.mark.parametrize("labels", TWO_LABELS)
+def test_votes_of_members_whose_values_are_0(labels):
+    y = TWO_LABELS[labels][KINDS % 2]
+    assert_labels_are_the_source_s(voting([LinearSVC(), Perceptron(), RidgeClassifier()], y), WHOLE)
+    assert_labels_are_the_source_s(voting([LinearSVC(), LogisticRegression()], y, [1, 1]), WHOLE)
+
+
+def test_equal_weights_of_boosted_votes():
+    """Sums of weights for and against, rounded in scikit-learn's order."""
+    y = LABELS["texts"][KINDS % 2]
+    source = AdaBoostClassifier(LogisticRegression(), n_estimators=6, random_state=0).fit(X, y)
+    source.estimators_ = [edited(LogisticRegression().fit(X, y), seed) for seed in range(6)]
+    source.estimator_weights_ = np.full(6, 0.1)
+    ones = np.abs(source.decision_function(WHOLE)) < 1e-12
+    assert ones.any()
+    assert_labels_are_the_source_s(source, WHOLE)
+
+
+@pytest.mark.parametrize("labels", TWO_LABELS)
+@pytest.mark.parametrize("positive", [0, 1])
+@pytest.mark.parametrize("threshold", [-2, -1, 0, 1, 3])
+def test_values_that_are_the_threshold(labels, positive, threshold):
+    y = TWO_LABELS[labels][KINDS % 2]
+    pos_label = np.unique(y)[positive]
+    source = FixedThresholdClassifier(LinearSVC(), threshold=threshold, pos_label=pos_label).fit(X, y)
+    edited(source.estimator_)
+    hits = source.estimator_.decision_function(WHOLE) == (threshold if positive else -threshold)
+    assert hits.any()
+    fast = assert_labels_are_the_source_s(source, WHOLE)
+    np.testing.assert_array_equal(fast.certified(WHOLE), ~hits)
+    np.testing.assert_array_equal(fast.decision_function(WHOLE), source.decision_function(WHOLE))
+
+
+@pytest.mark.parametrize("positive", [0, 1])
+def test_probabilities_that_are_the_threshold(positive):
+    y = LABELS["texts"][KINDS % 2]
+    pos_label = np.unique(y)[positive]
+    source = FixedThresholdClassifier(LogisticRegression(), threshold=0.5, pos_label=pos_label).fit(X, y)
+    edited(source.estimator_)
+    assert (source.estimator_.decision_function(WHOLE) == 0).any()
+    assert_labels_are_the_source_s(source, WHOLE)
+    inner = CalibratedClassifierCV(LinearSVC(), method="isotonic", ensemble=False, cv=2).fit(X, y)
+    shares = inner.predict_proba(X)[:, positive]
+    for plateau in np.unique(shares)[::3]:
+        source = FixedThresholdClassifier(inner, threshold=plateau, pos_label=pos_label).fit(X, y)
+        source.estimator_ = inner
+        assert_labels_are_the_source_s(source, X)
+
+
+def test_outliers_begin_below_0():
+    source = SGDOneClassSVM(random_state=0).fit(X)
+    source.coef_, source.offset_ = np.array([1.0, -1.0, 2.0]), np.array([1.0])
+    assert (source.decision_function(WHOLE) == 0).any()
+    fast = assert_labels_are_one_class(source)
+    np.testing.assert_array_equal(fast.certified(WHOLE), source.decision_function(WHOLE) != 0)
+    for step in (Nystroem(gamma=0.2, n_components=9, random_state=0), RBFSampler(gamma=0.2, random_state=0)):
+        source = make_pipeline(step, SGDOneClassSVM(nu=0.3, random_state=0)).fit(X)
+        fast = approxsvm.compile(source)
+        np.testing.assert_array_equal(fast.predict(WHOLE), source.predict(WHOLE))
+        np.testing.assert_allclose(fast.score_samples(WHOLE), source.score_samples(WHOLE), atol=1e-12)
+
+
+def assert_labels_are_one_class(source):
+    fast = approxsvm.compile(source)
+    np.testing.assert_array_equal(fast.predict(WHOLE), source.predict(WHOLE))
+    label = onnxruntime.InferenceSession(
+        fast.to_onnx(input_type="float64").SerializeToString(), providers=["CPUExecutionProvider"]
+    ).run(["label"], {"X": WHOLE})[0]
+    np.testing.assert_array_equal(label.ravel(), source.predict(WHOLE))
+    return fast
+
+
+# --- what is certified holds
+
+
+SOURCES = {
+    "rest": lambda: OneVsRestClassifier(SVC(gamma=0.5)),
+    "rest of unlike ones": lambda: OneVsRestClassifier(make_pipeline(StandardScaler(), RBFSampler(), LinearSVC())),
+    "votes": lambda: VotingClassifier([("a", SVC(gamma=0.5)), ("b", SVC(gamma=2.0)), ("c", SVC(C=9.0))]),
+    "weighted votes": lambda: VotingClassifier([("a", SVC(gamma=0.5)), ("b", SVC(gamma=2.0))], weights=[1, 1.5]),
+    "bag": lambda: BaggingClassifier(SVC(gamma=0.5), 5, max_features=2, random_state=0),
+    "boosted": lambda: AdaBoostClassifier(SVC(C=0.2), n_estimators=5, random_state=0),
+    "weighted mean": lambda: VotingClassifier(
+        [("a", LogisticRegression()), ("b", CalibratedClassifierCV(SVC(), ensemble=False, cv=2))],
+        voting="soft",
+        weights=[1, 3],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_what_is_certified_is_the_source_s(name):
+    """By expansions too coarse to prove much, without anything behind them, and with the exact model."""
+    source = SOURCES[name]().fit(X, KINDS)
+    rows = np.concatenate([WHOLE / 2, X])
+    expected = source.predict(rows)
+    exact = approxsvm.compile(source, X)
+    np.testing.assert_array_equal(exact.predict(rows), expected)
+    assert exact.certified(rows).mean() > 0.5
+    model = read_any(source)
+    members = model.members if isinstance(model, Ensemble) else (model,)
+    if all(member.kernel == "gaussian" and not member.has_several for member in members):
+        coarse = approxsvm.compile(source, X, mode="approximate", degree=2, n_centers=1)
+        certified = coarse.certified(rows)
+        assert certified.any()
+        np.testing.assert_array_equal(coarse.predict(rows)[certified], expected[certified])
+
+
+def test_several_classes_behind_taylor_features():
+    for linear in (LinearSVC(), LogisticRegression()):
+        source = make_pipeline(TaylorFeatures(0.2, 3), linear).fit(X, LABELS["texts"][KINDS])
+        fast = approxsvm.compile(source, mode="approximate")
+        certified = fast.certified(WHOLE / 2)
+        assert certified.mean() > 0.9
+        np.testing.assert_array_equal(fast.predict(WHOLE / 2)[certified], source.predict(WHOLE / 2)[certified])
+        error = np.abs(fast.decision_function(WHOLE / 2) - source.decision_function(WHOLE / 2))
+        assert (error <= fast.error_bound(WHOLE / 2) + 1e-10).all()
+        if hasattr(source, "predict_proba"):
+            error = np.abs(fast.predict_proba(WHOLE / 2) - source.predict_proba(WHOLE / 2))
+            assert (error <= fast.probability_bound(WHOLE / 2) + 1e-10).all()
+
+
+def several_kernels(rng, n, n_sv=23, d=3, **options):
+    kernels = {"gaussian": {}, "cubic": {"degree": 3, "coef0": 0.5}, "sigmoid": {"is_sigmoid": True, "coef0": -0.5}}
+    coef = rng.normal(size=(n, n_sv)) * 2.0 ** rng.integers(-20, 21, (n, 1))
+    coef[:, ::2] = coef[:1, ::2]
+    return KernelModel(
+        "classification",
+        support_vectors=rng.normal(size=(n_sv, d)),
+        dual_coef=coef,
+        intercept=rng.normal(size=n),
+        gamma=float(2.0 ** rng.integers(-4, 4)),
+        labels=rng.permutation(n),
+        outputs=EACH,
+        **kernels[options["kernel"]],
+    )
+
+
+def exact_values(model, rows):
+    mpf = mpmath.mpf
+    with mpmath.workdps(60):
+        found = []
+        for z in rows.tolist():
+            kernels = []
+            for x in model.support_vectors.tolist():
+                if model.kernel == "gaussian":
+                    k = mpmath.exp(-mpf(model.gamma) * sum((mpf(a) - mpf(b)) ** 2 for a, b in zip(x, z, strict=True)))
+                else:
+                    k = mpf(model.gamma) * mpmath.fdot(map(mpf, x), map(mpf, z)) + mpf(model.coef0)
+                    k = mpmath.tanh(k) if model.is_sigmoid else k**model.degree
+                kernels.append(k)
+            found.append(
+                [
+                    mpmath.fdot(map(mpf, coef), kernels) + mpf(b)
+                    for coef, b in zip(model.dual_coef.tolist(), model.intercept.tolist(), strict=True)
+                ]
+            )
+        return found
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "cubic", "sigmoid"])
+def test_bounds_of_several_functions_hold(kernel):
+    """Functions of sizes up to 2^20 apart, alike in half of their terms, at rows where they are close and far away."""
+    rng = np.random.default_rng(5)
+    for trial in range(4):
+        model = several_kernels(rng, 3 + trial, kernel=kernel)
+        fast = approxsvm.compile(model, tolerance=None if trial % 2 else 1e-3 * float(np.abs(model.dual_coef).sum()))
+        rows = rng.normal(size=(40, 3)) * 10.0 ** rng.integers(-6, 3, (40, 1))
+        rows[:3] = model.support_vectors[:3]
+        exact = exact_values(model, rows)
+        for part in (rows, rows[:1]):
+            evaluator = fast._evaluator
+            for values in ("promised", "settled", "exact"):
+                found, bounds = evaluator.evaluate(part, 2 | 4, values)
+                for i in range(len(part)):
+                    for k in range(len(model.labels)):
+                        assert abs(mpmath.mpf(found[i, k]) - exact[i][k]) <= bounds[i, k]
+        labels = [model.labels[max(range(len(row)), key=row.__getitem__)] for row in exact]
+        certified = fast.certified(rows)
+        np.testing.assert_array_equal(fast.predict(rows)[certified], np.array(labels)[certified])
+
+
+@pytest.mark.parametrize("mode", ["certified", "exact"])
+def test_weighted_sums_of_values(mode):
+    members = [("a", SVR(gamma=0.3)), ("b", SVR(gamma=2.0)), ("c", Ridge())]
+    for source in (VotingRegressor(members, weights=[0.1, 7, 3]), StackingRegressor(members, Ridge(), cv=2)):
+        fast = approxsvm.compile(source.fit(X, TARGET), mode=mode)
+        error = np.abs(fast.predict(WHOLE) - source.predict(WHOLE))
+        assert (error <= fast.error_bound(WHOLE) + 1e-12).all()
+        assert fast.predict(WHOLE).shape == (len(WHOLE),)
+        assert len(fast.artifact.members) == 3
+        with pytest.raises(UnsupportedModelError, match="cannot be promised for a weighted sum of 3 models"):
+            approxsvm.compile(source, tolerance=0.1)
+
+
+def test_members_against_the_rest_share_their_vectors():
+    source = OneVsRestClassifier(SVC(gamma=0.5)).fit(X, KINDS)
+    model = read_any(source)
+    assert model.n_sv <= len(X) < sum(len(member.support_) for member in source.estimators_)
+    assert approxsvm.compile(source).artifact.header["n_support_vectors"] == model.n_sv
+
+
+# --- what does not fit together
+
+
+def machine(**changes):
+    return KernelModel(
+        **{
+            "task": "regression",
+            "support_vectors": np.zeros((1, 2)),
+            "dual_coef": np.ones(1),
+            "intercept": 0.0,
+            "gamma": 1.0,
+        }
+        | changes
+    )
+
+
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [
+        (Outputs(weights=np.ones(3)), "the weights of 2 members"),
+        (Outputs(weights=np.array([1.0, np.inf])), "the weights of 2 members"),
+        (Outputs(weights=np.array([1.0, -1.0])), "must be at least 0"),
+        (Outputs(weights=np.zeros(2)), "not all 0"),
+        (Outputs(weights=np.ones(2), addend=0.5), "cannot count 0.5 times its weight"),
+        (Outputs(MembersMean(), "probability", weights=np.ones(2), addend=-0.5), "no class probabilities"),
+        (Outputs(label_rule="scores", weights=np.ones(2)), "cannot label by scores"),
+    ],
+)
+def test_ensembles_that_contradict_themselves(outputs, message):
+    members = (machine(task="classification", labels=np.arange(2)),) * 2
+    with pytest.raises(ModelFormatError, match=message):
+        Ensemble(members, outputs=outputs)
+
+
+def test_functions_of_classes_that_do_not_match():
+    with pytest.raises(ModelFormatError, match=r"2 members .arrays. are no functions of 3 classes"):
+        Ensemble((machine(),) * 2, outputs=EACH, classes=np.arange(3))
+    with pytest.raises(ModelFormatError, match="functions of each class need the classes"):
+        Ensemble((machine(),) * 3, outputs=EACH)
+    with pytest.raises(ModelFormatError, match="a threshold cannot tell 3 classes apart"):
+        Outputs(label_rule="value_threshold", threshold=0.0).check("classification", 3)
+    with pytest.raises(ModelFormatError, match="the threshold is None of labels by value_threshold"):
+        Outputs(label_rule="value_threshold")
+
+
+def test_votes_have_no_numbers():
+    fast = approxsvm.compile(SOURCES["votes"]().fit(X, KINDS))
+    predictor = approxsvm.Predictor(fast.artifact.data)
+    for method in ("decision_function", "error_bound", "predict_proba"):
+        with pytest.raises(InputError):
+            getattr(predictor, method)(X)
