@@ -414,7 +414,14 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
           for a regression, whether the value is within the tolerance of the exact one.
         * ``int m_predict_if_certain(const float row[])``, which is -1 for a row that is not certain.
         * ``void m_decision_values(const float row[], float values[])`` and
-          ``void m_error_bounds(const float row[], float bounds[])``.
+          ``void m_error_bounds(const float row[], float bounds[])``; not of a mean of several models' probabilities,
+          which has no decision values. A regression with several targets has these and no ``m_predict``.
+        * ``void m_probabilities(const float row[], float probabilities[])`` and ``m_probability_bounds``, where the
+          model has probabilities.
+
+        Gaussian kernels are evaluated by their expansions where the artifact has one of each decision function; every
+        other kind, and mode "exact", by its own sum, in float32. Rows that are too long for float32 are answered as
+        those that are not finite, NaN and never certain.
 
         ``m_n_features``, ``m_n_values`` and ``m_n_labels`` are sizes.
 
@@ -426,7 +433,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             Prefix of every name in the header.
         coefficients : {"float32", "int16", "int8"}
             Type of the coefficients. Integers take a half or a quarter of the memory, and a little more time. Their
-            rounding is part of every bound, so fewer rows are certain and none is wrong.
+            rounding is part of every bound, so fewer rows are certain and none is wrong. Only of expansions.
         inputs : {"float32", "int16", "int8"}
             Type of the rows. Code q of feature j stands for all numbers within half a step of ``m_offsets[j] +
             m_steps[j] * q``, and a row is certain only if all of them give its label. ``m_quantize(numbers, row)``
@@ -442,8 +449,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         UnsupportedModelError
-            The artifact does not have expansions of all its decision functions (``compile(..., mode="approximate")``
-            does), or it is an ensemble, has another kernel, projects rows, or labels by probabilities.
+            A step in front of the model neither scales nor projects, numbers do not fit float32, or integers are asked
+            for where there are none: rows behind a projection or for several models, coefficients of sums.
         InputError
             `name` is not a valid name in C, `coefficients` or `inputs` is invalid, or `X` is missing or has another
             shape.

@@ -871,3 +871,14 @@ def test_columns_of_arrays_and_of_frames_that_differ_are_refused():
 def test_the_page_of_sources_shows_the_tables():
     """python -m docs.sources writes them there."""
     assert sources.page() == sources.PAGE.read_text()
+
+
+def test_every_kind_of_model_goes_through_every_export():
+    """The table has no hole where files are written, and a reason in every other one."""
+    text = sources.PAGE.read_text().partition("<!-- kinds: ")[2].partition("<!-- end of kinds -->")[0]
+    rows = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in text.splitlines() if line[:1] == "|"]
+    assert [row[0] for row in rows[2:]] == list(sources._models())
+    for row in rows[2:]:
+        assert row[-2:] == ["yes", "yes"]
+        holes = [cell for cell in row[1:] if cell != "yes"]
+        assert all(re.match("no: .*(compile it with mode=|needs a form)", hole) for hole in holes)
