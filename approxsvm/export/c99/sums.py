@@ -169,8 +169,8 @@ class _Terms:
 
     def _widened(self, bounds: dict[str, Any]) -> dict[str, Any]:
         """A row's length is off by what its float32 sum of squares rounds."""
-        longer = (1.0 + 2.0 * self.vectors.shape[1] * UNIT32) ** np.arange(bounds["majorant"].shape[1])
-        return bounds | {"majorant": bounds["majorant"] * longer * _UP, "slope": bounds["slope"] * _UP}
+        longer = 1.0 + 2.0 * self.vectors.shape[1] * UNIT32
+        return bounds | {name: _longer(bounds[name], longer) for name in ("majorant", "slope")}
 
 
 def _of_kernels(artifact: Artifact, vectors: FloatArray) -> _Terms:
@@ -183,6 +183,11 @@ def _of_kernels(artifact: Artifact, vectors: FloatArray) -> _Terms:
     numbers = {pair: k for k, pair in enumerate(class_pairs(n_classes))}
     places = [numbers[min(c, o), max(c, o)] for c in range(n_classes) for o in range(n_classes) if o != c]
     return _Terms(vectors, moduli, (coef.T, ends, np.array(places)))
+
+
+def _longer(polynomials: FloatArray, factor: float) -> FloatArray:
+    """The same in an r that is a little too small."""
+    return np.asarray(polynomials * factor ** np.arange(polynomials.shape[1]) * _UP)
 
 
 def _gaussian(artifact: Artifact) -> Sums:
@@ -258,7 +263,7 @@ def _cosine(artifact: Artifact) -> Sums:
     )
     turns = _MOST_TURNS / float(terms.alphas.max())
     phases = {"phases_": rest[:n].copy()}
-    return _of_bounded(artifact, terms, sums_source.COSINE, phases, 8.0, 0.0, turns, artifact.kernel_name)
+    return _of_bounded(artifact, terms, sums_source.OF_COS, phases, 8.0, 0.0, turns, artifact.kernel_name)
 
 
 def _of_bounded(
@@ -329,7 +334,7 @@ def _quadratic_form(artifact: Artifact) -> Sums:
     fixed = constant_errors * _UP + _fixed(artifact) + 8.0 * UNIT64 * np.abs(constants) + path * _TINY
     majorant = np.column_stack([fixed, path * linear + linear_errors, path * quadratic + quadratic_errors])
     terms = _Terms(packed, np.eye(len(packed)), (packed, np.empty(0, np.intp), np.empty(0, np.intp)))
-    longer = (1.0 + 2.0 * d * UNIT32) ** np.arange(3)
+    longer = 1.0 + 2.0 * d * UNIT32
     return Sums(
         what=artifact.kernel_name,
         arrays={
@@ -338,8 +343,8 @@ def _quadratic_form(artifact: Artifact) -> Sums:
             "intercepts_": constants.copy(),
         },
         text=source.QUADRATIC + sums_source.FORM,
-        majorant=majorant * longer * _UP,
-        slope=np.column_stack([linear + linear_errors, 2.0 * (quadratic + quadratic_errors)]) * _UP,
+        majorant=_longer(majorant, longer),
+        slope=_longer(np.column_stack([linear + linear_errors, 2.0 * (quadratic + quadratic_errors)]), longer),
         most=None,
         longest=_longest(artifact, terms, lambda r: np.abs(constants) + linear * r + quadratic * r * r),
         multiply_adds=packed.size + d * len(packed),
@@ -495,5 +500,5 @@ class SumFunction:
 
 def _float32_above(numbers: FloatArray) -> npt.NDArray[np.float32]:
     with np.errstate(over="ignore"):
-        narrow = numbers.astype(np.float32)
+        narrow = np.where(numbers > 0.0, np.maximum(numbers, 2.0**-126), 0.0).astype(np.float32)  # none is flushed
     return np.where(narrow < numbers, np.nextafter(narrow, np.float32(np.inf)), narrow).astype(np.float32)

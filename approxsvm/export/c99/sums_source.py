@@ -69,7 +69,7 @@ def power(degree: int) -> str:
 
 
 SIGMOID: Final = _PRODUCT + " + @coef0@@;\n        term = @tanh@@(term);"
-COSINE: Final = _PRODUCT + " + @phases@@[i];\n        term = @cos@@(term);"
+OF_COS: Final = _PRODUCT + " + @phases@@[i];\n        term = @cos@@(term);"
 
 FORM: Final = """\
 static inline void @sums@@(const float u[], double values[]) {
