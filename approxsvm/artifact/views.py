@@ -327,7 +327,7 @@ class Artifact(SealedBytes):
     def decision_coef(self) -> npt.NDArray[np.float64]:
         """Coefficients of each decision function, shape (n_decisions, n_sv), 0 where a vector takes no part."""
         block = self.dual_coef()
-        if len(self.labels) <= 2:
+        if len(self.labels) <= 2 or self.outputs.of_each_class:
             return block
         ends = np.cumsum(self.numbers("class_counts").astype(np.int64))
         classes = [slice(end - count, end) for end, count in zip(ends, np.diff(ends, prepend=0), strict=True)]

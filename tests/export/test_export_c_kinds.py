@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -426,6 +427,12 @@ def test_what_a_header_has_not_is_refused_by_name(tmp_path: Path) -> None:
     behind = approxsvm.compile(projected(SVC()).fit(X, y), X, mode="approximate")
     with pytest.raises(UnsupportedModelError, match="leave inputs='float32'"):
         behind.export_c(tmp_path / "m.h", inputs="int8", X=X)
+    cubic.artifact.__dict__["outputs"] = SimpleNamespace(label_rule="coin", probability=None)
+    with pytest.raises(UnsupportedModelError, match="labels by votes, scores, probability, not coin"):
+        cubic.export_c(tmp_path / "m.h")
+    cubic.artifact.__dict__["outputs"] = SimpleNamespace(label_rule="votes", probability=SimpleNamespace())
+    with pytest.raises(UnsupportedModelError, match="no SimpleNamespace probabilities"):
+        cubic.export_c(tmp_path / "m.h")
     assert list(tmp_path.iterdir()) == []
 
 

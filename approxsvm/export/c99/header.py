@@ -28,7 +28,7 @@ from approxsvm.export.c99.coefficients import CoefficientType
 from approxsvm.export.c99.device_rows import DeviceRows
 from approxsvm.export.c99.expansions import Expansions
 from approxsvm.export.c99.input_codes import CodeType, InputCodes, input_codes
-from approxsvm.export.c99.shares import shares_of
+from approxsvm.export.c99.shares import has_shares, shares_of
 from approxsvm.export.c99.sums import SumFunction
 from approxsvm.model.outputs import class_pairs
 from approxsvm.output_files import write_whole
@@ -36,6 +36,7 @@ from approxsvm.output_files import write_whole
 # What the frames of the functions take on the stack beside their arrays (gcc for Cortex-M, -fstack-usage).
 _FRAME_BYTES: Final = 192
 _ONE_CLASS_LABELS: Final = (1, -1)
+_LABEL_RULES: Final = ("votes", "scores", "probability")
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,17 @@ def check_exportable(artifact: Artifact) -> None:
     UnsupportedModelError
         The message says what was found and what to do.
     """
+    if artifact.members and artifact.section("outputs"):
+        raise UnsupportedModelError(
+            "the C export has plain means of members' probabilities and values side by side, but this ensemble has "
+            "another rule: export each member by itself"
+        )
+    for one in (artifact, *artifact.members):
+        outputs = one.outputs
+        if outputs.label_rule not in _LABEL_RULES:
+            raise UnsupportedModelError(f"the C export labels by {', '.join(_LABEL_RULES)}, not {outputs.label_rule}")
+        if not (one.members or outputs.probability is None or has_shares(outputs.probability)):
+            raise UnsupportedModelError(f"the C export has no {type(outputs.probability).__name__} probabilities")
     for label in artifact.labels.tolist():
         if isinstance(label, str) and "\0" in label:
             raise UnsupportedModelError(

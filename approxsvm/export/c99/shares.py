@@ -21,6 +21,7 @@ from approxsvm.export.c99.device_router import smallest
 from approxsvm.model.constants import COUPLING_SWEEPS
 from approxsvm.model.outputs import (
     DensityMarks,
+    LaplaceNoise,
     OneVsRestCalibration,
     PairwiseSigmoid,
     SigmoidCalibrator,
@@ -61,6 +62,11 @@ def shares_of(artifact: Artifact) -> Shares | None:
     head = artifact.outputs.probability
     found = _BY_KIND.get(type(head))
     return None if found is None else found(artifact, head)
+
+
+def has_shares(head: Any) -> bool:
+    """Whether it is known what becomes of values: probabilities of classes, or nothing, of a regression's noise."""
+    return type(head) in _BY_KIND or isinstance(head, LaplaceNoise)
 
 
 def _pairwise(artifact: Artifact, head: PairwiseSigmoid) -> Shares:

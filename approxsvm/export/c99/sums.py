@@ -177,7 +177,7 @@ def _of_kernels(artifact: Artifact, vectors: FloatArray) -> _Terms:
     """Of support vectors: those of a class take part in its own pairs alone."""
     coef, moduli = artifact.dual_coef(), np.abs(artifact.decision_coef()) * _UP + 2.0**-120
     n_classes = len(artifact.labels)
-    if n_classes <= 2:
+    if n_classes <= 2 or artifact.outputs.of_each_class:
         return _Terms(vectors, moduli, (coef.T, np.array([len(vectors)]), np.arange(len(coef))))
     ends = np.cumsum(artifact.numbers("class_counts").astype(np.int64))
     numbers = {pair: k for k, pair in enumerate(class_pairs(n_classes))}
