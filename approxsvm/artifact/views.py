@@ -19,6 +19,7 @@ from approxsvm.artifact.outputs import unpack_outputs
 from approxsvm.artifact.sealed import SealedBytes
 from approxsvm.errors import ArtifactError
 from approxsvm.model.input_map import InputMap
+from approxsvm.model.kernel_model import DENSITY_SOURCE
 from approxsvm.model.outputs import ClassProbability, Outputs, class_pairs
 from approxsvm.model.schema import (
     ALIGNMENT,
@@ -291,6 +292,11 @@ class Artifact(SealedBytes):
     def source(self) -> str:
         """Where the model came from."""
         return str(self.header["source"].rstrip(b"\0").decode(errors="replace"))
+
+    @property
+    def is_density(self) -> bool:
+        """Whether the mean of a kernel comes from a density: its answers are those of any regression."""
+        return self.source == DENSITY_SOURCE and self.task == "regression" and self.kernel == "gaussian"
 
     @property
     def subspace_coordinates(self) -> tuple[int, ...]:

@@ -43,6 +43,7 @@ from sklearn.utils.metaestimators import available_if
 import approxsvm
 from approxsvm.errors import ApproxSVMError, ModelFormatError, UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
+from approxsvm.model.kernel_model import DENSITY_SOURCE
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn import known_types
 from approxsvm.readers.sklearn.known_types import KNOWN
@@ -134,6 +135,9 @@ def examples_of_machines(name, cls):
     elif name == "GaussianProcessClassifier":
         yield of_machine(cls(2.0 * RBF(1.5), optimizer=None), TWO)
         yield of_machine(cls(ConstantKernel(0.5) + RBF([1.0, 2.0, 1.0, 3.0]), optimizer=None), TWO)
+    elif name == "KernelDensity":
+        yield of_machine(cls(bandwidth=0.7), None)
+        yield of_machine(cls(kernel="gaussian", metric="euclidean", metric_params={}), None)
     elif name == "_BinaryGaussianProcessClassifierLaplace":
         source = GaussianProcessClassifier(ConstantKernel(0.5) * RBF(1.5), optimizer=None).fit(X, TWO)
         yield source, source.base_estimator_
@@ -377,7 +381,10 @@ def needs_positive(source):
 
 
 def answers(source, rows):
-    return {name: np.asarray(getattr(source, name)(rows.copy())) for name in METHODS if hasattr(source, name)}
+    found = {name: np.asarray(getattr(source, name)(rows.copy())) for name in METHODS if hasattr(source, name)}
+    if "predict" not in found and "score_samples" in found:  # a density
+        return {"predict": found["score_samples"]}
+    return found
 
 
 def answers_of_model(model, rows):
@@ -390,6 +397,9 @@ def answers_of_model(model, rows):
         shares = np.mean([member["predict_proba"] for member in members], axis=0)
         return {"predict": np.unique(model.labels)[shares.argmax(axis=1)], "predict_proba": shares}
     values = exact_decision_values(model, rows)
+    if model.source == DENSITY_SOURCE:
+        constant = 0.5 * model.n_features * np.log(model.gamma / np.pi)
+        return {"predict": np.log(values[:, 0]) + constant}
     if model.task == "regression":
         return {"predict": values[:, 0]}
     if model.task == "one_class":

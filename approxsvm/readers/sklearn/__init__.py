@@ -45,8 +45,8 @@ def read_estimator(estimator: Any) -> SingleModel | Ensemble:
     -------
     KernelModel
         Sums of RBF, linear or polynomial kernels: SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge,
-        GaussianProcessRegressor and GaussianProcessClassifier, linear models, alone or behind Nystroem; SVC and SVR of
-        cuML, those of ThunderSVM.
+        GaussianProcessRegressor and GaussianProcessClassifier, KernelDensity, linear models, alone or behind Nystroem;
+        SVC and SVR of cuML, those of ThunderSVM.
     FeatureModel
         A linear model behind TaylorFeatures, RBFSampler or SkewedChi2Sampler.
     Ensemble
@@ -104,6 +104,8 @@ def _read_known(estimator: Any) -> SingleModel | Ensemble:
         return kernel_machines.read_kernel_ridge(estimator, name)
     if name == "GaussianProcessRegressor":
         return kernel_machines.read_gaussian_process(estimator, name)
+    if name == "KernelDensity":
+        return kernel_machines.read_density(estimator, name)
     if name == "GaussianProcessClassifier":
         return kernel_machines.read_process_classifier(estimator, name)
     if known.role == "pipeline":

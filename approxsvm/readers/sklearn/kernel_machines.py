@@ -14,7 +14,7 @@ from approxsvm.model import compensated
 from approxsvm.model.constants import UNIT64
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.input_map import InputMap
-from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.kernel_model import DENSITY_SOURCE, FloatArray, KernelModel
 from approxsvm.model.outputs import Outputs
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers.sklearn import linear_models
@@ -140,6 +140,41 @@ def _of_process(
         input_map=input_map,
         value_error=np.array([rounded_float(rounded) + float(np.abs(dual_coef) @ kernel_errors)]) * _UP + 2.0**-1060,
         **changes,
+    )
+
+
+def read_density(estimator: Any, name: str) -> KernelModel:
+    """Read a fitted KernelDensity with the Gaussian kernel: the mean of the kernel as a regression.
+
+    The reference is sum_i w_i exp(-||z - x_i||^2 / (2 bandwidth_^2)) / sum_i w_i over the real numbers; scikit-learn's
+    own tree stops within rtol and atol of it.
+    """
+    require_fitted(estimator, name, "tree_")
+    if estimator.kernel != "gaussian" or estimator.metric != "euclidean" or estimator.metric_params:
+        raise UnsupportedModelError(
+            f"this {name} has the kernel {estimator.kernel!r} and the metric {estimator.metric!r}: only 'gaussian' "
+            "and 'euclidean' can be compiled"
+        )
+    rows = np.array(estimator.tree_.data, dtype=np.float64)
+    given = estimator.tree_.sample_weight
+    weights = [Fraction(1)] * len(rows) if given is None else [_fraction(w) for w in np.asarray(given)]
+    total = sum(weights, Fraction(0))
+    if min(weights) < 0 or total == 0:
+        raise ModelFormatError(f"the sample weights of this {name} are negative, or all 0")
+    length = _fraction(estimator.bandwidth_)
+    if not 2.0**-100 <= length <= 2.0**100:
+        raise UnsupportedModelError(f"the bandwidth of this {name} is {estimator.bandwidth_:.6g}: scale the features")
+    dual_coef = np.array([rounded_float(w / total) for w in weights])
+    return KernelModel(
+        task="regression",
+        support_vectors=rows,
+        dual_coef=dual_coef,
+        intercept=np.zeros(1),
+        gamma=float(Fraction(1, 2) / length**2),
+        source=DENSITY_SOURCE,
+        feature_names=feature_names(estimator),
+        # Rounding of coefficients and of gamma, and t exp(-t) <= 1/e.
+        value_error=np.array([(1.0 + 2.01 / math.e) * UNIT64 * _UP]),
     )
 
 

@@ -97,6 +97,13 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
     ),
     (
         "kernel machine",
+        "sklearn.neighbors",
+        "KernelDensity",
+        "kernel metric metric_params bandwidth_ tree_",
+        "kernels other than the Gaussian, metrics other than 'euclidean'",
+    ),
+    (
+        "kernel machine",
         "cuml.svm",
         "SVC SVR",
         "kernel degree coef0 support_vectors_ dual_coef_ intercept_ classes_ _gamma probability _probA _probB",
