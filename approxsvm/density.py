@@ -4,9 +4,9 @@ A density of the Gaussian kernel in d features with the bandwidth h, gamma = 1 /
 
     p(z) = (gamma / pi)^(d / 2) f(z),    f(z) = sum_i w_i exp(-gamma ||z - x_i||^2),   w_i >= 0, sum_i w_i = 1.
 
-The artifact has f, as a regression. Where the core's value v of it is within b <= 2^-26 v, its log is off by -log(1 - b / v)
-at most. In the tails f is less than what float64 rounds of sums up to 1; there terms are added up relative to the
-largest of them,
+The artifact has f, as a regression. Where the core's value v of it is within b <= 2^-26 v, its log is off by
+-log(1 - b / v) at most. In the tails f is less than what float64 rounds of sums up to 1; there terms are added up
+relative to the largest of them,
 
     log f = m + log sum_i w_i exp(-h_i - m),    h_i = gamma ||z - x_i||^2,   m = max(-h_i).
 

@@ -233,12 +233,14 @@ class _Products(_Terms):
     def __init__(self, vectors: FloatArray, coef: FloatArray, shifts: Any, coef_error: float, degree: int) -> None:
         super().__init__(vectors, coef)
         self.shifts, self.coef_error, self.degree = shifts, coef_error, degree
+        self.moduli_of_vectors = np.abs(vectors) + 2.0**-1000  # what gamma times a vector loses by underflow
 
     def slopes(self, z: FloatArray) -> Slopes:
-        arguments, reach = self.vectors @ z + self.shifts, np.abs(self.vectors) @ np.abs(z) + np.abs(self.shifts)
+        arguments, reach = self.vectors @ z + self.shifts, self.moduli_of_vectors @ (np.abs(z) + _TINY)
+        reach = reach + np.abs(self.shifts)
         each, errors = self.each(arguments, reach)
         weights = self.moduli * (errors * UNIT64 + self.coef_error * self.largest(reach))
-        return (self.coef * each) @ self.vectors, weights @ np.abs(self.vectors)
+        return (self.coef * each) @ self.vectors, weights @ self.moduli_of_vectors
 
     def each(self, arguments: FloatArray, reach: FloatArray) -> Slopes:
         """Derivatives by the argument, and how many roundings they, and the sum, are off by."""
