@@ -239,6 +239,56 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
         return certified_radius(self._evaluator, self._rows(X))
 
+    def gradient(self, X: Any, *, return_bound: bool = False) -> Any:
+        """Gradient of the decision function, or of a regression's values, with respect to each row of `X`.
+
+        For a Gaussian kernel that is ``sum_i a_i exp(-gamma ||z - x_i||^2) 2 gamma (x_i - z)``; polynomial and sigmoid
+        kernels and random Fourier features have it, too. It is in the units of `X`, behind scalers, chosen columns and
+        projections. Beyond a limit (MinMaxScaler with ``clip=True``) it is 0.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+        return_bound : bool
+            Whether to return bounds as well.
+
+        Returns
+        -------
+        gradient : ndarray of shape (n_rows, n_features) or (n_rows, n_functions, n_features), float64
+            The second where there are several decision functions or targets. Signs and order are those of
+            ``decision_function``; of one-vs-rest scores of an SVC, those of its pairs (``decision_function_shape=
+            "ovo"``).
+        bound : ndarray of the same shape
+            Only with `return_bound`. No number is further than this from the gradient of the model's formula over the
+            real numbers, with the parameters of the artifact. At a limit, where there is no gradient, the bound covers
+            the slopes of both sides.
+
+        Raises
+        ------
+        UnsupportedModelError
+            A step in front of the model neither scales nor projects, a Gaussian kernel has mode "approximate", or this
+            is a mean of several models' probabilities.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> import approxsvm
+        >>> X, y = load_iris(return_X_y=True)
+        >>> fast = approxsvm.compile(SVC(gamma=0.1).fit(X, y > 0))
+        >>> gradient, bound = fast.gradient(X[:1], return_bound=True)
+        >>> gradient.round(3)
+        array([[ 0.129, -0.166,  0.459,  0.206]])
+        >>> bool((bound < 1e-12).all())
+        True
+        """
+        from approxsvm.gradient import gradients  # here, as who only predicts does not ask
+
+        found = gradients(self._evaluator, self._rows(X))
+        several = self.artifact.n_decisions > 1
+        slopes, bounds = (numbers if several else numbers[:, 0] for numbers in found)
+        return (slopes, bounds) if return_bound else slopes
+
     def within_gamma_bound(self, X: Any) -> npt.NDArray[np.bool_]:
         """Whether each row passes the paper's validity test at run time (Claesen et al. 2014, Eq. 3.11).
 
@@ -420,7 +470,14 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
           for a regression, whether the value is within the tolerance of the exact one.
         * ``int m_predict_if_certain(const float row[])``, which is -1 for a row that is not certain.
         * ``void m_decision_values(const float row[], float values[])`` and
-          ``void m_error_bounds(const float row[], float bounds[])``.
+          ``void m_error_bounds(const float row[], float bounds[])``; not of a mean of several models' probabilities,
+          which has no decision values. A regression with several targets has these and no ``m_predict``.
+        * ``void m_probabilities(const float row[], float probabilities[])`` and ``m_probability_bounds``, where the
+          model has probabilities.
+
+        Gaussian kernels are evaluated by their expansions where the artifact has one of each decision function; every
+        other kind, and mode "exact", by its own sum, in float32. Rows that are too long for float32 are answered as
+        those that are not finite, NaN and never certain.
 
         ``m_n_features``, ``m_n_values`` and ``m_n_labels`` are sizes.
 
@@ -432,7 +489,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             Prefix of every name in the header.
         coefficients : {"float32", "int16", "int8"}
             Type of the coefficients. Integers take a half or a quarter of the memory, and a little more time. Their
-            rounding is part of every bound, so fewer rows are certain and none is wrong.
+            rounding is part of every bound, so fewer rows are certain and none is wrong. Only of expansions.
         inputs : {"float32", "int16", "int8"}
             Type of the rows. Code q of feature j stands for all numbers within half a step of ``m_offsets[j] +
             m_steps[j] * q``, and a row is certain only if all of them give its label. ``m_quantize(numbers, row)``
@@ -448,8 +505,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         UnsupportedModelError
-            The artifact does not have expansions of all its decision functions (``compile(..., mode="approximate")``
-            does), or it is an ensemble, has another kernel, projects rows, or labels by probabilities.
+            A step in front of the model neither scales nor projects, numbers do not fit float32, or integers are asked
+            for where there are none: rows behind a projection or for several models, coefficients of sums.
         InputError
             `name` is not a valid name in C, `coefficients` or `inputs` is invalid, or `X` is missing or has another
             shape.
@@ -641,6 +698,53 @@ class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
         return value
 
 
+class CompiledDensity(CompiledSVR):
+    """Compiled kernel density; parameters as in CompiledModel.
+
+    `predict` gives the mean of the kernel, weighted by the samples' weights, which the density is but for a constant
+    factor. That is what the artifact has, and what every other door gives.
+    """
+
+    def score_samples(self, X: Any, *, return_bound: bool = False) -> Any:
+        """Log density at each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+        return_bound : bool
+            Whether to return bounds as well.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_rows,), float64
+        bound : ndarray of shape (n_rows,), float64
+            Only with `return_bound`. No number is further than this from the log of the density over the real numbers,
+            so the density itself is off by a factor of at most ``exp(bound)``; infinite where mode "approximate" knows
+            nothing, in the tails.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.neighbors import KernelDensity
+        >>> import approxsvm
+        >>> X, _ = load_iris(return_X_y=True)
+        >>> fast = approxsvm.compile(KernelDensity(bandwidth=0.5).fit(X))
+        >>> log_density, bound = fast.score_samples(X[:2], return_bound=True)
+        >>> log_density.round(4)
+        array([-2.4942, -2.6807])
+        >>> bool((bound < 1e-8).all())
+        True
+        """
+        from approxsvm.density import log_densities  # here, as who only predicts does not ask
+
+        logs, bounds = log_densities(self._evaluator, self._rows(X))
+        return (logs, bounds) if return_bound else logs
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Total log-likelihood of the rows, as KernelDensity has it."""
+        return float(np.sum(self.score_samples(X)))
+
+
 class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
     """Compiled one-class support vector machine; parameters as in CompiledModel.
 
@@ -721,7 +825,7 @@ def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:
     """The estimator for an artifact, with its check rows replayed."""
     classes: dict[str, type[CompiledModel]] = {
         "classification": CompiledEnsemble if artifact.n_decisions == 0 else CompiledSVC,
-        "regression": CompiledSVR,
+        "regression": CompiledDensity if artifact.is_density else CompiledSVR,
         "one_class": CompiledOneClassSVM,
     }
     n_threads(n_jobs)  # refuses an invalid number; `set_params` accepts any, as in scikit-learn

@@ -163,7 +163,7 @@ class Evaluator:
         if self.artifact.outputs.decision_shape == "ovr":
             outputs = native_outputs(self.artifact.outputs, self.artifact.task, len(labels))
             return np.asarray(outputs.one_vs_rest_scores(values)[:, self.order])
-        return _in_order(values, self.order)
+        return pairs_in_order(values, self.order)
 
     def error_bound(self, rows: Any) -> FloatArray:
         """Bounds of decision values, with pairs in the model's own order; of probabilities for an ensemble."""
@@ -248,7 +248,7 @@ def with_one_index_type(rows: Any) -> Any:
     return rows
 
 
-def _in_order(values: FloatArray, order: IntArray) -> FloatArray:
+def pairs_in_order(values: FloatArray, order: IntArray) -> FloatArray:
     """Reorder values of pairs of the model's labels to pairs of the sorted labels, positive for the first."""
     if (order == np.arange(len(order))).all():
         return values

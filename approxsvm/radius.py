@@ -37,7 +37,6 @@ from approxsvm.evaluator import BOUNDS, VALUES, Evaluator, Values, native_output
 from approxsvm.model.compensated import FloatArray
 from approxsvm.model.constants import UNIT64, gaussian_slope
 from approxsvm.model.input_map import InputMap
-from approxsvm.model.outputs import class_pairs
 from approxsvm.model.steps import Affine, Projection
 
 _UP: Final = 1.0 + 2.0**-30
@@ -102,7 +101,7 @@ def _norms(artifact: Artifact) -> FloatArray:
     if (known > 0.0).all() or not 0 < n_sv <= _MOST_VECTORS:
         return np.where(known > 0.0, known, np.inf)
     vectors, gamma = artifact.support_vectors(), float(artifact.header["gamma"])
-    coef = _coefficients(artifact)
+    coef = artifact.decision_coef()
     from scipy.spatial.distance import cdist
 
     squares = np.zeros(len(coef))
@@ -114,20 +113,6 @@ def _norms(artifact: Artifact) -> FloatArray:
     lost = (2.0 * vectors.shape[1] + 2.0 * n_sv + 20.0) * UNIT64 * moduli * moduli
     found: FloatArray = np.sqrt(np.maximum(squares, 0.0) + lost) * _UP
     return np.where(known > 0.0, known, found)
-
-
-def _coefficients(artifact: Artifact) -> FloatArray:
-    """Coefficients of each decision function, shape (n_decisions, n_sv)."""
-    block = artifact.dual_coef()
-    if not artifact.has_pairs:
-        return block
-    ends = np.cumsum(artifact.numbers("class_counts").astype(np.int64))
-    classes = [slice(end - count, end) for end, count in zip(ends, np.diff(ends, prepend=0), strict=True)]
-    pairs = class_pairs(len(artifact.labels))
-    coef = np.zeros((len(pairs), block.shape[1]))
-    for row, (i, j) in zip(coef, pairs, strict=True):
-        row[classes[i]], row[classes[j]] = block[j - 1, classes[i]], block[i, classes[j]]
-    return coef
 
 
 def _stretch(map_: InputMap) -> float:

@@ -75,6 +75,7 @@ BLOCKS = {"files": files, "kinds": kinds, "instead": instead, "libraries": libra
 def _models() -> dict[str, Callable[[], Any]]:
     from sklearn.calibration import CalibratedClassifierCV
     from sklearn.datasets import load_iris
+    from sklearn.decomposition import PCA
     from sklearn.kernel_approximation import RBFSampler
     from sklearn.kernel_ridge import KernelRidge
     from sklearn.linear_model import Ridge
@@ -90,12 +91,15 @@ def _models() -> dict[str, Callable[[], Any]]:
         "RBF kernel, one class": lambda: OneClassSVM(nu=0.2).fit(X),
         "RBF kernel, regression": lambda: SVR().fit(X, X[:, 0]),
         "linear kernel or linear model": lambda: LinearSVC().fit(X, y > 0),
+        "linear model of several classes": lambda: make_pipeline(RBFSampler(random_state=0), LinearSVC()).fit(X, y),
+        "sigmoid kernel": lambda: SVC(kernel="sigmoid", gamma=0.01).fit(X, y > 1),
         "polynomial kernel, degree 2": lambda: SVC(kernel="poly", degree=2).fit(X, y > 1),
         "polynomial kernel, degree 3 and more": lambda: SVC(kernel="poly").fit(X, y > 1),
         "random Fourier features": lambda: make_pipeline(RBFSampler(random_state=0), Ridge()).fit(X, X[:, 0]),
         "Taylor features": lambda: make_pipeline(TaylorFeatures(gamma=0.1), LinearSVC()).fit(X, y > 0),
         "probabilities of one model": lambda: CalibratedClassifierCV(SVC(), ensemble=False).fit(X, y),
         "mean of several models' probabilities": lambda: CalibratedClassifierCV(SVC(), cv=2).fit(X, y),
+        "behind a projection": lambda: make_pipeline(PCA(2), SVC()).fit(X, y),
         "several targets": lambda: KernelRidge(kernel="rbf", gamma=0.1).fit(X, X[:, :2]),
     }
 

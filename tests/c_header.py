@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from approxsvm.model.outputs import DensityMarks
+
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wdouble-promotion", "-Werror"]
 C99 = ["gcc", "-std=c99", "-O1", "-ffp-contract=off"]
 CLASSIFIED = "answer[0] = m_predict(row); answer[1] = m_predict_if_certain(row); answer[2] = m_is_certain(row);"
@@ -19,24 +21,27 @@ REGRESSED = """union { float value; int bits; } same;
 DIRECTLY = """const float *const row = numbers;"""
 BY_CODES = """static @ROW@ row[m_n_features];
         m_quantize(numbers, row);"""
+ARRAY = "static float {0}s[{1}], {0}_bounds[{1}];"
+FILL = """m_{call}(row, {0}s);
+        m_{bounds}(row, {0}_bounds);
+        fwrite({0}s, sizeof {0}s, 1, answers);
+        fwrite({0}_bounds, sizeof {0}_bounds, 1, answers);"""
 # Semihosting gives programs on an emulated board the same files.
 MAIN = """
 #include "m.h"
 #include <stdio.h>
 int main(void) {
     FILE *const rows = fopen("rows.bin", "rb"), *const answers = fopen("answers.bin", "wb");
-    static float numbers[m_n_features], values[m_n_values], bounds[m_n_values];
+    static float numbers[m_n_features];
+    @ARRAYS@
     if (!rows || !answers) return 1;
     while (fread(numbers, sizeof numbers, 1, rows) == 1) {
         int answer[3] = {0, 0, 0};
         @LOAD@
-        m_decision_values(row, values);
-        m_error_bounds(row, bounds);
+        @FILL@
         {
             @ANSWER@
         }
-        fwrite(values, sizeof values, 1, answers);
-        fwrite(bounds, sizeof bounds, 1, answers);
         fwrite(answer, sizeof answer, 1, answers);
     }
     return fclose(answers);
@@ -53,6 +58,8 @@ class Answers:
     predicted: Any  # positions, or values of a regression
     if_certain: Any
     certain: Any
+    shares: Any  # (n_rows, n_labels), float32, as are their bounds; no columns where there are none
+    share_bounds: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,20 +70,30 @@ class Program:
     task: str
     n_values: int
     run: list[str]
+    n_shares: int = 0
 
     def answers(self, rows: Any) -> Answers:
         """Answers to float32 rows."""
         (self.folder / "rows.bin").write_bytes(np.ascontiguousarray(rows, np.float32).tobytes())
         subprocess.run(self.run, cwd=self.folder, check=True, timeout=300)
-        n = self.n_values
-        layout = np.dtype([("values", "<f4", (n,)), ("bounds", "<f4", (n,)), ("answer", "<i4", (3,))])
+        n, m = (self.n_values,), (self.n_shares,)
+        layout = np.dtype(
+            [
+                ("values", "<f4", n),
+                ("bounds", "<f4", n),
+                ("shares", "<f4", m),
+                ("share_bounds", "<f4", m),
+                ("answer", "<i4", (3,)),
+            ]
+        )
         found = np.fromfile(self.folder / "answers.bin", layout)
         assert len(found) == len(rows)
         predicted = found["answer"][:, 0].copy()
         if self.task == "regression":
             predicted = predicted.view(np.float32)
+        if_certain, certain = found["answer"][:, 1], found["answer"][:, 2].astype(bool)
         return Answers(
-            found["values"], found["bounds"], predicted, found["answer"][:, 1], found["answer"][:, 2].astype(bool)
+            found["values"], found["bounds"], predicted, if_certain, certain, found["shares"], found["share_bounds"]
         )
 
 
@@ -84,15 +101,33 @@ def write_program(compiled: Any, folder: Path, **options: Any) -> Any:
     """The header m.h and the program main.c in a folder; returns what the export says it costs."""
     folder.mkdir(parents=True, exist_ok=True)
     cost = compiled.export_c(folder / "m.h", name="m", **options)
+    n_values, n_shares = sizes(compiled)
+    several = compiled.artifact.task == "regression" and n_values > 1
     answer = REGRESSED if compiled.artifact.task == "regression" else CLASSIFIED
+    if several:
+        answer = "answer[2] = m_is_certain(row);"
+    arrays = [ARRAY.format("value", "m_n_values")] * bool(n_values) + [ARRAY.format("share", "m_n_labels")] * bool(
+        n_shares
+    )
+    fill = [FILL.format("value", call="decision_values", bounds="error_bounds")] * bool(n_values)
+    fill += [FILL.format("share", call="probabilities", bounds="probability_bounds")] * bool(n_shares)
     kind = options.get("inputs", "float32")
+    text = MAIN.replace("@ARRAYS@", "\n    ".join(arrays)).replace("@FILL@", "\n        ".join(fill))
     load = DIRECTLY if kind == "float32" else BY_CODES.replace("@ROW@", f"{kind}_t")
-    (folder / "main.c").write_text(MAIN.replace("@ANSWER@", answer).replace("@LOAD@", load))
+    (folder / "main.c").write_text(text.replace("@ANSWER@", answer).replace("@LOAD@", load))
     return cost
+
+
+def sizes(compiled: Any) -> tuple[int, int]:
+    """How many values and how many probabilities a header has."""
+    artifact = compiled.artifact
+    has_shares = artifact.has_class_probabilities or isinstance(artifact.outputs.probability, DensityMarks)
+    return 0 if artifact.averages else artifact.n_decisions, (len(artifact.labels) or 2) * has_shares
 
 
 def build(compiled: Any, folder: Path, *flags: str, compiler: list[str] = C99, **options: Any) -> Program:
     """Export, compile for this machine, ready to run."""
     write_program(compiled, folder, **options)
     subprocess.run([*compiler, *flags, "-o", "program", "main.c"], cwd=folder, check=True)
-    return Program(folder, compiled.artifact.task, int(compiled.artifact.header["n_decisions"]), ["./program"])
+    n_values, n_shares = sizes(compiled)
+    return Program(folder, compiled.artifact.task, n_values, ["./program"], n_shares)

@@ -19,7 +19,8 @@ from approxsvm.artifact.outputs import unpack_outputs
 from approxsvm.artifact.sealed import SealedBytes
 from approxsvm.errors import ArtifactError
 from approxsvm.model.input_map import InputMap
-from approxsvm.model.outputs import ClassProbability, MembersMean, Outputs
+from approxsvm.model.kernel_model import DENSITY_SOURCE
+from approxsvm.model.outputs import ClassProbability, MembersMean, Outputs, class_pairs
 from approxsvm.model.schema import (
     ALIGNMENT,
     DECISION_NUMBERS,
@@ -306,6 +307,11 @@ class Artifact(SealedBytes):
         return str(self.header["source"].rstrip(b"\0").decode(errors="replace"))
 
     @property
+    def is_density(self) -> bool:
+        """Whether the mean of a kernel comes from a density: its answers are those of any regression."""
+        return self.source == DENSITY_SOURCE and self.task == "regression" and self.kernel == "gaussian"
+
+    @property
     def subspace_coordinates(self) -> tuple[int, ...]:
         """Of each stage in few coordinates; empty where there are none."""
         content = self._sections.get("subspaces")
@@ -336,6 +342,19 @@ class Artifact(SealedBytes):
         """Coefficients, of each function or LIBSVM's block as in KernelModel; none in an approximate artifact."""
         n_rows = self.header["n_labels"] - 1 if self.has_pairs else self.n_decisions
         return np.frombuffer(self._sections.get("dual_coef", b""), "<f8").reshape(n_rows, -1)
+
+    def decision_coef(self) -> npt.NDArray[np.float64]:
+        """Coefficients of each decision function, shape (n_decisions, n_sv), 0 where a vector takes no part."""
+        block = self.dual_coef()
+        if not self.has_pairs:
+            return block
+        ends = np.cumsum(self.numbers("class_counts").astype(np.int64))
+        classes = [slice(end - count, end) for end, count in zip(ends, np.diff(ends, prepend=0), strict=True)]
+        pairs = class_pairs(len(self.labels))
+        coef = np.zeros((len(pairs), block.shape[1]))
+        for row, (i, j) in zip(coef, pairs, strict=True):
+            row[classes[i]], row[classes[j]] = block[j - 1, classes[i]], block[i, classes[j]]
+        return coef
 
     def numbers(self, name: str) -> npt.NDArray[np.uint32]:
         """The whole numbers of a section: "class_counts", "majority_classes" or "varying"."""

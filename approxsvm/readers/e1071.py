@@ -14,6 +14,7 @@ import numpy as np
 from approxsvm.errors import DataFormatError, UnsupportedModelError
 from approxsvm.model.compensated import FloatArray
 from approxsvm.model.input_map import InputMap
+from approxsvm.readers.plain_numbers import plain_float
 
 
 def is_scale_file(path: str | os.PathLike[str]) -> bool:
@@ -21,7 +22,7 @@ def is_scale_file(path: str | os.PathLike[str]) -> bool:
     with open(path, encoding="ascii", errors="replace") as file:
         tokens = file.readline(1000).split()
     try:
-        return len([float(token) for token in tokens]) == 2
+        return len([plain_float(token) for token in tokens]) == 2
     except ValueError:
         return False
 
@@ -40,7 +41,7 @@ def read_scale_file(path: str | os.PathLike[str]) -> FloatArray:
     with open(path, encoding="ascii", errors="replace") as file:
         for number, line in enumerate(file, 1):
             try:
-                row = [float(token) for token in line.split()]
+                row = [plain_float(token) for token in line.split()]
             except ValueError:
                 row = []
             if len(row) != 2 or not np.isfinite(row).all() or row[1] == 0:

@@ -16,6 +16,7 @@ import numpy as np
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
 from approxsvm.readers.markup import Element, parse_xml
+from approxsvm.readers.plain_numbers import plain_float
 
 _DEEPEST: Final = 100
 _MOST_TIMES_GZIP: Final = 100  # numbers in text compress to a third; what claims more than this is no model
@@ -151,7 +152,7 @@ def as_numbers(value: Any, n: int, where: str) -> FloatArray:
     if len(items) != n:
         raise ModelFormatError(f"{where}: {len(items)} numbers, expected {n}")
     try:
-        numbers = np.array([float(item) for item in items])
+        numbers = np.array([plain_float(item) for item in items])
     except (TypeError, ValueError, OverflowError) as error:
         raise ModelFormatError(f"{where}: not a number: {str(error)[:100]}") from None
     if not np.isfinite(numbers).all():

@@ -23,8 +23,11 @@ from approxsvm.model.kernel_model import MAX_FEATURES, MAX_KERNEL_DEGREE, FloatA
 from approxsvm.model.outputs import class_pairs
 from approxsvm.readers.markup import Element, parse_xml
 from approxsvm.readers.pairs import PairTerms, pair_block
+from approxsvm.readers.plain_numbers import plain_float
 from approxsvm.readers.sklearn.kernel_machines import restored
 
+# Of vectors that a file may leave out where they are 0: a gigabyte.
+_MOST_NUMBERS: Final = 1 << 27
 _NUMBERS: Final = ("integer", "float", "double")
 _DEEPEST: Final = 100
 # What Apply does with a field and a constant: part of an affine stage; of a constant first, what comes before it.
@@ -119,7 +122,7 @@ class _Reader:
 
     def numbers(self, element: Element, text: str, what: str, n: int | None = None) -> FloatArray:
         try:
-            values = np.array([float(token) for token in text.split()])
+            values = np.array([plain_float(token) for token in text.split()])
         except ValueError as error:
             raise self.error(element, f"{what} of {element.name}: {str(error)[:100]}") from None
         if n is not None and len(values) != n:
@@ -178,6 +181,12 @@ class _Reader:
             if dense is not None:
                 rows.append(self.numbers(dense, dense.text, "values", n_features))
             elif sparse is not None:
+                if (len(rows) + 1) * n_features > _MOST_NUMBERS:
+                    raise self.unsupported(
+                        instance,
+                        f"{len(rows) + 1:,} sparse vectors of {n_features:,} features: at most {_MOST_NUMBERS:,} "
+                        "numbers are read of vectors that may be written as nothing",
+                    )
                 rows.append(self.sparse_row(sparse, n_features))
             else:
                 raise self.error(instance, "VectorInstance has no Array and no REAL-SparseArray")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,9 @@ from approxsvm.errors import ApproxSVMError, ModelFormatError, UnsupportedModelE
 from approxsvm.packages import import_package
 
 _SHOWN = 10
+# What a file may become in memory: this many bytes, or as many times its own.
+_MOST_BYTES = 1 << 30
+_MOST_TIMES = 100
 
 
 def load_skops(path: str | os.PathLike[str], trust: bool | Sequence[str]) -> Any:
@@ -25,7 +29,8 @@ def load_skops(path: str | os.PathLike[str], trust: bool | Sequence[str]) -> Any
     Raises
     ------
     UnsupportedModelError
-        The file names other types; the message has them all.
+        The file names other types; the message has them all. Or it would take more than a gigabyte, and a hundred times
+        its own size.
     ModelFormatError
         The file is broken.
     MissingPackageError
@@ -36,6 +41,7 @@ def load_skops(path: str | os.PathLike[str], trust: bool | Sequence[str]) -> Any
     # A text is one name: `in` would take any part of it for a name.
     named = set() if isinstance(trust, bool) else {trust} if isinstance(trust, str) else set(trust)
     try:
+        _check_size(name)
         found = io.get_untrusted_types(file=name)
         allowed = found if trust is True else [kind for kind in found if kind in named]
         unknown = [kind for kind in found if kind not in allowed]
@@ -51,3 +57,15 @@ def load_skops(path: str | os.PathLike[str], trust: bool | Sequence[str]) -> Any
         raise
     except Exception as error:  # broken files make skops raise whatever there is
         raise ModelFormatError(f"{name}: not a readable skops file: {type(error).__name__}: {error}") from error
+
+
+def _check_size(name: str) -> None:
+    """Refuse an archive of zeros, say, before anything in it is read."""
+    with zipfile.ZipFile(name) as archive:
+        total = sum(member.file_size for member in archive.infolist())
+    stored = os.path.getsize(name)
+    if total > max(_MOST_BYTES, _MOST_TIMES * stored):
+        raise UnsupportedModelError(
+            f"{name}: {total:,} bytes in a file of {stored:,}; files of skops are read up to {_MOST_BYTES:,} bytes, or "
+            f"{_MOST_TIMES} times their own"
+        )

@@ -19,6 +19,7 @@ from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import MAX_FEATURES, KernelModel
 from approxsvm.model.outputs import LaplaceNoise, Outputs
 from approxsvm.readers import e1071
+from approxsvm.readers.plain_numbers import plain_float
 from approxsvm.readers.sklearn.kernel_machines import restored, rounded_float
 
 
@@ -108,7 +109,7 @@ def read_range_file(path: str | os.PathLike[str]) -> ScaleRange:
         nonlocal at
         at += 1
         try:
-            values = [float(token) for token in lines[at - 1]]
+            values = [plain_float(token) for token in lines[at - 1]]
             if len(values) != count or not np.isfinite(values).all():
                 raise ValueError
         except (ValueError, IndexError):

@@ -225,12 +225,14 @@ class _OfProducts(_OfKernels):
     def _sums_of_powers(self, mapped: FloatArray, weights: FloatArray, power: int) -> FloatArray:
         """sum_i weights_i B_i^power at each row, of weights (n, n_sv); shape (n_rows, n)."""
         sums = np.zeros((len(mapped), len(weights)))
+        # Whose rounding is more than what numbers below float64 lose, times gamma where that comes last.
+        underflow = 2.0**-1000 * (1.0 + abs(self.model.gamma))
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for row, norm in enumerate(norms_above(mapped)):
                 for first in range(0, self.model.n_sv, BLOCK_VECTORS):
                     some = slice(first, first + BLOCK_VECTORS)
-                    reach = self._norms_of_products[some] * norm + abs(self.model.coef0)
-                    sums[row] += weights[:, some] @ reach**power
+                    reach = self._norms_of_products[some] * norm + abs(self.model.coef0) + underflow * (1.0 + norm)
+                    sums[row] += weights[:, some] @ (reach**power + 2.0**-1000)
         return sums
 
 

@@ -47,10 +47,11 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
     """
     model, kind = definition.model, "" if steps is None else name_of(steps[-1])
     nystroem = steps[-2] if steps is not None and len(steps) > 1 and name_of(steps[-2]) == "Nystroem" else None
-    if nystroem is None and kind not in ("KernelRidge", "GaussianProcessRegressor"):
+    is_process = kind in ("GaussianProcessRegressor", "GaussianProcessClassifier")
+    if nystroem is None and kind != "KernelRidge" and not is_process:
         return np.zeros((len(mapped), 1))
     reach = (norms_above(mapped) + float(definition.vector_norms.max(initial=0.0)))[:, np.newaxis]
-    if kind == "GaussianProcessRegressor":
+    if is_process:
         return definition.moved(mapped, 2.0 * UNIT64 * reach)
     moduli = np.abs(model.dual_coef[0])
     if nystroem is not None:

@@ -30,6 +30,7 @@ from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.evaluator import BOUNDS, LABELS, VALUES
 from approxsvm.export.c99.coefficients import parts_of
 from approxsvm.export.c99.device_bounds import map_error
+from approxsvm.export.c99.header import has_expansions
 from approxsvm.export.c99.input_codes import input_codes
 from approxsvm.export.c99.source import array, comment, literal, text_literal
 from approxsvm.model.steps.affine import _OPERATIONS, Affine
@@ -329,19 +330,7 @@ def test_codes_need_rows(tmp_path: Path) -> None:
 
 # --- golden models
 
-REFUSED = {
-    "diabetes_pipeline": "projections",
-    "digits_classes": "mode exact",
-    "digits_subspace": "mode exact",
-    "iris_calibrated": "greatest probability",
-    "iris_classes": "majority classes",
-    "iris_cubic": "Gaussian kernels",
-    "iris_ensemble": "ensembles",
-    "iris_fourier": "Gaussian kernels",
-    "iris_logarithms": "Gaussian kernels",
-    "iris_pipeline": "majority classes",
-    "shells_exact": "mode exact",
-}
+REFUSED = {"iris_logarithms": "logarithms"}
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in GOLDEN.glob("*.asvm")))
@@ -356,16 +345,22 @@ def test_golden_models(name: str, tmp_path: Path) -> None:
         return
     rows, _ = approxsvm.read_libsvm_data(GOLDEN / f"{name}.t", n_features=compiled.n_features_in_)
     rows = rows.toarray().astype(np.float32)
-    exact, own = compiled._evaluator.evaluate(rows, VALUES | BOUNDS, "exact")
-    for kind in ("float32", "int8"):
+    if not compiled.artifact.averages:
+        exact, own = compiled._evaluator.evaluate(rows, VALUES | BOUNDS, "exact")
+    units = compiled.artifact.members or (compiled.artifact,)
+    for kind in ("float32", "int8") if all(has_expansions(unit) for unit in units) else ("float32",):
         program = build(compiled, tmp_path / kind, *STRICT, coefficients=kind)
         answers = program.answers(rows)
-        assert (np.abs(answers.values[:, 0] - exact) <= answers.bounds[:, 0] + own).all()
         if compiled.artifact.task == "regression":
+            assert (np.abs(answers.values[:, 0] - exact) <= answers.bounds[:, 0] + own).all()
             assert (answers.bounds[answers.certain, 0] <= compiled.artifact.header["tolerance"]).all()
-        else:
-            assert ((exact <= 0) == answers.predicted)[answers.certain].all()
-            assert answers.certain.mean() > 0.7
+            continue
+        if program.n_values:
+            values, bounds = (numbers.reshape(len(rows), -1) for numbers in (exact, own))
+            assert (np.abs(answers.values - values) <= answers.bounds + bounds).all()
+        labels = compiled._evaluator.evaluate(rows, LABELS, "exact")
+        assert (labels == answers.predicted)[answers.certain].all()
+        assert answers.certain.mean() > (0.2 if program.n_shares else 0.7)  # scores of open pairs are wide
 
 
 # --- compilers

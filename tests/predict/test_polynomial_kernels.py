@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from fractions import Fraction
 
@@ -320,3 +321,25 @@ def test_linear_models_are_one_support_vector():
     fast = approxsvm.compile(machine)
     assert (fast.summary.kernel, fast.summary.mode) == ("linear", "certified")
     assert "gamma" not in dict(fast.summary.rows())
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_what_underflows_is_written_and_read(degree, tmp_path):
+    """Check rows of kernels below float64 times huge coefficients, which differ by what underflow loses."""
+    rng = np.random.default_rng(0)
+    for gamma, size, factor, coef0 in itertools.product(
+        (1e-300, 1e-150, 1e150), (1e-150, 1.0), (1.0, 1e200), (0.0, 1e-200)
+    ):
+        vectors = size * rng.normal(size=(4, 3))
+        model = KernelModel(
+            "regression",
+            support_vectors=vectors,
+            dual_coef=factor * np.array([1.0, -2.0, 3.0, -2.0]),
+            intercept=0.0,
+            gamma=gamma,
+            coef0=coef0,
+            degree=degree,
+        )
+        fast = approxsvm.compile(model, mode="exact")
+        fast.save(tmp_path / "tiny.asvm")
+        assert approxsvm.load(tmp_path / "tiny.asvm").artifact.data == fast.artifact.data

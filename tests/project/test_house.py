@@ -22,7 +22,7 @@ FLOORS = [
     ["expansion", "features"],
     ["artifact"],
     ["readers", "evaluator"],
-    ["tables", "export", "reports", "radius"],
+    ["tables", "export", "reports", "radius", "gradient", "density"],
     ["predictor", "estimators", "planning", "arrow", "scoring", "spark", "dask", "duckdb", "plots"],
     ["compiler"],
     ["cross_validation"],

@@ -6,6 +6,7 @@ import gzip
 import itertools
 import pickle
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -284,6 +285,16 @@ def test_broken_skops_files_are_refused(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         changed_everywhere(content, path, 60)
+
+
+def test_an_archive_of_zeros_is_not_read(tmp_path):
+    pytest.importorskip("skops.io")
+    path = tmp_path / "model.skops"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("schema.json", "w") as member:
+        for _ in range(1100):
+            member.write(bytes(1 << 20))
+    with pytest.raises(UnsupportedModelError, match=r"1,153,433,600 bytes in a file of 1,\d{3},\d{3}"):
+        read_any(path)
 
 
 # --- ONNX

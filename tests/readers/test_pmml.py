@@ -14,7 +14,7 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 
 import approxsvm
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
-from approxsvm.readers import read_any
+from approxsvm.readers import pmml, read_any
 
 # The files name their fields, and these tests predict arrays.
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
@@ -233,6 +233,7 @@ def test_of_equal_votes_the_first_value_wins(tmp_path):
         ('<DataField name="a"', '<DataField name="z"', "the data dictionary has no field 'a'"),
         ('<Coefficient value="', '<Coefficient value="1.0"/><Coefficient value="', "coefficients for"),
         ('absoluteValue="', 'absoluteValue="x', "absoluteValue of Coefficients: could not convert"),
+        ('absoluteValue="', 'absoluteValue="1_0', "absoluteValue of Coefficients: could not convert"),
         ('absoluteValue="', 'absoluteValue="1e999', "absoluteValue of Coefficients"),
         ('gamma="', 'gamma="-', "gamma is -"),
         ("</VectorDictionary>", "", "not well-formed XML"),
@@ -244,6 +245,13 @@ def test_what_contradicts_itself(old, new, what, tmp_path):
     assert old in text
     (tmp_path / "model").write_text(text.replace(old, new, 1))
     with pytest.raises(ModelFormatError, match=what):
+        read_any(tmp_path / "model")
+
+
+def test_vectors_that_are_written_as_nothing_do_not_fill_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(pmml, "_MOST_NUMBERS", 50)
+    (tmp_path / "model").write_text(classifier_text(SVC(C=0.5).fit(X, NAMES), vector=sparse))
+    with pytest.raises(UnsupportedModelError, match="13 sparse vectors of 4 features: at most 50 numbers"):
         read_any(tmp_path / "model")
 
 

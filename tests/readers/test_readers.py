@@ -27,6 +27,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
 import approxsvm
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
 from approxsvm.readers.data import read_dense
+from approxsvm.readers.plain_numbers import plain_float
 from approxsvm.reference import decision_values as reference
 from approxsvm.reference.definition import definition_of
 
@@ -495,3 +496,10 @@ def test_data_indices_outside_the_columns_are_named(tmp_path):
         approxsvm.read_libsvm_data(path, n_features=3)
     with pytest.raises(DataFormatError, match="index 0 is used"):
         approxsvm.read_libsvm_data(path, zero_based=False)
+
+
+@pytest.mark.parametrize("text", ["1_0", "1_000.5", "\N{ARABIC-INDIC DIGIT THREE}", "", "x"])
+def test_what_only_python_takes_for_a_number_is_none(text):
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        plain_float(text)
+    assert plain_float("-1.5e3") == plain_float(-1500) == -1500.0

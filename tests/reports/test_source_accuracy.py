@@ -17,7 +17,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 from sklearn.decomposition import PCA
-from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.kernel_ridge import KernelRidge
@@ -88,6 +88,7 @@ SETTLED = {
     "OneClassSVM": (OneClassSVM(gamma=0.2), TWO),
     "SVR": (SVR(gamma=0.2), TARGET),
     "Gaussian process": (GaussianProcessRegressor(RBF(1.5) + WhiteKernel(0.1), optimizer=None), TARGET),
+    "Gaussian process, classes": (GaussianProcessClassifier(3.0 * RBF(1.5), optimizer=None), TWO),
     "scaled Nystroem": (make_pipeline(StandardScaler(), *nystroem(LinearSVC())), TWO),
     "scaled KernelRidge": (make_pipeline(StandardScaler(), KernelRidge(kernel="rbf", gamma=0.2)), TARGET),
     "constant": (SVR(kernel="linear"), np.full(80, 3.0)),

@@ -39,7 +39,6 @@ import numpy.typing as npt
 
 from approxsvm import _native
 from approxsvm.artifact.views import Artifact
-from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.gram import LAST_DEGREE
 from approxsvm.export.c99.coefficients import Part
 from approxsvm.export.functions_of_s import ROUNDED_UP, largest_phi, remainder_factor
@@ -64,7 +63,6 @@ CELLS_PER_OCTAVE: Final = 8
 FEWER_PER_OCTAVE: Final = 4
 _NEGLIGIBLE: Final = 2.0**-16
 _TINY: Final = 2.0**-1070
-# Numbers on the way through an input map must stay below this for every float32 row.
 _MOST_ON_THE_WAY: Final = 1e300
 
 
@@ -80,12 +78,17 @@ class BoundTable:
         The upper halves of float32 numbers; 0x7F80 is infinity.
     """
 
-    def __init__(self, artifact: Artifact, parts: Sequence[Part], moved: float = 0.0) -> None:
-        """`moved` is how far, behind the input map, rows may be from those that are meant (input_codes.py)."""
-        fine = _fine_bounds(artifact, parts) + _moved_values(artifact, moved)[:, np.newaxis]
+    def __init__(
+        self, artifact: Artifact, parts: Sequence[Part], scalers: Sequence[Affine] = (), moved: float = 0.0
+    ) -> None:
+        """`moved` is how far, behind the input map, rows may be from those that are meant (input_codes.py).
+
+        The error of a map that only scales, by `scalers`, is part of the bounds.
+        """
+        fine = _fine_bounds(artifact, parts, scalers) + _moved_values(artifact, moved)[:, np.newaxis]
         # Octaves are those of float32: quantized, bounds fall slowly with s, and many octaves would gain little.
         plain = [replace(part, scales=None) for part in parts]
-        self.first_octave, end = _octaves(artifact, _fine_bounds(artifact, plain))
+        self.first_octave, end = _octaves(artifact, _fine_bounds(artifact, plain, scalers))
         self.n_octaves = end - self.first_octave
         self.cells_per_octave = CELLS_PER_OCTAVE if parts[0].scales is None else FEWER_PER_OCTAVE
         low, high = (1 + FINE_PER_OCTAVE * (octave - FIRST_OCTAVE) for octave in (self.first_octave, end))
@@ -128,7 +131,7 @@ def _cells(n_features: int) -> tuple[FloatArray, FloatArray]:
 # --- all expansions
 
 
-def _fine_bounds(artifact: Artifact, parts: Sequence[Part]) -> FloatArray:
+def _fine_bounds(artifact: Artifact, parts: Sequence[Part], scalers: Sequence[Affine]) -> FloatArray:
     """Upper bounds of every expansion on every fine cell, shape (n_expansions, n_cells)."""
     header, records, decisions = artifact.header, artifact.expansion_numbers(), artifact.decision_numbers()
     degree, n, n_decisions = int(header["degree"]), artifact.n_features, len(decisions)
@@ -156,7 +159,7 @@ def _fine_bounds(artifact: Artifact, parts: Sequence[Part]) -> FloatArray:
     bounds += np.outer(total, 1.01 * moved + 2.0**-100 + 2.0**-48)
     bounds = np.column_stack([bounds, total])  # the open cell, where the value is the intercept
     bounds += (records["coefficient_error"] + 2.0**-48 * (intercept + total))[:, np.newaxis]
-    bounds += _source_errors(artifact, high)
+    bounds += _source_errors(artifact, scalers, high)
     bounds = 1.00001 * bounds + 2.0**-120
     return np.where(np.isnan(bounds), np.inf, bounds)
 
@@ -183,20 +186,19 @@ def _norms(artifact: Artifact, parts: Sequence[Part]) -> tuple[FloatArray, Float
 # --- what is wrong with a row, and with the compiled model
 
 
-def _source_errors(artifact: Artifact, high: FloatArray) -> FloatArray:
+def _source_errors(artifact: Artifact, scalers: Sequence[Affine], high: FloatArray) -> FloatArray:
     """value_error, and what rounding in the input map adds, on every fine cell; shape (n_expansions, n_cells)."""
     decisions, n_cells = artifact.decision_numbers(), len(high) + 1
     own = np.tile(decisions["value_error"], artifact.n_centers)[:, np.newaxis]
-    if artifact.input_map is None or not artifact.input_map.stages:
+    if not scalers:
         return np.broadcast_to(own, (len(own), n_cells)) * 1.0001
     gamma = float(artifact.header["gamma"])
     slope = 1.01 * gaussian_slope(gamma)
-    stages = affine_stages(artifact)
     shares = np.ones((artifact.n_centers, n_cells))
     for c, center in enumerate(artifact.centers().astype(np.float64)):
         for first in range(0, len(high), FINE_PER_OCTAVE):  # an octave at a time: the error is small anyway
             cells = slice(first, min(first + FINE_PER_OCTAVE, len(high)))
-            error = map_error(stages, np.abs(center) + _reach(artifact, float(high[cells][-1])))
+            error = map_error(scalers, np.abs(center) + _reach(artifact, float(high[cells][-1])))
             shares[c, cells] = min(slope * error, 1.0) if error < math.inf else 1.0
     moduli = np.outer(np.ones(artifact.n_centers), decisions["sum_moduli"]).ravel()
     moved = np.repeat(shares, len(decisions), axis=0) * moduli[:, np.newaxis]
@@ -218,45 +220,6 @@ def _reach(artifact: Artifact, s: float) -> float:
         return math.inf
     off_slice = 2.01 if artifact.n_varying < artifact.n_features else 0.0
     return math.sqrt((s + off_slice) / (2.0 * gamma)) * (1.0 + 1e-9)
-
-
-def affine_stages(artifact: Artifact) -> tuple[Affine, ...]:
-    """The stages of an artifact's input map, all of which scale.
-
-    Raises
-    ------
-    UnsupportedModelError
-        One does more than scale, or a float32 row may leave float64 on its way.
-    """
-    if artifact.input_map is None:
-        return ()
-    most = np.full(len(artifact.input_map.columns), float(np.finfo(np.float32).max))
-    stages = []
-    for stage in artifact.input_map.stages:
-        if not isinstance(stage, Affine):
-            raise UnsupportedModelError(
-                f"the C export has no {stage.on_device}: apply that step on the device, and compile and export what "
-                "follows it"
-            )
-        if stage.is_identity:
-            continue
-        stages.append(stage)
-        with np.errstate(over="ignore"):
-            on_the_way = [most]
-            for name, combine in (
-                ("subtract", np.add),
-                ("multiply", np.multiply),
-                ("divide", np.divide),
-                ("add", np.add),
-            ):
-                values = getattr(stage, name)
-                if values is not None:
-                    on_the_way.append(combine(on_the_way[-1], np.abs(values)))
-        largest = max(float(numbers.max(initial=0.0)) for numbers in on_the_way)
-        if not largest < _MOST_ON_THE_WAY:
-            raise UnsupportedModelError(f"scaling a float32 row may give {largest:.3g}, but the C export allows 1e300")
-        most = on_the_way[-1]
-    return tuple(stages)
 
 
 def map_error(stages: Sequence[Affine], most: FloatArray) -> float:

@@ -58,14 +58,19 @@ class InputCodes:
         """The code of whatever is beyond the others, as its negative is."""
         return LARGEST[self.kind]
 
-    def moved(self, artifact: Artifact, stages: Sequence[Affine]) -> float:
+    def moved(
+        self,
+        artifact: Artifact,
+        stages: Sequence[Affine],
+        slope_and_base: tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None,
+    ) -> float:
         """r: how far the mapped row may be from that of the numbers that were quantized.
 
         Of each number half a step; a 128th of one for the quotient that the code was rounded from, three roundings of
-        numbers up to 2^15; and the roundings of a product and a sum, with those of their factors.
+        numbers up to 2^15; and the roundings of a product and a sum, with those of their factors. `slope_and_base` are
+        those of `folded`, where the header has them.
         """
-        steps, slope_and_base = self.steps.astype(np.float64), self.folded(artifact, stages)
-        errors = (0.5 + 2.0**-7) * steps
+        errors = (0.5 + 2.0**-7) * self.steps.astype(np.float64)
         if slope_and_base is None:
             errors = errors + self._rounding(self.steps, self.offsets)
         if artifact.input_map is not None:

@@ -133,6 +133,10 @@ static inline uint32_t @bits_of@@(float x) {
 }
 """
 
+MODULUS: Final = """\
+static inline double @modulus@@(double x) { return x < 0.0 ? -x : x; }
+"""
+
 EXP: Final = """\
 /* exp(x) within 1.5 ULP for -87.33 <= x <= 0: x = n ln 2 + r, n ln 2 in two parts, a polynomial in r. */
 static inline float @exp@@(float x) {
@@ -325,7 +329,7 @@ CODES: Final = """\
 /* Whether a feature that is used is beyond the codes. */
 static inline int @is_saturated@@(const @ROW@ row[]) {
     int saturated = 0, j;
-    for (j = 0; j < @n_mapped@@; ++j) {
+    for (j = 0; j < @n_used@@; ++j) {
         saturated |= row[@COLUMN@] >= @largest_code || row[@COLUMN@] <= -@largest_code;
     }
     return saturated;
@@ -350,13 +354,13 @@ NOT_FINITE: Final = """\
 static inline float @not_finite@@(const @ROW@ row[]) {
     float sum = 0.0f;
     int j;
-    for (j = 0; j < @n_mapped@@; ++j) sum += row[@COLUMN@] - row[@COLUMN@];
+    for (j = 0; j < @n_used@@; ++j) sum += row[@COLUMN@] - row[@COLUMN@];
     return sum;
 }
 """
 
 EVALUATE: Final = """\
-/* All decision values and their bounds; 0 for a row that is not finite: NaN, with infinite bounds. */
+/* All decision values and their bounds; 0 for @STRANGE@: NaN, with infinite bounds. */
 static inline int @evaluate@@(const @ROW@ row[], double values[], float bounds[]) {{
 {declare}{load}{refuse}    cell = @cell@@(half_s);
     gaussian = half_s <= 87.33f ? @exp@@(-half_s) : 0.0f;
@@ -435,34 +439,28 @@ static inline int @is_settled@@(const double values[], const float bounds[], int
 
 # Sums err by a few roundings of the moduli, scores by a few roundings of numbers up to the number of classes.
 SCORES: Final = """\
-static inline double @modulus@@(double x) { return x < 0.0 ? -x : x; }
 static inline double @confidence@@(double sum) { return sum / (3.0 * (@modulus@@(sum) + 1.0)); }
-/* scikit-learn's scores, votes + s / (3 (|s| + 1)), s the sum of a class's values; the first best of several. */
-static inline int @winner@@(const double values[]) {
-    double sums[@n_labels], votes[@n_labels];
-    int pair = 0, best = 0, i, j;
+/* scikit-learn's scores, votes + s / (3 (|s| + 1)), s the sum of a class's values. */
+static inline void @scores@@(const double values[], double scores[]) {
+    double sums[@n_labels];
+    int pair = 0, i, j;
     for (i = 0; i < @n_labels; ++i) {
-        double own = i > 0 ? sums[i] : 0.0, own_votes = i > 0 ? votes[i] : 0.0;
+        double own = i > 0 ? sums[i] : 0.0, own_votes = i > 0 ? scores[i] : 0.0;
         for (j = i + 1; j < @n_labels; ++j, ++pair) {
             const int second = values[pair] < 0.0;
             own += values[pair];
             own_votes += !second;
             sums[j] = (i > 0 ? sums[j] : 0.0) - values[pair];
-            votes[j] = (i > 0 ? votes[j] : 0.0) + second;
+            scores[j] = (i > 0 ? scores[j] : 0.0) + second;
         }
         sums[i] = own;
-        votes[i] = own_votes;
+        scores[i] = own_votes;
     }
-    for (i = 0; i < @n_labels; ++i) {
-        votes[i] += @confidence@@(sums[i]);
-        best = votes[i] > votes[best] ? i : best;
-    }
-    return best;
+    for (i = 0; i < @n_labels; ++i) scores[i] += @confidence@@(sums[i]);
 }
-/* Whether the score of the winner is the best for all values within the bounds. */
-static inline int @is_settled@@(const double values[], const float bounds[], int winner) {
+/* Between what they lie for all values within the bounds. */
+static inline void @score_ends@@(const double values[], const float bounds[], double lowest[], double highest[]) {
     const double n = (double)@n_labels, u = DBL_EPSILON;
-    double lowest[@n_labels], highest[@n_labels];
     int c, i, j;
     for (c = 0; c < @n_labels; ++c) {
         double sum = 0.0, spread = 0.0, least = 0.0, most = 0.0;
@@ -477,10 +475,48 @@ static inline int @is_settled@@(const double values[], const float bounds[], int
                 most += !(value < -bound);
             }
         }
-        if (!(spread <= 1e300)) return 0;
-        lowest[c] = least + @confidence@@(sum - spread) - 8.0 * n * u;
-        highest[c] = most + @confidence@@(sum + spread) + 8.0 * n * u;
+        if (spread <= 1e300) {
+            lowest[c] = least + @confidence@@(sum - spread) - 8.0 * n * u;
+            highest[c] = most + @confidence@@(sum + spread) + 8.0 * n * u;
+        } else {
+            lowest[c] = -DBL_MAX;
+            highest[c] = DBL_MAX;
+        }
     }
+}
+"""
+
+# Functions of each class are its score.
+SCORES_OF_EACH: Final = """\
+static inline void @scores@@(const double values[], double scores[]) {
+    int c;
+    for (c = 0; c < @n_labels; ++c) scores[c] = values[c];
+}
+/* Between what they lie for all values within the bounds. */
+static inline void @score_ends@@(const double values[], const float bounds[], double lowest[], double highest[]) {
+    int c;
+    for (c = 0; c < @n_labels; ++c) {
+        const double reach = (double)bounds[c] * (1.0 + 0x1p-40) + 0x1p-50 * @modulus@@(values[c]);
+        lowest[c] = values[c] - reach;
+        highest[c] = values[c] + reach;
+    }
+}
+"""
+
+BEST_SCORE: Final = """\
+/* The first of the best scores. */
+static inline int @winner@@(const double values[]) {
+    double scores[@n_labels];
+    int best = 0, c;
+    @scores@@(values, scores);
+    for (c = 1; c < @n_labels; ++c) best = scores[c] > scores[best] ? c : best;
+    return best;
+}
+/* Whether the score of the winner is the best for all values within the bounds. */
+static inline int @is_settled@@(const double values[], const float bounds[], int winner) {
+    double lowest[@n_labels], highest[@n_labels];
+    int c;
+    @score_ends@@(values, bounds, lowest, highest);
     for (c = 0; c < @n_labels; ++c) {
         if (c != winner && !(lowest[winner] > highest[c] || (lowest[winner] == highest[c] && winner < c))) return 0;
     }
@@ -536,17 +572,25 @@ static inline int @predict_if_certain(const @ROW@ row[]) {
 static inline int @is_certain(const @ROW@ row[]) { return @predict_if_certain(row) >= 0; }
 """
 
+# Of one target.
 REGRESS: Final = """\
 /* The value@NAN@. */
-static inline float @predict(const @ROW@ row[]) {{
+static inline float @predict(const @ROW@ row[]) {
     float value[1];
     @decision_values(row, value);
     return value[0];
-}}
-/* 1 where the value is proven to be {certain_means}, else 0. */
+}
+"""
+
+IS_WITHIN: Final = """\
+/* 1 where {what} is proven to be {certain_means}, else 0. */
 static inline int @is_certain(const @ROW@ row[]) {{
-    float bound[1];
-    @error_bounds(row, bound);
-    return bound[0] <= {tolerance};
+    float bounds[@n_values];
+    int k;
+    @error_bounds(row, bounds);
+    for (k = 0; k < @n_values; ++k) {{
+        if (!(bounds[k] <= {tolerance})) return 0;
+    }}
+    return 1;
 }}
 """

@@ -33,7 +33,7 @@ class Projection(Step):
     """
 
     kind = "projection"
-    on_device = "projections (PCA, kernel approximations), but this pipeline projects"
+    on_device = None
 
     center: FloatArray
     matrix: FloatArray

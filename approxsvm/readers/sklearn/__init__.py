@@ -50,7 +50,8 @@ def read_estimator(estimator: Any) -> SingleModel | Ensemble:
     -------
     KernelModel
         Sums of RBF, linear or polynomial kernels: SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge,
-        GaussianProcessRegressor, linear models, alone or behind Nystroem; SVC and SVR of cuML, those of ThunderSVM.
+        GaussianProcessRegressor and GaussianProcessClassifier, KernelDensity, linear models, alone or behind Nystroem;
+        SVC and SVR of cuML, those of ThunderSVM.
     FeatureModel
         A linear model behind TaylorFeatures, RBFSampler or SkewedChi2Sampler.
     Ensemble
@@ -108,6 +109,10 @@ def _read_known(estimator: Any) -> SingleModel | Ensemble:
         return kernel_machines.read_kernel_ridge(estimator, name)
     if name == "GaussianProcessRegressor":
         return kernel_machines.read_gaussian_process(estimator, name)
+    if name == "KernelDensity":
+        return kernel_machines.read_density(estimator, name)
+    if name == "GaussianProcessClassifier":
+        return kernel_machines.read_process_classifier(estimator, name)
     if known.role == "pipeline":
         return pipeline.read_pipeline(estimator, _read, _AROUND)
     if name in wrappers.SELECTED:

@@ -14,11 +14,12 @@ from approxsvm.model import compensated
 from approxsvm.model.constants import UNIT64
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.input_map import InputMap
-from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.kernel_model import DENSITY_SOURCE, FloatArray, KernelModel
 from approxsvm.model.outputs import Outputs
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers.sklearn import linear_models
-from approxsvm.readers.sklearn.known_types import name_of
+from approxsvm.readers.sklearn.instead import refusal
+from approxsvm.readers.sklearn.known_types import class_name, name_of
 from approxsvm.readers.sklearn.support_vector_machines import (
     check_kernel,
     feature_names,
@@ -68,20 +69,50 @@ def read_gaussian_process(estimator: Any, name: str) -> KernelModel:
     """Read the mean prediction of a fitted GaussianProcessRegressor.
 
     The reference is _y_train_mean + _y_train_std * (kernel_(rows, X_train_) @ alpha_) over the real numbers.
+    """
+    require_fitted(estimator, name, "X_train_")
+    require_fitted(estimator, name, "alpha_")
+    alpha = [_fraction(a) for a in _one_target(estimator.alpha_, name)]
+    deviation, mean = (_fraction(np.ravel(v)[0]) for v in (estimator._y_train_std, estimator._y_train_mean))
+    return _of_process(estimator, estimator, name, [deviation * a for a in alpha], mean, task="regression")
+
+
+def read_process_classifier(estimator: Any, name: str) -> KernelModel:
+    """Read the labels of a fitted GaussianProcessClassifier of two classes.
+
+    Laplace's approximation labels by the sign of the latent mean, kernel_(rows, X_train_) @ (y_train_ - pi_), which is
+    the reference, over the real numbers: above 0 is the second class. Its probabilities need the variance as well.
+    """
+    require_fitted(estimator, name, "base_estimator_")
+    if len(estimator.classes_) > 2:
+        raise UnsupportedModelError(refusal(estimator, f"of {len(estimator.classes_)} classes"))
+    inner = estimator.base_estimator_
+    if name_of(inner) != "_BinaryGaussianProcessClassifierLaplace":
+        raise ModelFormatError(f"base_estimator_ of this {name} is a {class_name(inner)}")
+    targets, pi = np.asarray(inner.y_train_, np.float64), np.asarray(inner.pi_, np.float64)
+    if targets.shape != pi.shape or targets.ndim != 1 or len(targets) != len(inner.X_train_):
+        raise ModelFormatError(f"y_train_ of this {name} has shape {targets.shape}, but pi_ {pi.shape}")
+    if not np.isin(targets, (0.0, 1.0)).all():
+        raise ModelFormatError(f"y_train_ of this {name} holds other numbers than 0 and 1")
+    weights = [_fraction(y) - _fraction(p) for y, p in zip(targets, pi, strict=True)]
+    labels = np.asarray(inner.classes_)[::-1].copy()
+    return _of_process(estimator, inner, name, weights, Fraction(0), task="classification", labels=labels)
+
+
+def _of_process(
+    estimator: Any, trained: Any, name: str, weights: list[Fraction], mean: Fraction, **changes: Any
+) -> KernelModel:
+    """The sum mean + kernel_(rows, X_train_) @ weights of what was `trained`.
 
     Kernels built of ConstantKernel, RBF and WhiteKernel by sums and products with one RBF in all. Length scales per
     feature become an input map, and the support vectors are divided by them.
     """
-    require_fitted(estimator, name, "X_train_")
-    require_fitted(estimator, name, "alpha_")
-    terms = _terms(estimator.kernel_)
+    terms = _terms(trained.kernel_)
     if terms.length_scale is None:
-        raise UnsupportedModelError(f"the kernel of this {name} is {estimator.kernel_}: there is no RBF in it")
-    rows = np.asarray(estimator.X_train_, dtype=np.float64)
-    alpha = [_fraction(a) for a in _one_target(estimator.alpha_, name)]
-    deviation, mean = (_fraction(np.ravel(v)[0]) for v in (estimator._y_train_std, estimator._y_train_mean))
-    exact_coef = [deviation * terms.rbf * a for a in alpha]
-    exact_intercept = mean + deviation * terms.constant * sum(alpha, Fraction(0))
+        raise UnsupportedModelError(f"the kernel of this {name} is {trained.kernel_}: there is no RBF in it")
+    rows = np.asarray(trained.X_train_, dtype=np.float64)
+    exact_coef = [terms.rbf * a for a in weights]
+    exact_intercept = mean + terms.constant * sum(weights, Fraction(0))
     dual_coef, intercept = np.array([rounded_float(a) for a in exact_coef]), rounded_float(exact_intercept)
     rounded = sum((abs(a - Fraction(b)) for a, b in zip(exact_coef, dual_coef.tolist(), strict=True)), Fraction(0))
     rounded += abs(exact_intercept - Fraction(intercept))
@@ -100,7 +131,6 @@ def read_gaussian_process(estimator: Any, name: str) -> KernelModel:
         rows, moved = input_map.mapped_with_errors(rows)
         kernel_errors = KERNEL_SLOPE * moved
     return KernelModel(
-        task="regression",
         support_vectors=rows,
         dual_coef=dual_coef,
         intercept=np.array([intercept]),
@@ -109,6 +139,42 @@ def read_gaussian_process(estimator: Any, name: str) -> KernelModel:
         feature_names=names,
         input_map=input_map,
         value_error=np.array([rounded_float(rounded) + float(np.abs(dual_coef) @ kernel_errors)]) * _UP + 2.0**-1060,
+        **changes,
+    )
+
+
+def read_density(estimator: Any, name: str) -> KernelModel:
+    """Read a fitted KernelDensity with the Gaussian kernel: the mean of the kernel as a regression.
+
+    The reference is sum_i w_i exp(-||z - x_i||^2 / (2 bandwidth_^2)) / sum_i w_i over the real numbers; scikit-learn's
+    own tree stops within rtol and atol of it.
+    """
+    require_fitted(estimator, name, "tree_")
+    if estimator.kernel != "gaussian" or estimator.metric != "euclidean" or estimator.metric_params:
+        raise UnsupportedModelError(
+            f"this {name} has the kernel {estimator.kernel!r} and the metric {estimator.metric!r}: only 'gaussian' "
+            "and 'euclidean' can be compiled"
+        )
+    rows = np.array(estimator.tree_.data, dtype=np.float64)
+    given = estimator.tree_.sample_weight
+    weights = [Fraction(1)] * len(rows) if given is None else [_fraction(w) for w in np.asarray(given)]
+    total = sum(weights, Fraction(0))
+    if min(weights) < 0 or total == 0:
+        raise ModelFormatError(f"the sample weights of this {name} are negative, or all 0")
+    length = _fraction(estimator.bandwidth_)
+    if not 2.0**-100 <= length <= 2.0**100:
+        raise UnsupportedModelError(f"the bandwidth of this {name} is {estimator.bandwidth_:.6g}: scale the features")
+    dual_coef = np.array([rounded_float(w / total) for w in weights])
+    return KernelModel(
+        task="regression",
+        support_vectors=rows,
+        dual_coef=dual_coef,
+        intercept=np.zeros(1),
+        gamma=float(Fraction(1, 2) / length**2),
+        source=DENSITY_SOURCE,
+        feature_names=feature_names(estimator),
+        # Rounding of coefficients and of gamma, and t exp(-t) <= 1/e.
+        value_error=np.array([(1.0 + 2.01 / math.e) * UNIT64 * _UP]),
     )
 
 

@@ -84,6 +84,27 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
     ),
     (
         "kernel machine",
+        "sklearn.gaussian_process",
+        "GaussianProcessClassifier",
+        "base_estimator_ classes_",
+        f"{_ONE_FUNCTION}; its probabilities",
+    ),
+    (
+        "kernel machine",
+        "sklearn.gaussian_process._gpc",
+        "_BinaryGaussianProcessClassifierLaplace",
+        "kernel_ X_train_ y_train_ pi_ classes_",
+        "by itself",
+    ),
+    (
+        "kernel machine",
+        "sklearn.neighbors",
+        "KernelDensity",
+        "kernel metric metric_params bandwidth_ tree_",
+        "kernels other than the Gaussian, metrics other than 'euclidean'",
+    ),
+    (
+        "kernel machine",
         "cuml.svm",
         "SVC SVR",
         "kernel degree coef0 support_vectors_ dual_coef_ intercept_ classes_ _gamma probability _probA _probB",

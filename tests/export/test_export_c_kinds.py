@@ -1,0 +1,492 @@
+"""Exported C headers of every kind of model: bounds that hold against the exact function, in extended precision."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import reference_outputs
+from attacks import Extended
+from c_header import C99, STRICT, build
+from conftest import random_model
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.ensemble import BaggingClassifier
+from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
+
+import approxsvm
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.export.c99.sums import sums_of
+from approxsvm.model.cosine_model import CosineModel
+from approxsvm.model.outputs import DensityMarks, Outputs
+from approxsvm.model.steps import Affine
+
+pytestmark = pytest.mark.native
+SANITIZED = [
+    "gcc",
+    "-std=c99",
+    "-O1",
+    "-g",
+    "-fsanitize=address,undefined,float-cast-overflow",
+    "-fno-sanitize-recover=all",
+]
+FUSED = ["gcc", "-std=gnu99", "-O2", "-mfma", "-ffp-contract=fast"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiler() -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not installed")
+
+
+# --- the exact value, in extended precision
+
+
+def mapped(model: Any, rows: Any) -> Any:
+    """Rows through the steps of the source, over numbers of more digits than float64."""
+    x = rows.astype(Extended)
+    if model.input_map is None:
+        return x
+    x = x[:, model.input_map.columns]
+    for stage in model.input_map.stages:
+        if not isinstance(stage, Affine):
+            x = (x - stage.center.astype(Extended)) @ stage.matrix.astype(Extended) + stage.bias.astype(Extended)
+            continue
+        for name, combine in (
+            ("subtract", np.subtract),
+            ("multiply", np.multiply),
+            ("divide", np.divide),
+            ("add", np.add),
+            ("low", np.maximum),
+            ("high", np.minimum),
+        ):
+            if getattr(stage, name) is not None:
+                x = combine(x, getattr(stage, name).astype(Extended))
+    return x
+
+
+def exact_values(model: Any, rows: Any) -> tuple[Any, Any]:
+    """Decision values, (n_rows, n_decisions), and what extended precision may round."""
+    x = mapped(model, rows)
+    if isinstance(model, CosineModel):
+        coef, intercept = model.coef.astype(Extended), model.intercept.astype(Extended)
+        terms = np.cos(x @ model.frequencies.astype(Extended).T + model.phases.astype(Extended))
+        moduli = np.abs(x) @ np.abs(model.frequencies.T) + 1
+    else:
+        vectors = model.dense_support_vectors(0, model.n_sv).astype(Extended)
+        coef = np.array([model.coefficients(k) for k in range(model.n_decisions)]).astype(Extended)
+        intercept, gamma, coef0 = model.intercept.astype(Extended), Extended(model.gamma), Extended(model.coef0)
+        if model.kernel == "gaussian":
+            terms = np.array([np.exp(-gamma * ((vectors - z) ** 2).sum(axis=1)) for z in x])
+            moduli = np.ones_like(terms)
+        else:
+            products = gamma * (x @ vectors.T) + coef0
+            moduli = np.abs(gamma) * (np.abs(x) @ np.abs(vectors.T)) + np.abs(coef0)
+            terms = np.tanh(products) if model.is_sigmoid else products**model.degree
+            moduli = moduli if model.is_sigmoid else moduli**model.degree
+    path = (coef.shape[1] + 8 * x.shape[1] + 60) * 2.0**-63
+    return terms @ coef.T + intercept, path * (moduli @ np.abs(coef).T + np.abs(intercept))
+
+
+def assert_proven(model: Any, compiled: Any, program: Any, rows: Any, refused: int = 0) -> Any:
+    """Values within their bounds, certain labels right; of the last rows `refused` get no answer."""
+    artifact = compiled.artifact
+    strange = np.ones((3, rows.shape[1]), np.float32)
+    strange[:, artifact.raw_columns.used[-1]] = (np.nan, np.inf, -np.inf)
+    answers = program.answers(np.concatenate([rows, strange]))
+    n = len(rows) - refused
+    exact, slack = exact_values(model, rows[:n])
+    assert np.isfinite(answers.values[:n]).all()
+    error = np.abs(answers.values[:n].astype(Extended) - exact)
+    broken = ~(error <= answers.bounds[:n].astype(Extended) + slack).all(axis=1)
+    assert not broken.any(), (rows[:n][broken][0], answers.values[:n][broken][0], exact[broken][0])
+    assert np.isnan(answers.values[n:]).all()
+    assert np.isinf(answers.bounds[n:]).all()
+    assert not answers.certain[n:].any()
+    if artifact.task == "regression":
+        return answers
+    expected = answers.predicted.copy()
+    expected[~answers.certain] = -1
+    np.testing.assert_array_equal(answers.if_certain, expected)
+    if len(artifact.labels) <= 2:
+        right, is_tie = exact[:, 0] <= 0, (np.abs(exact) <= slack).any(axis=1)
+    elif artifact.outputs.of_each_class:
+        best = np.sort(exact, axis=1)
+        right, is_tie = exact.argmax(axis=1), best[:, -1] - best[:, -2] <= 2 * slack.max(axis=1)
+    else:
+        right, is_tie = reference_outputs.winner(exact), (np.abs(exact) <= slack).any(axis=1)
+    wrong = answers.certain[:n] & ~is_tie & (answers.predicted[:n] != right)
+    assert not wrong.any(), rows[:n][wrong]
+    return answers
+
+
+# --- random models, adversarial rows
+
+KINDS = {
+    "linear": {"degree": 1, "coef0": 0.0},
+    "affine": {"degree": 1, "coef0": -2.5},
+    **{f"degree {degree}": {"degree": degree, "coef0": 0.7 * degree - 2.0} for degree in (2, 3, 4, 5, 6)},
+    "sigmoid": {"is_sigmoid": True, "coef0": 0.3},
+    "gaussian": {},
+}
+
+
+def random_machine(kind: str, seed: int, n_labels: int = 2) -> tuple[Any, Any]:
+    """A model whose values are hard to bound: scales, cancelling coefficients; and rows at its boundary and beyond."""
+    rng = np.random.default_rng(seed)
+    changes = dict(KINDS[kind])
+    n_features, n_sv, scale = int(rng.integers(1, 25)), int(rng.integers(2 * n_labels, 50)), 10.0 ** rng.uniform(-3, 3)
+    gamma = 10.0 ** rng.uniform(-1.5, 0.5) / n_features / scale**2
+    vectors = scale * (rng.normal(size=(n_sv, n_features)) + float(rng.choice([0.0, 1.0, 30.0 * (kind == "gaussian")])))
+    if n_labels == 2:
+        coef = rng.normal(size=(1, n_sv)) * 10.0 ** rng.uniform(-2, 2, n_sv)
+        changes |= {"dual_coef": coef, "intercept": 0.1 * rng.normal(size=1)}
+    else:
+        changes |= {"labels": np.arange(n_labels)[::-1].copy(), "n_support": np.bincount(np.arange(n_sv) % n_labels)}
+        changes |= {"dual_coef": rng.normal(size=(n_labels - 1, n_sv))}
+        changes |= {"intercept": 0.3 * rng.normal(size=n_labels * (n_labels - 1) // 2)}
+    changes |= {"support_vectors": vectors, "gamma": gamma}
+    model = random_model(0, n_sv=n_sv, n_features=n_features, **changes)
+    X = vectors[rng.integers(0, n_sv, 80)] + scale * rng.normal(size=(80, n_features))
+    rows = [X, vectors, 1e-3 * X, 30.0 * vectors[:8], 0.0 * X[:1], 1e-40 + 0.0 * X[:1], at_boundary(model, X, rng)]
+    return model, np.concatenate(rows).astype(np.float32)
+
+
+def at_boundary(model: Any, X: Any, rng: Any) -> Any:
+    """Points where the first decision value changes its sign, by bisection between rows, and a little off them."""
+    positive = exact_values(model, X)[0][:, 0] > 0
+    if positive.all() or not positive.any():
+        return X[:0]
+    a, b = (X[rng.choice(np.flatnonzero(side), 40)] for side in (positive, ~positive))
+    for _ in range(40):
+        middle = 0.5 * (a + b)
+        side = (exact_values(model, middle)[0][:, 0] > 0)[:, np.newaxis]
+        a, b = np.where(side, middle, a), np.where(side, b, middle)
+    near = [a, b, *(a + step * rng.normal(size=a.shape) * np.abs(a).max() for step in (1e-7, 1e-6, 1e-5))]
+    return np.concatenate(near)
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_bound_of_a_sum_is_broken(kind: str, seed: int, tmp_path: Path) -> None:
+    model, rows = random_machine(kind, seed, n_labels=(2, 4)[seed % 2])
+    compiled = approxsvm.compile(model, mode="exact")
+    far = np.full((1, rows.shape[1]), 3e38, np.float32)
+    program = build(compiled, tmp_path, *STRICT, compiler=(C99, SANITIZED, C99, FUSED)[seed])
+    answers = assert_proven(model, compiled, program, np.concatenate([rows, far]), refused=1)
+    assert answers.certain.mean() > 0.3
+    assert not answers.certain.all()  # there are rows within rounding of the boundary
+
+
+@pytest.mark.parametrize("mode", ["approximate", "certified"])
+@pytest.mark.parametrize("kind", ["linear", "affine", "degree 2"])
+def test_no_bound_of_a_form_is_broken(kind: str, mode: str, tmp_path: Path) -> None:
+    for seed in range(10, 14):
+        model, rows = random_machine(kind, seed, n_labels=(2, 3)[seed % 2])
+        compiled = approxsvm.compile(model, mode=mode)
+        answers = assert_proven(model, compiled, build(compiled, tmp_path / str(seed), *STRICT), rows)
+        assert answers.certain.mean() > 0.3
+
+
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_no_bound_of_cosines_is_broken(n_labels: int, tmp_path: Path) -> None:
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        n, d, k = int(rng.integers(1, 90)), int(rng.integers(1, 20)), 1 if n_labels == 2 else n_labels
+        outputs = Outputs() if n_labels == 2 else Outputs(label_rule="scores", decision_shape="each")
+        model = CosineModel(
+            "classification",
+            labels=np.arange(n_labels),
+            outputs=outputs,
+            frequencies=rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-2, 2, (n, 1)),
+            phases=rng.uniform(0, 2 * np.pi, n),
+            coef=rng.normal(size=(k, n)),
+            intercept=rng.normal(size=k),
+            value_error=np.zeros(k),
+        )
+        X = rng.normal(size=(100, d)) * 10.0 ** rng.uniform(-3, 3, (100, 1))
+        rows = np.concatenate([X, at_boundary(model, X[:, :] * 1e-2, rng), 0 * X[:1]]).astype(np.float32)
+        compiled = approxsvm.compile(model)
+        far = np.full((1, d), 1e17, np.float32)
+        program = build(compiled, tmp_path / str(seed), *STRICT, compiler=(C99, SANITIZED)[seed % 2])
+        answers = assert_proven(model, compiled, program, np.concatenate([rows, far]), refused=1)
+        assert answers.certain.mean() > 0.3
+
+
+def test_bounds_are_of_the_size_of_rounding(tmp_path: Path) -> None:
+    """What is proven is not proven by bounds that say nothing: errors come near them."""
+    for kind in KINDS:
+        model, rows = random_machine(kind, 5)
+        compiled = approxsvm.compile(model, mode="exact")
+        answers = build(compiled, tmp_path / kind).answers(rows)
+        error = np.abs(answers.values - exact_values(model, rows)[0].astype(float))
+        assert (error / answers.bounds).max() > 0.005
+
+
+# --- scikit-learn's estimators and pipelines
+
+
+def table(n_classes: int, n_features: int = 9) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, n_classes, 240)
+    X = rng.normal(size=(240, n_features)) + 1.5 * np.eye(n_classes, n_features)[y]
+    return X * 10.0 ** rng.uniform(-2, 2, n_features) + 5.0, y
+
+
+def projected(last: Any) -> Any:
+    return make_pipeline(StandardScaler(), PCA(4, whiten=True), last)
+
+
+VALUES = {
+    "expansion behind PCA": (projected(SVC(gamma=0.1)), 3, "approximate"),
+    "expansion behind two": (
+        make_pipeline(StandardScaler(), PCA(6), MinMaxScaler(clip=True), TruncatedSVD(4), SVC(gamma=0.5)),
+        2,
+        "approximate",
+    ),
+    "several centers": (projected(SVC(gamma=0.3)), 2, "centers"),
+    "Gaussians behind PCA": (projected(SVC(gamma=0.1)), 4, "exact"),
+    "one class": (projected(OneClassSVM(gamma=0.1, nu=0.2)), 2, "exact"),
+    "polynomial behind PCA": (projected(SVC(kernel="poly", coef0=1.0)), 2, "exact"),
+    "form behind PCA": (projected(SVC(kernel="poly", degree=2)), 3, "approximate"),
+    "sigmoid, scaled": (make_pipeline(StandardScaler(), SVC(kernel="sigmoid", gamma=0.05)), 2, "exact"),
+    "sigmoid behind PCA": (projected(SVC(kernel="sigmoid", gamma=0.05)), 2, "exact"),
+    "linear, clipped": (make_pipeline(MinMaxScaler(clip=True), SVC(kernel="linear")), 3, "exact"),
+    "linear model": (make_pipeline(StandardScaler(), LinearSVC()), 2, "certified"),
+    "linear regression": (make_pipeline(StandardScaler(), SVR(kernel="linear")), 2, "certified"),
+    "cosines": (
+        make_pipeline(StandardScaler(), RBFSampler(gamma=0.05, random_state=0), RidgeClassifier()),
+        2,
+        "certified",
+    ),
+    "cosines, each": (projected(make_pipeline(RBFSampler(gamma=0.05, random_state=0), LinearSVC())), 4, "certified"),
+    "cosines, regression": (make_pipeline(StandardScaler(), RBFSampler(random_state=0), Ridge()), 2, "certified"),
+    "Nystroem": (make_pipeline(StandardScaler(), Nystroem(gamma=0.05, n_components=20), LinearSVC()), 2, "exact"),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_sources(name: str, tmp_path: Path) -> None:
+    source, n_classes, mode = VALUES[name]
+    X, y = table(n_classes)
+    fitted = source.fit(X, y)
+    options = {"mode": "approximate", "n_centers": 5, "degree": 2} if mode == "centers" else {"mode": mode}
+    model, compiled = approxsvm.read_any(fitted), approxsvm.compile(fitted, X, **options)
+    noise = np.random.default_rng(1).normal(size=X.shape)
+    spread = X.std(axis=0)
+    rows = np.concatenate(
+        [X, X + spread * noise, X[:9] + 1e3 * spread, at_boundary(model, X, np.random.default_rng(2))]
+    )
+    for k, compiler in enumerate((C99, SANITIZED)):
+        program = build(compiled, tmp_path / str(k), *STRICT, compiler=compiler)
+        answers = assert_proven(model, compiled, program, rows.astype(np.float32))
+    if compiled.artifact.task != "regression":
+        sure = answers.certain[: len(rows)]
+        assert sure.mean() > 0.2
+        labels = np.array([1, -1]) if name == "one class" else compiled.artifact.labels
+        predicted = labels[answers.predicted[: len(rows)][sure]]
+        np.testing.assert_array_equal(predicted, fitted.predict(rows.astype(np.float32).astype(float))[sure])
+
+
+@pytest.mark.parametrize("inputs", ["int16", "int8"])
+@pytest.mark.parametrize(
+    "name", ["sigmoid, scaled", "linear, clipped", "linear model", "cosines", "Gaussians", "cubic"]
+)
+def test_no_bound_is_broken_for_rows_of_codes(name: str, inputs: str, tmp_path: Path) -> None:
+    """The exact value is that of the numbers before they were quantized, within half a step."""
+    more = {"Gaussians": (SVC(gamma="scale"), 3, "exact"), "cubic": (SVC(kernel="poly", gamma=1e-3), 2, "exact")}
+    source, n_classes, mode = (VALUES | more)[name]
+    X, y = table(n_classes)
+    fitted = source.fit(X, y)
+    model, compiled = approxsvm.read_any(fitted), approxsvm.compile(fitted, X, mode=mode)
+    program = build(compiled, tmp_path, *STRICT, inputs=inputs, X=X)
+    rows = np.concatenate([X, at_boundary(model, X, np.random.default_rng(0))]).astype(np.float32)
+    beyond = X[:5] + 3 * np.ptp(X, axis=0)
+    answers = program.answers(np.concatenate([rows, beyond]))
+    n = len(rows)
+    exact, slack = exact_values(model, rows)
+    assert (np.abs(answers.values[:n].astype(Extended) - exact) <= answers.bounds[:n] + slack).all()
+    assert np.isinf(answers.bounds[n:]).all()
+    right = exact[:, 0] <= 0 if n_classes == 2 else reference_outputs.winner(exact)
+    assert (answers.predicted[:n] == right)[answers.certain[:n]].all()
+    assert not answers.certain[n:].any()
+    assert inputs == "int8" or answers.certain.any()
+
+
+# --- probabilities, and several models
+
+SHARES = {
+    "LIBSVM, two": (SVC(probability=True, gamma="scale", random_state=0), 2),
+    "LIBSVM, three": (SVC(probability=True, gamma="scale", random_state=0), 3),
+    **{
+        f"{method}, {n}": (CalibratedClassifierCV(SVC(gamma="scale"), method=method, ensemble=False), n)
+        for method in ("sigmoid", "isotonic", "temperature")
+        for n in (2, 3, 5)
+    },
+    "linear": (make_pipeline(StandardScaler(), LogisticRegression()), 2),
+    "cosines": (make_pipeline(StandardScaler(), RBFSampler(gamma=0.02, random_state=0), LogisticRegression()), 4),
+    "ensemble": (make_pipeline(StandardScaler(), CalibratedClassifierCV(SVC(), cv=3)), 3),
+    "ensemble behind PCA": (CalibratedClassifierCV(projected(SVC()), cv=2), 2),
+    "bagging": (BaggingClassifier(SVC(kernel="poly", probability=True, random_state=0), 3, random_state=0), 2),
+}
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", SHARES)
+def test_probabilities_are_within_their_bounds(name: str, tmp_path: Path) -> None:
+    source, n_classes = SHARES[name]
+    X, y = table(n_classes)
+    fitted = source.fit(X, y)
+    compiled = approxsvm.compile(fitted, X)
+    noise = np.random.default_rng(1).normal(size=X.shape)
+    rows = np.concatenate([X, X + X.std(axis=0) * noise, X[:9] + 1e4 * X.std(axis=0)]).astype(np.float32)
+    exact, labels = fitted.predict_proba(rows.astype(float)), compiled.artifact.labels
+    strange = np.full_like(rows[:1], np.nan)
+    for k, compiler in enumerate((C99, SANITIZED)):
+        program = build(compiled, tmp_path / str(k), *STRICT, compiler=compiler)
+        answers = program.answers(np.concatenate([rows, strange]))
+        n = len(rows)
+        order = np.argsort(labels)
+        assert (np.abs(answers.shares[:n, order] - exact) <= answers.share_bounds[:n, order] + 1e-9).all()
+        assert (answers.share_bounds <= 1.0).all()
+        assert np.isnan(answers.shares[n]).all()
+        assert (answers.share_bounds[n] == 1.0).all()
+        assert not answers.certain[n]
+        sure = answers.certain[:n]
+        right = fitted.predict(rows.astype(float))
+        np.testing.assert_array_equal(labels[answers.predicted[:n][sure]], right[sure])
+        is_coupled = name.startswith("LIBSVM, three")
+        assert sure.any()
+        assert is_coupled or (answers.share_bounds[:n][sure] < 0.3).any()
+        if compiled.artifact.mode == "exact":
+            np.testing.assert_allclose(answers.shares[:n, order], exact, atol=1e-3)
+
+
+def test_probabilities_of_one_class(tmp_path: Path) -> None:
+    X, _ = table(2)
+    model = approxsvm.read_any(OneClassSVM(gamma="scale", nu=0.2).fit(X))
+    values = approxsvm.compile(model).decision_function(X)
+    marks = np.quantile(values, np.linspace(0.05, 0.95, 10))
+    model = replace(model, outputs=Outputs(probability=DensityMarks(marks)))
+    compiled = approxsvm.compile(model, X, mode="exact")
+    answers = build(compiled, tmp_path, *STRICT).answers(X.astype(np.float32))
+    exact = reference_outputs.probabilities(
+        model.outputs.probability, exact_values(model, X.astype(np.float32))[0].astype(float)
+    )
+    assert (np.abs(answers.shares - exact) <= answers.share_bounds + 1e-12).all()
+    assert (answers.share_bounds < 1e-6).all(axis=1).mean() > 0.9
+    assert len(np.unique(answers.shares[:, 0])) > 5
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "cubic", "cosine"])
+def test_several_targets(kernel: str, tmp_path: Path) -> None:
+    X, y = table(3)
+    X = StandardScaler().fit_transform(X)
+    targets = np.column_stack([y, X[:, 0], X @ np.arange(9.0)])
+    sources = {
+        "rbf": KernelRidge(kernel="rbf", gamma=0.05),
+        "cubic": KernelRidge(kernel="poly", gamma=0.1, coef0=1.0),
+        "cosine": make_pipeline(RBFSampler(gamma=0.02, random_state=0), Ridge()),
+    }
+    source = sources[kernel].fit(X, targets)
+    compiled = approxsvm.compile(source, X, tolerance=1.0)
+    rows = X.astype(np.float32)
+    answers = build(compiled, tmp_path, *STRICT).answers(np.concatenate([rows, np.full_like(rows[:1], np.nan)]))
+    exact = source.predict(rows.astype(float))
+    scale = 1e-9 * np.abs(exact).max()
+    assert (np.abs(answers.values[:-1] - exact) <= answers.bounds[:-1] + scale).all()
+    assert np.isnan(answers.values[-1]).all()
+    np.testing.assert_array_equal(answers.certain[:-1], (answers.bounds[:-1] <= 1.0).all(axis=1))
+    assert answers.certain.any()
+    assert not answers.certain[-1]
+
+
+# --- what is refused
+
+
+def test_what_a_header_has_not_is_refused_by_name(tmp_path: Path) -> None:
+    X, y = table(2)
+    cubic = approxsvm.compile(SVC(kernel="poly", gamma=1e-3).fit(X, y))
+    with pytest.raises(UnsupportedModelError, match="int8 in expansions alone, but this header has polynomial"):
+        cubic.export_c(tmp_path / "m.h", coefficients="int8")
+    ensemble = approxsvm.compile(CalibratedClassifierCV(SVC(), cv=2).fit(X, y), X)
+    with pytest.raises(UnsupportedModelError, match="rows of codes for one model alone"):
+        ensemble.export_c(tmp_path / "m.h", inputs="int8", X=X)
+    behind = approxsvm.compile(projected(SVC()).fit(X, y), X, mode="approximate")
+    with pytest.raises(UnsupportedModelError, match="leave inputs='float32'"):
+        behind.export_c(tmp_path / "m.h", inputs="int8", X=X)
+    cubic.artifact.__dict__["outputs"] = SimpleNamespace(label_rule="coin", probability=None)
+    with pytest.raises(UnsupportedModelError, match="labels by votes, scores, probability, not coin"):
+        cubic.export_c(tmp_path / "m.h")
+    cubic.artifact.__dict__["outputs"] = SimpleNamespace(label_rule="votes", probability=SimpleNamespace())
+    with pytest.raises(UnsupportedModelError, match="no SimpleNamespace probabilities"):
+        cubic.export_c(tmp_path / "m.h")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("factor", [1e39, 1e200])
+def test_numbers_beyond_float32_are_refused(factor: float, tmp_path: Path) -> None:
+    for kind in KINDS:
+        model, _ = random_machine(kind, 0)
+        compiled = approxsvm.compile(replace(model, dual_coef=factor * model.dual_coef), mode="exact")
+        with pytest.raises(UnsupportedModelError, match="float32"):
+            compiled.export_c(tmp_path / "m.h")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_as_long_as_allowed_have_values(tmp_path: Path) -> None:
+    """The last row that is evaluated stays within float32, and the next one is refused."""
+    for kind in KINDS:
+        model, _ = random_machine(kind, 3)
+        compiled = approxsvm.compile(model, mode="exact")
+        longest = sums_of(compiled.artifact).longest
+        scale = float(compiled.artifact.header["input_scale"]) if kind == "gaussian" else 1.0
+        direction = np.random.default_rng(0).normal(size=(1, model.n_features))
+        row = direction / np.linalg.norm(direction) * longest / scale
+        if kind == "gaussian":
+            row = row + compiled.artifact.center
+        program = build(compiled, tmp_path / kind, *STRICT, compiler=SANITIZED)
+        answers = program.answers(np.concatenate([0.999 * row, 1.001 * row]).astype(np.float32))
+        assert np.isfinite(answers.values[0]).all()
+        assert np.isnan(answers.values[1]).all()
+        exact, slack = exact_values(model, (0.999 * row).astype(np.float32))
+        assert np.abs(answers.values[0] - exact) <= answers.bounds[0] + slack
+
+
+def test_two_translation_units(tmp_path: Path) -> None:
+    """Headers of several models, ensembles among them, in one program."""
+    X, y = table(3)
+    models = {
+        "mean": CalibratedClassifierCV(SVC(), cv=2).fit(X, y),
+        "cubic": SVC(kernel="poly", gamma=1e-3).fit(X, y),
+        "turns": make_pipeline(RBFSampler(gamma=1e-4, random_state=0), LinearSVC()).fit(X, y),
+    }
+    for name, source in models.items():
+        approxsvm.compile(source, X).export_c(tmp_path / f"{name}.h", name=name)
+    includes = "".join(f'#include "{name}.h"\n' for name in (*models, "mean"))
+    calls = " + ".join(f"{name}_predict(row)" for name in models)
+    (tmp_path / "a.c").write_text(
+        f"{includes}int f(const float *row);\nint f(const float *row) {{ return {calls}; }}\n"
+    )
+    main = f"const float row[9] = {{1.0f}};\n    return f(row) != {calls};\n}}\n"
+    main = f"int f(const float *row);\nint main(void) {{\n    {main}"
+    (tmp_path / "b.c").write_text(includes + main)
+    for compiler in ([*C99, "-o", "both"], ["g++", "-x", "c++", "-std=c++17", "-o", "both"]):
+        if shutil.which(compiler[0]):
+            subprocess.run([*compiler, *STRICT, "a.c", "b.c"], cwd=tmp_path, check=True)
+            subprocess.run(["./both"], cwd=tmp_path, check=True)
+    undefined = subprocess.run([*C99, "-c", "-o", "a.o", "a.c"], cwd=tmp_path, check=True)
+    undefined = subprocess.run(["nm", "-u", "a.o"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert set(undefined.stdout.split()) <= {"U", "_GLOBAL_OFFSET_TABLE_"}  # nothing of libc
