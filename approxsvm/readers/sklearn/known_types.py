@@ -87,7 +87,7 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
         "sklearn.gaussian_process",
         "GaussianProcessClassifier",
         "base_estimator_ classes_",
-        f"{_ONE_FUNCTION}; its probabilities",
+        "more than two classes; its probabilities",
     ),
     (
         "kernel machine",
