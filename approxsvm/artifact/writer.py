@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact import packing
+from approxsvm.artifact.categories import pack_categories
 from approxsvm.artifact.input_map import pack_input_map
 from approxsvm.artifact.outputs import is_plain, pack_outputs
 from approxsvm.artifact.subspaces import pack_subspaces
@@ -307,6 +308,10 @@ def start_header(
     }
 
 
+# Sections that an ensemble has in common with its members.
+_OF_ALL_MEMBERS: Final = ("labels", "feature_names", "categories")
+
+
 def build_ensemble(members: Sequence[Artifact], source: str) -> Artifact:
     """Bring compiled models into one file: classifiers to average the probabilities of, or regressions side by side.
 
@@ -316,7 +321,7 @@ def build_ensemble(members: Sequence[Artifact], source: str) -> Artifact:
         The members do not match.
     """
     first = members[0]
-    sections = {name: first.section(name) for name in ("labels", "feature_names") if first.section(name)}
+    sections = {name: first.section(name) for name in _OF_ALL_MEMBERS if first.section(name)}
     plans = list(dict.fromkeys(member.plan for member in members))
     if plans != [""]:
         sections["plan"] = " | ".join(plans).encode()
@@ -598,6 +603,8 @@ def assemble(model: SingleModel, header: dict[str, Any], sections: dict[str, byt
         sections["outputs"] = pack_outputs(model.outputs)
     if model.input_map is not None:
         sections["input_map"] = pack_input_map(model.input_map)
+        if model.input_map.texts:
+            sections["categories"] = pack_categories(model.input_map.texts)
     if model.feature_names is not None:
         sections["feature_names"] = _pack_texts(model.feature_names, "feature names")
     return Artifact(_lay_out(header, sections))
