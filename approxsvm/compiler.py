@@ -276,7 +276,7 @@ def _sample_rows(X: Any, columns: RawColumns) -> Any:
 
     as_numbers = partial(check_array, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
     try:
-        if columns.by_column and not hasattr(X, "tocsr"):
+        if (columns.by_column or columns.texts) and not hasattr(X, "tocsr"):
             return rows_by_column(X, columns, as_numbers)
         return as_numbers(check_sparse(X))
     except InputError:

@@ -125,9 +125,10 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         if plain:
             validate_data(self, X, reset=False, skip_check_array=True)  # warns that names are missing
             return X
-        if self.artifact.raw_columns.by_column and not hasattr(X, "tocsr"):
-            rows, is_named = rows_by_column(X, self.artifact.raw_columns, _as_numbers), frame_names(X) is not None
-            if not (is_named and self.artifact.feature_names):  # missing names are warned of, as above
+        raw = self.artifact.raw_columns
+        if (raw.by_column or raw.texts) and not hasattr(X, "tocsr"):
+            rows, is_named = rows_by_column(X, raw, _as_numbers), frame_names(X) is not None
+            if not (is_named and raw.names and raw.by_column):  # missing names are warned of, as above
                 validate_data(self, X if is_named else rows, reset=False, skip_check_array=True)
             return rows
         rows = validate_data(

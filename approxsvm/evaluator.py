@@ -21,6 +21,7 @@ from approxsvm.model.kernel_model import FloatArray, Task
 from approxsvm.model.outputs import Outputs, class_pairs
 from approxsvm.model.schema import TASKS
 from approxsvm.rows import as_row, chunks, of_the_whole, one_row
+from approxsvm.table_columns import numpy_rows
 from approxsvm.threads import n_threads
 
 # Which values and bounds to compute (cpp/include/approxsvm/model_view.hpp). "promised": exact ones, or within the
@@ -67,6 +68,7 @@ class Evaluator:
         self._task = artifact.task
         self._is_column = artifact.outputs.is_column
         self._has_one_answer = not (self._is_column or (self._task == "regression" and artifact.n_decisions > 1))
+        self._has_texts = bool(artifact.raw_columns.texts)
         self._labels: Any = np.array([1, -1]) if self._task == "one_class" else artifact.labels
         # Labels by position for a single row; None where the answer is a value. A list, whose items are there already.
         by_position = {"regression": None, "one_class": [1, -1]}
@@ -137,9 +139,17 @@ class Evaluator:
     def one(self, row: Any) -> Any:
         """The answer for a single row, with as little overhead as Python allows."""
         if not self._has_one_answer:
-            return self.predict(as_row(row))[0]
+            return self.predict(as_row(self._coded(row) if self._has_texts else row))[0]
+        if self._has_texts:
+            row = self._coded(row)
         answer = self.native.one(row if type(row) is _ARRAY else one_row(row))
         return answer if self._by_position is None else self._by_position[answer]
+
+    def _coded(self, row: Any) -> Any:
+        """A row of values, texts among them, as one of numbers; a row of numbers as it is."""
+        if getattr(row, "dtype", np.dtype(object)).kind in "fiub":
+            return row
+        return numpy_rows([list(row)], self.artifact.raw_columns, stacklevel=4)[0]
 
     def classes(self, rows: Any) -> IntArray:
         """Positions of the predicted labels among the model's own."""

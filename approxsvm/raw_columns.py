@@ -1,12 +1,19 @@
-"""The columns of raw rows, before any step of a pipeline."""
+"""The columns of raw rows, before any step of a pipeline: the doors' part of an input map."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from approxsvm.errors import InputError
+from approxsvm.text_columns import NONE, UNKNOWN, TextColumn
+
+# The most characters of a value in a message.
+_SHOWN = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +32,10 @@ class RawColumns:
         any order and among others, and those that it drops need not be numbers, nor be there.
     takes_nan : ndarray of shape (n_taking,), intp
         Positions of used columns where NaN is a value, such as in front of an imputer.
+    texts : mapping of int to TextColumn
+        Positions of the columns of texts. Arrays of numbers hold their codes.
+    refused : mapping of int to tuple of float
+        Of these columns, which codes of what is no known text the source refuses.
     """
 
     n_columns: int
@@ -32,6 +43,8 @@ class RawColumns:
     used: npt.NDArray[np.intp]  # ascending positions of the columns that answers depend on; others are ignored
     by_column: bool
     takes_nan: npt.NDArray[np.intp]
+    texts: Mapping[int, TextColumn] = field(default_factory=dict)
+    refused: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, model: Any) -> RawColumns:
@@ -40,12 +53,40 @@ class RawColumns:
         maps = [part.input_map for part in getattr(model, "members", ()) or (model,)]
         used = np.unique(np.concatenate([np.arange(n_columns) if one is None else one.columns for one in maps]))
         by_column = all(one is not None and one.by_column for one in maps)
-        return cls(n_columns, model.feature_names, used, by_column, _taking_nan(maps))
+        texts = {j: known for one in maps if one is not None for j, known in one.texts.items()}
+        refused = {j: tuple(c for c in (UNKNOWN, NONE) if _refuses(maps, j, c)) for j in texts}
+        return cls(n_columns, model.feature_names, used, by_column, _taking_nan(maps), texts, refused)
 
     @property
     def uses_all(self) -> bool:
         """Whether answers depend on every column."""
         return len(self.used) == self.n_columns
+
+    @property
+    def takes_null(self) -> npt.NDArray[np.intp]:
+        """Positions of the columns where a missing value of a table is one."""
+        of_texts = [j for j, known in self.texts.items() if known.null == NONE]
+        return np.union1d(self.takes_nan, np.array(of_texts, np.intp))
+
+    def codes(self, column: int, values: Iterable[Any]) -> npt.NDArray[np.float64]:
+        """What stands for the values of a column of texts in a row.
+
+        Raises
+        ------
+        InputError
+            A value is none that the source knows, and it refuses such values.
+        """
+        values = list(values)
+        codes = self.texts[column].codes(values)
+        for row in np.flatnonzero(np.isin(codes, self.refused[column]))[:1].tolist():
+            shown = repr(values[row])
+            shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+            raise InputError(f"row {row}: a known category is needed in {self.name_of(column)}, got {shown}")
+        return codes
+
+    def name_of(self, column: int) -> str:
+        """A column in words."""
+        return f"column {column}" if self.names is None else f"column {self.names[column]!r}"
 
     def are_taken(self, values: npt.NDArray[Any], columns: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Which numbers a model takes in these columns: finite ones, and NaN where it is a value."""
@@ -53,6 +94,10 @@ class RawColumns:
         if len(self.takes_nan) and not taken.all():
             taken |= np.isnan(values) & np.isin(columns, self.takes_nan)
         return np.asarray(taken)
+
+
+def _refuses(maps: list[Any], column: int, code: float) -> bool:
+    return any(one is not None and np.isnan(one.reached(column, code)).any() for one in maps)
 
 
 def _taking_nan(maps: list[Any]) -> npt.NDArray[np.intp]:

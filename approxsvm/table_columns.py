@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from approxsvm.errors import ColumnsByPositionWarning, InputError
 from approxsvm.raw_columns import RawColumns
+from approxsvm.text_columns import NONE
 
 # Names of a model's features, in its order; None for those that it does not use.
 Features = tuple[str | None, ...]
@@ -153,17 +154,18 @@ def _frame_labels(X: Any) -> list[Any] | None:
 
 
 def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
-    """Rows for a model whose source begins with a ColumnTransformer: zeros in unused columns, which are not read.
+    """Rows for a model whose source begins with a ColumnTransformer, or takes texts: zeros in columns not used.
 
-    Columns of a data frame are matched by name if the model has names. `as_numbers` converts the columns that are used
-    to an array. InputError if columns are missing, occur twice, or their number is another.
+    These are not read. Columns of a data frame are matched by name if the model has names. `as_numbers` converts the
+    columns that are used to an array; texts become their codes. InputError if columns are missing, occur twice, their
+    number is another, or a text is unknown and refused.
     """
     names = frame_names(X)
     if names is not None and model.names is not None:
         return _picked(X, choose_columns(names, model), model, as_numbers)
-    table = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
+    table = X if hasattr(X, "shape") else _as_table(X)
     _check_shape(table.shape, model)
-    return _spread(as_numbers(_taken(table, model.used.tolist())), model)
+    return _rows(table, model.used.tolist(), model, as_numbers)
 
 
 def numpy_rows(X: Any, model: RawColumns, *, stacklevel: int) -> npt.NDArray[Any]:
@@ -181,10 +183,11 @@ def numpy_rows(X: Any, model: RawColumns, *, stacklevel: int) -> npt.NDArray[Any
             for sentence in sentences:
                 warn(sentence, stacklevel=stacklevel + 1)
             return _picked(X, features, model, _as_numbers)
-    if model.by_column:
+    is_in_order = labels is None or model.names is None or labels == list(model.names)
+    if model.by_column or (model.texts and is_in_order):
         return rows_by_column(X, model, _as_numbers)
-    if labels is not None and model.names is not None and labels != list(model.names):
-        raise InputError(f"X has the columns {labels}, but the model was fitted with {list(model.names)}")
+    if not is_in_order:
+        raise InputError(f"X has the columns {labels}, but the model was fitted with {list(model.names or ())}")
     rows = _as_numbers(X)
     _check_shape(rows.shape, model)
     return rows
@@ -205,7 +208,44 @@ def _check_shape(shape: tuple[int, ...], model: RawColumns) -> None:
 
 def _picked(frame: Any, features: Features, model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
     places = {label: k for k, label in enumerate(_frame_labels(frame) or ())}
-    return _spread(as_numbers(_taken(frame, [places[name] for name in features if name is not None])), model)
+    return _rows(frame, [places[name] for name in features if name is not None], model, as_numbers)
+
+
+def _as_table(X: Any) -> npt.NDArray[Any]:
+    """Lists as an array of numbers where they hold nothing else, as an array of objects otherwise."""
+    table = np.asarray(X, dtype=object)
+    try:
+        return table if any(isinstance(value, (str, type(None))) for value in table.flat) else table.astype(np.float64)
+    except (TypeError, ValueError):
+        return table
+
+
+def _rows(table: Any, places: list[int], model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
+    """Rows of a table whose columns at these places are those that are used, with codes of texts."""
+    if not model.texts or getattr(getattr(table, "dtype", None), "kind", "") in tuple("fiub"):
+        return _spread(as_numbers(_taken(table, places)), model)
+    rows = np.zeros((len(table), model.n_columns))
+    pairs = list(zip(model.used.tolist(), places, strict=True))
+    numbers = [(column, place) for column, place in pairs if column not in model.texts]
+    if numbers:
+        rows[:, [column for column, _ in numbers]] = as_numbers(_taken(table, [place for _, place in numbers]))
+    for column, place in pairs:
+        if column in model.texts:
+            rows[:, column] = model.codes(column, _values(table, place, model.texts[column].null))
+    return rows
+
+
+def _values(table: Any, place: int, null: float) -> list[Any]:
+    """One column as Python has its values; tables that have one kind of missing values have the source's."""
+    if hasattr(table, "iloc"):
+        return list(table.iloc[:, place])
+    names = frame_names(table)
+    if names is None:
+        return list(np.asarray(table)[:, place])
+    # pyarrow, and Polars.
+    values = table.column(place).to_pylist() if hasattr(table, "column_names") else table[names[place]].to_list()
+    missing = None if null == NONE else np.nan
+    return [missing if value is None else value for value in values]
 
 
 def _taken(table: Any, positions: list[int]) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from artifact_changes import (
+    CATEGORIES,
     CENTER,
     CENTER_KIND,
     CENTERS,
@@ -167,7 +168,7 @@ BROKEN: list[tuple[Any, ...]] = [
         "version is 2, which approxsvm 18.52 and later read, expected 1",
     ),
     *(("first_release", field(FIRST_RELEASE, "H", v), f"first_release is {v}, expected 1") for v in (0, 2, 2**16 - 1)),
-    *(("n_sections", field(N_SECTIONS, "I", n), f"n_sections is {n}, expected 0 to 27") for n in (28, 2**32 - 1)),
+    *(("n_sections", field(N_SECTIONS, "I", n), f"n_sections is {n}, expected 0 to 28") for n in (29, 2**32 - 1)),
     *(("task", field(TASK, "I", n), f"task is {n}, expected 0 to 2") for n in (3, 2**32 - 1)),
     *(("mode", field(MODE, "I", n), f"mode is {n}, expected 0 to 3") for n in (4, 2**32 - 1)),
     *(("degree", field(DEGREE, "I", n), f"degree is {n}, expected 1 to 6") for n in (0, 7, 2**32 - 1)),
@@ -227,10 +228,10 @@ BROKEN: list[tuple[Any, ...]] = [
         for x in (0.0, -1.0, NAN, -INF)
     ),
     ("center_kind", field(CENTER_KIND, "I", 2), "center_kind is 2, expected 0 to 1"),
-    ("section_order", swap_two_sections, "identifier of table entry 1 is 1, expected 3 to 27"),
-    ("section_order", entry(CENTER, 0, "I", 0), "identifier of table entry 0 is 0, expected 1 to 27"),
-    ("section_order", entry(DECISIONS, 0, "I", 1), "identifier of table entry 1 is 1, expected 2 to 27"),
-    ("section_order", entry(EXACT_CHECK_ROWS, 0, "I", 28), "identifier of table entry 12 is 28, expected 18 to 27"),
+    ("section_order", swap_two_sections, "identifier of table entry 1 is 1, expected 3 to 28"),
+    ("section_order", entry(CENTER, 0, "I", 0), "identifier of table entry 0 is 0, expected 1 to 28"),
+    ("section_order", entry(DECISIONS, 0, "I", 1), "identifier of table entry 1 is 1, expected 2 to 28"),
+    ("section_order", entry(EXACT_CHECK_ROWS, 0, "I", 29), "identifier of table entry 12 is 29, expected 18 to 28"),
     *(
         ("section_reserved", entry(k, 4, "I", 1), f"reserved of table entry {p} is 1, expected 0")
         for k, p in ((1, 0), (5, 3), (18, 12))
@@ -1178,6 +1179,44 @@ def broken_input_map() -> Broken:
         yield broken("input_map", content({INPUT_MAP: wrong}), several_classes(), "section input_map")
 
 
+def with_texts(column: int = 1, n_texts: int = 3, null: int = 0, reserved: int = 0, **changes: Any) -> bytes:
+    """Section categories of a column of "a", "b", "\xe9" and one of "c", with something else in it."""
+    texts = changes.get("texts", "abéc".encode())
+    ends = changes.get("ends", (1, 2, 4, 5))
+    head = struct.pack("<2I", changes.get("n_columns", 2), changes.get("n_all", 4))
+    columns = struct.pack("<8I", column, n_texts, null, reserved, 3, 1, 1, 0)
+    return head + columns + struct.pack(f"<{len(ends)}I", *ends) + texts
+
+
+def broken_categories() -> Broken:
+    artifact = several_classes()
+    whole = with_texts()
+    found = Artifact(changed(content({CATEGORIES: whole}), artifact)).texts
+    assert {column: known.texts for column, known in found.items()} == {1: ("a", "b", "é"), 3: ("c",)}
+    assert (np.isnan(found[1].null), found[3].null) == (True, -2.0)
+    cases = [
+        (b"", "section categories has 0 bytes, expected at least 8"),
+        (whole[:-1], "end of text 3 of section categories is 5, expected 4"),
+        (whole + b"x", "section categories has 62 bytes, expected 61"),
+        *((whole[:k], "section categories has ") for k in range(0, 56, 5)),
+        (with_texts(n_columns=0), "n_columns of section categories is 0, expected 1 to"),
+        (with_texts(n_columns=2**32 - 1), "n_columns of section categories is 4294967295, expected 1 to"),
+        (with_texts(n_all=2**32 - 1), "section categories has 61 bytes, expected at least"),
+        (with_texts(n_texts=2), "n_texts of section categories is 3, expected 4"),
+        (with_texts(n_texts=2**32 - 1), "n_texts of section categories is 4294967296, expected 4"),
+        (with_texts(column=3), "column 1 of section categories is 3, expected 4 to"),
+        (with_texts(column=2**31), "column 0 of section categories is 2147483648, expected 0 to"),
+        (with_texts(null=2), "null 0 of section categories is 2, expected 0 to 1"),
+        (with_texts(reserved=1), "reserved 0 of section categories is 1, expected 0"),
+        (with_texts(ends=(2, 1, 4, 5)), "end of text 1 of section categories is 1, expected 2 to 5"),
+        (with_texts(ends=(1, 2, 3, 5)), "of section categories is 195, expected UTF-8"),
+        (with_texts(texts="ba\xe9c".encode()), "text 1 of section categories is 1, expected above text 0"),
+        (with_texts(texts="aa\xe9c".encode()), "text 1 of section categories is 1, expected above text 0"),
+    ]
+    for wrong, said in cases:
+        yield broken("categories", content({CATEGORIES: wrong}), artifact, said)
+
+
 def with_member(data: bytes, offset: int, value: bytes) -> bytes:
     """The ensemble with its first member changed at an offset, both checksums right."""
     _, start, _ = entries(data)[MEMBER_ARTIFACTS]
@@ -1311,6 +1350,7 @@ SOURCES: list[tuple[Callable[..., Broken], tuple[Any, ...]]] = [
             broken_presumption,
             broken_outputs,
             broken_input_map,
+            broken_categories,
             broken_members,
         )
     ),

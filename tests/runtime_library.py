@@ -80,6 +80,12 @@ def declared() -> ctypes.CDLL:
     library.approxsvm_label_at.restype = None
     library.approxsvm_label_text.argtypes = [c_void_p, c_size_t, c_char_p, c_size_t]
     library.approxsvm_label_text.restype = c_size_t
+    library.approxsvm_category_code.argtypes = [c_void_p, c_size_t, c_char_p, c_size_t]
+    library.approxsvm_category_code.restype = c_double
+    library.approxsvm_category_text.argtypes = [c_void_p, c_size_t, c_size_t, c_char_p, c_size_t]
+    library.approxsvm_category_text.restype = c_size_t
+    library.approxsvm_n_categories.argtypes = [c_void_p, c_size_t]
+    library.approxsvm_n_categories.restype = c_size_t
     for name in ("version", "status_text", "target"):
         getattr(library, f"approxsvm_{name}").restype = c_char_p
     library.approxsvm_abi_version.restype = c_uint32
@@ -174,6 +180,18 @@ class Runtime:
         size = LIB.approxsvm_label_text(self.handle, position, room, len(room))
         assert size == len(room.value)
         return room.value.decode()
+
+    def category_code(self, column: int, text: str | None) -> float:
+        given = None if text is None else text.encode()
+        return float(LIB.approxsvm_category_code(self.handle, column, given, len(given or b"")))
+
+    def categories(self, column: int) -> list[str]:
+        texts = []
+        for code in range(LIB.approxsvm_n_categories(self.handle, column)):
+            room = ctypes.create_string_buffer(64)
+            size = LIB.approxsvm_category_text(self.handle, column, code, room, len(room))
+            texts.append(room.raw[:size].decode())
+        return texts
 
     def label(self, position: int) -> Any:
         label = Label()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -14,6 +15,7 @@ import numpy.typing as npt
 
 from approxsvm import _native
 from approxsvm.artifact import packing
+from approxsvm.artifact.categories import unpack_categories
 from approxsvm.artifact.input_map import unpack_input_map
 from approxsvm.artifact.outputs import unpack_outputs
 from approxsvm.artifact.sealed import SealedBytes
@@ -44,6 +46,7 @@ from approxsvm.model.schema import (
     record,
 )
 from approxsvm.raw_columns import RawColumns
+from approxsvm.text_columns import TextColumn
 
 _ROUTER: Final = record("router")
 _SUBSPACES: Final = record("subspaces")
@@ -176,7 +179,13 @@ class Artifact(SealedBytes):
     def input_map(self) -> InputMap | None:
         """How raw rows become rows of the model."""
         content = self._sections.get("input_map")
-        return None if content is None else unpack_input_map(content)
+        return None if content is None else replace(unpack_input_map(content), texts=self.texts)
+
+    @cached_property
+    def texts(self) -> dict[int, TextColumn]:
+        """Raw columns of texts, whose codes stand in rows."""
+        content = self._sections.get("categories")
+        return {} if content is None else unpack_categories(content)
 
     @cached_property
     def raw_columns(self) -> RawColumns:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact import packing
+from approxsvm.artifact.categories import pack_categories
 from approxsvm.artifact.input_map import pack_input_map
 from approxsvm.artifact.outputs import is_plain, pack_outputs
 from approxsvm.artifact.views import Artifact
@@ -243,6 +244,10 @@ def start_header(
     }
 
 
+# Sections that an ensemble has in common with its members.
+_OF_ALL_MEMBERS: Final = ("feature_names", "categories")
+
+
 def build_ensemble(members: Sequence[Artifact], ensemble: Ensemble) -> Artifact:
     """Bring compiled models into one file: the members of an ensemble, whose outputs say what becomes of their answers.
 
@@ -250,9 +255,9 @@ def build_ensemble(members: Sequence[Artifact], ensemble: Ensemble) -> Artifact:
     """
     first = members[0]
     label_kind, label_dtype, labels = _pack_labels(ensemble.labels)
-    sections = {"labels": labels} if labels else {}
-    if first.section("feature_names"):
-        sections["feature_names"] = first.section("feature_names")
+    sections = {name: first.section(name) for name in _OF_ALL_MEMBERS if first.section(name)}
+    if labels:
+        sections["labels"] = labels
     if not ensemble.is_plain:
         sections["outputs"] = pack_outputs(ensemble.outputs)
     plans = list(dict.fromkeys(member.plan for member in members))
@@ -530,6 +535,8 @@ def assemble(model: SingleModel, header: dict[str, Any], sections: dict[str, byt
         sections["outputs"] = pack_outputs(model.outputs)
     if model.input_map is not None:
         sections["input_map"] = pack_input_map(model.input_map)
+        if model.input_map.texts:
+            sections["categories"] = pack_categories(model.input_map.texts)
     if model.feature_names is not None:
         sections["feature_names"] = _pack_texts(model.feature_names, "feature names")
     return Artifact(_lay_out(header, sections))

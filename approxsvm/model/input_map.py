@@ -12,19 +12,21 @@ the source's bit for bit; `source_rounding` bounds how far the source's own floa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.errors import InputError, ModelFormatError
+from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
 from approxsvm.model import compensated
 from approxsvm.model.compensated import FloatArray
 from approxsvm.model.schema import DOMAINS
 from approxsvm.model.steps import STEPS, Affine, Step, Table
 from approxsvm.model.steps.step import NO_NAN, IntArray, Mapped
+from approxsvm.model.steps.table import TextChange
+from approxsvm.text_columns import TextColumn
 
 # Pieces of rows that stay in a core's cache while the stages pass over them.
 _PIECE_NUMBERS: Final = 1 << 15
@@ -45,6 +47,8 @@ class InputMap:
         Names of the raw columns.
     by_column : bool
         Whether the source takes raw columns one by one (raw_columns.py).
+    texts : mapping of int to TextColumn
+        Raw columns of texts, for which codes stand in rows.
 
     Raises
     ------
@@ -57,6 +61,7 @@ class InputMap:
     stages: tuple[Step, ...] = ()
     feature_names: tuple[str, ...] | None = None
     by_column: bool = False
+    texts: Mapping[int, TextColumn] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check once."""
@@ -89,7 +94,8 @@ class InputMap:
         first = maps[0]
         if any(m.n_raw_features != first.n_raw_features for m in maps):
             raise ModelFormatError(f"the maps take {[m.n_raw_features for m in maps]} raw features")
-        joined = replace(first, columns=np.concatenate([m.columns for m in maps]), stages=())
+        maps = same_texts(maps)
+        joined = replace(maps[0], columns=np.concatenate([m.columns for m in maps]), stages=())
         waiting = [list(m.stages) for m in maps]
         widths = [len(m.columns) for m in maps]
         while any(waiting):
@@ -142,7 +148,12 @@ class InputMap:
         """Append another map, whose raw rows are this one's mapped rows."""
         if other.n_raw_features != self.n_features:
             raise ModelFormatError(f"a map of {other.n_raw_features} features cannot follow one of {self.n_features}")
+        if other.texts and self.stages:
+            raise UnsupportedModelError("steps in front of an estimator that takes texts itself cannot be folded")
         chosen = self if np.array_equal(other.columns, np.arange(self.n_features)) else self.then_select(other.columns)
+        if other.texts:
+            known = {int(self.columns[j]): texts for j, texts in other.texts.items()}
+            chosen = replace(chosen, texts={**chosen.texts, **known})
         for stage in other.stages:
             chosen = chosen.then_stage(stage)
         return chosen
@@ -234,6 +245,31 @@ class InputMap:
             feature = stage.follow_nan(feature)
         return feature == NO_NAN
 
+    def with_texts(self, texts: Mapping[int, TextColumn]) -> InputMap:
+        """The same function of rows whose codes are those of `texts`, which have all that this map knows."""
+        changed: dict[int, TextChange] = {
+            k: (self.texts[column].texts, texts[column].texts)
+            for k, column in enumerate(self.columns.tolist())
+            if column in self.texts and self.texts[column].texts != texts[column].texts
+        }
+        stages = list(self.stages)
+        for k, stage in enumerate(stages):
+            if isinstance(stage, Table):
+                stages[k], changed = stage.of_texts(changed)
+            elif not stage.by_feature:
+                break
+        return replace(self, stages=tuple(stages), texts=texts)
+
+    def reached(self, column: int, number: float) -> tuple[float, ...]:
+        """What tables make of a number in a raw column, wherever it is used; REFUSED where it is refused."""
+        at = [(int(k), number) for k in np.flatnonzero(self.columns == column)]
+        for stage in self.stages:
+            if isinstance(stage, Table):
+                at = [after for k, x in at for after in stage.follow(k, x)]
+            elif not stage.by_feature:
+                break
+        return tuple(x for _, x in at)
+
     def preimage(self, mapped: FloatArray) -> FloatArray:
         """Raw rows that are mapped to about `mapped`: what raw rows look like where nobody has shown any.
 
@@ -318,6 +354,15 @@ class InputMap:
                 return feature
             feature = origin
         return int(self.columns[feature])
+
+
+def same_texts(maps: Sequence[InputMap]) -> list[InputMap]:
+    """The same maps, with the same codes of the texts of each raw column."""
+    union: dict[int, TextColumn] = {}
+    for one in maps:
+        for column, known in one.texts.items():
+            union[column] = union.get(column, known).with_texts(known.texts)
+    return [one.with_texts(union) for one in maps] if union else list(maps)
 
 
 def _on_source_rows(stage: Step, x: FloatArray, errors: FloatArray | None) -> Mapped:

@@ -292,9 +292,10 @@ def _compared(
     is_definition = not hasattr(against, "predict")
     if not is_definition:
         speed_of, n_bytes = _name(against), len(pickle.dumps(against, pickle.HIGHEST_PROTOCOL))
-        speed = _timed(lambda part: own_predictions(against, part), few)
+        texts = compiled.artifact.raw_columns.texts
+        speed = _timed(lambda part: own_predictions(against, part, texts=texts), few)
         if compiled.artifact.has_class_probabilities and hasattr(against, "predict_proba"):
-            own = own_predictions(against, few, "predict_proba")
+            own = own_predictions(against, few, "predict_proba", texts=texts)
     else:
         speed_of = "the definition in NumPy"
         n_bytes = os.path.getsize(against) if isinstance(against, (str, os.PathLike)) else None
@@ -342,7 +343,7 @@ def _judge_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any) -
     steps = own_steps(against)
     of_members = [judge(member, member, rows, steps=steps) for member in ensemble.members]
     evaluator = compiled._evaluator
-    own = own_predictions(against, rows)
+    own = own_predictions(against, rows, texts=compiled.artifact.raw_columns.texts)
     exact, slacks = ([getattr(judged, name) for judged in of_members] for name in ("values", "slack"))
     errors = bounds = np.zeros((len(rows), 1))  # of votes, which have no numbers
     if ensemble.n_decisions > 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -22,6 +22,7 @@ from approxsvm.readers.sklearn.pipeline import flat_steps
 from approxsvm.reference.definition import Definition, definition_of
 from approxsvm.reports.source_rounding import NEAR_TIE, source_rounding
 from approxsvm.rows import chunks
+from approxsvm.text_columns import TextColumn, decoded
 
 # Above this share of near ties, `doubt` has a message.
 _MANY_NEAR_TIES: Final = 0.01
@@ -90,7 +91,7 @@ def _judge_dense(against: Any, model: SingleModel, rows: FloatArray, steps: Sequ
     definition = definition_of(model)
     noise = source_rounding(definition, model, steps, rows, mapped)
     slack = definition.rounding(mapped, values) + noise
-    own = own_predictions(against, rows)
+    own = own_predictions(against, rows, texts=None if model.input_map is None else model.input_map.texts)
     labels, certain = _told_by_float64(definition, model, values, noise)
     if labels is None:
         misread = np.zeros(len(rows), bool)
@@ -255,12 +256,16 @@ def _dense(rows: Any) -> FloatArray:
 
 
 def own_predictions(
-    against: Any, rows: Any, method: Literal["predict", "predict_proba"] = "predict"
+    against: Any,
+    rows: Any,
+    method: Literal["predict", "predict_proba"] = "predict",
+    *,
+    texts: Mapping[int, TextColumn] | None = None,
 ) -> npt.NDArray[Any] | None:
-    """The source's own predictions for a dense copy of rows; None if it is not an estimator."""
+    """The source's own predictions for a dense copy of rows, with texts for codes; None if it is not an estimator."""
     if not hasattr(against, method):
         return None
-    return np.asarray(getattr(against, method)(_named(against, _dense(rows))))
+    return np.asarray(getattr(against, method)(_named(against, _dense(rows), texts)))
 
 
 def _own_rows(source: Any, model: SingleModel, rows: FloatArray) -> FloatArray:
@@ -276,7 +281,8 @@ def _own_rows(source: Any, model: SingleModel, rows: FloatArray) -> FloatArray:
         kernel_machine = read_any(steps[-1])
         own = None if isinstance(kernel_machine, Ensemble) else kernel_machine.input_map
         steps = steps[:-1]
-    mapped: Any = _named(steps[0], rows.copy()) if steps else rows
+    texts = model.input_map.texts if model.input_map is not None else None
+    mapped: Any = _named(steps[0], rows.copy(), texts) if steps else rows
     for step in steps:
         mapped = step.transform(mapped)
     mapped = np.array(mapped.toarray() if hasattr(mapped, "toarray") else mapped, dtype=np.float64)
@@ -300,13 +306,16 @@ def own_steps(source: Any) -> list[Any] | None:
     return steps[:-1] + (own_steps(steps[-1]) or [])
 
 
-def _named(estimator: Any, rows: Any) -> Any:
-    """Rows with the column names that an estimator was fitted with."""
+def _named(estimator: Any, rows: FloatArray, texts: Mapping[int, TextColumn] | None) -> Any:
+    """Rows with texts for codes, and with the column names that an estimator was fitted with."""
+    values = decoded(rows, texts) if texts else rows
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:  # a pipeline has the names of its first step, which may be "passthrough"
         names = getattr((own_steps(estimator) or [None])[0], "feature_names_in_", None)
     if names is None:
-        return rows
+        return values
     from pandas import DataFrame  # installed, as the estimator was fitted on a data frame
 
-    return DataFrame(rows, columns=names)
+    if not texts:
+        return DataFrame(values, columns=names)
+    return DataFrame({name: values[:, j] if j in texts else rows[:, j] for j, name in enumerate(names)}, dtype=None)

@@ -46,11 +46,11 @@ def register(
 ) -> None:
     """Register a model as a function of a DuckDB connection, which is called with whole vectors of rows.
 
-    The function takes the features in the model's order, each as DOUBLE; those that the model does not use, as columns
-    that a ColumnTransformer drops, may have any type and value. It gives the label, with the type that the source
-    model's labels have; where several columns are wanted, a STRUCT of them. A NULL among the features that are used
-    gives NULL, as everywhere in SQL, but where a step of the pipeline has a value for it. Every cursor of the
-    connection may call it; it is replaced through the one that it was registered with.
+    The function takes the features in the model's order, each as DOUBLE, or as VARCHAR where the model takes texts;
+    those that the model does not use, as columns that a ColumnTransformer drops, may have any type and value. It gives
+    the label, with the type that the source model's labels have; where several columns are wanted, a STRUCT of them. A
+    NULL among the features that are used gives NULL, as everywhere in SQL, but where a step of the pipeline has a value
+    for it. Every cursor of the connection may call it; it is replaced through the one that it was registered with.
 
     Parameters
     ----------
@@ -90,8 +90,8 @@ def register(
     features = scorer.features(names)
     raw_columns = evaluator.artifact.raw_columns
     used = raw_columns.used.tolist()
-    needed = [names[k] for k in np.setdiff1d(used, raw_columns.takes_nan)]
-    schema = pa.schema([(names[k], pa.float64()) for k in used])
+    needed = [names[k] for k in np.setdiff1d(used, raw_columns.takes_null)]
+    schema = pa.schema([(names[k], pa.string() if k in raw_columns.texts else pa.float64()) for k in used])
     bound = scorer.bind(schema, features)
     # Where DuckDB's own rule would look at columns that are not used, or that may be NULL.
     finds_nulls = on_error == "fail" and len(needed) < n_features
@@ -112,9 +112,11 @@ def register(
         return pa.StructArray.from_arrays(answers, found.schema.names, mask=answers[0].is_null())
 
     # DuckDB reads the number of parameters; one without an annotation takes any type.
+    texts = raw_columns.texts
     kind, any_type = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.empty
     parameters = [
-        inspect.Parameter(one, kind, annotation=float if k in set(used) else any_type) for k, one in enumerate(names)
+        inspect.Parameter(one, kind, annotation=any_type if k not in set(used) else str if k in texts else float)
+        for k, one in enumerate(names)
     ]
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     types = [_TYPES[_STORED.get(field.type, field.type)] for field in bound.schema]
@@ -127,7 +129,7 @@ def register(
     connection.create_function(
         name,
         function,
-        n_features * ["DOUBLE"] if len(used) == n_features else None,
+        ["VARCHAR" if k in texts else "DOUBLE" for k in range(n_features)] if len(used) == n_features else None,
         answer,
         type="arrow",
         null_handling="special" if on_error == "null" or finds_nulls else "default",

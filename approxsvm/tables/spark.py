@@ -34,7 +34,7 @@ from pyspark.ml.util import (  # noqa: E402
 from pyspark.sql import SparkSession  # noqa: E402
 from pyspark.sql.functions import arrow_udf, col, when  # noqa: E402
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type  # noqa: E402
-from pyspark.sql.types import ArrayType, BooleanType, NullType, NumericType, StructType  # noqa: E402
+from pyspark.sql.types import ArrayType, BooleanType, NullType, NumericType, StringType, StructType  # noqa: E402
 
 from approxsvm.evaluator import artifact_of  # noqa: E402
 from approxsvm.output_files import write_whole  # noqa: E402
@@ -143,7 +143,7 @@ def predict_udf(
     job = Job.of(artifact, outputs, (), names, on_error)
     scorer = job.scorer(lambda: job.contents)
     _check_labels(scorer)
-    kinds = _spark_fields(_bound_to_doubles(scorer, names).schema)
+    kinds = _spark_fields(_bound_to_columns(scorer, names).schema)
     _ship(spark or SparkSession.active(), job)
     small = job.without_contents()
 
@@ -158,8 +158,11 @@ def predict_udf(
 # --- on the driver
 
 
-def _bound_to_doubles(scorer: Scorer, names: Sequence[str]) -> BoundScorer:
-    return scorer.bind_schema(pa.schema([(name, pa.float64()) for name in names]))
+def _bound_to_columns(scorer: Scorer, names: Sequence[str]) -> BoundScorer:
+    (evaluator,) = scorer.evaluators.values()
+    texts = evaluator.artifact.raw_columns.texts
+    kinds = (pa.string() if k in texts else pa.float64() for k in range(len(names)))
+    return scorer.bind_schema(pa.schema(list(zip(names, kinds, strict=True))))
 
 
 def _quoted(name: str) -> str:
@@ -195,7 +198,7 @@ def _arrow_schema(chosen: Any, features: Mapping[str, Features]) -> Any:
 def _feature_type(name: str, kind: Any) -> Any:
     if isinstance(kind, ArrayType):
         return pa.list_(_feature_type(name, kind.elementType))
-    if not isinstance(kind, (NumericType, BooleanType, NullType)):
+    if not isinstance(kind, (NumericType, BooleanType, NullType, StringType)):
         raise InputError(f"column {name!r} is {kind.simpleString()}, but a feature must be a number")
     return to_arrow_type(kind)
 

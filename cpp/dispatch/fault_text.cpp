@@ -76,6 +76,8 @@ std::string text_of(const Expected& expected) {
             return "the sign of " + text_of(low) + ", which is in the same list";
         case Rule::utf8:
             return "UTF-8";
+        case Rule::text_above:
+            return "above text " + text_of(low);
         case Rule::distinct:
             return "another than label " + text_of(low);
         case Rule::label_of_ensemble:

@@ -137,6 +137,16 @@ bool read_file(const char* path, Memory& bytes) {
     }
 }
 
+// Cut to size - 1 bytes and a 0; the length of the whole.
+std::size_t copied(std::string_view whole, char* text, std::size_t size) {
+    if (text != nullptr && size > 0) {
+        const std::size_t n = whole.size() < size ? whole.size() : size - 1;
+        if (n > 0) std::memcpy(text, whole.data(), n);
+        text[n] = '\0';
+    }
+    return whole.size();
+}
+
 // --- rows
 
 // The code of a status other than ok, with the row in the error.
@@ -355,13 +365,21 @@ void approxsvm_label_at(const approxsvm_model* model, size_t position, approxsvm
 
 size_t approxsvm_label_text(const approxsvm_model* model, size_t position, char* text, size_t size) {
     char room[label_digits];
-    const std::string_view whole = text_of(label_at(model->opened.view(), position), room);
-    if (text != nullptr && size > 0) {
-        const std::size_t n = whole.size() < size ? whole.size() : size - 1;
-        if (n > 0) std::memcpy(text, whole.data(), n);
-        text[n] = '\0';
-    }
-    return whole.size();
+    return copied(text_of(label_at(model->opened.view(), position), room), text, size);
+}
+
+double approxsvm_category_code(const approxsvm_model* model, size_t column, const char* text, size_t text_size) {
+    const ColumnTexts texts = texts_of(model->opened.view(), column);
+    return text == nullptr ? texts.null : texts.code({text, text_size});
+}
+
+size_t approxsvm_category_text(const approxsvm_model* model, size_t column, size_t code, char* text, size_t size) {
+    const ColumnTexts texts = texts_of(model->opened.view(), column);
+    return copied(code < texts.n ? texts.text(code) : std::string_view{}, text, size);
+}
+
+size_t approxsvm_n_categories(const approxsvm_model* model, size_t column) {
+    return texts_of(model->opened.view(), column).n;
 }
 
 approxsvm_status approxsvm_evaluate_f32(const approxsvm_model* model, const float* rows, size_t rows_size,

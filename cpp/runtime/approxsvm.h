@@ -139,6 +139,17 @@ APPROXSVM_API void approxsvm_label_at(const approxsvm_model* model, size_t posit
 /* The label as text, cut to size - 1 bytes and a 0. Returns the length of the whole text without the 0, as snprintf. */
 APPROXSVM_API size_t approxsvm_label_text(const approxsvm_model* model, size_t position, char* text, size_t size);
 
+/* What stands for a text (UTF-8, of any bytes) in a row, in a column whose values are texts: categories of a pipeline's
+ * encoders. -1 for a text that the model does not know: a row with it is refused where the source refuses it. A null
+ * pointer is a missing value. */
+APPROXSVM_API double approxsvm_category_code(const approxsvm_model* model, size_t column, const char* text,
+                                             size_t text_size);
+/* The text of a code, as approxsvm_label_text; and how many codes a column has, from 0 up: none where it holds numbers.
+ */
+APPROXSVM_API size_t approxsvm_category_text(const approxsvm_model* model, size_t column, size_t code, char* text,
+                                             size_t size);
+APPROXSVM_API size_t approxsvm_n_categories(const approxsvm_model* model, size_t column);
+
 /* --- answers */
 
 /* Which values and bounds to compute. Labels do not depend on it. */

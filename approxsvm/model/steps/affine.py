@@ -86,6 +86,11 @@ class Affine(Step):
         """Whether nothing is left to do."""
         return all(getattr(self, name) is None for name in AFFINE_PARTS)
 
+    def leaves(self, feature: int) -> bool:
+        """Whether it leaves a feature as it is."""
+        parts = ((name, getattr(self, name)) for name in AFFINE_PARTS)
+        return all(values is None or values[feature] == _NEUTRAL[name] for name, values in parts)
+
     def select(self, features: IntArray) -> tuple[Affine, IntArray]:
         """The stage of some of the features, by position."""
         chosen = {name: _chosen(getattr(self, name), features) for name in AFFINE_PARTS}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,10 +12,14 @@ import numpy.typing as npt
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
 from approxsvm.model.steps.step import NO_NAN, UP, IntArray, Mapped, Step, Stored, check
+from approxsvm.text_columns import NONE, UNKNOWN
 
-# In place of a number: the feature itself, and a row that is refused.
+# The texts of a column whose positions were its codes, and those whose positions are.
+TextChange = tuple[Sequence[str], Sequence[str]]
+# In place of a number: the feature itself, a row that is refused, and NaN, for a table behind this one to replace.
 SAME = np.inf
 REFUSED = np.nan
+GIVES_NAN = -np.inf
 
 
 class Steps(NamedTuple):
@@ -54,15 +58,16 @@ class Steps(NamedTuple):
         inner = np.union1d(first.edges, self.edges)
         starts = np.append(-np.finfo(np.float64).max, inner)
         values = first.at(starts)
-        passes = np.isinf(values)
+        passes = values == SAME
         mapped = self.at(np.where(passes, starts, values))
-        mapped = np.where(np.isinf(mapped) & ~passes, values, mapped)
+        mapped = np.where((mapped == SAME) & ~passes, values, mapped)
+        mapped = np.where(values == GIVES_NAN, GIVES_NAN if self.nan == SAME else self.nan, mapped)
         return Steps.of(inner, np.where(np.isnan(values), REFUSED, mapped), self._after_nan(first.nan))
 
     def _after_nan(self, nan: float) -> float:
         if np.isfinite(nan):
             found = float(self.at(nan))
-            return nan if np.isinf(found) else found
+            return {SAME: nan, GIVES_NAN: SAME}.get(found, found)
         return self.nan if np.isinf(nan) else REFUSED
 
     def refusing(self, other: Steps) -> Steps:
@@ -101,13 +106,11 @@ class Table(Step):
         check("source", self.source, (len(self.steps),))
         if len(self.source) and not 0 <= int(self.source.min()) <= int(self.source.max()) < self.n_features:
             raise ModelFormatError(f"a table takes feature {int(self.source.max())} of {self.n_features}")
-        for edges, values, nan in self.steps:
+        for edges, values, _ in self.steps:
             check("values", values, (len(edges) + 1,), finite=False)
             check("edges", edges, edges.shape)
             if (edges[1:] <= edges[:-1]).any():
                 raise ModelFormatError("the edges of a table do not ascend")
-            if (values == -np.inf).any() or nan == -np.inf:
-                raise ModelFormatError("a table holds -inf")
 
     @classmethod
     def of(cls, n_features: int, columns: Sequence[tuple[int, Steps]]) -> Table:
@@ -130,12 +133,42 @@ class Table(Step):
         """Number of features that come out."""
         return len(self.steps)
 
+    @property
+    def gives_nan(self) -> bool:
+        """Whether a number may become NaN, which models/FORMAT.md has no way to say."""
+        return any((steps.values == GIVES_NAN).any() for steps in self.steps)
+
+    def refusing_nan(self) -> Table:
+        """The same, where nothing behind replaces NaN."""
+        values = (np.where(steps.values == GIVES_NAN, REFUSED, steps.values) for steps in self.steps)
+        kept = tuple(steps._replace(values=some) for steps, some in zip(self.steps, values, strict=True))
+        return Table(self.n_features, self.source, kept)
+
     def origin(self, output: int) -> int:
         """The feature that an output comes from."""
         return int(self.source[output])
 
-    def select(self, features: IntArray) -> tuple[Table, IntArray]:
+    def follow(self, feature: int, number: float) -> list[tuple[int, float]]:
+        """The outputs of a feature, and what a number in it becomes."""
+        found = ((int(k), float(self.steps[k].at(number))) for k in np.flatnonzero(self.source == feature))
+        return [(k, number if value == SAME else value) for k, value in found]
+
+    def of_texts(self, codes: Mapping[int, TextChange]) -> tuple[Table, dict[int, TextChange]]:
+        """The same function of features with other codes of texts, and the outputs that give such codes then."""
+        sources = list(zip(self.source.tolist(), self.steps, strict=True))
+        steps = tuple(_of_texts(steps, *codes[j]) if j in codes else steps for j, steps in sources)
+        given = {k: codes[j] for k, (j, steps) in enumerate(sources) if j in codes and (steps.values == SAME).any()}
+        return Table(self.n_features, self.source, steps), given
+
+    def _refuses_alone(self, kept: IntArray) -> bool:
+        """Whether an output refuses numbers of a feature that no output among those kept looks at."""
+        lost = ~np.isin(self.source, self.source[kept])
+        return any(lost[k] and np.isnan(steps.values).any() for k, steps in enumerate(self.steps))
+
+    def select(self, features: IntArray) -> tuple[Table, IntArray] | None:
         """The table with some of its outputs; what others of the same features refuse, it refuses, too."""
+        if self._refuses_alone(features):
+            return None
         used = np.unique(self.source[features])
         kept = [self.steps[k] for k in features]
         for j in used.tolist():
@@ -147,7 +180,9 @@ class Table(Step):
 
     def merged(self, before: Step) -> Table | None:
         """Tables of tables are tables."""
-        return self._behind(before) if isinstance(before, Table) else None
+        if not isinstance(before, Table) or before._refuses_alone(self.source):
+            return None
+        return self._behind(before)
 
     def _behind(self, first: Table) -> Table:
         columns = [
@@ -225,6 +260,8 @@ class Table(Step):
 
     def stored(self) -> Stored:
         """The number of edges, and where those of each output end."""
+        if self.gives_nan:
+            raise ModelFormatError("a table gives NaN for a number")
         ends = np.cumsum([len(steps.edges) for steps in self.steps], dtype=np.uint32)
         numbers = [
             np.concatenate([np.zeros(0), *(steps.edges for steps in self.steps)]),
@@ -251,6 +288,19 @@ class Table(Step):
 
 
 _ITSELF = Steps.of([], [SAME], SAME)
+
+
+def _of_texts(steps: Steps, old: Sequence[str], new: Sequence[str]) -> Steps:
+    """A step function of the codes of some texts, of their codes among others; one that passes codes gives these."""
+    place = {text: float(k) for k, text in enumerate(old)}
+    numbers = np.array([NONE, *range(len(new))], np.float64)
+    before = np.array([NONE, *(place.get(text, UNKNOWN) for text in new)])
+    passes = bool((steps.values == SAME).any())
+    after = {place[text]: float(k) for k, text in enumerate(new) if text in place} if passes else {}
+    values = [after.get(value, value) for value in steps.at(before).tolist()]
+    otherwise = float(steps.at(UNKNOWN))
+    odd = np.array([value != otherwise for value in values])
+    return Steps.equal(numbers[odd], np.array(values)[odd], otherwise, after.get(steps.nan, steps.nan))
 
 
 def _moved(steps: Steps, x: float, error: float) -> float:

@@ -67,7 +67,7 @@ def read_estimator(estimator: Any) -> SingleModel | Ensemble:
         Its fitted attributes contradict each other.
     """
     try:
-        return _read(estimator)
+        return pipeline.with_same_texts(_read(estimator))
     except ApproxSVMError:
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:

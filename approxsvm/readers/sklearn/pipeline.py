@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.input_map import InputMap
+from approxsvm.model.input_map import InputMap, same_texts
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.steps import Logarithm, Normalizer, Power, Projection
@@ -57,7 +57,7 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
     map_ = replace(map_, by_column=name_of(steps[0][1]) == "ColumnTransformer")
     for name, step in steps:
         map_ = fold(map_, step, name)
-    return with_input_map(model, map_)
+    return with_input_map(model, tables.finished(map_))
 
 
 def _read_last(name: str, step: Any, read: Read) -> Model:
@@ -100,6 +100,17 @@ def with_input_map(model: Model, map_: InputMap) -> Model:
             f"the steps give {map_.n_features} features, but the final estimator takes {model.n_raw_features}"
         )
     return replace(model, input_map=None if whole.is_identity else whole, feature_names=map_.feature_names)
+
+
+def with_same_texts(model: Model) -> Model:
+    """The same model; where it has several maps, the texts of a column have the same codes in all of them."""
+    if not isinstance(model, Ensemble):
+        return model
+    maps = [InputMap.identity(m.n_features) if m.input_map is None else m.input_map for m in model.members]
+    if not any(map_.texts for map_ in maps):
+        return model
+    same = zip(model.members, same_texts(maps), strict=True)
+    return replace(model, members=tuple(replace(member, input_map=map_) for member, map_ in same))
 
 
 def fold(map_: InputMap, step: Any, name: str) -> InputMap:

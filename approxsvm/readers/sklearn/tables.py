@@ -1,19 +1,23 @@
-"""Transformers of scikit-learn that look each number up: bins, thresholds, categories, missing values."""
+"""Transformers of scikit-learn that look each value up: bins, thresholds, categories, missing values."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.input_map import InputMap
-from approxsvm.model.steps.table import REFUSED, SAME, Steps, Table
+from approxsvm.model.steps import Affine
+from approxsvm.model.steps.table import GIVES_NAN, REFUSED, SAME, Steps, Table
 from approxsvm.readers.sklearn.known_types import class_name, name_of
 from approxsvm.readers.sklearn.support_vector_machines import require_fitted
+from approxsvm.text_columns import NONE, UNKNOWN, TextColumn, is_missing, unknown_text
 
 Columns = list[tuple[int, Steps]]
 
@@ -51,17 +55,25 @@ def _bins(map_: InputMap, step: Any) -> InputMap:
 
 def _imputer(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "SimpleImputer", "statistics_")
-    numbers = _as_numbers(step.statistics_)
-    if numbers is None:
-        raise UnsupportedModelError(f"it puts in {step.statistics_[0]!r}, which is no number")
-    if step.keep_empty_features and np.isnan(numbers).any():
-        raise UnsupportedModelError(f"it puts NaN into column {int(np.flatnonzero(np.isnan(numbers))[0])}")
-    columns = [
-        (j, _replaced(step.missing_values, [SAME], number)) for j, number in enumerate(numbers) if not np.isnan(number)
-    ]
+    missing, statistics = step.missing_values, np.asarray(step.statistics_).tolist()
+    columns: Columns = []
+    for j, statistic in enumerate(statistics):
+        if isinstance(statistic, str):
+            map_, codes = _with_codes(map_, j, [statistic, *([missing] if isinstance(missing, str) else [])])
+            columns.append((j, _replaced_text(missing, codes, SAME, codes[statistic])))
+            continue
+        number = np.nan if statistic is None else _as_number(statistic)
+        if number is None:
+            raise UnsupportedModelError(f"it puts in {statistic!r}, which is no number and no text")
+        if np.isnan(number) and step.keep_empty_features:
+            raise UnsupportedModelError(f"it puts NaN into column {j}")
+        if not np.isnan(number):
+            _check_is_no_text(map_, j)
+            columns.append((j, _replaced(missing, [SAME], number)))
     if step.add_indicator:
-        columns += _marks(step.indicator_)
-    if isinstance(step.missing_values, float) and np.isnan(step.missing_values):
+        map_, marks = _marks(map_, step.indicator_)
+        columns += marks
+    if _is_scalar_nan(missing):
         # Columns that were empty are left out: nobody looks at them.
         used = sorted({j for j, _ in columns})
         return _then(map_.then_select(used), [(used.index(j), steps) for j, steps in columns])
@@ -70,15 +82,27 @@ def _imputer(map_: InputMap, step: Any) -> InputMap:
 
 def _indicator(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "MissingIndicator", "features_")
-    return _then(map_, _marks(step))
+    return _then(*_marks(map_, step))
 
 
-def _marks(step: Any) -> Columns:
+def _marks(map_: InputMap, step: Any) -> tuple[InputMap, Columns]:
     if name_of(step) != "MissingIndicator":
         raise UnsupportedModelError(f"its indicator is a {class_name(step)}")
     some = step.features == "missing-only" and len(step.features_) < step._n_features
-    features = step.features_ if some else range(step._n_features)
-    return [(int(j), _replaced(step.missing_values, [0.0], 1.0)) for j in features]
+    missing = step.missing_values
+    columns: Columns = []
+    for j in map(int, step.features_ if some else range(step._n_features)):
+        if isinstance(missing, str):
+            map_, codes = _with_codes(map_, j, [missing])
+        if isinstance(missing, str) or _raw_text(map_, j) in map_.texts:
+            columns.append((j, _replaced_text(missing, codes if isinstance(missing, str) else {}, 0.0, 1.0)))
+        else:
+            columns.append((j, _replaced(missing, [0.0], 1.0)))
+    return map_, columns
+
+
+def _is_scalar_nan(value: Any) -> bool:
+    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
 
 
 def _replaced(missing: Any, otherwise: list[float], number: float) -> Steps:
@@ -90,63 +114,203 @@ def _replaced(missing: Any, otherwise: list[float], number: float) -> Steps:
     return Steps.equal([float(missing)], [number], otherwise[0])
 
 
+# --- texts
+
+
+def _replaced_text(missing: Any, codes: Mapping[str, float], otherwise: float, number: float) -> Steps:
+    """`number` in place of a text, or of None or NaN, that is missing."""
+    if isinstance(missing, str):
+        return Steps.equal([codes[missing]], [number], otherwise)
+    if missing is None:
+        return Steps.equal([NONE], [number], otherwise)
+    if _is_scalar_nan(missing):
+        return Steps.of([], [otherwise], number)
+    if is_missing(missing):  # pandas.NA: pandas.isna decides for it, of which None and NaN are, too
+        return Steps.equal([NONE], [number], otherwise, number)
+    raise UnsupportedModelError(f"{missing!r} is missing for it, in a column of texts")
+
+
+def _raw_text(map_: InputMap, feature: int) -> int | None:
+    """The raw column whose values a feature holds, as they are or with other texts for missing ones."""
+    for stage in reversed(map_.stages):
+        if isinstance(stage, Table) and (stage.steps[feature].values == SAME).any():
+            feature = int(stage.source[feature])
+        elif not (isinstance(stage, Affine) and stage.leaves(feature)):
+            return None
+    return int(map_.columns[feature])
+
+
+def _with_codes(map_: InputMap, feature: int, texts: Iterable[str]) -> tuple[InputMap, dict[str, float]]:
+    """The map with these texts known in a feature, and the code of each there."""
+    column = _raw_text(map_, feature)
+    known = None if column is None else map_.texts.get(column)
+    if column is None or (known is None and not _is_raw(map_, feature)):
+        raise UnsupportedModelError(f"a step before it has changed column {feature}, whose values are texts")
+    new = (known or TextColumn()).with_texts(texts)
+    if known is None or known.texts != new.texts:
+        map_ = map_.with_texts({**map_.texts, column: new})
+    return map_, {text: float(k) for k, text in enumerate(new.texts)}
+
+
+def _is_raw(map_: InputMap, feature: int) -> bool:
+    """Whether nothing has changed a feature."""
+    for stage in reversed(map_.stages):
+        if isinstance(stage, Table):
+            steps = stage.steps[feature]
+            if len(steps.edges) or steps.values[0] != SAME or steps.nan != SAME:
+                return False
+            feature = int(stage.source[feature])
+    return True
+
+
+def _check_is_no_text(map_: InputMap, feature: int) -> None:
+    column = _raw_text(map_, feature)
+    if column is not None and column in map_.texts:
+        raise UnsupportedModelError(f"it takes numbers in column {feature}, where a step before it takes texts")
+
+
+def finished(map_: InputMap) -> InputMap:
+    """The map of a whole pipeline: codes of texts have been looked up, and NaN that nothing replaces is refused."""
+    stages = list(map_.stages)
+    for k, stage in enumerate(stages):
+        if isinstance(stage, Table) and stage.gives_nan:
+            if any(isinstance(behind, Table) for behind in stages[k + 1 :]):
+                raise UnsupportedModelError("unknown categories become NaN, which a step further behind replaces")
+            stages[k] = stage.refusing_nan()
+    map_ = replace(map_, stages=tuple(stages))
+    known = {}
+    for column, texts in map_.texts.items():
+        if column not in map_.columns:
+            continue
+        for k in np.flatnonzero(map_.columns == column).tolist():
+            _check_is_looked_up(map_, k)
+        nan, none, unknown = (map_.reached(column, code) for code in (np.nan, NONE, UNKNOWN))
+        # What the source has been fitted with is known to it: a step replaces it, or it is a category.
+        fitted_on_none = not np.isnan(none).any() and (np.isnan(nan).any() or (nan == unknown != none))
+        known[column] = replace(texts, null=NONE if fitted_on_none else np.nan)
+    return replace(map_, texts=known)
+
+
+def _check_is_looked_up(map_: InputMap, column: int) -> None:
+    """Raise UnsupportedModelError where codes of texts get as far as a step that computes with numbers."""
+    features = {column}
+    for stage in map_.stages:
+        if isinstance(stage, Table):
+            kept = [k for k, steps in enumerate(stage.steps) if (steps.values == SAME).any()]
+            features = {k for k in kept if int(stage.source[k]) in features}
+        elif not (isinstance(stage, Affine) and all(stage.leaves(j) for j in features)):
+            break
+    else:
+        if not features:
+            return
+    if features:
+        raise UnsupportedModelError(f"texts of column {int(map_.columns[column])} are not looked up by any encoder")
+
+
+# --- categories
+
+
 def _encoder(map_: InputMap, step: Any) -> InputMap:
-    """Categories that are numbers: the encoder itself says what becomes of each, and of one that it does not know."""
+    """Numbers or texts: the encoder itself says what becomes of each, and of one that it does not know."""
     kind = name_of(step)
     require_fitted(step, kind, "categories_")
-    tables = [_numbers(categories, kind, j) for j, categories in enumerate(step.categories_)]
-    base = np.array([[numbers[0] for numbers in tables]])
+    tables = []
+    for j, given in enumerate(step.categories_):
+        map_, found = _categories(map_, j, np.asarray(given).tolist())
+        tables.append(found)
+    base = _rows([[found.values[0] for found in tables]])
     widths = _widths(step, kind, base)
     at_base = _transformed(step, base)
+    ends = np.cumsum([0, *widths]).tolist()
     columns: Columns = []
-    first = 0
-    for j, numbers in enumerate(tables):
-        block = slice(first, first + widths[j])
-        first += widths[j]
-        rows = np.repeat(base, len(numbers), axis=0)
-        rows[:, j] = numbers
-        found = _transformed(step, rows)
-        if not (np.delete(found, block, axis=1) == np.delete(at_base, block, axis=1)).all():
+    guards: list[int] = []
+    for j, found in enumerate(tables):
+        block = slice(ends[j], ends[j + 1])
+        probed = np.repeat(base, len(found.values), axis=0)
+        probed[:, j] = found.values
+        made = _transformed(step, probed)
+        if not (np.delete(made, block, axis=1) == np.delete(at_base, block, axis=1)).all():
             raise ModelFormatError(f"what it makes of column {j} is not in columns {block.start} to {block.stop - 1}")
-        known = found[:, block]
-        unknown = _of_unknown(step, base, j, numbers, block)
-        is_nan = np.isnan(numbers)
-        nan = known[is_nan][0] if is_nan.any() else _of_nan(step, base, j, block)
-        if is_nan.any():
-            nan = np.where(np.isnan(nan), SAME, nan)  # encoded_missing_value=nan: for an imputer behind
-        known, numbers = known[~is_nan], numbers[~is_nan]
-        for k in range(known.shape[1]):
-            # Unknown categories are refused by the first output alone: tables would grow with the square of them.
-            otherwise = float(unknown[k]) if k == 0 or not np.isnan(unknown[k]) else _most_frequent(known[:, k])
-            odd = known[:, k] != otherwise
-            columns.append((j, Steps.equal(numbers[odd], known[odd, k], otherwise, float(nan[k]))))
-    return _then(map_, columns)
+        own = _steps_of(found, made[:, block], partial(_tried, step, base, j, block))
+        if not widths[j]:  # nothing comes out, but what the encoder refuses is refused
+            guards.append(len(columns))
+        columns += [(j, steps) for steps in own]
+    whole = _then(map_, columns)
+    return whole.then_select(np.setdiff1d(np.arange(len(columns)), guards)) if guards else whole
+
+
+def _steps_of(found: _Categories, made: npt.NDArray[Any], tried: Callable[[Any], npt.NDArray[Any]]) -> list[Steps]:
+    """Of each output of a column what the encoder makes of its categories, and of all else; 0 where it has none."""
+    made = made if made.shape[1] else np.zeros((len(made), 1))
+    # NaN that comes out is for an imputer behind (unknown_value, encoded_missing_value).
+    known = np.where(np.isnan(made), GIVES_NAN, made)
+    numbers, unknown = np.array(found.numbers), tried(found.unknown)
+    is_nan = np.isnan(numbers)
+    nan = known[is_nan][0] if is_nan.any() else tried(np.nan)
+    nan = np.where(nan == GIVES_NAN, SAME, nan)
+    known, numbers = known[~is_nan], numbers[~is_nan]
+    if found.are_texts and NONE not in numbers:
+        numbers = np.append(numbers, NONE)
+        known = np.vstack([known, tried(None)])
+    known, numbers = known[numbers.argsort()], np.sort(numbers)
+    steps = []
+    for k in range(known.shape[1]):
+        # Unknown categories are refused by the first output alone: tables would grow with the square of them.
+        otherwise = float(unknown[k]) if k == 0 or not np.isnan(unknown[k]) else _most_frequent(known[:, k])
+        values = known[:, k] if k == 0 else np.where(np.isnan(known[:, k]), otherwise, known[:, k])
+        odd = values != otherwise
+        steps.append(Steps.equal(numbers[odd], values[odd], otherwise, float(nan[k])))
+    return steps
+
+
+class _Categories(NamedTuple):
+    """Of one column: what stands for each category in rows, the category itself, and a value that is none of them."""
+
+    numbers: list[float]
+    values: list[Any]
+    unknown: Any
+    are_texts: bool
+
+
+def _categories(map_: InputMap, j: int, values: list[Any]) -> tuple[InputMap, _Categories]:
+    texts = [value for value in values if isinstance(value, str)]
+    if texts:
+        map_, codes = _with_codes(map_, j, texts)
+        odd = [value for value in values if not (isinstance(value, str) or value is None or _is_scalar_nan(value))]
+        if odd:
+            raise UnsupportedModelError(f"{odd[0]!r} is a category of column {j} beside texts")
+        numbers = [NONE if value is None else codes[value] if isinstance(value, str) else np.nan for value in values]
+        return map_, _Categories(numbers, values, unknown_text(texts), True)
+    _check_is_no_text(map_, j)
+    numbers = []
+    for value in values:
+        number = np.nan if value is None else _as_number(value)
+        if number is None:
+            raise UnsupportedModelError(f"{value!r} is a category of column {j}, which is no number and no text")
+        numbers.append(number)
+    if sum(number != number for number in numbers) > 1:
+        raise UnsupportedModelError(f"None and NaN are two categories of column {j}; refit it with one of them")
+    pairs = zip(numbers, values, strict=True)
+    if any(number != value for number, value in pairs if value is not None and number == number):
+        raise UnsupportedModelError(f"a category of column {j} is no float64")
+    unknown = next(k + 0.5 for k in range(len(numbers) + 1) if k + 0.5 not in numbers)
+    return map_, _Categories(numbers, values, unknown, False)
 
 
 def _most_frequent(values: npt.NDArray[np.float64]) -> float:
-    found, counts = np.unique(values, return_counts=True)
+    found, counts = np.unique(values[~np.isnan(values)], return_counts=True)
     return float(found[counts.argmax()])
 
 
-def _numbers(categories: Any, kind: str, column: int) -> npt.NDArray[np.float64]:
-    numbers = _as_numbers(categories)
-    if numbers is None:
-        raise UnsupportedModelError(
-            f"the categories of column {column} are text; put the codes of an OrdinalEncoder into the table, and fit a "
-            f"pipeline whose {kind} takes these"
-        )
-    pairs = zip(numbers.tolist(), np.asarray(categories).tolist(), strict=True)
-    if any(number != category for number, category in pairs if number == number):
-        raise UnsupportedModelError(f"a category of column {column} is no float64")
-    return numbers
+def _as_number(value: Any) -> float | None:
+    """Of a value of scikit-learn's arrays, which may hold objects; None of one that is no number."""
+    return float(value) if isinstance(value, (int, float, np.number, np.bool_)) else None
 
 
-def _as_numbers(values: Any) -> npt.NDArray[np.float64] | None:
-    """Of scikit-learn's arrays, which may hold objects; None where one of these is no number."""
-    given = np.asarray(values)
-    if given.dtype.kind == "O" and all(isinstance(value, (int, float, np.number)) for value in given.tolist()):
-        given = given.astype(np.float64)
-    return given.astype(np.float64) if given.dtype.kind in "fiub" else None
+def _rows(values: list[list[Any]]) -> npt.NDArray[Any]:
+    """Rows of numbers where all are, else of objects."""
+    are_numbers = all(isinstance(value, (int, float)) for row in values for value in row)
+    return np.array(values, np.float64 if are_numbers else object)
 
 
 def _widths(step: Any, kind: str, base: npt.NDArray[np.float64]) -> list[int]:
@@ -164,26 +328,20 @@ def _widths(step: Any, kind: str, base: npt.NDArray[np.float64]) -> list[int]:
     return [1] * n_outputs
 
 
-def _of_unknown(step: Any, base: Any, j: int, numbers: Any, block: slice) -> npt.NDArray[np.float64]:
-    """What becomes of a number that is no category; REFUSED where the encoder refuses."""
-    unknown = next(k + 0.5 for k in range(len(numbers) + 1) if k + 0.5 not in numbers)
-    return _tried(step, base, j, unknown, block)
-
-
-def _of_nan(step: Any, base: Any, j: int, block: slice) -> npt.NDArray[np.float64]:
-    return _tried(step, base, j, np.nan, block)
-
-
-def _tried(step: Any, base: Any, j: int, number: float, block: slice) -> npt.NDArray[np.float64]:
-    rows = base.copy()
-    rows[0, j] = number
+def _tried(step: Any, base: Any, j: int, block: slice, value: Any) -> npt.NDArray[np.float64]:
+    """What becomes of a value in column j: REFUSED where the encoder refuses it; 0 where nothing comes out of it."""
+    width = max(block.stop - block.start, 1)
+    rows = base.astype(object) if value is None or isinstance(value, str) else base.copy()
+    rows[0, j] = value
     try:
-        return _transformed(step, rows)[0, block]
-    except ValueError:
-        return np.full(block.stop - block.start, REFUSED)
+        found = _transformed(step, rows)[0, block]
+    except (ValueError, TypeError):
+        return np.full(width, REFUSED)
+    found = found if len(found) else np.zeros(1)
+    return np.where(np.isnan(found), GIVES_NAN, found)
 
 
-def _transformed(step: Any, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _transformed(step: Any, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of unknown categories, and of columns without names
         found = step.transform(rows)

@@ -121,12 +121,15 @@ class Scorer:
 
     def bind(self, schema: Any, features: Mapping[str, Features], *, text: bool = False) -> BoundScorer:
         """Fix the columns; with `text`, columns of strings are parsed as numbers."""
-        matrices: dict[Features, FeatureColumns] = {}
+        matrices: dict[Any, FeatureColumns] = {}
+        bound = {}
         for name, names in features.items():
-            n_features = self.evaluators[name].artifact.n_raw_features
-            if names not in matrices:
-                matrices[names] = FeatureColumns(schema, names, n_features, text=text)
-        return BoundScorer(self, schema, {name: matrices[names] for name, names in features.items()})
+            columns = self.evaluators[name].artifact.raw_columns
+            key = (names, name if columns.texts else "")  # models with texts have codes of their own
+            if key not in matrices:
+                matrices[key] = FeatureColumns(schema, names, columns.n_columns, columns, text=text)
+            bound[name] = matrices[key]
+        return BoundScorer(self, schema, bound)
 
     def bind_schema(self, schema: Any) -> BoundScorer:
         """Fix the columns by the names of a schema."""

@@ -14,6 +14,7 @@ from approxsvm.errors import InputError
 from approxsvm.packages import import_package
 from approxsvm.raw_columns import RawColumns
 from approxsvm.table_columns import Features
+from approxsvm.text_columns import UNKNOWN
 
 pa = import_package("pyarrow", "arrow", "scoring tables")
 pc = import_package("pyarrow.compute", "arrow", "scoring tables")
@@ -21,6 +22,7 @@ pc = import_package("pyarrow.compute", "arrow", "scoring tables")
 _NATIVE = (pa.float32(), pa.float64())
 # Cells of a CSV file that mean a missing value.
 _MISSING = pa.array(["", "NA", "N/A", "#N/A", "NULL", "null", "None", "nan", "NaN", "-nan", "-NaN"])
+_TRUTH = {"true": 1.0, "false": 0.0}
 # Numbers between columns of the buffer: with a power of two of rows, columns would share few sets of the cache.
 _PADDING = 16
 
@@ -29,11 +31,13 @@ class FeatureColumns:
     """Makes matrices of the features of batches of one schema, from any number of threads.
 
     `names` are the feature columns in the model's order, None for features that it does not use; or one column of lists
-    of `n_features` numbers. With `text`, columns of strings, as in CSV files, are parsed as numbers. InputError if a
-    column is not numeric.
+    of `n_features` numbers. With `text`, columns of strings, as in CSV files, are parsed as numbers. Columns of texts
+    that the model's raw `columns` name become codes. InputError if a column is of another type.
     """
 
-    def __init__(self, schema: Any, names: Features, n_features: int, *, text: bool = False) -> None:
+    def __init__(
+        self, schema: Any, names: Features, n_features: int, columns: RawColumns | None = None, *, text: bool = False
+    ) -> None:
         self.names = tuple(name for name in names if name is not None)
         self.n_features = n_features
         self._positions = [k for k, name in enumerate(names) if name is not None]
@@ -51,8 +55,12 @@ class FeatureColumns:
         if not self._is_list and len(names) != n_features:
             raise InputError(f"there is 1 feature column, {self.names[0]!r}, but the model has {n_features} features")
         numbers = [types[0].value_type] if self._is_list and not no_list else types
-        for name, kind in zip(self.names, numbers, strict=True):
-            if not (_is_number(kind) or (text and _is_text(kind))):
+        texts = {} if self._is_list or columns is None else columns.texts
+        self._texts = {k: _CodeColumn(columns, k, text) for k in self._positions if columns and k in texts}
+        for position, name, kind in zip(self._positions, self.names, numbers, strict=True):
+            if position in texts and not (_is_text(kind) or pa.types.is_null(kind)):
+                raise InputError(f"column {name!r} is {kind}, but the model takes texts there")
+            if position not in texts and not (_is_number(kind) or (text and _is_text(kind))):
                 raise InputError(f"column {name!r} is {kind}, but a feature must be a number")
         self._dtype = np.float32 if all(kind == pa.float32() for kind in numbers) else np.float64
 
@@ -65,7 +73,7 @@ class FeatureColumns:
         columns = [batch.column(name) for name in self.names]
         if self._is_list:
             return self._of_lists(columns[0])
-        own = _side_by_side(columns) if len(columns) == self.n_features else None
+        own = _side_by_side(columns) if len(columns) == self.n_features and not self._texts else None
         return self._gathered(columns) if own is None else own
 
     def _gathered(self, columns: Sequence[Any]) -> npt.NDArray[Any]:
@@ -75,7 +83,7 @@ class FeatureColumns:
         if room is None or room.shape[1] < n_rows + _PADDING:
             room = self._room.buffer = np.zeros((self.n_features, n_rows + _PADDING), self._dtype)
         for k, column in zip(self._positions, columns, strict=True):
-            room[k, :n_rows] = _floats(column)
+            room[k, :n_rows] = self._texts[k].codes(column) if k in self._texts else _floats(column)
         rows: npt.NDArray[Any] = room[:, :n_rows].T
         return rows
 
@@ -101,9 +109,14 @@ class FeatureColumns:
 
     def fault(self, batch: Any, row: int, columns: RawColumns) -> str:
         """What is wrong with a row that holds something else than finite numbers where it is used, in words."""
-        may_miss = set(columns.takes_nan.tolist())
+        may_miss = set(columns.takes_null.tolist())
         for position, name in zip(self._positions, self.names, strict=True):
             value = batch.column(name)[row].as_py()
+            if position in self._texts:
+                words = self._texts[position].fault(value)
+                if words and not (position in may_miss and words == "is null"):
+                    return f"column {name!r} {words}"
+                continue
             if isinstance(value, list) and len(value) != self.n_features:
                 return f"column {name!r} has {len(value)} numbers, expected {self.n_features}"
             numbers = [(k, value[k]) for k in columns.used] if isinstance(value, list) else [(position, value)]
@@ -112,6 +125,48 @@ class FeatureColumns:
                 if words and not (k in may_miss and words in ("is null", "is NaN")):
                     return f"column {name!r} {words}"
         return "a number is beyond the range of the model"
+
+
+class _CodeColumn:
+    """Codes of a column of texts; infinity for one that the source refuses, which makes the row a bad one."""
+
+    def __init__(self, columns: RawColumns, position: int, parses: bool) -> None:
+        self._known = columns.texts[position]
+        self._values = pa.array(self._known.texts, pa.large_string())
+        self._unknown = math.inf if UNKNOWN in columns.refused[position] else UNKNOWN
+        self._null = math.inf if self._known.null in columns.refused[position] else self._known.null
+        # Cells of a CSV file that mean a missing value, unless they are categories.
+        missing = [text for text in _MISSING.to_pylist() if text not in self._known.texts] if parses else []
+        self._missing = pa.array(missing, pa.large_string())
+
+    def codes(self, column: Any) -> npt.NDArray[np.float64]:
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        texts = _large(column)
+        found = pc.index_in(texts, value_set=self._values)
+        codes = np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), np.float64)
+        is_null = texts.is_null()
+        if len(self._missing):
+            trimmed = pc.utf8_trim_whitespace(texts)
+            is_null = pc.or_(is_null, pc.and_(found.is_null(), pc.is_in(trimmed, value_set=self._missing)))
+        codes[codes < 0] = self._unknown
+        codes[is_null.to_numpy(zero_copy_only=False)] = self._null
+        return codes
+
+    def fault(self, text: str | None) -> str:
+        """What is wrong with a value, in words; empty where nothing is."""
+        if text is None or (text not in self._known.texts and text.strip() in self._missing.to_pylist()):
+            return "is null"
+        is_fine = text in self._known.texts or self._unknown == UNKNOWN
+        return "" if is_fine else f"holds {text[:40]!r}, which is no category of the model"
+
+
+def _large(column: Any) -> Any:
+    """Texts of any type of Arrow's as one; nulls as null texts."""
+    try:
+        return column.cast(pa.large_string())
+    except pa.ArrowNotImplementedError:  # views in pyarrow 16
+        return pa.array(column.to_pylist(), pa.large_string())
 
 
 def _fault(value: Any) -> str:
@@ -185,8 +240,10 @@ def _parsed(texts: Any) -> Any:
 
 
 def _number(text: str) -> float:
-    """The number, or NaN; underscores, which Python allows between digits, are refused."""
+    """The number, or NaN; underscores, which Python allows between digits, are refused. True is 1, and False 0."""
     try:
+        if text.strip().lower() in _TRUTH:
+            return _TRUTH[text.strip().lower()]
         return float(text) if "_" not in text else math.nan
     except ValueError:
         return math.nan

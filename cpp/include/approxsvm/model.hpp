@@ -76,6 +76,19 @@ class Model {
     // The label at a position; of a one-class model 1 and -1, and beyond the last one a Label of LabelKind::none.
     Label label(std::size_t position) const { return label_at(view_, position); }
 
+    // --- columns of texts, which rows have numbers for: categories of a pipeline's encoders
+
+    // How many texts a column has, 0 where it is one of numbers; and the text of a code below that.
+    std::size_t n_categories(std::size_t column) const { return texts_of(view_, column).n; }
+    std::string_view category(std::size_t column, std::size_t code) const {
+        const ColumnTexts texts = texts_of(view_, column);
+        return code < texts.n ? texts.text(code) : std::string_view{};
+    }
+    // What stands for a text (UTF-8) in a row, unknown_category for one that the model does not know: a row with it is
+    // refused where the source refuses it. And what stands for a missing value.
+    double category_code(std::size_t column, std::string_view text) const { return texts_of(view_, column).code(text); }
+    double missing_code(std::size_t column) const { return texts_of(view_, column).null; }
+
     // --- answers
 
     // Bytes of scratch memory for a thread, in calls of any number of rows, or of up to n_rows; 0 before prepare(). Up

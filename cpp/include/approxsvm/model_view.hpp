@@ -68,6 +68,14 @@ struct InputMapView {
     bool takes_all_columns;  // in their order
 };
 
+// Which texts raw columns stand for (artifact/categories_section.hpp).
+struct CategoriesView {
+    std::size_t n_columns;
+    const CategoryColumn* columns;  // (n_columns,)
+    const std::uint32_t* ends;      // of all texts, column after column, in `bytes`
+    const char* bytes;
+};
+
 // What decision values become: votes or scores of classes, labels, probabilities (outputs.hpp). All zeros and nulls say
 // labels by votes, values as they are, no probabilities.
 struct OutputsView {
@@ -112,7 +120,8 @@ struct ModelView {
     std::size_t n_raw_features;  // of rows before they are mapped ...
     bool has_input_map;
     InputMapView input_map;  // how, where has_input_map
-    OutputsView outputs;     // what decision values become
+    CategoriesView categories;
+    OutputsView outputs;  // what decision values become
     double gamma;
     double input_scale;   // a power of two
     float half_theta;     // gamma / input_scale^2

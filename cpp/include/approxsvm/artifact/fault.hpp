@@ -37,6 +37,7 @@ enum class Rule : std::uint8_t {
     needed_in_mode,     // it is missing there
     one_sign,           // as the numbers before it in its list, such as low
     utf8,               // a byte of valid UTF-8
+    text_above,         // after text number `low`, byte by byte
     distinct,           // not the label number `low` again
     label_of_ensemble,  // the ensemble's label number `low`
     holds_label,        // label_dtype, whose bytes are found and high, holds label number `low`

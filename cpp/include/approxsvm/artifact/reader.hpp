@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "categories_section.hpp"
 #include "header.hpp"
 #include "input_map_section.hpp"
 #include "outputs_section.hpp"
@@ -231,8 +232,8 @@ inline std::size_t count_members(const unsigned char* bytes, std::size_t n_bytes
 // Whole artifacts one after the other, none of them an ensemble, which agree on labels and raw columns.
 inline Status read_members(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     for (std::uint32_t id = 1; id < section::end; ++id) {
-        const bool allowed =
-            id == section::labels || id == section::feature_names || id == section::plan || id == section::outputs;
+        const bool allowed = id == section::labels || id == section::feature_names || id == section::plan ||
+                             id == section::outputs || id == section::categories;
         Check check(fault, static_cast<section::Id>(id), Status::bad_section);
         if (!allowed && !is_where_wanted(check, sections.entries[id], model, id == section::members))
             return check.status();
@@ -284,6 +285,7 @@ inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes,
     for (std::uint32_t id = 1; id < section::end; ++id) model.sections[id] = sections.at(static_cast<section::Id>(id));
     if (status == Status::ok && model.mode != Mode::ensemble) status = read_model(sections, model, fault);
     if (status == Status::ok) status = read_labels_and_texts(sections, model, fault);
+    if (status == Status::ok) status = read_categories(sections, model, fault);
     if (status == Status::ok && model.mode == Mode::ensemble) status = read_members(sections, model, fault);
     return status;
 }
