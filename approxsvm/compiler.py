@@ -218,13 +218,11 @@ def _compiled(
 
 def _by_probability(model: SingleModel | Ensemble) -> SingleModel | Ensemble:
     """The same with labels by the greatest probability, as ensembles have them anyway."""
-    if isinstance(model, Ensemble) and model.task == "classification":
-        return model
-    if isinstance(model, Ensemble) or not isinstance(model.outputs.probability, ClassProbability):
+    if not isinstance(model.outputs.probability, ClassProbability):
         raise UnsupportedModelError(
             f"labels='probability' needs a model with class probabilities, but this {model.source} has none"
         )
-    return replace(model, outputs=replace(model.outputs, label_rule="probability"))
+    return replace(model, outputs=replace(model.outputs, label_rule="probability", threshold=None, threshold_label=0))
 
 
 def _build(model: SingleModel, request: Request) -> Built:

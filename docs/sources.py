@@ -76,9 +76,12 @@ def _models() -> dict[str, Callable[[], Any]]:
     from sklearn.calibration import CalibratedClassifierCV
     from sklearn.datasets import load_iris
     from sklearn.decomposition import PCA
+    from sklearn.ensemble import VotingClassifier, VotingRegressor
     from sklearn.kernel_approximation import RBFSampler
     from sklearn.kernel_ridge import KernelRidge
     from sklearn.linear_model import Ridge
+    from sklearn.model_selection import FixedThresholdClassifier
+    from sklearn.multiclass import OneVsRestClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
@@ -100,6 +103,10 @@ def _models() -> dict[str, Callable[[], Any]]:
         "probabilities of one model": lambda: CalibratedClassifierCV(SVC(), ensemble=False).fit(X, y),
         "mean of several models' probabilities": lambda: CalibratedClassifierCV(SVC(), cv=2).fit(X, y),
         "behind a projection": lambda: make_pipeline(PCA(2), SVC()).fit(X, y),
+        "several linear functions of kernels": lambda: OneVsRestClassifier(SVC(gamma=0.1)).fit(X, y),
+        "votes of several models": lambda: VotingClassifier([("a", SVC()), ("b", LinearSVC())]).fit(X, y),
+        "weighted sum of several models": lambda: VotingRegressor([("a", SVR()), ("b", Ridge())]).fit(X, X[:, 0]),
+        "a threshold": lambda: FixedThresholdClassifier(SVC(), threshold=0.2).fit(X, (y > 0).astype(int)),
         "several targets": lambda: KernelRidge(kernel="rbf", gamma=0.1).fit(X, X[:, :2]),
     }
 

@@ -1250,6 +1250,7 @@ def broken_members() -> Broken:
         (content({PRESUMPTION: b""}), "section presumption is found in a classification artifact of mode ensemble"),
     ):
         yield broken("members", change, artifact, said)
+    yield from broken_combinations(artifact)
     size = artifact.members[0].n_bytes
     for offset, value, said in (
         (0, b"\0", "member 0: not an approxsvm artifact: magic is 00"),
@@ -1275,6 +1276,32 @@ def broken_members() -> Broken:
     said = "member 0: probability of section outputs is 0, expected at least 1"
     plain = changed(content({OUTPUTS: struct.pack("<6I", 0, 0, 0, 0, 0, 0)}), inner)
     yield broken("members", content({MEMBER_ARTIFACTS: plain}), artifact, said)
+
+
+def broken_combinations(artifact: Artifact) -> Broken:
+    """Outputs of an ensemble of three classes."""
+    n = len(artifact.members)
+
+    def outputs(shape: int, rule: int, kind: int, *numbers: float) -> bytes:
+        return struct.pack("<6I", shape, rule, kind, 0, 0, 0) + struct.pack(f"<{len(numbers)}d", *numbers)
+
+    ones = (1.0,) * n
+    for wrong, said in (
+        (outputs(0, 2, 6, *ones), "section outputs has"),
+        (outputs(0, 2, 6, *ones, 0.0, 0.0), "section outputs has"),
+        (outputs(0, 2, 6, -1.0, *ones[1:], 0.0), "weight of member 0 of section outputs is -1, expected at least 0"),
+        (outputs(0, 2, 6, *ones[1:], NAN, 0.0), f"weight of member {n - 1} of section outputs is nan"),
+        (outputs(0, 2, 6, *(0.0 * one for one in ones), 0.0), "sum of the weights of section outputs is 0"),
+        (outputs(0, 2, 6, *ones, 0.5), "addend of section outputs is 0.5, expected 0"),
+        (outputs(0, 0, 0, *ones, 0.5), "addend of section outputs is 0.5, expected -1 to 0"),
+        (outputs(0, 1, 6, *ones, 0.0), "label_rule of section outputs is 1, expected at least 2"),
+        (outputs(0, 2, 0, *ones, 0.0), "label_rule of section outputs is 2, expected 0"),
+        (outputs(1, 2, 6, *ones, 0.0), "decision_shape of section outputs is 1, expected 0"),
+        (outputs(0, 2, 5, *ones, 0.0, 1.0), "probability of section outputs is 5, expected 0"),
+        (outputs(0, 4, 6, *ones, 0.0, 0.5, 0.0), "label_rule of section outputs is 4, expected 0 to 2"),
+        (outputs(2, 1, 0), "member 0: task is 0, expected 1"),
+    ):
+        yield broken("outputs", content({OUTPUTS: wrong}), artifact, said)
 
 
 LABEL_DTYPES: list[tuple[list[Any], list[bytes]]] = [

@@ -174,6 +174,7 @@ struct Outputs {
     Task task;
     std::uint32_t n_labels;
     Bytes bytes;
+    std::size_t n_members = 0;
 
     Outputs(Task of_task, std::uint32_t labels, std::vector<std::uint32_t> header, std::vector<double> numbers = {})
         : task(of_task), n_labels(labels) {
@@ -195,6 +196,11 @@ struct Outputs {
         changed.n_labels = labels;
         return changed;
     }
+    Outputs of_members(std::size_t n) const {
+        Outputs changed = *this;
+        changed.n_members = n;
+        return changed;
+    }
     Outputs cut(std::size_t n) const {
         Outputs changed = *this;
         changed.bytes.resize(n);
@@ -208,7 +214,7 @@ Status status_of(const Outputs& outputs) {
     const std::unique_ptr<unsigned char[]> memory(new unsigned char[n]);
     if (n > 0) std::memcpy(memory.get(), outputs.bytes.data(), n);
     OutputsView view;
-    return read_outputs(memory.get(), n, {outputs.task, outputs.n_labels}, view);
+    return read_outputs(memory.get(), n, {outputs.task, outputs.n_labels, true, outputs.n_members}, view);
 }
 bool is_read(const Outputs& outputs) {
     const Status status = status_of(outputs);
@@ -271,6 +277,55 @@ TEST(must_outputs_header) {
         CHECK_EQ(is_read(outputs.with(16, 1u)), outputs.bytes[8] == 4);
         CHECK(is_read(outputs.with(16, 0u)));
     }
+}
+
+TEST(must_outputs_of_thresholds) {
+    const Outputs value(Task::classification, 2, {0, 3, 0, 0, 0, 0}, {-0.25, 1});
+    const Outputs inlier(Task::one_class, 0, {0, 3, 0, 0, 0, 0}, {0.5, 0});
+    const Outputs share(Task::classification, 2, {0, 4, 4, 1, 0, 1}, {0.3, 0, knots(0), -2, 0.5});
+    for (const Outputs& outputs : {value, inlier, share}) {
+        CHECK(is_read(outputs));
+        for (std::size_t n = 0; n < outputs.bytes.size(); ++n) CHECK(!is_read(outputs.cut(n)));
+        for (const double wrong : {infinite, -infinite, not_a_number}) CHECK(!is_read(outputs.number(0, wrong)));
+        for (const double wrong : {-1.0, 0.5, 2.0, not_a_number}) CHECK(!is_read(outputs.number(1, wrong)));
+        CHECK(is_read(outputs.number(1, 0.0)));
+        CHECK_EQ(is_read(outputs.number(1, 1.0)), outputs.task == Task::classification);
+        CHECK(!is_read(outputs.of(Task::regression, 0)));
+        for (const std::uint32_t n : {0u, 1u, 3u}) CHECK(!is_read(outputs.of(Task::classification, n)));
+    }
+    CHECK(!is_read(value.with(4, 4u)));  // of probabilities that there are not
+    CHECK(is_read(share.with(4, 3u)));   // by its value nonetheless
+    CHECK(!is_read(inlier.with(4, 4u)));
+}
+
+TEST(must_outputs_of_ensembles) {
+    const Outputs mean = Outputs(Task::classification, 3, {0, 2, 6, 0, 0, 0}, {1, 0.5, 0}).of_members(2);
+    const Outputs votes = Outputs(Task::classification, 3, {0, 0, 0, 0, 0, 0}, {1, 0, -0.5}).of_members(2);
+    const Outputs sum = Outputs(Task::regression, 0, {0, 0, 0, 0, 0, 0}, {1, -2, 3}).of_members(2);
+    const Outputs share = Outputs(Task::classification, 2, {0, 4, 6, 0, 0, 0}, {1, 1, 0, 0.3, 1}).of_members(2);
+    const Outputs functions = Outputs(Task::classification, 3, {2, 1, 0, 0, 0, 0}).of_members(3);
+    for (const Outputs& outputs : {mean, votes, sum, share, functions}) {
+        CHECK(is_read(outputs));
+        for (std::size_t n = 0; n < outputs.bytes.size(); ++n) CHECK(!is_read(outputs.cut(n)));
+        if (outputs.n_members == 3) continue;
+        for (const std::size_t n : {1, 3}) CHECK(!is_read(outputs.of_members(n)));
+        for (std::size_t k = 0; k < 3; ++k) {
+            for (const double wrong : {infinite, -infinite, not_a_number}) CHECK(!is_read(outputs.number(k, wrong)));
+        }
+        CHECK(!is_read(outputs.with(0, 1u)) && !is_read(outputs.with(12, 1u)) && !is_read(outputs.with(16, 1u)));
+        CHECK(!is_read(outputs.with(4, 1u)) && !is_read(outputs.with(4, 3u)));
+        for (std::uint32_t kind = 0; kind <= 6; ++kind) {
+            CHECK_EQ(is_read(outputs.with(8, kind)), kind == outputs.bytes[8]);
+        }
+    }
+    for (const Outputs& outputs : {mean, votes}) {
+        CHECK(!is_read(outputs.number(0, -0x1p-1074)) && !is_read(outputs.number(0, 0.0).number(1, 0.0)));
+        CHECK(!is_read(outputs.number(0, 1e308).number(1, 1e308)));
+        CHECK(!is_read(outputs.number(2, 0.5)) && !is_read(outputs.number(2, -1.5)));
+    }
+    CHECK(!is_read(mean.number(2, -0.5)) && !is_read(mean.with(4, 0u)) && !is_read(votes.with(4, 2u)));
+    CHECK(!is_read(mean.of_members(0)) && !is_read(functions.with(4, 0u)));
+    CHECK(is_read(functions.of_members(0)));
 }
 
 TEST(must_outputs_suit_the_task) {

@@ -399,6 +399,22 @@ def test_functions_of_classes_that_do_not_match():
         Outputs(label_rule="value_threshold")
 
 
+def test_labels_by_probability_of_rules():
+    """Of whatever rule, where there are probabilities."""
+    y = LABELS["texts"][KINDS % 2]
+    averaged = CalibratedClassifierCV(SVC(), cv=2)
+    for inner in (LogisticRegression(), averaged):
+        source = FixedThresholdClassifier(inner, threshold=0.8, pos_label="b").fit(X, y)
+        fast = approxsvm.compile(source, labels="probability")
+        shares = source.predict_proba(X)
+        np.testing.assert_array_equal(fast.predict(X), source.classes_[shares.argmax(axis=1)])
+    source = OneVsRestClassifier(make_pipeline(RBFSampler(), LogisticRegression())).fit(X, KINDS)
+    fast = approxsvm.compile(source, labels="probability")
+    np.testing.assert_array_equal(fast.predict(X), source.predict_proba(X).argmax(axis=1))
+    with pytest.raises(UnsupportedModelError, match="needs a model with class probabilities"):
+        approxsvm.compile(SOURCES["votes"]().fit(X, KINDS), labels="probability")
+
+
 def test_votes_have_no_numbers():
     fast = approxsvm.compile(SOURCES["votes"]().fit(X, KINDS))
     predictor = approxsvm.Predictor(fast.artifact.data)

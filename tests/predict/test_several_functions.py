@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as MissingOperator
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.kernel_approximation import Nystroem, RBFSampler, SkewedChi2Sampler
@@ -24,7 +25,7 @@ from sklearn.linear_model import (
     SGDClassifier,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import LinearSVC
 
 import approxsvm
@@ -93,6 +94,18 @@ def test_regressions_of_several_targets_compile(digits, linear):
     np.testing.assert_allclose(exact.predict_one(X[0]), source.predict(X[:1])[0], atol=1e-8)
     assert close.rows_per_stage["float32"] > 0
     assert exact.certified(X).all()
+
+
+def test_each_target_is_restored_in_its_own_units(digits):
+    X, _ = digits
+    targets = np.column_stack([100.0 * X[:, 20] + 5.0, X @ np.arange(64.0) / 640.0])
+    inner = make_pipeline(RBFSampler(gamma=0.1, n_components=50, random_state=0), Ridge())
+    for transformer in (StandardScaler(), MinMaxScaler(), None):
+        source = TransformedTargetRegressor(inner, transformer=transformer).fit(X, targets)
+        fast = approxsvm.compile(source)
+        for part in (X, X[:1]):
+            assert fast.predict(part).shape == (len(part), 2)
+            np.testing.assert_allclose(fast.predict(part), source.predict(part), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(

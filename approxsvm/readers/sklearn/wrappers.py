@@ -79,8 +79,23 @@ def read_transformed_target(estimator: Any, read: Read) -> Model:
     if isinstance(model, Ensemble):
         restored_members = tuple(_restored(member, transformer, k) for k, member in enumerate(model.members))
         return replace(model, members=restored_members)
+    if model.n_decisions > 1:
+        return _restored_targets(model, transformer)
     outputs = replace(model.outputs, is_column=estimator._training_dim == 2)
     return replace(_restored(model, transformer, 0), outputs=outputs)
+
+
+def _restored_targets(model: Any, transformer: Any) -> SingleModel:
+    """Each target of a model of several in units of its own."""
+    coefficients = "coef" if hasattr(model, "coef") else "dual_coef"
+    by_target = (coefficients, "intercept", "value_error")
+    parts = []
+    for k in range(model.n_decisions):
+        only = {name: getattr(model, name)[k : k + 1] for name in by_target}
+        parts.append(_restored(replace(model, **only), transformer, k))
+    together = {name: np.concatenate([getattr(part, name) for part in parts]) for name in by_target}
+    found: SingleModel = replace(model, **together)
+    return found
 
 
 def _restored(model: Regression, transformer: Any, target: int) -> Regression:
