@@ -62,10 +62,10 @@ def read_vmaf(path: str | os.PathLike[str]) -> KernelModel:
     if not isinstance(features, list) or not features or not all(isinstance(one, str) for one in features):
         raise ModelFormatError(f"{where}.feature_names: expected a list of names")
     model = _machine(fields.get("model"), f"{where}.model", len(features))
-    clip = fields.get("score_clip")
-    limits = (
-        "" if clip is None else " before clipping to [{:g}, {:g}]".format(*_numbers(clip, 2, f"{where}.score_clip"))
-    )
+    limits = ""
+    if fields.get("score_clip") is not None:
+        low, high = _numbers(fields["score_clip"], 2, f"{where}.score_clip")
+        limits = f", before clip to [{low:g}, {high:g}]"
     model = replace(model, source=f"VMAF{limits}", feature_names=tuple(features))
     norm = fields.get("norm_type", "none")
     if norm == "none":
