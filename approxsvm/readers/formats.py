@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from approxsvm.model.kernel_model import KernelModel
-from approxsvm.readers import onnx_graph, opencv, pmml
+from approxsvm.readers import onnx_graph, opencv, pmml, vmaf
 
 _RBF: Final = "RBF, linear and polynomial kernels of degree 1 to 6"
 
@@ -91,6 +91,15 @@ FORMATS: Final = (
         "vectors; derived fields by + - * / and NormContinuous; rescaled targets",
         "by the standard; of equal votes the target's first value",
         "OneAgainstAll of several classes, sigmoid kernels, categorical fields: train an SVC of numeric columns",
+    ),
+    Format(
+        "VMAF model",
+        ("a VMAF model (JSON)",),
+        vmaf.read_vmaf,
+        "files made as libvmaf 3 reads them",
+        "one LIBSVMNUSVR model in JSON, with the scales of its features and of the score",
+        "scores before they are limited to score_clip, which bounds hold behind as well",
+        "an enabled score_transform: apply it to the scores; collections (bootstrap): save one model as a file",
     ),
 )
 READERS: Final = {kind: one.read for one in FORMATS if one.read is not None for kind in one.kinds}

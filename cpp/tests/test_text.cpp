@@ -837,6 +837,7 @@ TEST(strangers_are_named) {
     CHECK_EQ(why("{\"model\": \"svm_type nu_svr\\n"),
              "this is a JSON file with a LIBSVM model in it, not a LIBSVM model; "
              "save that text as a file of its own");
+    CHECK_EQ(why("{\"model_dict\": {}}").substr(0, 44), "this is a VMAF model (JSON), not a LIBSVM mo");
     CHECK_EQ(why("1 1:0.5 7:1\n"), "this is a LIBSVM data file, not a LIBSVM model");
     CHECK_EQ(why("svm_type c_svc\n", libsvm_data), "this is a LIBSVM model, not a LIBSVM data file");
     CHECK_EQ(why(three_classes), "unknown key");

@@ -99,6 +99,7 @@ FileKind kind_of_text(std::string_view text) {
     if (first == std::string_view::npos) return {};
     if (text[first] == '{' || text[first] == '[') {
         if (contains(text, "\"svmType\"")) return {"an OpenCV file (JSON)", needs_converting};
+        if (contains(text, "\"model_dict\"")) return {"a VMAF model (JSON)", needs_converting};
         if (!contains(text, "svm_type ")) return {"a JSON file", ""};
         return {"a JSON file with a LIBSVM model in it", "save that text as a file of its own"};
     }

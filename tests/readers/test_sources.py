@@ -32,7 +32,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
 from sklearn.metrics.pairwise import linear_kernel
 from sklearn.model_selection import GridSearchCV
-from sklearn.multiclass import OutputCodeClassifier
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
@@ -206,6 +206,19 @@ def test_gaussian_process_classifiers(kernel):
     X, y = data(3)
     with pytest.raises(UnsupportedModelError, match="of 3 classes; train CalibratedClassifierCV"):
         approxsvm.compile(GaussianProcessClassifier(kernel, optimizer=None).fit(X, y))
+
+
+@pytest.mark.parametrize("members", [2, 3])
+def test_labels_of_gaussian_processes_are_no_scores(members):
+    """What wrappers ask for are probabilities, which differ from latent values where votes are equal."""
+    X, y = data(3)
+    process = make_pipeline(StandardScaler(), GaussianProcessClassifier(optimizer=None))
+    with pytest.raises(UnsupportedModelError, match="OneVsOneClassifier takes probabilities of its"):
+        approxsvm.compile(OneVsOneClassifier(process if members == 3 else process[-1]).fit(X, y))
+    with pytest.raises(UnsupportedModelError, match="CalibratedClassifierCV takes probabilities"):
+        approxsvm.compile(CalibratedClassifierCV(process, cv=members).fit(X, y > 0))
+    search = GridSearchCV(process, {"gaussianprocessclassifier__max_iter_predict": [50, 100]}, cv=2).fit(X, y > 0)
+    np.testing.assert_array_equal(approxsvm.compile(search).predict(X), search.predict(X))
 
 
 REGRESSORS = {

@@ -53,6 +53,10 @@ STRANGERS = {
     "JSON": (b' \n[{"learner": 1}]', "a JSON file"),
     "VMAF": (
         b'{"model_dict": {"model": "' + MODEL.replace(b"\n", b"\\n") + b'"}}',
+        "a VMAF model (JSON)",
+    ),
+    "LIBSVM in JSON": (
+        b'{"model": "' + MODEL.replace(b"\n", b"\\n") + b'"}',
         "a JSON file with a LIBSVM model in it",
     ),
     "OpenCV XML": (b'<?xml version="1.0"?>\n<opencv_storage>\n<opencv_ml_svm>', "an OpenCV file (XML)"),
@@ -97,6 +101,7 @@ READ = {
     "PMML": "line 2: not well-formed XML",
     "ONNX": "the graph has 0 nodes SVMClassifier or SVMRegressor instead of 1",
     "skops": "not a readable skops file",
+    "VMAF": r"model_dict.feature_names: expected a list of names",
 }
 
 
@@ -180,7 +185,7 @@ def test_an_artifact_without_its_suffix(tmp_path):
 def test_what_to_do_is_said(tmp_path):
     path = tmp_path / "file"
     for name, advice in (
-        ("VMAF", "save that text as a file of its own"),
+        ("LIBSVM in JSON", "save that text as a file of its own"),
         ("gzip", "decompress it first"),
         ("pickle", "approxsvm reads it if its name ends in .pkl, .pickle or .joblib"),
         ("range", "approxsvm convert-model --range takes it"),

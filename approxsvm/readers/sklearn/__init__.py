@@ -19,8 +19,37 @@ from approxsvm.readers.sklearn import (
 from approxsvm.readers.sklearn.instead import refusal
 from approxsvm.readers.sklearn.known_types import class_name, recognise
 
+# Wrappers that predict what the estimator inside predicts, whatever its values are.
+_AS_INNER: Final = (
+    "FrozenEstimator",
+    "GridSearchCV",
+    "HalvingGridSearchCV",
+    "HalvingRandomSearchCV",
+    "RandomizedSearchCV",
+    "SelfTrainingClassifier",
+)
+
+
+def _asks_for_values(name: str, read_around: pipeline.ReadAround) -> pipeline.ReadAround:
+    """The reader of a wrapper that takes scores or probabilities of those inside, which of some only labels are had."""
+
+    def read_wrapper(estimator: Any, read: pipeline.Read) -> SingleModel | Ensemble:
+        def read_inner(inner: Any) -> SingleModel | Ensemble:
+            model = read(inner)
+            if model.source == kernel_machines.PROCESS_SOURCE and model.task == "classification":
+                raise UnsupportedModelError(
+                    f"this {name} takes probabilities of its {class_name(inner)}, of whose Gaussian process only "
+                    "labels are read: compile what is inside"
+                )
+            return model
+
+        return read_around(estimator, read_inner)
+
+    return read_wrapper
+
+
 # Estimators around one of the same rows, which `read` reads.
-_AROUND: Final[dict[str, Callable[[Any, pipeline.Read], SingleModel | Ensemble]]] = {
+_READ_AROUND: Final[dict[str, Callable[[Any, pipeline.Read], SingleModel | Ensemble]]] = {
     "AdaBoostClassifier": committees.read_ada_boost,
     "BaggingClassifier": committees.read_bagging_classifier,
     "BaggingRegressor": committees.read_bagging_regressor,
@@ -40,6 +69,12 @@ _AROUND: Final[dict[str, Callable[[Any, pipeline.Read], SingleModel | Ensemble]]
     "TunedThresholdClassifierCV": committees.read_threshold,
     "VotingClassifier": committees.read_voting_classifier,
     "VotingRegressor": committees.read_voting_regressor,
+}
+
+
+_AROUND: Final = {
+    name: read_around if name in _AS_INNER else _asks_for_values(name, read_around)
+    for name, read_around in _READ_AROUND.items()
 }
 
 

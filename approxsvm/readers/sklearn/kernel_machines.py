@@ -30,6 +30,8 @@ from approxsvm.readers.sklearn.support_vector_machines import (
 
 # exp(-r^2 / 2) changes by at most 1 / sqrt(e) per unit of distance.
 KERNEL_SLOPE = 0.607
+# Of classifiers the values are latent ones, which no wrapper takes for scores.
+PROCESS_SOURCE = "sklearn GaussianProcess"
 # A factor rounded to float64, and a product with it.
 _ROUNDED = 3 * UNIT64
 _UP = 1.0 + 2.0**-30
@@ -135,7 +137,7 @@ def _of_process(
         dual_coef=dual_coef,
         intercept=np.array([intercept]),
         gamma=gamma,
-        source="sklearn GaussianProcess",
+        source=PROCESS_SOURCE,
         feature_names=names,
         input_map=input_map,
         value_error=np.array([rounded_float(rounded) + float(np.abs(dual_coef) @ kernel_errors)]) * _UP + 2.0**-1060,

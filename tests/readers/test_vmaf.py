@@ -1,0 +1,136 @@
+"""Models of VMAF: files written as libvmaf reads them, judged by LIBSVM itself and the formula around it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from libsvm.svmutil import svm_predict, svm_save_model, svm_train
+
+import approxsvm
+from approxsvm.errors import ModelFormatError, UnsupportedModelError
+
+pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+
+RNG = np.random.default_rng(0)
+NAMES = [f"VMAF_feature_{name}_score" for name in ("adm2", "motion2", "vif_scale0", "vif_scale1")]
+SLOPES = [0.0125, 2.81, 0.0627, 1.22, 1.53]
+INTERCEPTS = [-0.31, -1.79, -0.003, -0.22, -0.53]
+ROWS = np.column_stack([RNG.uniform(0.5, 1, 80), RNG.uniform(0, 15, 80), RNG.uniform(0.2, 1, (80, 2))])
+SCALED = ROWS * SLOPES[1:] + INTERCEPTS[1:]
+TARGET = np.clip(SCALED @ [0.5, -0.1, 0.2, 0.3] + 0.05 * RNG.normal(size=80), 0, 1)
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vmaf") / "model"
+    trained = svm_train(TARGET.tolist(), SCALED.tolist(), "-s 4 -t 2 -g 0.5 -c 4 -n 0.9 -q")
+    svm_save_model(str(path), trained)
+    return path.read_text()
+
+
+def content(machine, **changes):
+    fields = {
+        "model_type": "LIBSVMNUSVR",
+        "model": machine,
+        "norm_type": "linear_rescale",
+        "slopes": SLOPES,
+        "intercepts": INTERCEPTS,
+        "feature_names": NAMES,
+        "feature_opts_dicts": [{}, {}, {}, {}],
+        "score_clip": [0.0, 100.0],
+        "score_transform": {"p0": 1.7, "p1": 1.7, "p2": -0.007, "out_gte_in": "true"},
+    } | changes
+    return {
+        "param_dict": {"C": 4.0, "norm_type": "clip_0to1", "score_clip": [0.0, 100.0]},
+        "model_dict": {name: value for name, value in fields.items() if value is not None},
+    }
+
+
+def saved(tmp_path, held):
+    path = tmp_path / "vmaf.json"
+    path.write_text(json.dumps(held))
+    return path
+
+
+def scores(machine, tmp_path, rows, is_scaled):
+    from libsvm.svmutil import svm_load_model
+
+    (tmp_path / "machine").write_text(machine)
+    given = rows * SLOPES[1:] + INTERCEPTS[1:] if is_scaled else rows
+    values = np.array(svm_predict([], given.tolist(), svm_load_model(str(tmp_path / "machine")), "-q")[0])
+    return (values - INTERCEPTS[0]) / SLOPES[0] if is_scaled else values
+
+
+@pytest.mark.parametrize("is_scaled", [True, False])
+def test_scores(machine, is_scaled, tmp_path):
+    held = content(machine) if is_scaled else content(machine, norm_type="none", slopes=None, intercepts=None)
+    path = saved(tmp_path, held)
+    rows = np.concatenate([ROWS, ROWS * RNG.uniform(0.5, 1.5, ROWS.shape)])
+    expected = scores(machine, tmp_path, rows, is_scaled)
+    for mode in ("exact", "certified"):
+        fast = approxsvm.compile(approxsvm.read_any(path), mode=mode, tolerance=1e-6 if mode == "certified" else None)
+        error = np.abs(fast.predict(rows) - expected)
+        assert (error <= fast.error_bound(rows) + 1e-10 * np.abs(expected).max()).all()
+        assert (error < 1e-5).all()
+    assert list(fast.feature_names_in_) == NAMES
+    assert fast.artifact.source == "VMAF, before clip to [0, 100]"
+
+
+def test_a_feature_that_no_vector_has(machine, tmp_path):
+    """LIBSVM leaves zeros out, so the text may have fewer columns than there are names."""
+    names, more = [*NAMES, "VMAF_feature_extra_score"], 2.0
+    held = content(machine, feature_names=names, slopes=[*SLOPES, 0.0], intercepts=[*INTERCEPTS, 0.0])
+    fast = approxsvm.compile(saved(tmp_path, held), mode="exact")
+    wide = np.column_stack([ROWS, np.full(80, more)])
+    np.testing.assert_allclose(fast.predict(wide), scores(machine, tmp_path, ROWS, True), rtol=1e-9)
+
+
+BROKEN = [
+    ({"slopes": SLOPES[1:]}, "slopes: 4 numbers, expected 5"),
+    ({"slopes": [0.0, *SLOPES[1:]]}, "slopes: the first, which scores are divided by, is 0"),
+    ({"intercepts": [*INTERCEPTS[1:], "1_0"]}, "intercepts: holds what is no number"),
+    ({"intercepts": [*INTERCEPTS[1:], float("nan")]}, "intercepts: holds NaN"),
+    ({"slopes": [10**400, *SLOPES[1:]]}, "slopes: holds a number beyond float64"),
+    (
+        {"feature_names": NAMES[:3], "slopes": SLOPES[:4], "intercepts": INTERCEPTS[:4]},
+        "expected a regression of 1 to 3",
+    ),
+    ({"feature_names": []}, "feature_names: expected a list"),
+    ({"score_clip": [0.0]}, "score_clip: 1 numbers, expected 2"),
+    ({"model": "svm_type nu_svr\nkernel_type rbf\n"}, "model_dict.model"),
+    ({"model": ["svm_type nu_svr"]}, "expected the text"),
+]
+
+
+@pytest.mark.parametrize(("changes", "what"), BROKEN)
+def test_what_contradicts_itself(machine, changes, what, tmp_path):
+    with pytest.raises(ModelFormatError, match=what) as caught:
+        approxsvm.read_any(saved(tmp_path, content(machine, **changes)))
+    assert str(caught.value).startswith(str(tmp_path / "vmaf.json"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"norm_type": "linear_rescale2"}, "norm_type is 'linear_rescale2'"),
+        ({"model_type": "RESIDUEBOOTSTRAP_LIBSVMNUSVR"}, "only LIBSVMNUSVR"),
+        ({"score_transform": {"enabled": True, "p0": 1.0}}, "score_transform is enabled"),
+    ],
+)
+def test_what_cannot_be_compiled(machine, changes, what, tmp_path):
+    with pytest.raises(UnsupportedModelError, match=what):
+        approxsvm.read_any(saved(tmp_path, content(machine, **changes)))
+
+
+def test_other_json_is_refused(machine, tmp_path):
+    one = content(machine)
+    with pytest.raises(UnsupportedModelError, match="there are 2 models of VMAF"):
+        approxsvm.read_any(saved(tmp_path, {"0": one, "1": one}))
+    with pytest.raises(ModelFormatError, match="no model_dict"):
+        approxsvm.read_any(saved(tmp_path, [{"a": {"model_dict": 1}}]))
+    path = saved(tmp_path, one)
+    path.write_bytes(path.read_bytes()[:-2])
+    with pytest.raises(ModelFormatError, match="not readable JSON"):
+        approxsvm.read_any(path)
