@@ -49,6 +49,7 @@ from approxsvm.rows import chunks, zero_unused
 
 _UP: Final = 1.01
 _TINY: Final = 2.0**-1000
+_LOST: Final = 2.0**-1074
 # Beyond this an argument of exp gives 0, and its rounding is of no matter.
 _FARTHEST: Final = 1e4
 
@@ -183,7 +184,9 @@ def _back_through_scaler(stage: Affine, y: FloatArray, errors: FloatArray) -> _B
 
     def step(slopes: FloatArray, bounds: FloatArray) -> Slopes:
         found = np.where(beyond, 0.0, slopes * factors)
-        errors = np.where(beyond, 0.0, (bounds + relative * np.abs(slopes)) * np.abs(factors) * _UP + _TINY)
+        errors = (bounds + relative * np.abs(slopes)) * np.abs(factors)
+        errors += (bounds + np.abs(slopes)) * _LOST  # of a factor that is denormal
+        errors = np.where(beyond, 0.0, errors * _UP + _TINY)
         return found, np.where(beyond | within, errors, errors + np.abs(found))
 
     return step

@@ -108,6 +108,9 @@ class Expansions:
             slopes = np.minimum(
                 decisions["total"] * math.sqrt(2.0 * gamma), decisions["sum_moduli"] * gaussian_slope(gamma)
             )
+            largest = float(np.finfo(np.float32).max)
+            if not (slopes * 1.0001 < 0.5 * largest).all():
+                raise UnsupportedModelError("bounds of this model do not fit float32: scale rows or coefficients")
             yield "steepest_", np.nextafter((slopes * 1.0001).astype(np.float32), np.float32(np.inf))
         records = artifact.expansion_numbers()
         yield "centers_", artifact.centers()

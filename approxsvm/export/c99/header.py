@@ -303,7 +303,7 @@ class CHeader:
 
     def text(self) -> str:
         """All of the header."""
-        guard = f"{self.name.upper()}_APPROXSVM_H"
+        guard = f"{self.name}_APPROXSVM_H"  # as it is: model and Model are two headers
         pieces = [self._head(), f"#ifndef {guard}\n#define {guard}\n", source.PREAMBLE]
         pieces += [self._named(template) for template in self._helpers()]
         if self.artifact.members:

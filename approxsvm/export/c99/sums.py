@@ -486,7 +486,10 @@ class SumFunction:
             if rows.is_whole:
                 yield rows.whole_map()
             load = "@narrowed@@(x[j])" if rows.is_whole else "@raw@@(row, j)"
-        moved = source.literal(np.float32(rows.moved * 1.00001))
+        if not rows.moved < LARGEST:
+            raise UnsupportedModelError("a step between codes is beyond float32 behind the input map: scale the rows")
+        # Not denormal: those are rounded by more, or flushed.
+        moved = source.literal(np.float32(max(rows.moved * 1.00001, 2.0**-120) if rows.moved else 0.0))
         yield sums_source.EVALUATE.format(
             declare="    double x[@widest@@];\n".replace("@widest@@", str(rows.widest)) if rows.is_whole else "",
             moved=f"@above@@(@map@@(row, x)) + {moved}" if rows.is_whole else moved,
