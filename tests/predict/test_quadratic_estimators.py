@@ -22,6 +22,7 @@ import approxsvm
 from approxsvm.artifact import writer
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import ArtifactError, InputError, UnsupportedModelError
+from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import KernelModel
 from approxsvm.readers import read_any
 
@@ -242,14 +243,13 @@ def test_broken_files_are_refused(rows, kind, tmp_path):
 
 def test_members_that_do_not_match_are_refused(rows):
     X, y = rows
-    members = [
-        approxsvm.compile(CalibratedClassifierCV(LinearSVC(), ensemble=False).fit(X[:, :d], y)).artifact for d in (2, 3)
-    ]
+    sources = [CalibratedClassifierCV(LinearSVC(), ensemble=False).fit(X[:, :d], y) for d in (2, 3)]
+    two = Ensemble((approxsvm.read_model(sources[0]),) * 2)
     with pytest.raises(ArtifactError, match="member 1: n_raw_features is 3, expected"):
-        writer.build_ensemble(members, "two")
+        writer.build_ensemble([approxsvm.compile(source).artifact for source in sources], two)
     plain = approxsvm.compile(LinearSVC().fit(X, y)).artifact
     with pytest.raises(ArtifactError, match="probability of section outputs is 0, expected at least 1"):
-        writer.build_ensemble([plain], "one")
+        writer.build_ensemble([plain], Ensemble(two.members[:1]))
 
 
 def test_regressions_side_by_side_are_one_model(rows):
@@ -258,7 +258,8 @@ def test_regressions_side_by_side_are_one_model(rows):
     targets = [X[:, 0] ** 2, np.sin(X[:, 1])]
     sources = [make_pipeline(StandardScaler(), SVR(C=10)).fit(X, target) for target in targets]
     members = [approxsvm.compile(source, tolerance=1e-3) for source in sources]
-    artifact = writer.build_ensemble([member.artifact for member in members], "two regressions")
+    ensemble = Ensemble(tuple(approxsvm.read_model(source) for source in sources), "two regressions")
+    artifact = writer.build_ensemble([member.artifact for member in members], ensemble)
     together = approxsvm.Predictor(artifact)
     expected = np.column_stack([member.predict(X) for member in members])
     np.testing.assert_array_equal(together.predict(X), expected)

@@ -443,4 +443,6 @@ class EnsembleOutputs:
             some = g.op("Where", known, counts, np.zeros(1))
             more = g.op("Where", known, counts, np.array([(1.0 - addend) * weight]))
             sure, most = (g.op("Add", sure, some), g.op("Add", most, more)) if sure else (some, more)
+        if addend:
+            sums = g.op("Div", sums, float(sum(self.weights)))
         return sums, sure, most

@@ -225,8 +225,8 @@ def read_threshold(estimator: Any, read: Read) -> Model:
         if not isinstance(model.outputs.probability, ClassProbability):
             raise UnsupportedModelError(refusal(estimator, f"by predict_proba of a {model.source}"))
         outputs = replace(model.outputs, label_rule="probability_threshold", **numbers)
-        if isinstance(model, Ensemble):
-            return replace(model, outputs=replace(outputs, weights=np.ones(len(model.members))))
+        if isinstance(model, Ensemble) and outputs.weights is None:
+            outputs = replace(outputs, weights=np.ones(len(model.members)))
         return replace(model, outputs=outputs)
     if isinstance(model, Ensemble) or not hasattr(inner, "decision_function"):
         raise UnsupportedModelError(refusal(estimator, f"by {method} of a {model.source}"))
@@ -343,6 +343,7 @@ def _mean_of_probabilities(estimator: Any, members: Sequence[SingleModel], weigh
     if len(ordered) == 1:
         return ordered[0]
     same = len(set(weights)) == 1
+    weights = np.ldexp(weights, -int(np.frexp(max(weights))[1])).tolist()  # so that products do not underflow
     outputs = Outputs() if same else Outputs(MembersMean(), "probability", weights=np.array(weights))
     return Ensemble(tuple(ordered), source=f"mean of {len(ordered)}: {ordered[0].source}", outputs=outputs)
 
@@ -350,7 +351,7 @@ def _mean_of_probabilities(estimator: Any, members: Sequence[SingleModel], weigh
 def _votes(estimator: Any, members: Sequence[SingleModel], weights: Sequence[float], against: float = 0.0) -> Model:
     """Members whose labels are votes: of equal sums of weights the first class wins."""
     ordered = _of_classes(estimator, members)
-    if len(ordered) == 1:
+    if len(ordered) == 1 and not against:  # AdaBoost's values are votes, even of one member
         outputs = ordered[0].outputs  # a single vote has no probabilities
         if outputs.label_rule in BY_PROBABILITY or outputs.probability is None:
             return ordered[0]

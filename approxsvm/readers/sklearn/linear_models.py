@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from approxsvm.errors import ModelFormatError
+from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray, KernelModel, Task
 from approxsvm.model.outputs import (
@@ -21,6 +21,7 @@ from approxsvm.model.outputs import (
     TemperatureCalibration,
 )
 from approxsvm.model.single_model import SingleModel
+from approxsvm.readers.sklearn.instead import refusal
 from approxsvm.readers.sklearn.known_types import KNOWN
 from approxsvm.readers.sklearn.support_vector_machines import ascending_classes, feature_names, require_fitted
 
@@ -61,6 +62,9 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
         # SGDRegressor flattens its predictions.
         outputs = Outputs(is_column=given.shape[:-1] == (1,) and name != "SGDRegressor")
         return LinearParts("regression", coef, intercept, np.empty(0), outputs)
+    binarizer = getattr(estimator, "_label_binarizer", None) if name.startswith("RidgeClassifier") else None
+    if binarizer is not None and binarizer.y_type_.startswith("multilabel"):
+        raise UnsupportedModelError(refusal(estimator, "of several labels for each row"))
     labels = ascending_classes(estimator.classes_, name)
     if len(labels) != (2 if len(coef) == 1 else len(coef)):
         functions = "one decision function" if len(coef) == 1 else f"{len(coef)} decision functions"

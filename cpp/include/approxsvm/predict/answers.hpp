@@ -455,10 +455,12 @@ class EnsembleAnswers {
         if (request.values != Values::exact) request.values = Values::settled;
         for (std::size_t i = 0; i < n * n_classes_; ++i) memory_.sums[i] = memory_.lowest[i] = 0.0;
         for (std::size_t i = 0; i < n; ++i) memory_.bounds[i] = 0.0;  // weights of those that are not certain
+        double total = 0.0;
         for (std::size_t k = 0; k < view_.n_members; ++k) {
             const Status status = labels_of_member(k, rows, request, out.stages);
             if (status != Status::ok) return status;
             const double w = weight(k);
+            total += w;
             for (std::size_t i = 0; i < n; ++i) {
                 double *const sums = memory_.sums + i * n_classes_, *const lowest = memory_.lowest + i * n_classes_;
                 for (std::size_t c = 0; c < n_classes_; ++c) {
@@ -470,7 +472,9 @@ class EnsembleAnswers {
             }
         }
         for (std::size_t i = 0; i < n; ++i) {
-            const double* const sums = memory_.sums + i * n_classes_;
+            double* const sums = memory_.sums + i * n_classes_;
+            // As scikit-learn does, which brings together what rounding has told apart.
+            for (std::size_t c = 0; against != 0.0 && c < n_classes_; ++c) sums[c] /= total;
             if (out.labels) out.labels[i] = static_cast<std::uint32_t>(first_largest(n_classes_, sums));
             if (out.certified) out.certified[i] = is_certain_vote(memory_.lowest + i * n_classes_, memory_.bounds[i]);
         }
@@ -478,16 +482,19 @@ class EnsembleAnswers {
     }
 
     // Sums of the members that are certain, and the weight of all others, each of which may move one label's sum
-    // against another's by (1 - addend) times its weight. Where there are none, the sums are what they are.
+    // against another's by (1 - addend) times its weight. Where there are none, the sums are what they are, unless they
+    // are divided by their total, by a number that the source may round otherwise.
     bool is_certain_vote(const double* sums, double open_weight) const {
-        if (open_weight == 0.0) return true;
+        if (open_weight == 0.0 && view_.outputs.addend == 0.0) return true;
         double scale = open_weight;
         for (std::size_t c = 0; c < n_classes_; ++c) scale += std::fabs(sums[c]);
         const double slack = 8.0 * (static_cast<double>(view_.n_members) + 4.0) * unit64 * scale;
         const double reach = (1.0 - view_.outputs.addend) * open_weight + slack;
         const std::size_t winner = first_largest(n_classes_, sums);
         for (std::size_t c = 0; c < n_classes_; ++c) {
-            if (c != winner && !(sums[winner] - sums[c] > reach)) return false;
+            const double ahead = sums[winner] - sums[c];
+            if (open_weight == 0.0 && ahead == 0.0) continue;  // equal whatever they are divided by
+            if (c != winner && !(ahead > reach)) return false;
         }
         return true;
     }
@@ -528,13 +535,21 @@ class EnsembleAnswers {
             const double w = weight(k), modulus = std::fabs(w);
             for (std::size_t i = 0; i < n; ++i) {
                 sums[i] += w * memory_.values[i];
-                bounds[i] += 1.0001 * modulus * memory_.bounds[i] + u * modulus * std::fabs(memory_.values[i]);
+                // Products of a subnormal weight lose up to 2^-1074 of a value.
+                bounds[i] +=
+                    1.0001 * modulus * memory_.bounds[i] + (u * modulus + 0x1p-1074) * std::fabs(memory_.values[i]);
                 if (out.certified) out.certified[i] = (k == 0 || out.certified[i]) && is_proven(member, i);
             }
         }
         for (std::size_t i = 0; i < n; ++i) {
+            if (!is_finite(sums[i])) {
+                if (request.fault) *request.fault = Fault{i, HUGE_VAL, 1.7976931348623157e308};
+                return Status::beyond_float64;
+            }
+            bounds[i] *= 1.0 + u;
             if (out.values) out.values[i] = sums[i];
-            if (out.bounds) out.bounds[i] = bounds[i] * (1.0 + u);
+            if (out.bounds) out.bounds[i] = bounds[i];
+            if (out.certified) out.certified[i] = out.certified[i] && is_finite(bounds[i]);
         }
         return Status::ok;
     }
