@@ -313,9 +313,8 @@ class Planner:
     def _cannot_pay(self, candidate: Candidate, lower: list[Candidate]) -> bool:
         """Whether a degree costs more than the best so far, though it leaves as few rows as may be.
 
-        With two lower degrees about the same centers, each further degree is hoped to settle twice as much, on a
-        logarithmic scale, as those did; with one, all rows. A degree that halves what is left may cost a little more
-        (`_chosen`).
+        With two lower degrees about the same centers, each further degree is hoped to leave the square of the share
+        that those left; with one, nothing. A degree that halves what is left may cost a little more (`_chosen`).
         """
         last = lower[-1] if lower else candidate
         if not self._is_free or last.share is None:
