@@ -313,9 +313,8 @@ class Planner:
     def _cannot_pay(self, candidate: Candidate, lower: list[Candidate]) -> bool:
         """Whether a degree costs more than the best so far, though it leaves as few rows as may be.
 
-        With two lower degrees about the same centers, each further degree is hoped to settle twice as much, on a
-        logarithmic scale, as those did; with one, all rows. A degree that halves what is left may cost a little more
-        (`_chosen`).
+        With two lower degrees about the same centers, each further degree is hoped to leave the square of the share
+        that those left; with one, nothing. A degree that halves what is left may cost a little more (`_chosen`).
         """
         last = lower[-1] if lower else candidate
         if not self._is_free or last.share is None:
@@ -619,12 +618,12 @@ class Planner:
         """Held-out rows and the centers that are theirs, with a router among those."""
         rows, centers = self._sample.held_out, points.centers
         if points.router is None:
-            return rows[:_PROBE_ROWS], points
+            return rows[_spread(np.arange(rows.shape[0]))], points
         nearest = route(points.router, centers, rows)
         most = min(_PROBED_CENTERS, max(self._affordable(points.size), _LEAST_PROBED_CENTERS))
         # Each with the same chance: the rows of those chosen are like all rows.
         probed = np.random.default_rng(self._limits.random_state).permutation(np.unique(nearest))[:most]
-        chosen = np.flatnonzero(np.isin(nearest, probed))[:_PROBE_ROWS]
+        chosen = _spread(np.flatnonzero(np.isin(nearest, probed)))
         everything = np.arange(len(probed), dtype=np.uint32)
         router = replace(points.router, groups=centers[probed[:1]], members=(everything,)) if len(probed) > 1 else None
         majority_classes = None if points.majority_classes is None else points.majority_classes[probed]
@@ -638,6 +637,11 @@ class Planner:
         if self._mode == "certified" and self._is_free:
             return Plan(None, f"the exact engine alone: no expansion fits max_bytes = {limit:,}")
         raise UnsupportedModelError(f"nothing that was asked for fits max_bytes = {limit:,}")
+
+
+def _spread(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """At most as many as try a candidate, from all parts of the data, which may change as time passes."""
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), _PROBE_ROWS)).astype(np.intp)]
 
 
 def _part(progress: Callable[[float], None], first: float, last: float) -> Callable[[float], None]:

@@ -202,6 +202,14 @@ def test_the_fewest_bytes_of_about_the_best_are_chosen() -> None:
     assert best((60, 6, 0.036, 0.995), (250, 3, 0.033, 0.985)) == (250, 3)  # 84 coefficients a center and 20
 
 
+def test_rows_that_judge_are_from_all_parts_of_the_sample() -> None:
+    assert planner._spread(np.arange(3)).tolist() == [0, 1, 2]
+    assert planner._spread(np.arange(0)).tolist() == []
+    chosen = planner._spread(np.arange(100_000))
+    assert len(chosen) == len(set(chosen)) == 4_000
+    assert (chosen[0], chosen[-1]) == (0, 99_999)
+
+
 def test_higher_degrees_of_fewer_centers_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """As long as that is better; and no degree that costs more than the best even if it left few rows."""
     seen: list[tuple[int, int]] = []
