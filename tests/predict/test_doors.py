@@ -125,7 +125,7 @@ SOURCES: dict[str, dict[str, Any]] = {
         "nu_svr": fitted(NuSVR(kernel="linear", C=0.1), TARGET),
         "outliers": fitted(OneClassSVM(nu=0.3), TARGET),
     },
-    "KernelRidge, Gaussian processes": {
+    "KernelRidge, Gaussian processes, KernelDensity": {
         "ridge": fitted(KernelRidge(kernel="rbf", gamma=0.1), TARGET),
         "two targets": fitted(KernelRidge(kernel="rbf", gamma=0.1), np.column_stack([TARGET, X[:, 0]])),
         "cubic ridge": fitted(KernelRidge(kernel="poly", gamma=0.1, degree=3), TARGET),
