@@ -80,6 +80,7 @@ def _models() -> dict[str, Callable[[], Any]]:
     from sklearn.kernel_ridge import KernelRidge
     from sklearn.linear_model import Ridge
     from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import KBinsDiscretizer
     from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
     from approxsvm.features import TaylorFeatures
@@ -99,6 +100,7 @@ def _models() -> dict[str, Callable[[], Any]]:
         "Taylor features": lambda: make_pipeline(TaylorFeatures(gamma=0.1), LinearSVC()).fit(X, y > 0),
         "probabilities of one model": lambda: CalibratedClassifierCV(SVC(), ensemble=False).fit(X, y),
         "mean of several models' probabilities": lambda: CalibratedClassifierCV(SVC(), cv=2).fit(X, y),
+        "behind a table of categories or bins": lambda: make_pipeline(KBinsDiscretizer(3), SVC()).fit(X, y),
         "behind a projection": lambda: make_pipeline(PCA(2), SVC()).fit(X, y),
         "several targets": lambda: KernelRidge(kernel="rbf", gamma=0.1).fit(X, X[:, :2]),
     }
