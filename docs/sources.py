@@ -83,6 +83,7 @@ def _models() -> dict[str, Callable[[], Any]]:
     from sklearn.model_selection import FixedThresholdClassifier
     from sklearn.multiclass import OneVsRestClassifier
     from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import KBinsDiscretizer
     from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
     from approxsvm.features import TaylorFeatures
@@ -102,6 +103,7 @@ def _models() -> dict[str, Callable[[], Any]]:
         "Taylor features": lambda: make_pipeline(TaylorFeatures(gamma=0.1), LinearSVC()).fit(X, y > 0),
         "probabilities of one model": lambda: CalibratedClassifierCV(SVC(), ensemble=False).fit(X, y),
         "mean of several models' probabilities": lambda: CalibratedClassifierCV(SVC(), cv=2).fit(X, y),
+        "behind a table of categories or bins": lambda: make_pipeline(KBinsDiscretizer(3), SVC()).fit(X, y),
         "behind a projection": lambda: make_pipeline(PCA(2), SVC()).fit(X, y),
         "several linear functions of kernels": lambda: OneVsRestClassifier(SVC(gamma=0.1)).fit(X, y),
         "votes of several models": lambda: VotingClassifier([("a", SVC()), ("b", LinearSVC())]).fit(X, y),

@@ -16,13 +16,14 @@ from attacks import Extended
 from c_header import C99, STRICT, build
 from conftest import random_model
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import BaggingClassifier
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import KBinsDiscretizer, MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
 import approxsvm
@@ -30,7 +31,7 @@ from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.c99.sums import sums_of
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.outputs import DensityMarks, Outputs
-from approxsvm.model.steps import Affine
+from approxsvm.model.steps import Affine, Table
 
 pytestmark = pytest.mark.native
 SANITIZED = [
@@ -60,6 +61,9 @@ def mapped(model: Any, rows: Any) -> Any:
         return x
     x = x[:, model.input_map.columns]
     for stage in model.input_map.stages:
+        if isinstance(stage, Table):
+            x = stage.run(x.astype(float), None)[0].astype(Extended)  # comes first, of numbers that are float32
+            continue
         if not isinstance(stage, Affine):
             x = (x - stage.center.astype(Extended)) @ stage.matrix.astype(Extended) + stage.bias.astype(Extended)
             continue
@@ -245,6 +249,16 @@ def table(n_classes: int, n_features: int = 9) -> tuple[Any, Any]:
     return X * 10.0 ** rng.uniform(-2, 2, n_features) + 5.0, y
 
 
+def looked_up(*steps: Any) -> Any:
+    """Bins, categories and scaled numbers, in front of other steps."""
+    parts = [
+        ("bins", KBinsDiscretizer(4, encode="onehot-dense"), [0, 2]),
+        ("categories", OneHotEncoder(handle_unknown="ignore", max_categories=5, sparse_output=False), [1]),
+        ("numbers", StandardScaler(), [3, 5, 8]),
+    ]
+    return make_pipeline(ColumnTransformer(parts), *steps)
+
+
 def projected(last: Any) -> Any:
     return make_pipeline(StandardScaler(), PCA(4, whiten=True), last)
 
@@ -273,6 +287,17 @@ VALUES = {
     ),
     "cosines, each": (projected(make_pipeline(RBFSampler(gamma=0.05, random_state=0), LinearSVC())), 4, "certified"),
     "cosines, regression": (make_pipeline(StandardScaler(), RBFSampler(random_state=0), Ridge()), 2, "certified"),
+    "tables": (looked_up(SVC(gamma=0.03)), 3, "approximate"),
+    "tables, several centers": (looked_up(SVC(gamma=0.03)), 2, "centers"),
+    "tables, Gaussians": (looked_up(SVC(gamma=0.2)), 2, "exact"),
+    "tables, PCA": (looked_up(PCA(5), SVC(gamma=0.2)), 2, "approximate"),
+    "tables, polynomial": (looked_up(SVC(kernel="poly", coef0=1.0)), 3, "exact"),
+    "tables, PCA, polynomial": (looked_up(PCA(5), SVC(kernel="poly", coef0=1.0)), 2, "exact"),
+    "tables, form": (looked_up(SVC(kernel="poly", degree=2)), 2, "approximate"),
+    "tables, sigmoid": (looked_up(SVC(kernel="sigmoid", gamma=0.05)), 2, "exact"),
+    "tables, linear": (looked_up(SVC(kernel="linear")), 3, "exact"),
+    "tables, cosines": (looked_up(RBFSampler(gamma=0.05, random_state=0), LinearSVC()), 2, "certified"),
+    "tables alone": (make_pipeline(KBinsDiscretizer(4, encode="onehot-dense"), SVC(kernel="poly")), 2, "exact"),
     "Nystroem": (make_pipeline(StandardScaler(), Nystroem(gamma=0.05, n_components=20), LinearSVC()), 2, "exact"),
 }
 
@@ -339,6 +364,8 @@ SHARES = {
     "cosines": (make_pipeline(StandardScaler(), RBFSampler(gamma=0.02, random_state=0), LogisticRegression()), 4),
     "ensemble": (make_pipeline(StandardScaler(), CalibratedClassifierCV(SVC(), cv=3)), 3),
     "ensemble behind PCA": (CalibratedClassifierCV(projected(SVC()), cv=2), 2),
+    "ensemble behind tables": (CalibratedClassifierCV(looked_up(SVC()), cv=3), 3),
+    "ensemble behind tables and PCA": (CalibratedClassifierCV(looked_up(PCA(4), SVC(kernel="poly")), cv=2), 2),
     "bagging": (BaggingClassifier(SVC(kernel="poly", probability=True, random_state=0), 3, random_state=0), 2),
 }
 

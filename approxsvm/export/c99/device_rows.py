@@ -1,5 +1,7 @@
 """How a raw row becomes the numbers that a device's function takes, and how far these may be from the source's.
 
+A table comes first or not at all (lookups.py); what it gives is exact.
+
 Where the stages of the input map only scale, a coordinate is mapped when it is needed, in float64, and the table of
 bounds has what this may be off by (device_bounds.py). Behind a projection, and in front of sums (sums.py), the whole
 row is mapped first, and a bound e of the Euclidean distance to the source's row over the real numbers is carried along:
@@ -27,8 +29,10 @@ import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
+from approxsvm.export.c99 import source
 from approxsvm.export.c99.device_router import smallest
 from approxsvm.export.c99.input_codes import InputCodes
+from approxsvm.export.c99.lookups import LOOKED_UP, leading_table, lookup_arrays, most_looked_up
 from approxsvm.model.constants import UNIT64
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import Affine, Projection
@@ -52,7 +56,7 @@ class _Carried(NamedTuple):
 
 
 def device_stages(artifact: Artifact) -> tuple[DeviceStage, ...]:
-    """The stages of an artifact's input map, all of which scale or project.
+    """The stages of an artifact's input map behind a table, where it begins with one; all of them scale or project.
 
     Raises
     ------
@@ -61,9 +65,11 @@ def device_stages(artifact: Artifact) -> tuple[DeviceStage, ...]:
     """
     if artifact.input_map is None:
         return ()
-    most = np.full(len(artifact.input_map.columns), float(np.finfo(np.float32).max))
+    table = leading_table(artifact)
+    all_float32 = np.full(len(artifact.input_map.columns), float(np.finfo(np.float32).max))
+    most = all_float32 if table is None else most_looked_up(table)
     stages: list[DeviceStage] = []
-    for stage in artifact.input_map.stages:
+    for stage in artifact.input_map.stages[0 if table is None else 1 :]:
         if not isinstance(stage, DeviceStage):
             raise UnsupportedModelError(
                 f"the C export has no {stage.on_device}: apply that step on the device, and compile and export what "
@@ -119,7 +125,7 @@ class DeviceRows:
 
     def __init__(self, artifact: Artifact, codes: InputCodes | None, wholly: bool) -> None:
         self.artifact, self.codes = artifact, codes
-        self.stages = device_stages(artifact)
+        self.table, self.stages = leading_table(artifact), device_stages(artifact)
         self.has_map = artifact.input_map is not None
         projects = any(isinstance(stage, Projection) for stage in self.stages)
         if projects and codes:
@@ -133,10 +139,20 @@ class DeviceRows:
         self.moved = codes.moved(artifact, self.scalers, self.folded) if codes else 0.0
 
     @property
+    def n_first(self) -> int:
+        """How many numbers an input map begins with: of columns, or from a table."""
+        assert self.artifact.input_map is not None
+        return len(self.artifact.input_map.columns) if self.table is None else self.table.n_outputs
+
+    @property
+    def refused(self) -> str:
+        """Which rows have no mapped row, in words."""
+        return "that is not finite" if self.table is None else "that is not finite, or has what tables refuse"
+
+    @property
     def widest(self) -> int:
         """How many numbers a mapped row has on its way, at most."""
-        assert self.artifact.input_map is not None
-        return max(len(self.artifact.input_map.columns), *(stage.n_outputs for stage in self.stages), 1)
+        return max(self.n_first, *(stage.n_outputs for stage in self.stages), 1)
 
     @property
     def stack_bytes(self) -> int:
@@ -152,7 +168,9 @@ class DeviceRows:
         if self.artifact.input_map is None:
             return
         columns = self.artifact.input_map.columns
-        if len(columns) != self.artifact.n_raw_features or (columns != np.arange(len(columns))).any():
+        if self.table is not None:
+            yield from lookup_arrays(self.table, columns)
+        elif len(columns) != self.artifact.n_raw_features or (columns != np.arange(len(columns))).any():
             yield "columns_", smallest(columns)
         if self.folded:
             yield from zip(("slopes_", "bases_"), self.folded, strict=True)
@@ -162,6 +180,18 @@ class DeviceRows:
             else:
                 yield from ((f"{part}_{k}_", getattr(stage, part)) for part in ("center", "bias"))
                 yield f"matrix_{k}_", np.ascontiguousarray(stage.matrix.T)
+
+    def functions(self) -> Iterator[str]:
+        """The numbers of a row, and which rows are refused."""
+        if self.codes:
+            yield source.CODES if self.folded else source.DECODED + source.CODES
+        else:
+            yield source.RAW + source.NOT_FINITE if self.table is None else LOOKED_UP
+
+    @property
+    def _given(self) -> str:
+        """Number j at the beginning of the input map."""
+        return "(double)@raw@@(row, @COLUMN@)" if self.table is None else "@looked_up@@(row, j)"
 
     def coordinate(self) -> str:
         """A coordinate of a row about a center, in scaled units."""
@@ -186,7 +216,7 @@ class DeviceRows:
         steps = [
             line for k, stage in enumerate(self.scalers) for line in _operations(k, list(affine_arrays(stage)), "x")
         ]
-        body = "\n".join(["    double x = (double)@raw@@(row, @COLUMN@);", *(f"    {line}" for line in steps)])
+        body = "\n".join([f"    double x = {self._given};", *(f"    {line}" for line in steps)])
         return (
             "/* Feature j of a row as the source maps it, in its order of operations. */\n"
             f"static inline double @feature@@(const @ROW@ row[], int j) {{\n{body}\n    return x;\n}}\n"
@@ -196,7 +226,7 @@ class DeviceRows:
 
     def whole_map(self) -> str:
         """All of a row at once, with its error."""
-        lines = [_COLUMNS]
+        lines = [f"for (j = 0; j < {self.n_first}; ++j) x[j] = {self._given};"]
         for k, stage in enumerate(self.stages):
             if isinstance(stage, Projection):
                 lines += _PROJECTED.format(k=k, n=stage.n_features, m=stage.n_outputs).splitlines()
@@ -276,7 +306,6 @@ def _norm(numbers: FloatArray) -> float:
     return largest * float(np.linalg.norm(numbers / largest)) * (1.0 + 1e-9)
 
 
-_COLUMNS: Final = "for (j = 0; j < @n_used@@; ++j) x[j] = (double)@raw@@(row, @COLUMN@);"
 _MAP_COMMENT: Final = (
     "/* The row as the source maps it; what its distance to the source's row over the real numbers never exceeds. */\n"
 )

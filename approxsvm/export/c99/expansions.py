@@ -51,7 +51,10 @@ class Expansions:
         self.router = DeviceRouter(artifact) if artifact.n_centers > 1 else None
         self.has_slices = artifact.n_varying < artifact.n_features
 
-    strange = "a row that is not finite"
+    @property
+    def strange(self) -> str:
+        """What has no values, in words."""
+        return f"a row {self.rows.refused}"
 
     @property
     def what(self) -> str:

@@ -28,6 +28,7 @@ from approxsvm.export.c99.coefficients import CoefficientType
 from approxsvm.export.c99.device_rows import DeviceRows
 from approxsvm.export.c99.expansions import Expansions
 from approxsvm.export.c99.input_codes import CodeType, InputCodes, input_codes
+from approxsvm.export.c99.lookups import CATEGORY_CODE, categories, category_arrays, leading_table
 from approxsvm.export.c99.shares import has_shares, shares_of
 from approxsvm.export.c99.sums import SumFunction
 from approxsvm.model.outputs import class_pairs
@@ -182,6 +183,8 @@ class _Unit:
         if codes:
             numbers["largest_code"] = codes.largest
         n_used = artifact.n_features if artifact.input_map is None else len(artifact.input_map.columns)
+        if self.rows.table is not None:
+            numbers["n_looked_up_"] = len(self.arrays["table_source_"])
         return numbers | {"n_mapped_": artifact.n_features, "n_used_": n_used} | self.function.constants()
 
     def text(self) -> Iterator[str]:
@@ -191,9 +194,7 @@ class _Unit:
         yield from (self.named(template) for template in self.templates())
 
     def templates(self) -> Iterator[str]:
-        if self.rows.codes and not self.rows.folded:
-            yield source.DECODED
-        yield source.CODES if self.rows.codes else source.RAW + source.NOT_FINITE
+        yield from self.rows.functions()
         yield from self.function.functions()
         if self._has_scores or (self.shares and self.shares.by_scores):
             yield source.SCORES_OF_EACH if self.artifact.outputs.of_each_class else source.SCORES
@@ -259,21 +260,25 @@ class CHeader:
             raise UnsupportedModelError(
                 "the C export takes rows of codes for one model alone: leave inputs='float32', or export each member"
             )
+        if inputs != "float32" and leading_table(artifact) is not None:
+            raise UnsupportedModelError("the C export looks up rows of float32 numbers alone: leave inputs='float32'")
         self.artifact, self.name = artifact, name
         self.kind: CoefficientType = kinds[kinds.index(coefficients)]
         self.codes = None if inputs == "float32" else input_codes(artifact, cast(CodeType, inputs), X)
         members = {f"{name}_member_{k}": member for k, member in enumerate(artifact.members)} or {name: artifact}
         self.units = [_Unit(member, prefix, self.kind, self.codes, name) for prefix, member in members.items()]
         self.labels = dict(self._labels())
+        self.categories = categories(artifact)
+        self.category_arrays = dict(category_arrays(artifact)) if self.categories else {}
 
     # --- what it costs
 
     @property
     def flash_bytes(self) -> int:
         """Bytes of all arrays."""
-        labels = self._label_texts()
-        texts = sum(len(text.encode()) + 1 + 4 for text in labels) if labels else 0
-        arrays = [self.labels, *(unit.arrays for unit in self.units)]
+        labels = self._label_texts() or []
+        texts = sum(len(text.encode()) + 1 + 4 for text in labels + self.categories)
+        arrays = [self.labels, self.category_arrays, *(unit.arrays for unit in self.units)]
         return texts + sum(numbers.nbytes for some in arrays for numbers in some.values())
 
     @property
@@ -312,9 +317,19 @@ class CHeader:
         if texts:
             pieces.append(source.texts_array(f"{self.name}_labels", texts))
         pieces += [source.array(f"{self.name}_{name}", numbers) for name, numbers in self.labels.items()]
+        pieces += self._category_code() if self.categories else []
         pieces += [piece for unit in self.units for piece in unit.text()]
         pieces += [self._named(template) for template in self._functions()]
         return "\n".join([*pieces, "#endif\n"])
+
+    def _category_code(self) -> list[str]:
+        """Codes of texts, which all models share."""
+        return [
+            source.texts_array(f"{self.name}_categories", self.categories),
+            *(source.array(f"{self.name}_{name}", numbers) for name, numbers in self.category_arrays.items()),
+            _enum(self.name, {"n_text_columns_": len(self.category_arrays["text_columns_"])}),
+            self._named(CATEGORY_CODE),
+        ]
 
     def _helpers(self) -> Iterator[str]:
         """What any of the models' functions call."""

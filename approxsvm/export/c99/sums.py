@@ -423,7 +423,10 @@ class SumFunction:
         if not all((numbers < LARGEST).all() for numbers in bounds):
             raise UnsupportedModelError("bounds of this model do not fit float32: scale rows or coefficients")
 
-    strange = "a row that is not finite, or too long for float32"
+    @property
+    def strange(self) -> str:
+        """What has no values, in words."""
+        return f"a row {self.rows.refused}, or too long for float32"
 
     @property
     def what(self) -> str:

@@ -1,0 +1,193 @@
+"""C headers of tables: raw rows with categories, missing values and codes of texts, as the source has them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+from c_header import C99, STRICT, build
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import RidgeClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
+from sklearn.svm import SVC
+
+import approxsvm
+from approxsvm.errors import UnsupportedModelError
+
+pytestmark = pytest.mark.native
+N = 300
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiler():
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not installed")
+
+
+def census(encoder, imputer=None, last=None):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "job": rng.choice(np.array(["clerk", "Lehrer", "日本", "", 'a "b"\n', np.nan], dtype=object), N),
+            "age": rng.integers(18, 80, N).astype(float),
+            "code": rng.choice([1.0, 4.0, 5.0], N),
+            "hours": np.where(rng.random(N) < 0.2, np.nan, rng.normal(40, 9, N)),
+        }
+    ).astype({"job": object})
+    labels = np.where((frame["age"] > 45) ^ (frame["job"] == "clerk"), "yes", "no")
+    parts = [
+        ("job", make_pipeline(imputer or SimpleImputer(strategy="most_frequent"), encoder), ["job"]),
+        ("code", OneHotEncoder(), ["code"]),
+        ("numbers", make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()), ["age", "hours"]),
+    ]
+    source = make_pipeline(ColumnTransformer(parts), last or SVC(gamma=0.2))
+    return source.fit(frame, labels), frame
+
+
+ENCODERS = {
+    "one-hot": OneHotEncoder(handle_unknown="ignore"),
+    "one-hot, error": OneHotEncoder(),
+    "ordinal": OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
+    "target": TargetEncoder(),
+}
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_tables_are_the_sources(name, tmp_path):
+    source, frame = census(ENCODERS[name])
+    compiled = approxsvm.compile(source, frame, mode="approximate", degree=4)
+    rows = compiled._rows(frame).astype(np.float32)
+    own = approxsvm.Predictor(compiled.artifact).predict(rows)
+    answers = build(compiled, tmp_path, *STRICT).answers(rows)
+    exact = approxsvm.Predictor(approxsvm.compile(source).artifact)
+    sign = 1.0 if exact.artifact.labels[0] == "yes" else -1.0
+    assert (np.abs(sign * answers.values[:, 0] - exact.decision_function(rows)) <= answers.bounds[:, 0]).all()
+    assert (compiled.artifact.labels[answers.predicted] == own).all()
+    certain = answers.certain
+    assert certain.mean() > 0.3
+    assert (compiled.artifact.labels[answers.predicted][certain] == source.predict(frame)[certain]).all()
+
+
+KINDS = {
+    "projection": (make_pipeline(PCA(8), SVC(gamma=0.05)), "approximate"),
+    "polynomial": (SVC(kernel="poly", coef0=1.0), "exact"),
+    "polynomial behind a projection": (make_pipeline(PCA(8), SVC(kernel="poly", gamma=0.1)), "exact"),
+    "form": (SVC(kernel="poly", degree=2), "approximate"),
+    "Gaussians": (SVC(gamma=0.2), "exact"),
+    "cosines": (make_pipeline(RBFSampler(gamma=0.05, random_state=0), RidgeClassifier()), "certified"),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_tables_in_front_of_every_kind(name, tmp_path):
+    last, mode = KINDS[name]
+    source, frame = census(OneHotEncoder(handle_unknown="ignore"), last=last)
+    compiled = approxsvm.compile(source, frame, mode=mode)
+    rows = compiled._rows(frame).astype(np.float32)
+    answers = build(compiled, tmp_path, *STRICT).answers(np.concatenate([rows, [[0, np.inf, 1, 40], [0, 30, 2, 40]]]))
+    exact = approxsvm.Predictor(approxsvm.compile(source).artifact)
+    sign = 1.0 if exact.artifact.labels[0] == "yes" else -1.0
+    values, bounds, certain = answers.values[:-2, 0], answers.bounds[:-2, 0], answers.certain[:-2]
+    assert (np.abs(sign * values - exact.decision_function(rows)) <= bounds).all()
+    assert certain.mean() > 0.3
+    assert (compiled.artifact.labels[answers.predicted[:-2]][certain] == source.predict(frame)[certain]).all()
+    assert np.isnan(answers.values[-2:]).all()
+    assert np.isinf(answers.bounds[-2:]).all()
+
+
+def test_members_share_the_codes_of_texts(tmp_path):
+    pipeline, frame = census(OneHotEncoder(handle_unknown="ignore"), last=SVC(gamma=0.05))
+    frame.loc[7, "job"] = "rare"  # a member that has not seen it must not count it as another text
+    labels = pipeline.predict(frame)
+    source = CalibratedClassifierCV(pipeline, cv=3).fit(frame, labels)
+    compiled = approxsvm.compile(source, frame)
+    rows = compiled._rows(frame).astype(np.float32)
+    answers = build(compiled, tmp_path, *STRICT).answers(np.concatenate([rows, [[0, np.nan, 2, np.nan]]]))
+    exact = approxsvm.Predictor(compiled.artifact).predict_proba(rows)
+    assert (np.abs(answers.shares[:-1] - exact) <= answers.share_bounds[:-1] + 1e-6).all()
+    certain = answers.certain[:-1]
+    assert certain.mean() > 0.3
+    assert (compiled.artifact.labels[answers.predicted[:-1]][certain] == source.predict(frame)[certain]).all()
+    assert np.isnan(answers.shares[-1]).all()
+    assert codes_of(compiled, tmp_path / "codes", compiled.artifact.raw_columns.texts[0]) == "nan"
+
+
+def test_columns_of_which_a_table_makes_nothing_are_checked(tmp_path):
+    _, frame = census(OneHotEncoder())
+    X = frame[["age", "hours"]]
+    source = make_pipeline(MissingIndicator(), SVC()).fit(X, frame["age"] > 45)
+    compiled = approxsvm.compile(source, X, mode="approximate")
+    rows = np.array([[20, 40], [20, np.nan], [np.nan, 40], [np.inf, 40]], np.float32)
+    answers = build(compiled, tmp_path, *STRICT).answers(rows)
+    assert np.isnan(answers.values[:, 0]).tolist() == [False, False, True, True]
+
+
+def test_what_the_source_refuses_is_nan(tmp_path):
+    source, frame = census(OneHotEncoder())
+    compiled = approxsvm.compile(source, frame, mode="approximate")
+    rows = np.repeat(compiled._rows(frame)[:1], 8, axis=0).astype(np.float32)
+    rows[1, 0], rows[2, 2], rows[3, 2], rows[4, 1], rows[5, 3], rows[6, 0] = -1, 2.0, np.nan, np.inf, np.inf, 0.5
+    answers = build(compiled, tmp_path, *STRICT).answers(rows)
+    assert np.isnan(answers.values[:, 0]).tolist() == [False, *[True] * 6, False]
+    assert np.isinf(answers.bounds[1:7]).all()
+    assert not answers.certain[1:7].any()
+
+
+MAIN = """
+#include "m.h"
+#include <stdio.h>
+int main(void) {
+    char text[512];
+    while (fgets(text, sizeof text, stdin)) {
+        int n = 0;
+        while (text[n] != 0 && text[n] != '\\n') ++n;
+        text[n] = 0;
+        for (n = 0; text[n] != 0; ++n) text[n] = text[n] == '\\t' ? '\\n' : text[n];
+        printf("%g %g\\n", (double)m_category_code(0, text), (double)m_category_code(1, text));
+    }
+    printf("%g\\n", (double)m_category_code(0, (const char *)0));
+    return 0;
+}
+"""
+
+
+def codes_of(compiled, folder, known):
+    """What the header gives for texts of column 0 is what Python gives; returns the code of a missing value."""
+    folder.mkdir(exist_ok=True)
+    compiled.export_c(folder / "m.h", name="m")
+    (folder / "main.c").write_text(MAIN)
+    subprocess.run([*C99, "-Wall", "-Wextra", "-Werror", "-o", "program", "main.c"], cwd=folder, check=True)
+    texts = [*known.texts, "cler", "clerk ", "Clerk", "zz", "é", "日", "日本人", "\N{PILE OF POO}"]
+    given = "".join(text.replace("\n", "\t") + "\n" for text in texts)
+    done = subprocess.run(["./program"], cwd=folder, input=given, capture_output=True, text=True, encoding="utf-8")
+    *lines, missing = done.stdout.split("\n")[:-1]
+    assert [float(line.split()[0]) for line in lines] == known.codes(texts).tolist()
+    assert {line.split()[1] for line in lines} == {"-1"}
+    return missing.lstrip("-")
+
+
+def test_codes_of_texts(tmp_path):
+    source, frame = census(OneHotEncoder(handle_unknown="ignore"))
+    compiled = approxsvm.compile(source, frame, mode="approximate")
+    assert codes_of(compiled, tmp_path, compiled.artifact.texts[0]) == "nan"
+
+
+def test_what_has_no_header_is_named(tmp_path):
+    source, frame = census(OneHotEncoder(handle_unknown="ignore"))
+    compiled = approxsvm.compile(source, frame, mode="approximate")
+    with pytest.raises(UnsupportedModelError, match="looks up rows of float32 numbers alone"):
+        compiled.export_c(tmp_path / "m.h", inputs="int16", X=frame)
+    bins = make_pipeline(StandardScaler(), KBinsDiscretizer(4), SVC()).fit(frame[["age"]], frame["age"] > 40)
+    with pytest.raises(UnsupportedModelError, match="no tables behind other steps"):
+        approxsvm.compile(bins, mode="approximate").export_c(tmp_path / "m.h")
+    source, frame = census(OneHotEncoder(), SimpleImputer(strategy="constant", fill_value="a\0b"))
+    with pytest.raises(UnsupportedModelError, match="has a character that ends a text in C"):
+        approxsvm.compile(source, mode="approximate").export_c(tmp_path / "m.h")
