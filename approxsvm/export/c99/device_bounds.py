@@ -42,6 +42,7 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.gram import LAST_DEGREE
 from approxsvm.export.c99.coefficients import Part
+from approxsvm.export.c99.lookups import leading_table, most_looked_up
 from approxsvm.export.functions_of_s import ROUNDED_UP, largest_phi, remainder_factor
 from approxsvm.model.constants import (
     BARE_FROM_S,
@@ -221,7 +222,7 @@ def _reach(artifact: Artifact, s: float) -> float:
 
 
 def affine_stages(artifact: Artifact) -> tuple[Affine, ...]:
-    """The stages of an artifact's input map, all of which scale.
+    """The stages of an artifact's input map behind a table, where it begins with one; all of them scale.
 
     Raises
     ------
@@ -230,9 +231,11 @@ def affine_stages(artifact: Artifact) -> tuple[Affine, ...]:
     """
     if artifact.input_map is None:
         return ()
-    most = np.full(len(artifact.input_map.columns), float(np.finfo(np.float32).max))
+    table = leading_table(artifact)
+    all_float32 = np.full(len(artifact.input_map.columns), float(np.finfo(np.float32).max))
+    most = all_float32 if table is None else most_looked_up(table)
     stages = []
-    for stage in artifact.input_map.stages:
+    for stage in artifact.input_map.stages[0 if table is None else 1 :]:
         if not isinstance(stage, Affine):
             raise UnsupportedModelError(
                 f"the C export has no {stage.on_device}: apply that step on the device, and compile and export what "

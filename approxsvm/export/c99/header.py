@@ -28,6 +28,14 @@ from approxsvm.export.c99.coefficients import CoefficientType, Part, parts_of
 from approxsvm.export.c99.device_bounds import BoundTable, affine_stages
 from approxsvm.export.c99.device_router import DeviceRouter, smallest
 from approxsvm.export.c99.input_codes import CodeType, input_codes
+from approxsvm.export.c99.lookups import (
+    CATEGORY_CODE,
+    LOOKED_UP,
+    categories,
+    category_arrays,
+    leading_table,
+    lookup_arrays,
+)
 from approxsvm.model.outputs import class_pairs
 from approxsvm.model.steps import Affine
 from approxsvm.output_files import write_whole
@@ -174,6 +182,10 @@ class CHeader:
         self.kind: CoefficientType = kinds[kinds.index(coefficients)]
         self.parts: Sequence[Part] = parts_of(artifact, self.kind)
         self.stages = affine_stages(artifact)
+        self.table = leading_table(artifact)
+        self.categories = categories(artifact)
+        if self.table is not None and inputs != "float32":
+            raise UnsupportedModelError("the C export looks up rows of float32 numbers alone: leave inputs='float32'")
         self.codes = None if inputs == "float32" else input_codes(artifact, cast(CodeType, inputs), X)
         self.folded = self.codes.folded(artifact, self.stages) if self.codes else None
         moved = self.codes.moved(artifact, self.stages) if self.codes else 0.0
@@ -191,6 +203,7 @@ class CHeader:
         """Bytes of all arrays."""
         labels = self._label_texts()
         texts = sum(len(text.encode()) + 1 + 4 for text in labels) if labels else 0
+        texts += sum(len(text.encode()) + 1 + 4 for text in self.categories)
         return texts + sum(numbers.nbytes for numbers in self.arrays.values())
 
     @property
@@ -220,12 +233,16 @@ class CHeader:
             yield "steps", self.codes.steps
         if artifact.input_map is not None:
             columns = artifact.input_map.columns
-            if len(columns) != artifact.n_raw_features or (columns != np.arange(len(columns))).any():
+            if self.table is not None:
+                yield from lookup_arrays(self.table, columns)
+            elif len(columns) != artifact.n_raw_features or (columns != np.arange(len(columns))).any():
                 yield "columns_", smallest(columns)
             if self.folded:
                 yield from zip(("slopes_", "bases_"), self.folded, strict=True)
             for k, stage in enumerate(() if self.folded else self.stages):
                 yield from ((f"{part}_{k}_", numbers) for part, numbers in _affine_arrays(stage).items())
+        if self.categories:
+            yield from category_arrays(artifact)
         if self.router:
             yield "reference_", artifact.center
             yield from ((f"{name}_", numbers) for name, numbers in self.router.arrays().items())
@@ -260,6 +277,8 @@ class CHeader:
         texts = self._label_texts()
         if texts:
             pieces.append(source.texts_array(f"{self.name}_labels", texts))
+        if self.categories:
+            pieces.append(source.texts_array(f"{self.name}_categories", self.categories))
         pieces += [source.array(f"{self.name}_{name}", numbers) for name, numbers in self.arrays.items()]
         pieces += [self._named(function) for function in self._functions()]
         return "\n".join([*pieces, "#endif\n"])
@@ -299,6 +318,10 @@ class CHeader:
         if self.codes:
             numbers["largest_code"] = self.codes.largest
         numbers |= {"n_mapped_": artifact.n_features, "n_varying_": artifact.n_varying, **cells}
+        if self.table is not None:
+            numbers["n_looked_up_"] = self.table.n_outputs
+        if self.categories:
+            numbers["n_text_columns_"] = len(artifact.raw_columns.texts)
         numbers |= {f"size_{part.degree}_": part.values.shape[1] for part in self.parts}
         if self.router:
             numbers["n_group_panels_"] = self.router.n_group_panels
@@ -319,7 +342,10 @@ class CHeader:
         yield from (source.PART.format(k=k, below=k - 1) for k in range(3, self.degree + 1))
         if self.codes and not self.folded:
             yield source.DECODED
-        yield source.CODES if self.codes else source.RAW + source.NOT_FINITE
+        if self.categories:
+            yield CATEGORY_CODE
+        of_numbers = source.CODES if self.codes else source.RAW + source.NOT_FINITE
+        yield of_numbers if self.table is None else LOOKED_UP
         yield self._coordinates()
         if self.router:
             yield source.ROUTER
@@ -349,7 +375,8 @@ class CHeader:
                 "    const float x = @slopes@@[j] * (float)row[@COLUMN@] + @bases@@[j];\n"
                 "    return (x - center[j]) * @input_scale@@;\n}\n"
             )
-        lines = ["    double x = (double)@raw@@(row, @COLUMN@);"]
+        given = "(double)@raw@@(row, @COLUMN@)" if self.table is None else "@looked_up@@(row, j)"
+        lines = [f"    double x = {given};"]
         for k, stage in enumerate(self.stages):
             for part in _affine_arrays(stage):
                 number = f"@{part}_{k}@@[j]"

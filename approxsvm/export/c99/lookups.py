@@ -1,0 +1,146 @@
+"""A table in front of all other steps, in C: categories, bins, missing values; and the codes of texts.
+
+Features are looked up in the row as it is given, so nothing of it is rounded: a table adds nothing to any bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.artifact.views import Artifact
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.export.c99.device_router import smallest
+from approxsvm.model.kernel_model import FloatArray
+from approxsvm.model.steps import Step, Table
+from approxsvm.model.steps.table import SAME
+from approxsvm.text_columns import NONE
+
+# In place of a number, as C has no literals of infinity and NaN: the feature itself, and a row that is refused.
+_SAME: Final = 2.0e301
+_REFUSED: Final = 3.0e301
+_LARGEST: Final = 1.0e300
+
+
+def leading_table(artifact: Artifact) -> Table | None:
+    """The table that comes first, if there is one."""
+    stages: Sequence[Step] = () if artifact.input_map is None else artifact.input_map.stages
+    return stages[0] if stages and isinstance(stages[0], Table) else None
+
+
+def most_looked_up(table: Table) -> FloatArray:
+    """The largest modulus of each output for float32 rows.
+
+    Raises
+    ------
+    UnsupportedModelError
+        A number of the table is beyond what the C export writes.
+    """
+    most = np.zeros(table.n_outputs)
+    for k, steps in enumerate(table.steps):
+        numbers = np.append(steps.values, steps.nan)
+        moduli = np.abs(numbers[np.isfinite(numbers)])
+        most[k] = max(moduli.max(initial=0.0), float(np.finfo(np.float32).max) if (numbers == SAME).any() else 0.0)
+    if not (most < _LARGEST).all():
+        raise UnsupportedModelError(f"a table gives {most.max():.3g}, but the C export allows 1e300")
+    return most
+
+
+def lookup_arrays(table: Table, columns: npt.NDArray[np.intp]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    """The numbers of a table of these raw columns."""
+    limit = float(np.finfo(np.float64).max)
+    yield "source_", smallest(columns[table.source])
+    yield "ends_", smallest(np.cumsum([len(steps.edges) for steps in table.steps]))
+    yield "edges_", np.concatenate([np.zeros(0), *(steps.edges for steps in table.steps)]).clip(-limit, limit)
+    yield "found_", _written(np.concatenate([np.zeros(0), *(steps.values for steps in table.steps)]))
+    yield "missing_", _written(np.array([steps.nan for steps in table.steps], np.float64))
+
+
+def _written(numbers: FloatArray) -> FloatArray:
+    return np.where(np.isnan(numbers), _REFUSED, np.where(np.isinf(numbers), _SAME, numbers))
+
+
+LOOKED_UP: Final = f"""\
+/* What a table has for feature j of a row; NaN where the row is refused. */
+static inline double @looked_up@@(const float row[], int j) {{
+    const double x = (double)row[@source@@[j]], missing = @missing@@[j];
+    const int begin = j > 0 ? (int)@ends@@[j - 1] : 0;
+    int low = begin, n = (int)@ends@@[j] - begin;
+    double found = x != x ? missing : {_REFUSED!r};
+    while (n > 0) {{
+        const int half = n / 2;
+        if (@edges@@[low + half] <= x) {{
+            low += half + 1;
+            n -= half + 1;
+        }} else {{
+            n = half;
+        }}
+    }}
+    if (x - x >= 0.0) found = @found@@[low + j];
+    if (found > {_LARGEST!r}) found = found < {0.5 * (_SAME + _REFUSED)!r} ? x : (double)@float_of@@(0x7FC00000u);
+    return found;
+}}
+/* 0 for a row that the table takes and whose numbers are finite where they are used, else NaN. */
+static inline float @not_finite@@(const float row[]) {{
+    float wrong = 0.0f;
+    int j;
+    for (j = 0; j < @n_looked_up@@; ++j) {{
+        const double x = @looked_up@@(row, j);
+        if (!(x - x >= 0.0)) wrong = @float_of@@(0x7FC00000u);
+    }}
+    return wrong;
+}}
+"""
+
+CATEGORY_CODE: Final = """\
+/* What stands for a text (UTF-8, ended by 0) in a row, in a column of texts: -1 for one that the model does not know. A
+   null pointer is a missing value. */
+static inline float @category_code(int column, const char *text) {
+    int i, k;
+    for (i = 0; i < @n_text_columns@@; ++i) {
+        int low = @text_starts@@[i], n = @text_starts@@[i + 1] - low;
+        if (@text_columns@@[i] != column) continue;
+        if (!text) return @nulls@@[i] ? -2.0f : @float_of@@(0x7FC00000u);
+        while (n > 0) {
+            const int half = n / 2;
+            const char *const known = @categories[low + half];
+            for (k = 0; known[k] != 0 && known[k] == text[k]; ++k) {
+            }
+            if (known[k] == text[k]) return (float)(low + half - @text_starts@@[i]);
+            if ((unsigned char)known[k] < (unsigned char)text[k]) {
+                low += half + 1;
+                n -= half + 1;
+            } else {
+                n = half;
+            }
+        }
+    }
+    return -1.0f;
+}
+"""
+
+
+def category_arrays(artifact: Artifact) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    """Which columns hold texts, and where those of each begin."""
+    columns = sorted(artifact.raw_columns.texts.items())
+    yield "text_columns_", np.array([j for j, _ in columns], np.int32)
+    yield "text_starts_", np.cumsum([0, *(len(known.texts) for _, known in columns)], dtype=np.int32)
+    yield "nulls_", np.array([known.null == NONE for _, known in columns], np.uint8)
+
+
+def categories(artifact: Artifact) -> list[str]:
+    """All texts, column after column.
+
+    Raises
+    ------
+    UnsupportedModelError
+        One has a character that ends a text in C.
+    """
+    texts = [text for _, known in sorted(artifact.raw_columns.texts.items()) for text in known.texts]
+    for text in texts:
+        if "\0" in text:
+            raise UnsupportedModelError(f"the category {text!r} has a character that ends a text in C")
+    return texts
