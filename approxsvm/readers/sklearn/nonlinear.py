@@ -46,7 +46,7 @@ def _spline_transformer(map_: InputMap, step: Any) -> InputMap:
     if step.extrapolation == "linear" and step.degree == 1 and len(step.bsplines_) > 1:
         # scikit-learn then takes the range of all columns but the first from other knots.
         raise UnsupportedModelError(
-            "its extrapolation of degree 1 is 'linear'; refit it with 'continue', which is the same"
+            "its degree is 1, its extrapolation 'linear'; refit it with 'continue', the same there"
         )
     columns: list[tuple[int, Pieces]] = []
     for j, spline in enumerate(step.bsplines_):
@@ -128,6 +128,8 @@ def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
         raise ModelFormatError(f"quantiles_ has shape {quantiles.shape}, or is not finite")
     if (np.diff(quantiles, axis=0) < 0).any() or (np.diff(references) < 0).any():
         raise ModelFormatError("its quantiles or references descend")
+    if references[0] != 0.0 or references[-1] != 1.0:
+        raise ModelFormatError(f"its references are from {references[0]} to {references[-1]}, expected 0 to 1")
     columns = [(j, _interpolated(quantiles[:, j], references)) for j in range(map_.n_features)]
     return map_.then_stage(Piecewise.of(map_.n_features, columns))
 
