@@ -8,6 +8,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from artifact_changes import INPUT_MAP, changed, content
 from scipy.sparse import csr_array
 from sklearn.cluster import FeatureAgglomeration
 from sklearn.compose import ColumnTransformer
@@ -21,10 +22,14 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
     KBinsDiscretizer,
+    MinMaxScaler,
     Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
+    PolynomialFeatures,
     PowerTransformer,
+    QuantileTransformer,
+    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -33,10 +38,11 @@ from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm.artifact.input_map import pack_input_map, unpack_input_map
-from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
+from approxsvm.errors import ArtifactError, InputError, ModelFormatError, UnsupportedModelError
 from approxsvm.model import steps
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.steps.normalizer import LEAST_NORM, NORMS
+from approxsvm.model.steps.pieces import Pieces
 from approxsvm.model.steps.step import LIBRARY
 from approxsvm.model.steps.table import GIVES_NAN, REFUSED, SAME, Steps, Table
 
@@ -56,6 +62,10 @@ def table(n=400, missing=False):
 
 def of_codes(step):
     return ColumnTransformer([("codes", step, CODES)], remainder="drop")
+
+
+def of_reals(*steps):
+    return ColumnTransformer([("reals", make_pipeline(*steps), [0, 1, 2, 5])])
 
 
 EXACT = {
@@ -96,6 +106,21 @@ WITH_NAN = {
     ),
 }
 ROUNDED = {
+    "products": make_pipeline(StandardScaler(), PolynomialFeatures(3, include_bias=False)),
+    "interactions": PolynomialFeatures((2, 3), interaction_only=True),
+    "splines": SplineTransformer(),
+    "splines, linear": SplineTransformer(extrapolation="linear", knots="quantile", include_bias=False),
+    "splines, continued": of_reals(MinMaxScaler(), SplineTransformer(5, degree=2, extrapolation="continue")),
+    "quantiles": QuantileTransformer(n_quantiles=50),
+    "scaled quantiles": of_reals(StandardScaler(), QuantileTransformer(n_quantiles=9)),
+    "bent": ColumnTransformer(
+        [
+            ("a", SplineTransformer(degree=1), [0, 1]),
+            ("b", QuantileTransformer(n_quantiles=30), [3, 5]),
+            ("c", PolynomialFeatures(), [2, 0]),
+            ("d", OneHotEncoder(), [4]),
+        ]
+    ),
     **{f"normalizer, {norm}": Normalizer(norm) for norm in NORMS},
     "normalizer of some": ColumnTransformer([("a", Normalizer(), [0, 1]), ("b", "passthrough", CODES)]),
     "normalizers": ColumnTransformer([("a", Normalizer("l1"), [0, 1]), ("b", Normalizer("l1"), [2, 5])]),
@@ -342,6 +367,117 @@ def test_normalized_rows_hold_their_errors(norm, seed):
         assert off <= bound, (off, bound)
         n_judged += np.isfinite(bound)
     assert n_judged >= 26
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_products_hold_their_errors(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 5))
+    scaler = {"subtract": rng.normal(size=n), "divide": rng.uniform(0.1, 9.0, size=n)}
+    rows = rng.normal(size=(30, n)) * 10.0 ** rng.integers(-90, 90, size=(30, n))
+    products = steps.Monomials.of_powers(PolynomialFeatures(3).fit(rows).powers_)
+    map_ = InputMap.identity(n).then_affine(**scaler).then_stage(products)
+    given, allowed = map_.mapped_with_errors(rows)
+    for row, values, bound in zip(rows, given, allowed, strict=True):
+        terms = zip(row.tolist(), scaler["subtract"].tolist(), scaler["divide"].tolist(), strict=True)
+        x = [*((Fraction(v) - Fraction(s)) / Fraction(d) for v, s, d in terms), Fraction(1)]
+        exact = [np.prod([x[j] for j in factors]) for factors in products.factors.tolist()]
+        off = sum((Fraction(g) - e) ** 2 for g, e in zip(values.tolist(), exact, strict=True))
+        assert off <= Fraction(float(bound)) ** 2
+
+
+def exact_piece(pieces, i, x):
+    t = x - Fraction(float(pieces.origins[i]))
+    return sum(Fraction(float(coef)) * t**k for k, coef in enumerate(pieces.coefs[i].tolist()))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_piecewise_polynomials_hold_their_errors(seed):
+    """Behind a projection, whose errors are large here: any row within them may be what is meant."""
+    rng = np.random.default_rng(seed)
+    degree, n_edges = int(rng.integers(0, 6)), int(rng.integers(0, 9))
+    edges = np.unique(rng.normal(size=n_edges).round(int(rng.integers(1, 6))))
+    origins = np.append(edges, 0.5) * (seed % 3 > 0)
+    coefs = rng.normal(size=(len(edges) + 1, degree + 1)) * 10.0 ** rng.integers(-3, 4)
+    pieces = Pieces(edges, origins, coefs)
+    stage = steps.Piecewise.of(1, [(0, pieces)])
+    x = np.concatenate([rng.normal(size=60), edges, np.nextafter(edges, -np.inf), edges + 1e-9])[:, np.newaxis]
+    errors = 10.0 ** rng.integers(-17, 1, size=x.shape) * (rng.random(x.shape) < 0.8)
+    y, bounds = stage.run(x.copy(), errors.copy())
+    own = stage.run_on_source_rows(x.copy(), errors.copy())[1]
+    for k in range(len(x)):
+        at = Fraction(float(x[k, 0]))
+        for share in [*np.linspace(-1, 1, 9), *rng.uniform(-1, 1, 9)]:
+            meant = at + Fraction(float(errors[k, 0])) * Fraction(float(share))
+            piece = sum(meant >= Fraction(edge) for edge in edges.tolist())
+            assert abs(exact_piece(pieces, piece, meant) - Fraction(float(y[k, 0]))) <= Fraction(float(bounds[k, 0]))
+            piece = sum(at >= Fraction(edge) for edge in edges.tolist())
+            assert abs(exact_piece(pieces, piece, meant) - Fraction(float(y[k, 0]))) <= Fraction(float(own[k, 0]))
+
+
+def test_what_bends_is_the_cores_too():
+    X, y = table()
+    for name in ("products", "splines, continued", "scaled quantiles", "bent"):
+        compiled = approxsvm.compile(fitted(ROUNDED[name], X, y))
+        rows = np.r_[X, 3.0 * X, np.round(X)]
+        rows[:, 4] = X[0, 4]
+        source = fitted(ROUNDED[name], X, y)
+        assert (compiled.predict(rows) == source.predict(rows)).all()
+        values, bounds = compiled.decision_function(rows), compiled.error_bound(rows)
+        assert (np.abs(values - source.decision_function(rows)) <= bounds + 1e-7).all()
+
+
+@pytest.mark.parametrize("name", ["splines", "interactions"])
+def test_broken_sections_of_what_bends_are_refused(name):
+    X, y = table()
+    compiled = approxsvm.compile(fitted(ROUNDED[name], X, y))
+    section = compiled.artifact.section("input_map")
+    n_columns = compiled.artifact.n_raw_features
+    head = 16 + -(-4 * n_columns // 8) * 8
+    rng = np.random.default_rng(0)
+    n_refused = 0
+    for k in range(200):
+        wrong = bytearray(section)
+        at = head + 4 * int(rng.integers(0, (len(section) - head) // 4)) if k > 40 else head + k
+        wrong[at : at + 4] = bytes(rng.integers(0, 256, 4, dtype=np.uint8)) if k % 3 else b"\xff" * 4
+        data = changed(content({INPUT_MAP: bytes(wrong)}), compiled.artifact)
+        try:
+            approxsvm.Predictor(data)
+        except ArtifactError as error:
+            n_refused += "section input_map" in str(error)
+    assert n_refused > 20
+    for cut in range(0, len(section), 97):
+        with pytest.raises(ArtifactError):
+            approxsvm.Predictor(changed(content({INPUT_MAP: section[:cut]}), compiled.artifact))
+
+
+def test_quantiles_at_ties_and_ends():
+    X = np.repeat([0.0, 1.0, 1.0, 1.0, 2.0, 5.0, 5.0], 30)[:, np.newaxis]
+    constant = np.full_like(X, 3.0)
+    rows = np.c_[X, constant, np.r_[X[:105], X[105:] + 1e-300]]
+    for n_quantiles in (3, 7, 50, 210):
+        step = QuantileTransformer(n_quantiles=n_quantiles).fit(rows)
+        asked = np.repeat(np.unique(np.r_[X.ravel(), 3.0, -1.0, 0.5, 4.0, 7.0])[:, np.newaxis], 3, axis=1)
+        asked = np.r_[asked, np.nextafter(asked, 9.0), np.nextafter(asked, -9.0)]
+        source = make_pipeline(step, SVC()).fit(rows, X.ravel() > 1)
+        mapped = approxsvm.compile(source).artifact.input_map.apply(asked)
+        assert np.abs(mapped - step.transform(asked)).max() < 1e-15
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (QuantileTransformer(n_quantiles=9, output_distribution="normal"), "its output_distribution is 'normal'"),
+        (SplineTransformer(extrapolation="periodic"), "its extrapolation is 'periodic'"),
+        (SplineTransformer(degree=1, extrapolation="linear"), "refit it with 'continue', the same there"),
+        (SplineTransformer(degree=8), "its degree is 8; supported are 1 to 7"),
+        (PolynomialFeatures(12), "products of up to 12 features"),
+    ],
+)
+def test_what_bends_in_other_ways_is_named(step, message):
+    X, y = table(100)
+    with pytest.raises(UnsupportedModelError, match=message):
+        approxsvm.compile(fitted(step, X, y))
 
 
 def exact_power(x, p, method):

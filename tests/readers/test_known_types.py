@@ -198,6 +198,13 @@ def examples_of_steps(name, cls):
         yield of_map(cls(missing_values=-1.0), SVC, TWO, CODES)
     elif name == "MissingIndicator":
         yield of_map(cls(), SVC, TWO, MISSING)
+    elif name == "QuantileTransformer":
+        yield of_step(cls(n_quantiles=9))
+    elif name == "PolynomialFeatures":
+        yield of_step(cls())
+    elif name == "SplineTransformer":
+        yield of_step(cls())
+        yield of_step(cls(extrapolation="continue", include_bias=False))
     elif name in ("Binarizer", "Normalizer", "PowerTransformer"):
         yield of_step(cls())
         source = transformed(FeatureUnion([("a", cls()), ("b", StandardScaler())]))

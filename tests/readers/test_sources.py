@@ -488,14 +488,20 @@ def test_sparse_pipelines():
             [KNNImputer(), SVC()],
             r"step 'knnimputer' \(KNNImputer\) cannot be folded into the model; compile the",
         ),
-        ([QuantileTransformer(n_quantiles=9), SVC()], "QuantileTransformer"),
+        ([QuantileTransformer(n_quantiles=9, output_distribution="normal"), SVC()], "QuantileTransformer"),
         ([FunctionTransformer(np.sqrt), SVC()], "FunctionTransformer.*it calls 'sqrt'"),
         ([FunctionTransformer(np.log1p, kw_args={"dtype": np.float32}), SVC()], "it calls 'log1p' with 'dtype'"),
         (
-            [make_pipeline(StandardScaler(), QuantileTransformer(n_quantiles=9)), SVC()],
+            [make_pipeline(StandardScaler(), QuantileTransformer(n_quantiles=9, output_distribution="normal")), SVC()],
             r"step 'pipeline__quantiletransformer'",
         ),
-        ([make_column_transformer((QuantileTransformer(n_quantiles=9), [0, 1])), SVC()], r"step 'quantiletransformer'"),
+        (
+            [
+                make_column_transformer((QuantileTransformer(n_quantiles=9, output_distribution="normal"), [0, 1])),
+                SVC(),
+            ],
+            r"step 'quantiletransformer'",
+        ),
         (
             [StandardScaler(), GaussianNB()],
             "step 'gaussiannb' of the pipeline: cannot compile a sklearn.naive_bayes.GaussianNB; docs/sources.md says",

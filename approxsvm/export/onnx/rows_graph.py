@@ -19,7 +19,16 @@ from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import FloatArray
-from approxsvm.model.steps import Affine, Logarithm, Normalizer, Power, Projection, Table
+from approxsvm.model.steps import (
+    Affine,
+    Logarithm,
+    Monomials,
+    Normalizer,
+    Piecewise,
+    Power,
+    Projection,
+    Table,
+)
 from approxsvm.model.steps.normalizer import LEAST_NORM
 
 # Eight times the unit roundoff, for each operation.
@@ -258,10 +267,96 @@ def _slope(g: GraphBuilder, stage: Power, powers: FloatArray, x: str) -> str:
     return str(g.op("Exp", g.op("Mul", g.op("Log", g.op("Add", g.op("Abs", x), 1.0)), exponent)))
 
 
+def _monomials(
+    g: GraphBuilder, stage: Monomials, x: str, error: str | None, with_errors: bool
+) -> tuple[str, str | None]:
+    """Factor after factor of all products at once; 1 stands behind the features."""
+    with_one = _with_column(g, x, 1.0)
+    errors = None if error is None else _with_column(g, error, 0.0)
+    last, *others = stage.factors.T[::-1]
+    y = g.columns(with_one, last)
+    grown = None if errors is None else g.columns(errors, last)
+    for factors in others:
+        other = g.columns(with_one, factors)
+        product = g.op("Mul", y, other)
+        if with_errors:
+            own = g.op("Add", g.op("Mul", g.op("Abs", product), _ROUNDING), _TINY)
+            if grown is not None and errors is not None:
+                came = g.columns(errors, factors)
+                both = g.op("Mul", came, g.op("Add", g.op("Abs", y), grown))
+                own = g.op("Add", own, g.op("Add", g.op("Mul", g.op("Abs", other), grown), both))
+            grown = g.op("Mul", own, UP)
+        y = product
+    return y, grown
+
+
+def _with_column(g: GraphBuilder, x: str, number: float) -> str:
+    column = g.op("Add", g.op("Mul", g.columns(x, np.array([0])), 0.0), number)
+    return str(g.op("Concat", x, column, axis=1))
+
+
+def _piecewise(
+    g: GraphBuilder, stage: Piecewise, x: str, error: str | None, with_errors: bool
+) -> tuple[str, str | None]:
+    """The piece by binary search, its coefficients by number. An error that meets an edge proves nothing."""
+    picked = g.columns(x, stage.source)
+    piece = _piece(g, stage, picked)
+    starts = np.cumsum([0, *(len(pieces.origins) for pieces in stage.pieces[:-1])]).astype(np.int64)
+    number = g.op("Add", piece, starts)
+
+    def of_piece(numbers: list[FloatArray]) -> str:
+        return str(g.op("Gather", g.doubles(np.concatenate(numbers)), number, axis=0))
+
+    t = g.op("Sub", picked, of_piece([pieces.origins for pieces in stage.pieces]))
+    coefs = [of_piece([pieces.coefs[:, k] for pieces in stage.pieces]) for k in range(stage.degree + 1)]
+    y, moduli = coefs[-1], g.op("Abs", coefs[-1])
+    for coef in coefs[-2::-1]:
+        y = g.op("Add", g.op("Mul", y, t), coef)
+        moduli = g.op("Add", g.op("Mul", moduli, g.op("Abs", t)), g.op("Abs", coef))
+    if not with_errors:
+        return y, None
+    own = g.op("Add", g.op("Mul", moduli, (3 * stage.degree + 2) * _ROUNDING), _TINY)
+    if error is None:
+        return y, own
+    came = g.columns(error, stage.source)
+    reach = g.op("Add", g.op("Mul", came, UP), g.op("Mul", g.op("Abs", picked), _ROUNDING))
+    ends = [_piece(g, stage, g.op(side, picked, reach)) for side in ("Sub", "Add")]
+    furthest = g.op("Add", g.op("Abs", t), reach)
+    slope: str | None = None
+    for k in range(stage.degree, 0, -1):
+        term = g.op("Mul", g.op("Abs", coefs[k]), float(k))
+        slope = term if slope is None else g.op("Add", g.op("Mul", slope, furthest), term)
+    carried = own if slope is None else g.op("Add", own, g.op("Mul", reach, slope))
+    certain = g.op("Or", g.op("Equal", *ends), g.op("Not", g.op("Greater", came, 0.0)))
+    return y, g.op("Where", certain, g.op("Mul", carried, UP), np.inf)
+
+
+def _piece(g: GraphBuilder, stage: Piecewise, x: str) -> str:
+    """The number of the piece that each number lies in, int64; 0 for NaN."""
+    n_bits = max(max(len(pieces.edges) for pieces in stage.pieces).bit_length(), 1)
+    size = (1 << n_bits) - 1
+    below = np.full((len(stage.pieces), size), np.inf)  # x >= edge is x > the number below it
+    for row, pieces in zip(below, stage.pieces, strict=True):
+        row[: len(pieces.edges)] = np.nextafter(pieces.edges, -np.inf)
+    edges, first = g.doubles(below.ravel()), np.arange(len(stage.pieces), dtype=np.int64) * size
+    found: str | None = None
+    for bit in range(n_bits - 1, -1, -1):
+        step = 1 << bit
+        if found is None:
+            edge: Any = below[:, step - 1]
+        else:
+            edge = g.op("Gather", edges, g.op("Add", found, first + (step - 1)), axis=0)
+        beyond = g.op("Mul", g.cast(g.op("Greater", x, edge), np.int64), np.array(step, np.int64))
+        found = beyond if found is None else g.op("Add", found, beyond)
+    return str(found)
+
+
 _RUN: Final[dict[type, Callable[..., tuple[str, str | None]]]] = {
     Affine: _affine,
     Logarithm: _logarithm,
+    Monomials: _monomials,
     Normalizer: _normalizer,
+    Piecewise: _piecewise,
     Power: _power,
     Projection: _projection,
     Table: _table,

@@ -7,15 +7,29 @@ from typing import Final
 from approxsvm.model.schema import number_of
 from approxsvm.model.steps.affine import Affine
 from approxsvm.model.steps.logarithm import Logarithm
+from approxsvm.model.steps.monomials import Monomials
 from approxsvm.model.steps.normalizer import Normalizer
+from approxsvm.model.steps.pieces import Piecewise
 from approxsvm.model.steps.power import Power
 from approxsvm.model.steps.projection import Projection
 from approxsvm.model.steps.step import Step
 from approxsvm.model.steps.table import Table
 
-__all__ = ["STEPS", "STEP_KINDS", "Affine", "Logarithm", "Normalizer", "Power", "Projection", "Step", "Table"]
+__all__ = [
+    "STEPS",
+    "STEP_KINDS",
+    "Affine",
+    "Logarithm",
+    "Monomials",
+    "Normalizer",
+    "Piecewise",
+    "Power",
+    "Projection",
+    "Step",
+    "Table",
+]
 
 # In the order in which stages that come next in maps side by side go first.
-STEPS: Final[tuple[type[Step], ...]] = (Table, Affine, Logarithm, Power, Projection, Normalizer)
+STEPS: Final[tuple[type[Step], ...]] = (Table, Affine, Logarithm, Power, Piecewise, Monomials, Projection, Normalizer)
 # By their numbers in artifacts.
 STEP_KINDS: Final = tuple(sorted(STEPS, key=lambda step: number_of("stage_kind", step.kind)))

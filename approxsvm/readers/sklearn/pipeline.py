@@ -17,7 +17,7 @@ from approxsvm.model.input_map import InputMap, same_texts
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.steps import Logarithm, Normalizer, Power, Projection
-from approxsvm.readers.sklearn import feature_maps, kernel_machines, linear_models, tables
+from approxsvm.readers.sklearn import feature_maps, kernel_machines, linear_models, nonlinear, tables
 from approxsvm.readers.sklearn.known_types import class_name, name_of, recognise
 from approxsvm.readers.sklearn.support_vector_machines import feature_names, host_array, require_fitted
 
@@ -417,6 +417,7 @@ _OVERWRITING = {
     "MinMaxScaler",
     "Normalizer",
     "PowerTransformer",
+    "QuantileTransformer",
     "RobustScaler",
     "SimpleImputer",
     "StandardScaler",
@@ -424,6 +425,7 @@ _OVERWRITING = {
 # Functions, each the logarithm of its argument plus a number.
 _LOGARITHMS = ((np.log, 0.0), (np.log1p, 1.0))
 _FOLDERS: dict[str, Callable[[InputMap, Any], InputMap]] = {
+    **nonlinear.FOLDERS,
     **tables.FOLDERS,
     "CCA": _partial_least_squares,
     "ColumnTransformer": _column_transformer,

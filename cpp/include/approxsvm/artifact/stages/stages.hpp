@@ -3,7 +3,9 @@
 
 #include "affine.hpp"
 #include "logarithm.hpp"
+#include "monomials.hpp"
 #include "normalizer.hpp"
+#include "pieces.hpp"
 #include "power.hpp"
 #include "projection.hpp"
 #include "table.hpp"
@@ -21,7 +23,8 @@ struct StageList {
     }
     static constexpr std::uint32_t last = sizeof...(Kinds) - 1;  // their numbers go from 0 up
 };
-using AllStages = StageList<AffineStage, ProjectionStage, LogarithmStage, TableStage, NormalizerStage, PowerStage>;
+using AllStages = StageList<AffineStage, ProjectionStage, LogarithmStage, TableStage, NormalizerStage, PowerStage,
+                            PiecesStage, MonomialsStage>;
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm

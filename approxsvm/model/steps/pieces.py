@@ -1,0 +1,219 @@
+"""Piecewise polynomials of one feature each: splines, and the interpolation of quantiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import ModelFormatError
+from approxsvm.model.compensated import FloatArray
+from approxsvm.model.constants import UNIT64
+from approxsvm.model.steps.step import TINY, UP, IntArray, Mapped, Step, Stored, check
+
+MAX_DEGREE = 7
+# Pieces that an error may reach over; beyond that nothing is known.
+_MOST_REACHED = 64
+
+
+class Pieces(NamedTuple):
+    """A piecewise polynomial: from edges[i - 1] on and below edges[i] it is that of coefs[i] in x - origins[i]."""
+
+    edges: FloatArray  # (n_pieces - 1,)
+    origins: FloatArray  # (n_pieces,)
+    coefs: FloatArray  # (n_pieces, degree + 1), of ascending powers; each is rounded once
+
+    def at(self, x: Any) -> tuple[FloatArray, FloatArray]:
+        """Values, and the sums of the terms' moduli."""
+        piece = np.searchsorted(self.edges, x, side="right")
+        return self._at(piece, x)
+
+    def _at(self, piece: Any, x: Any) -> tuple[FloatArray, FloatArray]:
+        t, coefs = x - self.origins[piece], self.coefs[piece]
+        y, moduli = coefs[..., -1], np.abs(coefs[..., -1])
+        for k in range(self.coefs.shape[1] - 2, -1, -1):
+            y, moduli = y * t + coefs[..., k], moduli * np.abs(t) + np.abs(coefs[..., k])
+        return y, moduli
+
+    def moved(self, x: float, error: float, y: float, *, within: bool = False) -> float:
+        """How far the function may be from y within an error of x; with `within`, the polynomial of the piece of x.
+
+        In each piece that is reached, the point z next to x is within 2 `error` of all others; there the function moves
+        by 2 `error` times its steepest slope at most.
+        """
+        first = int(np.searchsorted(self.edges, np.nextafter(x - error, -np.inf), side="right"))
+        last = int(np.searchsorted(self.edges, np.nextafter(x + error, np.inf), side="right"))
+        if within:
+            first = last = int(np.searchsorted(self.edges, x, side="right"))
+        if not (error < np.inf and last - first < _MOST_REACHED):
+            return np.inf
+        most, reach, degree = 0.0, 2.0 * error * UP, self.coefs.shape[1] - 1
+        for i in range(first, last + 1):
+            low = self.edges[i - 1] if i > 0 else -np.inf
+            high = self.edges[i] if i < len(self.edges) else np.inf
+            z = min(max(x, low), high)
+            value, moduli = self._at(i, z)
+            t = abs(z - self.origins[i]) * UP + reach
+            slope = sum(k * abs(float(self.coefs[i, k])) * t ** (k - 1) for k in range(1, degree + 1))
+            most = max(most, abs(float(value) - y) + (3 * degree + 2) * UNIT64 * float(moduli) + reach * slope)
+        return most * UP if most == most else np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Piecewise(Step):
+    """Output k is pieces[k] of the feature source[k]; all of them have coefficients of one degree.
+
+    Parameters
+    ----------
+    n_features : int
+    source : ndarray of shape (n_outputs,), intp
+    pieces : tuple of Pieces
+
+    Raises
+    ------
+    ModelFormatError
+        Shapes contradict each other, edges do not ascend, or a number is not finite.
+    """
+
+    kind = "pieces"
+    on_device = "splines and quantiles, but this pipeline has some"
+
+    n_features: int
+    source: IntArray
+    pieces: tuple[Pieces, ...]
+
+    def __post_init__(self) -> None:
+        """Check once."""
+        check("source", self.source, (len(self.pieces),))
+        if len(self.source) and not 0 <= int(self.source.min()) <= int(self.source.max()) < self.n_features:
+            worst = int(self.source.max())
+            raise ModelFormatError(f"a piecewise polynomial takes feature {worst} of {self.n_features}")
+        for edges, origins, coefs in self.pieces:
+            check("edges", edges, edges.shape)
+            check("origins", origins, (len(edges) + 1,))
+            check("coefs", coefs, (len(edges) + 1, self.degree + 1))
+            if (edges[1:] <= edges[:-1]).any():
+                raise ModelFormatError("the edges of a piecewise polynomial do not ascend")
+        if self.degree > MAX_DEGREE:
+            raise ModelFormatError(f"a piecewise polynomial has degree {self.degree}, the limit is {MAX_DEGREE}")
+
+    @classmethod
+    def of(cls, n_features: int, columns: Sequence[tuple[int, Pieces]]) -> Piecewise:
+        """From a source and a function for each output."""
+        degree = max((pieces.coefs.shape[1] for _, pieces in columns), default=1)
+        wide = tuple(
+            pieces._replace(coefs=np.pad(pieces.coefs, ((0, 0), (0, degree - pieces.coefs.shape[1]))))
+            for _, pieces in columns
+        )
+        return cls(n_features, np.array([j for j, _ in columns], np.intp), wide)
+
+    @property
+    def degree(self) -> int:
+        """Of all pieces."""
+        return self.pieces[0].coefs.shape[1] - 1 if self.pieces else 0
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of features that come out."""
+        return len(self.pieces)
+
+    def origin(self, output: int) -> int:
+        """The feature that an output comes from."""
+        return int(self.source[output])
+
+    def follow_nan(self, feature: int) -> int | None:
+        """The only output of a feature is NaN where the feature is."""
+        outputs = np.flatnonzero(self.source == feature)
+        return int(outputs[0]) if len(outputs) == 1 else None
+
+    def select(self, features: IntArray) -> tuple[Piecewise, IntArray]:
+        """Some of the outputs."""
+        used = np.unique(self.source[features])
+        kept = [(int(np.searchsorted(used, self.source[k])), self.pieces[k]) for k in features]
+        return Piecewise.of(len(used), kept), used
+
+    def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
+        """By Horner's rule in t = x - origin: coefficients, t and operations are each rounded once."""
+        return self._run(x, errors, (3 * self.degree + 2) * UNIT64, 0.0)
+
+    def run_on_source_rows(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
+        """As `run`, where the source's own number says which piece it is."""
+        return self._run(x, errors, (3 * self.degree + 2) * UNIT64, 0.0, within=True)
+
+    def run_as_source(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
+        """As `run`, of a source that adds up numbers between 0 and 1 in other ways."""
+        return self._run(x, errors, 8 * (self.degree + 1) * UNIT64, 8 * (self.degree + 1) * UNIT64)
+
+    def _run(
+        self, x: FloatArray, errors: FloatArray | None, path: float, of_one: float, within: bool = False
+    ) -> Mapped:
+        y = np.empty((len(x), self.n_outputs))
+        grown = None if errors is None else np.empty_like(y)
+        for k, (j, pieces) in enumerate(zip(self.source.tolist(), self.pieces, strict=True)):
+            y[:, k], moduli = pieces.at(x[:, j])
+            if grown is None or errors is None:
+                continue
+            grown[:, k] = (path * moduli + of_one) * UP + TINY
+            for row in np.flatnonzero(errors[:, j] > 0):
+                numbers = (float(x[row, j]), float(errors[row, j]), float(y[row, k]))
+                grown[row, k] += pieces.moved(*numbers, within=within)
+        if grown is not None:
+            grown[np.isnan(grown) & ~np.isnan(y)] = np.inf
+        return y, grown
+
+    def preimage(self, y: FloatArray) -> FloatArray:
+        """Of every feature the edge, or point between two, whose values are nearest."""
+        x = np.zeros((len(y), self.n_features))
+        for j in range(self.n_features):
+            outputs = np.flatnonzero(self.source == j)
+            edges = np.unique(np.concatenate([[0.0], *(self.pieces[k].edges for k in outputs)]))
+            tried = np.concatenate([edges, 0.5 * (edges[1:] + edges[:-1])])
+            off = np.zeros((len(y), len(tried)))
+            for k in outputs:
+                off += np.abs(self.pieces[k].at(tried)[0] - y[:, [k]])
+            x[:, j] = tried[off.argmin(axis=1)]
+        return x
+
+    @classmethod
+    def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Piecewise:
+        """Those of neighbouring features as one."""
+        same = Pieces(np.zeros(0), np.zeros(1), np.array([[0.0, 1.0]]))
+        columns: list[tuple[int, Pieces]] = []
+        first = 0
+        for stage, n in zip(stages, widths, strict=True):
+            if stage is None:
+                columns += [(first + j, same) for j in range(n)]
+            else:
+                columns += [(first + int(j), pieces) for j, pieces in zip(stage.source, stage.pieces, strict=True)]
+            first += n
+        return cls.of(first, columns)
+
+    def stored(self) -> Stored:
+        """8 times the number of edges, and the degree; sources, ends of the edges, edges, origins, coefficients."""
+        ends = np.cumsum([len(pieces.edges) for pieces in self.pieces], dtype=np.uint32)
+        numbers: list[npt.NDArray[Any]] = [
+            np.concatenate([np.zeros(0), *(getattr(pieces, part).ravel() for pieces in self.pieces)])
+            for part in ("edges", "origins", "coefs")
+        ]
+        return 8 * len(numbers[0]) + self.degree, [self.source.astype(np.uint32), ends, *numbers]
+
+    @classmethod
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Piecewise:
+        """What `stored` has written."""
+        n_edges, degree = divmod(parts, 8)
+        source, ends = (reader.array("<u4", n_outputs).astype(np.intp) for _ in range(2))
+        edges, origins = reader.numbers(n_edges), reader.numbers(n_edges + n_outputs)
+        coefs = reader.numbers((n_edges + n_outputs) * (degree + 1)).reshape(-1, degree + 1)
+        starts = np.append(0, ends)
+        pieces = []
+        for k in range(n_outputs):
+            own = slice(starts[k] + k, ends[k] + k + 1)
+            pieces.append(Pieces(edges[starts[k] : ends[k]], origins[own], coefs[own]))
+        return cls(n_features, source, tuple(pieces))
+
+    def in_words(self) -> str:
+        """How many features it makes of how many."""
+        return f"makes {self.n_outputs:,} piecewise polynomials of {self.n_features:,} features"

@@ -1,0 +1,171 @@
+"""Transformers of scikit-learn that bend features: products, splines, quantiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+
+from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.model.input_map import InputMap
+from approxsvm.model.kernel_model import FloatArray
+from approxsvm.model.steps import Monomials, Piecewise
+from approxsvm.model.steps.pieces import MAX_DEGREE, Pieces
+from approxsvm.readers.sklearn.support_vector_machines import require_fitted
+
+# The most products and the most factors of each.
+_MOST_PRODUCTS: Final = 1 << 14
+_MOST_FACTORS: Final = 64
+Polynomial = list[Fraction]
+
+
+def _polynomial_features(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "PolynomialFeatures", "n_output_features_")
+    if step.n_output_features_ > _MOST_PRODUCTS or step._max_degree > _MOST_FACTORS:
+        raise UnsupportedModelError(
+            f"it has {step.n_output_features_:,} products of up to {step._max_degree} features; supported are "
+            f"{_MOST_PRODUCTS:,} of up to {_MOST_FACTORS}"
+        )
+    powers = step.powers_
+    if len(powers) != step.n_output_features_:
+        raise ModelFormatError(f"it has {len(powers)} products, but n_output_features_ is {step.n_output_features_}")
+    return map_.then_stage(Monomials.of_powers(powers))
+
+
+# --- splines
+
+
+def _spline_transformer(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "SplineTransformer", "bsplines_")
+    if step.extrapolation not in ("constant", "linear", "continue"):
+        raise UnsupportedModelError(f"its extrapolation is {step.extrapolation!r}")
+    if getattr(step, "handle_missing", "error") != "error":
+        raise UnsupportedModelError(f"its handle_missing is {step.handle_missing!r}")
+    if step.extrapolation == "linear" and step.degree == 1 and len(step.bsplines_) > 1:
+        # scikit-learn then takes the range of all columns but the first from other knots.
+        raise UnsupportedModelError(
+            "its degree is 1, its extrapolation 'linear'; refit it with 'continue', the same there"
+        )
+    columns: list[tuple[int, Pieces]] = []
+    for j, spline in enumerate(step.bsplines_):
+        degree = int(spline.k)
+        if not 1 <= degree <= MAX_DEGREE:
+            raise UnsupportedModelError(f"its degree is {degree}; supported are 1 to {MAX_DEGREE}")
+        n_splines = len(spline.t) - degree - 1
+        if degree != step.degree or not np.array_equal(spline.c, np.eye(n_splines)):
+            raise ModelFormatError(f"the splines of column {j} are not those of its knots")
+        own = _basis(np.asarray(spline.t, np.float64), degree, step.extrapolation)
+        columns += [(j, pieces) for pieces in (own if step.include_bias else own[:-1])]
+    return map_.then_stage(Piecewise.of(map_.n_features, columns))
+
+
+def _basis(knots: FloatArray, degree: int, extrapolation: str) -> list[Pieces]:
+    """The basis splines, exactly in rational numbers up to the last rounding."""
+    t = [Fraction(knot) for knot in knots.tolist()]
+    n_splines = len(t) - degree - 1
+    spans = [k for k in range(degree, n_splines) if t[k] < t[k + 1]]
+    if not spans:
+        raise UnsupportedModelError("a column of it has one value only")
+    inside = [_on_span(t, degree, k) for k in spans]
+    width = float(t[spans[-1] + 1]), spans[-1]
+    first, last = inside[0], [_moved(p, t[width[1] + 1] - t[width[1]]) for p in inside[-1]]
+    edges = [float(t[k]) for k in spans[1:]]
+    origins = [float(t[k]) for k in spans]
+    if extrapolation != "continue":
+        kept = 1 if extrapolation == "constant" else 2
+        inside = [[p[:kept] for p in first], *inside, [p[:kept] for p in last]]
+        edges = [float(t[spans[0]]), *edges, width[0]]
+        origins = [float(t[spans[0]]), *origins, width[0]]
+    numbers = np.zeros((n_splines, len(inside), degree + 1))
+    for i, polynomials in enumerate(inside):
+        for k, polynomial in enumerate(polynomials):
+            numbers[k, i, : len(polynomial)] = [float(coef) for coef in polynomial]
+    return [Pieces(np.array(edges), np.array(origins), coefs) for coefs in numbers]
+
+
+def _on_span(t: list[Fraction], degree: int, span: int) -> list[Polynomial]:
+    """All basis splines between two neighbouring knots, as polynomials in the distance to the first (Cox, de Boor)."""
+    n = len(t) - 1
+    found: list[Polynomial] = [[Fraction(int(k == span))] for k in range(n)]
+    for p in range(1, degree + 1):
+        lower, found = found, []
+        for k in range(n - p):
+            polynomial = [Fraction(0)] * (p + 1)
+            for other, low, high, sign in ((k, k, k + p, 1), (k + 1, k + 1, k + p + 1, -1)):
+                length = t[high] - t[low]
+                if length == 0 or not any(lower[other]):
+                    continue
+                # (x - t_k) / length, and (t_{k+p+1} - x) / length, with x = t_span + distance.
+                constant = (t[span] - t[low]) / length if sign > 0 else (t[high] - t[span]) / length
+                for power, coef in enumerate(lower[other]):
+                    polynomial[power] += constant * coef
+                    polynomial[power + 1] += sign * coef / length
+            found.append(polynomial)
+    return found
+
+
+def _moved(polynomial: Polynomial, by: Fraction) -> Polynomial:
+    """Value and derivative of a polynomial at another point."""
+    value = sum((coef * by**k for k, coef in enumerate(polynomial)), Fraction(0))
+    slope = sum((k * coef * by ** (k - 1) for k, coef in enumerate(polynomial) if k), Fraction(0))
+    return [value, slope]
+
+
+# --- quantiles
+
+
+def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "QuantileTransformer", "quantiles_")
+    if step.output_distribution != "uniform":
+        raise UnsupportedModelError(
+            f"its output_distribution is {step.output_distribution!r}; refit it with 'uniform', or put a "
+            "PowerTransformer in its place"
+        )
+    quantiles, references = (np.asarray(numbers, np.float64) for numbers in (step.quantiles_, step.references_))
+    if quantiles.shape != (len(references), map_.n_features) or not np.isfinite(quantiles).all():
+        raise ModelFormatError(f"quantiles_ has shape {quantiles.shape}, or is not finite")
+    if (np.diff(quantiles, axis=0) < 0).any() or (np.diff(references) < 0).any():
+        raise ModelFormatError("its quantiles or references descend")
+    if references[0] != 0.0 or references[-1] != 1.0:
+        raise ModelFormatError(f"its references are from {references[0]} to {references[-1]}, expected 0 to 1")
+    columns = [(j, _interpolated(quantiles[:, j], references)) for j in range(map_.n_features)]
+    return map_.then_stage(Piecewise.of(map_.n_features, columns))
+
+
+def _interpolated(quantiles: FloatArray, references: FloatArray) -> Pieces:
+    """From 0 below the first quantile to 1 from the last on; at one that comes several times the mean of its ends."""
+    points, low = np.unique(quantiles, return_index=True)
+    high = np.append(low[1:], len(quantiles)) - 1
+    edges: list[float] = []
+    pieces: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)]  # origin, value there, slope
+
+    def add(edge: float, piece: tuple[float, float, float]) -> None:
+        edges.append(edge)
+        pieces.append(piece)
+
+    for k, point in enumerate(points.tolist()):
+        beyond = float(np.nextafter(point, np.inf))
+        is_first, is_last = k == 0, k == len(points) - 1
+        if is_last:
+            add(beyond if is_first else point, (0.0, 1.0, 0.0))
+            break
+        mean = float((Fraction(float(references[low[k]])) + Fraction(float(references[high[k]]))) / 2)
+        at_point = 0.0 if is_first else mean
+        own, rise = float(references[high[k]]), references[low[k + 1]]
+        if at_point != own:
+            add(point, (0.0, at_point, 0.0))
+        slope = (Fraction(float(rise)) - Fraction(own)) / (Fraction(float(points[k + 1])) - Fraction(point))
+        # Between neighbours there is nothing to interpolate.
+        if at_point == own or beyond < points[k + 1]:
+            add(point if at_point == own else beyond, (point, own, float(slope)))
+    numbers = np.array(pieces)
+    return Pieces(np.array(edges), numbers[:, 0].copy(), numbers[:, 1:].copy())
+
+
+FOLDERS: Final[dict[str, Callable[[InputMap, Any], InputMap]]] = {
+    "PolynomialFeatures": _polynomial_features,
+    "QuantileTransformer": _quantile_transformer,
+    "SplineTransformer": _spline_transformer,
+}

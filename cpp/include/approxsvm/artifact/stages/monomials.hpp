@@ -1,0 +1,62 @@
+// Products of inputs, each multiplied from its last factor to its first.
+#pragma once
+
+#include "stage.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+struct MonomialsStage : AnyStage {
+    static constexpr StageKind kind = StageKind::monomials;
+    static constexpr bool in_place = false, as_source = true;
+
+    // `parts` is the most factors of a product.
+    static bool header_is_valid(Check& check, const StageHeader& header, std::size_t, std::uint64_t index) {
+        return check(field::stage_parts, header.parts, from_to(1, max_factors), index) &&
+               check(field::stage_n_outputs, header.n_outputs, from_to(0, max_n_features), index);
+    }
+    static ClaimedSize n_words(const StageHeader& header, ClaimedSize) {
+        return words_of_integers(header.n_outputs * header.parts);
+    }
+    static void find_parts(MapStage& stage, StageArrays& arrays) {
+        stage.integers[0] = arrays.integers(stage.n_outputs * stage.parts_number);
+    }
+    static bool is_valid(Check& check, const MapStage& stage) {
+        const std::size_t n = stage.n_outputs * stage.parts_number;
+        check.each(field::stage_factor, stage.integers[0], n, from_to(0, stage.n_inputs));
+        if (n % 2 != 0) check(field::stage_factor, stage.integers[0][n], equal_to(0), n);
+        return check.status() == Status::ok;
+    }
+
+    // Of y and a factor with errors e and d it is |y| d + |factor| e + e d, and the rounding of their product.
+    static void run(const MapStage& stage, const double*, const RowsOnTheWay& on) {
+        constexpr double up = 1.0 + 0x1p-30, tiny = 0x1p-1070;
+        const std::size_t degree = stage.parts_number;
+        for (std::size_t r = 0; r < on.n_rows; ++r) {
+            const double *x = on.x + r * on.stride, *errors = on.error + r * on.stride;
+            for (std::size_t k = 0; k < stage.n_outputs; ++k) {
+                double y = 1.0, error = 0.0;
+                bool begun = false;
+                for (std::size_t i = degree; i-- > 0;) {
+                    const std::size_t j = stage.integers[0][k * degree + i];
+                    if (j == stage.n_inputs) continue;  // the number 1
+                    const double factor = x[j], own = on.has_errors ? errors[j] : 0.0;
+                    if (!begun) {
+                        y = factor;
+                        error = own;
+                    } else {
+                        const double product = y * factor, came = own > 0.0 ? own * (std::fabs(y) + error) : 0.0;
+                        error = (std::fabs(factor) * error + came + unit64 * std::fabs(product) + tiny) * up;
+                        y = product;
+                    }
+                    begun = true;
+                }
+                on.y[r * on.stride + k] = y;
+                on.y_error[r * on.stride + k] = error;
+            }
+        }
+    }
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
