@@ -33,6 +33,8 @@ IRIS = GOLDEN / "iris_classes.asvm"
 # APPROXSVM_ABI_VERSION; what is new is added here.
 SYMBOLS = [
     "abi_version",
+    "category_code",
+    "category_text",
     "close",
     "evaluate_csr_f32",
     "evaluate_csr_f32_i64",
@@ -43,6 +45,7 @@ SYMBOLS = [
     "label_at",
     "label_text",
     "mode",
+    "n_categories",
     "n_decisions",
     "n_features",
     "n_labels",

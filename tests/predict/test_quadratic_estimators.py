@@ -247,9 +247,10 @@ def test_members_that_do_not_match_are_refused(rows):
     two = Ensemble((approxsvm.read_model(sources[0]),) * 2)
     with pytest.raises(ArtifactError, match="member 1: n_raw_features is 3, expected"):
         writer.build_ensemble([approxsvm.compile(source).artifact for source in sources], two)
-    plain = approxsvm.compile(LinearSVC().fit(X, y)).artifact
+    three = np.arange(len(X)) % 3  # classes in the same order with and without probabilities
+    mean = Ensemble((approxsvm.read_model(CalibratedClassifierCV(LinearSVC(), ensemble=False).fit(X, three)),))
     with pytest.raises(ArtifactError, match="probability of section outputs is 0, expected at least 1"):
-        writer.build_ensemble([plain], Ensemble(two.members[:1]))
+        writer.build_ensemble([approxsvm.compile(LinearSVC().fit(X, three)).artifact], mean)
 
 
 def test_regressions_side_by_side_are_one_model(rows):
