@@ -217,7 +217,7 @@ static inline void @shares@@(const double values[], const float bounds[], double
         p[c] = @calibrated@@(c, p[c]);
         total += p[c];
     }
-    for (c = 0; c < @n_labels; ++c) p[c] = total > 0.0 ? p[c] / total : 1.0 / (double)@n_labels;
+    for (c = 0; c < @n_labels; ++c) p[c] = total > 0.0 ? p[c] / total : #POSITIVE#.0 / (double)@n_labels;
     @share_ends@@(lo, hi, lowest, highest);
 }
 """
