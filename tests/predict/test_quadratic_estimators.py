@@ -249,7 +249,7 @@ def test_members_that_do_not_match_are_refused(rows):
         writer.build_ensemble([approxsvm.compile(source).artifact for source in sources], two)
     plain = approxsvm.compile(LinearSVC().fit(X, y)).artifact
     with pytest.raises(ArtifactError, match="probability of section outputs is 0, expected at least 1"):
-        writer.build_ensemble([plain], Ensemble(two.members[:1]))
+        writer.build_ensemble([plain], Ensemble((replace(two.members[0], labels=plain.labels),)))
 
 
 def test_regressions_side_by_side_are_one_model(rows):

@@ -24,7 +24,6 @@ from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.outputs import (
-    BY_PROBABILITY,
     ClassProbability,
     IsotonicCalibrator,
     MembersMean,
