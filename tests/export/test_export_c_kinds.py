@@ -17,7 +17,7 @@ from c_header import C99, STRICT, build
 from conftest import random_model
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.ensemble import BaggingClassifier
+from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
@@ -456,9 +456,9 @@ def test_what_a_header_has_not_is_refused_by_name(tmp_path: Path) -> None:
     behind = approxsvm.compile(projected(SVC()).fit(X, y), X, mode="approximate")
     with pytest.raises(UnsupportedModelError, match="leave inputs='float32'"):
         behind.export_c(tmp_path / "m.h", inputs="int8", X=X)
-    cubic.artifact.__dict__["outputs"] = SimpleNamespace(label_rule="coin", probability=None)
-    with pytest.raises(UnsupportedModelError, match="labels by votes, scores, probability, not coin"):
-        cubic.export_c(tmp_path / "m.h")
+    votes = approxsvm.compile(VotingClassifier([("a", SVC())]).fit(X, y))
+    with pytest.raises(UnsupportedModelError, match="this ensemble has another rule"):
+        votes.export_c(tmp_path / "m.h")
     cubic.artifact.__dict__["outputs"] = SimpleNamespace(label_rule="votes", probability=SimpleNamespace())
     with pytest.raises(UnsupportedModelError, match="no SimpleNamespace probabilities"):
         cubic.export_c(tmp_path / "m.h")

@@ -36,7 +36,6 @@ from approxsvm.output_files import write_whole
 # What the frames of the functions take on the stack beside their arrays (gcc for Cortex-M, -fstack-usage).
 _FRAME_BYTES: Final = 192
 _ONE_CLASS_LABELS: Final = (1, -1)
-_LABEL_RULES: Final = ("votes", "scores", "probability", "value_threshold", "probability_threshold")
 
 
 @dataclass(frozen=True)
@@ -123,8 +122,6 @@ def check_exportable(artifact: Artifact) -> None:
         )
     for one in (artifact, *artifact.members):
         outputs = one.outputs
-        if outputs.label_rule not in _LABEL_RULES:
-            raise UnsupportedModelError(f"the C export labels by {', '.join(_LABEL_RULES)}, not {outputs.label_rule}")
         if not (one.members or outputs.probability is None or has_shares(outputs.probability)):
             raise UnsupportedModelError(f"the C export has no {type(outputs.probability).__name__} probabilities")
     for label in artifact.labels.tolist():
@@ -401,9 +398,9 @@ class CHeader:
         if artifact.task == "regression":
             return ": the value itself" if artifact.n_decisions == 1 else ": one for each target"
         if artifact.outputs.label_rule == "value_threshold":
-            label = artifact.outputs.threshold_label
+            label, least = artifact.outputs.threshold_label, artifact.outputs.threshold
             favour = "minus it" if label else "it"
-            return f": {self.name}_labels[{label}] where {favour} is at least {artifact.outputs.threshold}, else the other"
+            return f": {self.name}_labels[{label}] where {favour} is at least {least}, else the other"
         if artifact.task == "one_class":
             return ": above 0 for an inlier"
         if len(artifact.labels) == 2:
