@@ -567,7 +567,7 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
     def _has_probabilities(self) -> bool:
         if not self._evaluator.has_probabilities:
-            raise AttributeError("the source model was trained without probabilities")
+            raise AttributeError(self.artifact.why_no_probabilities)
         return True
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
@@ -635,8 +635,7 @@ class CompiledSVC(CompiledClassifier):
 
     def _has_decision_function(self) -> bool:
         if not self.artifact.has_decision_function:
-            kind = "votes of several models" if self.artifact.counts_votes else "a calibrated classifier"
-            raise AttributeError(f"the source model is {kind}, which has no decision function")
+            raise AttributeError(self.artifact.why_no_decision_function)
         return True
 
     @available_if(_has_decision_function)  # type: ignore[untyped-decorator]

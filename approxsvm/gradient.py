@@ -140,9 +140,10 @@ class _Function:
                 x, errors = _run(stage, x, errors)
                 continue
             assert isinstance(stage, Affine)  # checked once
-            x, errors = _run(replace(stage, low=None, high=None), x, errors)
-            back.append(_back_through_scaler(stage, x[0].copy(), errors[0].copy()))
-            x = np.clip(x, -np.inf if stage.low is None else stage.low, np.inf if stage.high is None else stage.high)
+            y, spread = _run(replace(stage, low=None, high=None), x.copy(), errors.copy())
+            x, errors = _run(stage, x, errors)
+            # What overflows has the limit for certain where that is off by nothing.
+            back.append(_back_through_scaler(stage, y[0], spread[0], np.isinf(y[0]) & (errors[0] == 0.0)))
         return x[0], errors[0], back
 
     def _of_columns(self, slopes: FloatArray, bounds: FloatArray) -> Slopes:
@@ -170,7 +171,7 @@ def _back_through_projection(stage: Projection) -> _Back:
     return step
 
 
-def _back_through_scaler(stage: Affine, y: FloatArray, errors: FloatArray) -> _Back:
+def _back_through_scaler(stage: Affine, y: FloatArray, errors: FloatArray, overflows_limit: Any) -> _Back:
     """`y` and `errors` are of the row before limits."""
     ones = np.ones(stage.n_features)
     factors = ones if stage.multiply is None else stage.multiply
@@ -179,7 +180,7 @@ def _back_through_scaler(stage: Affine, y: FloatArray, errors: FloatArray) -> _B
     low = -np.inf if stage.low is None else stage.low
     high = np.inf if stage.high is None else stage.high
     is_limited = stage.low is not None or stage.high is not None
-    beyond = (y + errors < low) | (y - errors > high)
+    beyond = (y + errors < low) | (y - errors > high) | overflows_limit
     within = (y - errors > low) & (y + errors < high) if is_limited else np.ones(len(y), bool)
 
     def step(slopes: FloatArray, bounds: FloatArray) -> Slopes:

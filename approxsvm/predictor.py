@@ -99,12 +99,7 @@ class Predictor:
             As for `predict`, or the source has none, as it is a CalibratedClassifierCV.
         """
         if not self.artifact.has_decision_function:
-            what = (
-                "votes of several models have"
-                if self.artifact.counts_votes
-                else "a calibrated classifier has probabilities, but"
-            )
-            raise InputError(f"{what} no decision function")
+            raise InputError(self.artifact.why_no_decision_function)
         return self._evaluator.decision_function(self._rows(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -113,10 +108,10 @@ class Predictor:
         Raises
         ------
         InputError
-            As for `predict`, or the source was trained without probabilities.
+            As for `predict`, or there are no probabilities.
         """
         if not self._evaluator.has_probabilities:
-            raise InputError("the source model was trained without probabilities")
+            raise InputError(self.artifact.why_no_probabilities)
         return self._evaluator.predict_proba(self._rows(X))
 
     def error_bound(self, X: Any) -> FloatArray:

@@ -286,8 +286,8 @@ def probabilities(head: Probability, values: FloatArray, scores: FloatArray | No
         if calibrated.shape[1] == 1:
             return _two_columns(calibrated[:, 0], head.positive)
         total = calibrated.sum(axis=1, keepdims=True)
-        uniform = np.full_like(calibrated, 1 / calibrated.shape[1])
-        shares: FloatArray = np.divide(calibrated, total, out=uniform, where=total != 0)
+        of_nothing = np.full_like(calibrated, head.positive / calibrated.shape[1])
+        shares: FloatArray = np.divide(calibrated, total, out=of_nothing, where=total != 0)
         return _clip_excess(shares)
     if isinstance(head, TemperatureCalibration):
         return _softmax(head.inverse_temperature * (_temperature_scores(head, values) if scores is None else scores))

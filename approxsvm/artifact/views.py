@@ -221,6 +221,23 @@ class Artifact(SealedBytes):
         return self.n_decisions > 0 and self.outputs.label_rule != "probability"
 
     @property
+    def why_no_decision_function(self) -> str:
+        """What to say where there is none."""
+        if self.counts_votes:
+            return (
+                "votes of several models are read as labels alone, without a decision function: compile each of "
+                "estimators_ for its own"
+            )
+        return "labels are those of the greatest probability, without a decision function: take the probabilities"
+
+    @property
+    def why_no_probabilities(self) -> str:
+        """What to say where there are none."""
+        if self.counts_votes:
+            return "votes of several models are read as labels alone, without probabilities"
+        return "there are no probabilities: the source has none, or none that are read (docs/sources.md)"
+
+    @property
     def has_pairs(self) -> bool:
         """Whether there is a decision function for each pair of several classes."""
         return len(self.labels) > 2 and not self.outputs.of_each_class

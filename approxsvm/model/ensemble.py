@@ -105,8 +105,10 @@ class Ensemble:
             raise ModelFormatError(f"a threshold cannot tell {len(self.labels)} classes apart")
         if weights is None and outputs.label_rule != "probability":
             raise ModelFormatError("votes and thresholds need weights")
-        if weights is not None and not ((weights >= 0).all() and weights.sum() > 0):
-            raise ModelFormatError(f"the weights {weights.tolist()} must be at least 0, and not all 0")
+        if weights is not None and not ((weights >= 0).all() and 0 < sum(weights.tolist()) < np.inf):
+            raise ModelFormatError(
+                f"the weights {weights.tolist()} must be at least 0, not all 0, and have a sum within float64"
+            )
         if not -1 <= outputs.addend <= 0 or (self.averages and outputs.addend != 0):
             raise ModelFormatError(f"a vote cannot count {outputs.addend} times its weight against other classes")
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
-from approxsvm.model.schema import MAX_EXCESS, N_DENSITY_MARKS
+from approxsvm.model.schema import MAX_EXCESS, MAX_INVERSE_TEMPERATURE, N_DENSITY_MARKS
 
 LabelRule = Literal["votes", "scores", "probability", "value_threshold", "probability_threshold"]
 DecisionShape = Literal["ovo", "ovr", "each"]
@@ -158,7 +158,9 @@ class OneVsRestCalibration:
         In the model's label order. Two classes have one calibrator, for the class `positive`.
     positive : {0, 1}
         For two classes, the one whose probability is calibrated; its decision value is the model's when it is 0 and
-        the negated one when it is 1 (scikit-learn's orientation for its own support vector machines).
+        the negated one when it is 1 (scikit-learn's orientation for its own support vector machines). For more,
+        what probabilities become that are all 0: alike when it is 1, and when it is 0 they stay 0, as
+        OneVsRestClassifier leaves them.
     decision_shape : {"ovr", "ovo"}
         What several classes were calibrated on: one-vs-rest scores, or (as scikit-learn does, though it means little)
         the values of the first n_classes pairs.
@@ -183,7 +185,7 @@ class TemperatureCalibration:
     Parameters
     ----------
     inverse_temperature : float
-        Above 0.
+        Above 0, and at most MAX_INVERSE_TEMPERATURE, twice which times 0 is no NaN.
     positive : {0, 1}
         As for `OneVsRestCalibration`.
     """
@@ -193,8 +195,11 @@ class TemperatureCalibration:
 
     def __post_init__(self) -> None:
         """Check once."""
-        if not (np.isfinite(self.inverse_temperature) and self.inverse_temperature > 0):
-            raise ModelFormatError(f"the inverse temperature is {self.inverse_temperature}, but must be above 0")
+        if not 0 < self.inverse_temperature <= MAX_INVERSE_TEMPERATURE:
+            raise ModelFormatError(
+                f"the inverse temperature is {self.inverse_temperature}, but must be above 0, and at most "
+                f"{MAX_INVERSE_TEMPERATURE}"
+            )
         if self.positive not in (0, 1):
             raise ModelFormatError(f"positive is {self.positive}, but must be 0 or 1")
 

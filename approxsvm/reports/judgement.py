@@ -191,17 +191,21 @@ def classes_of(
         return classes, certain
     weights = ensemble.outputs.weights
     assert weights is not None
+    addend, total = ensemble.outputs.addend, sum(weights.tolist())
     sums, n_open = np.zeros((2, len(values[0]), len(ensemble.labels))), np.zeros(len(values[0]))
     for member, own, slack, weight in zip(ensemble.members, values, slacks, weights, strict=True):
         outputs = native_outputs(member.outputs, member.task, len(member.labels))
         classes, certain = outputs.certified_class(own, np.ascontiguousarray(np.broadcast_to(slack, own.shape)))
-        votes = np.where(np.arange(len(ensemble.labels)) == classes[:, np.newaxis], 1.0, ensemble.outputs.addend)
+        votes = np.where(np.arange(len(ensemble.labels)) == classes[:, np.newaxis], 1.0, addend)
         sums[0] += weight * votes
         sums[1] += weight * votes * certain[:, np.newaxis]
-        n_open += (1.0 - ensemble.outputs.addend) * weight * ~certain
-    best, ordered = sums[0].argmax(axis=1), np.sort(sums[1], axis=1)
-    clear = ordered[:, -1] - ordered[:, -2] > n_open * (1.0 + 2.0**-40) + 2.0**-40 * weights.sum()
-    return best, (n_open == 0.0) | (clear & (sums[1].argmax(axis=1) == best))
+        n_open += (1.0 - addend) * weight * ~certain
+    best = (sums[0] / total if addend else sums[0]).argmax(axis=1)[:, np.newaxis]
+    ahead, reach = np.take_along_axis(sums[1], best, axis=1) - sums[1], n_open * (1.0 + 2.0**-40) + 2.0**-40 * total
+    # Where all are certain, those that are equal stay so whatever they are divided by, and others where nothing is.
+    settled = (n_open == 0.0)[:, np.newaxis] & ((ahead == 0.0) | (addend == 0.0))
+    beaten = settled | (ahead > reach[:, np.newaxis]) | (np.arange(len(ensemble.labels)) == best)
+    return best[:, 0], beaten.all(axis=1)
 
 
 def combined(

@@ -353,7 +353,8 @@ TEST(must_outputs_numbers) {
     }
     for (const double sigma : {0.0, 1e-300, 1e300}) CHECK(is_read(noise.number(0, sigma)));
     for (const double sigma : {-1.0, -0x1p-1074}) CHECK(!is_read(noise.number(0, sigma)));
-    for (const double inverse : {0.0, -0.0, -1.0}) CHECK(!is_read(temperature.number(0, inverse)));
+    for (const double inverse : {0.0, -0.0, -1.0, 0x1.1p512}) CHECK(!is_read(temperature.number(0, inverse)));
+    CHECK(is_read(temperature.number(0, 0x1p512)) && is_read(temperature.number(0, 0x1p-1074)));
     CHECK(!is_read(density.number(9, 3.5)));
     CHECK(!is_read(density.number(0, -2.0)));
     CHECK(is_read(density.number(9, 4.0)));

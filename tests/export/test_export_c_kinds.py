@@ -18,7 +18,7 @@ from conftest import random_model
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.ensemble import BaggingClassifier
+from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
@@ -401,6 +401,35 @@ def test_probabilities_are_within_their_bounds(name: str, tmp_path: Path) -> Non
             np.testing.assert_allclose(answers.shares[:n, order], exact, atol=1e-3)
 
 
+@pytest.mark.parametrize("threshold_label", [0, 1])
+@pytest.mark.parametrize("rule", ["value_threshold", "probability_threshold", "one_class"])
+def test_labels_by_a_threshold(rule: str, threshold_label: int, tmp_path: Path) -> None:
+    """Rows whose value, or probability, is the threshold itself or next to it included."""
+    X, y = table(2)
+    if rule == "one_class" and threshold_label:
+        pytest.skip("a threshold of one class is for inliers")
+    source = make_pipeline(StandardScaler(), OneClassSVM(nu=0.3) if rule == "one_class" else LogisticRegression())
+    model = approxsvm.read_any(source.fit(X, y))
+    rows = np.concatenate([X, X[:20] + 1e3]).astype(np.float32)
+    numbers = approxsvm.compile(model).decision_function(rows)
+    if rule != "one_class":
+        numbers = -numbers if model.labels[threshold_label] == min(model.labels) else numbers
+    kinds = {"label_rule": "value_threshold" if rule == "one_class" else rule, "threshold_label": threshold_label}
+    for k, one in enumerate(np.quantile(numbers, [0.1, 0.4, 0.8], method="nearest")):
+        threshold = one if "probability" not in rule else 1 / (1 + np.exp(-one))
+        chosen = replace(model, outputs=replace(model.outputs, threshold=float(threshold), **kinds))
+        for mode in ("exact", "certified"):
+            compiled = approxsvm.compile(chosen, X, mode=mode)
+            answers = build(compiled, tmp_path / f"{k}{mode}", *STRICT).answers(rows)
+            expected = np.where(numbers >= one, threshold_label, 1 - threshold_label)
+            close = np.abs(numbers - one) <= 1e-4 * (1 + np.abs(one))
+            np.testing.assert_array_equal(answers.predicted[answers.certain], expected[answers.certain])
+            np.testing.assert_array_equal(answers.predicted[~close], expected[~close])
+            assert not answers.certain[numbers == one].any()
+            assert answers.certain.mean() > 0.5
+            np.testing.assert_array_equal(answers.if_certain, np.where(answers.certain, answers.predicted, -1))
+
+
 def test_probabilities_of_one_class(tmp_path: Path) -> None:
     X, _ = table(2)
     model = approxsvm.read_any(OneClassSVM(gamma="scale", nu=0.2).fit(X))
@@ -454,9 +483,9 @@ def test_what_a_header_has_not_is_refused_by_name(tmp_path: Path) -> None:
     behind = approxsvm.compile(projected(SVC()).fit(X, y), X, mode="approximate")
     with pytest.raises(UnsupportedModelError, match="leave inputs='float32'"):
         behind.export_c(tmp_path / "m.h", inputs="int8", X=X)
-    cubic.artifact.__dict__["outputs"] = SimpleNamespace(label_rule="coin", probability=None)
-    with pytest.raises(UnsupportedModelError, match="labels by votes, scores, probability, not coin"):
-        cubic.export_c(tmp_path / "m.h")
+    votes = approxsvm.compile(VotingClassifier([("a", SVC())]).fit(X, y))
+    with pytest.raises(UnsupportedModelError, match="this ensemble has another rule"):
+        votes.export_c(tmp_path / "m.h")
     cubic.artifact.__dict__["outputs"] = SimpleNamespace(label_rule="votes", probability=SimpleNamespace())
     with pytest.raises(UnsupportedModelError, match="no SimpleNamespace probabilities"):
         cubic.export_c(tmp_path / "m.h")

@@ -6,6 +6,8 @@ every row, ties included, which scikit-learn's own objects decide.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import mpmath
 import numpy as np
 import onnxruntime
@@ -38,8 +40,9 @@ from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
 from approxsvm.features.taylor import TaylorFeatures
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import KernelModel
-from approxsvm.model.outputs import MembersMean, Outputs
+from approxsvm.model.outputs import MembersMean, Outputs, TemperatureCalibration
 from approxsvm.readers import read_any
+from approxsvm.reports.judgement import classes_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
 RNG = np.random.default_rng(0)
@@ -421,3 +424,163 @@ def test_votes_have_no_numbers():
     for method in ("decision_function", "error_bound", "predict_proba"):
         with pytest.raises(InputError):
             getattr(predictor, method)(X)
+
+
+# --- what strangers found
+
+
+def soft(weights, **options):
+    members = [("a", LogisticRegression()), ("b", LogisticRegression(C=1e-3)), ("c", LogisticRegression(C=0.1))]
+    return VotingClassifier(members[: len(weights)], voting="soft", weights=weights, **options).fit(X, KINDS % 2)
+
+
+def test_thresholds_of_weighted_means():
+    source = FixedThresholdClassifier(soft([1, 9]), threshold=0.5).fit(X, KINDS % 2)
+    fast = assert_labels_are_the_source_s(source, X)
+    np.testing.assert_allclose(fast.predict_proba(X), source.predict_proba(X), atol=1e-14)
+    shares = approxsvm.compile(source, labels="probability")
+    np.testing.assert_array_equal(shares.predict(X), source.predict_proba(X).argmax(axis=1))
+
+
+def test_means_by_subnormal_weights():
+    source = soft([1e-323, 5e-324, 5e-324])
+    fast = approxsvm.compile(source)
+    members = [member.predict_proba(X) for member in source.estimators_]
+    mean = (2 * members[0] + members[1] + members[2]) / 4
+    np.testing.assert_allclose(fast.predict_proba(X), mean, rtol=0, atol=1e-15)
+    certified = fast.certified(X)
+    assert certified.any()
+    np.testing.assert_array_equal(fast.predict(X)[certified], mean.argmax(axis=1)[certified])
+
+
+def test_boosting_that_ends_after_one_member_is_a_vote():
+    y = (X[:, 0] > 0).astype(int)
+    source = AdaBoostClassifier(LinearSVC()).fit(X + 8 * y[:, np.newaxis], y)
+    assert len(source.estimators_) == 1
+    fast = assert_labels_are_the_source_s(source, WHOLE)
+    assert fast.artifact.counts_votes
+    for outer in (OneVsRestClassifier(source), FixedThresholdClassifier(source, threshold=0.3)):
+        with pytest.raises(UnsupportedModelError, match="votes of 1"):
+            read_any(outer.fit(X + 8 * y[:, np.newaxis], y))
+
+
+def test_sums_of_boosted_votes_that_rounding_tells_apart():
+    """0.5 + 0.5 + 0.5 for one class and 0.7 + 0.1 + 0.7 for another: what is greater is up to rounding."""
+    y = np.arange(len(X)) % 4
+    source = AdaBoostClassifier(LinearSVC(), n_estimators=6).fit(X, y)
+    source.estimators_ = []
+    for winner in (0, 1, 0, 0, 1, 1):
+        member = LinearSVC().fit(X, y)
+        member.coef_, member.intercept_ = np.zeros((4, 3)), np.where(np.arange(4) == winner, 1.0, -1.0)
+        source.estimators_.append(member)
+    source.estimator_weights_ = np.array([0.5, 0.7, 0.5, 0.5, 0.1, 0.7])
+    fast = assert_labels_are_the_source_s(source, WHOLE)
+    assert not fast.certified(WHOLE).any()
+    onnx = onnxruntime.InferenceSession(
+        fast.to_onnx(input_type="float64", certain=True).SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    label, certain = onnx.run(["label", "certain"], {"X": WHOLE})
+    np.testing.assert_array_equal(label, source.predict(WHOLE))
+    assert not certain.any()
+    model = read_any(source)
+    values = [np.tile(member.intercept, (5, 1)) for member in model.members]
+    classes, certain = classes_of(model, values, [np.zeros((5, 1))] * 6)
+    np.testing.assert_array_equal(classes, source.predict(WHOLE[:5]))
+    assert not certain.any()
+    plain = replace(model, outputs=replace(model.outputs, weights=np.ones(6), addend=0.0))
+    assert classes_of(plain, values, [np.zeros((5, 1))] * 6)[1].all()  # three votes each: a tie that nothing rounds
+
+
+def test_sums_of_values_beyond_float64():
+    source = StackingRegressor([("a", Ridge()), ("b", make_pipeline(StandardScaler(), Ridge()))], Ridge(), cv=2).fit(
+        X, TARGET
+    )
+    source.final_estimator_.coef_ = np.array([1.5e308, -1.5e308])
+    with pytest.raises(InputError, match="exceeds the range of float64"):
+        approxsvm.compile(source).predict(100 * X)
+
+
+def test_several_labels_for_each_row_are_refused():
+    several = np.eye(3, dtype=int)[KINDS]
+    several[::3, 0] = 1
+    with pytest.raises(UnsupportedModelError, match="several labels for each row"):
+        read_any(RidgeClassifier().fit(X, several))
+
+
+@pytest.mark.parametrize("step", [None, Nystroem(gamma=0.5, n_components=9, random_state=0)], ids=str)
+def test_probabilities_that_are_all_0(step):
+    """scikit-learn leaves them 0 against the rest, but makes those of a classifier of several classes alike."""
+    linear = SGDClassifier(loss="modified_huber", random_state=0)
+    rows = X if step is None else step.fit_transform(X)
+    source = OneVsRestClassifier(linear).fit(rows, KINDS)
+    plain = SGDClassifier(loss="modified_huber", random_state=0).fit(rows, KINDS)
+    for member in source.estimators_:
+        member.intercept_ = member.intercept_ - 0.5
+    plain.intercept_ = plain.intercept_ - 0.5
+    for fitted, share in ((source, 0.0), (plain, 1 / 3)):
+        whole = fitted if step is None else make_pipeline(step, fitted)
+        fast, expected = approxsvm.compile(whole), whole.predict_proba(X)
+        empty = (expected == share).all(axis=1)
+        assert 0 < empty.sum() < len(X)
+        np.testing.assert_allclose(fast.predict_proba(X), expected, atol=1e-9)
+        np.testing.assert_array_equal(fast.predict_proba(X)[empty], expected[empty])
+        assert (np.abs(fast.predict_proba(X) - expected) <= fast.probability_bound(X) + 1e-12).all()
+        onnx = onnxruntime.InferenceSession(
+            fast.to_onnx(input_type="float64").SerializeToString(), providers=["CPUExecutionProvider"]
+        )
+        np.testing.assert_allclose(onnx.run(["probabilities"], {"X": X})[0], expected, atol=1e-9)
+
+
+def test_what_the_source_has_not_is_not_there():
+    y = KINDS % 2
+    calibrated = CalibratedClassifierCV(SVC(gamma=0.5), ensemble=False, cv=2)
+    for source in (
+        FixedThresholdClassifier(calibrated, threshold=0.4),
+        VotingClassifier([("a", SVC(gamma=0.5))]),
+        VotingClassifier([("a", LogisticRegression()), ("b", "drop")]),
+    ):
+        fast = assert_labels_are_the_source_s(source.fit(X, y), WHOLE)
+        assert fast.certified(WHOLE).mean() > 0.9
+        for method in ("decision_function", "predict_proba"):
+            assert hasattr(fast, method) == hasattr(source, method)
+    bag = BaggingClassifier(SVC(gamma=0.5), 1, random_state=0).fit(X, y)
+    values = approxsvm.compile(bag).decision_function(X)
+    np.testing.assert_allclose(values, bag.decision_function(X), atol=1e-12)
+
+
+def test_messages_say_what_is_not_read():
+    y = KINDS % 2
+    votes = approxsvm.compile(AdaBoostClassifier(LogisticRegression(), n_estimators=3).fit(X, y))
+    for method in ("predict_proba", "decision_function"):
+        with pytest.raises(InputError, match="votes of several models are read as labels alone"):
+            getattr(approxsvm.Predictor(votes.artifact.data), method)(X)
+    rest = approxsvm.compile(OneVsRestClassifier(SVC(probability=True)).fit(X, KINDS))
+    with pytest.raises(AttributeError) as info:
+        rest.predict_proba(X)
+    assert "the source has none, or none that are read" in str(info.value.__cause__)
+
+
+def test_weights_that_subtract_or_overflow():
+    members = [("a", SVR(gamma=0.3)), ("b", SVR(gamma=2.0)), ("c", Ridge())]
+    for chosen, weights in ((members, [-0.5, 2, 0.25]), (members[:2], [3, -1]), (members[1:], [-3, 1])):
+        source = VotingRegressor(chosen, weights=weights).fit(X, TARGET)
+        fast = approxsvm.compile(source)
+        error = np.abs(fast.predict(WHOLE) - source.predict(WHOLE))
+        assert (error <= fast.error_bound(WHOLE) + 1e-12).all()
+    for voting in ("hard", "soft"):
+        inner = [(name, LogisticRegression()) for name in "ab"]
+        source = VotingClassifier(inner, voting=voting, weights=[1e308, 1e308]).fit(X, KINDS)
+        with pytest.raises(ModelFormatError, match="weights of this VotingClassifier are"):
+            read_any(source)
+
+
+def test_inverse_temperatures_that_overflow():
+    with pytest.raises(ModelFormatError, match=r"the inverse temperature is 1e\+308, but must be above 0, and at most"):
+        TemperatureCalibration(1e308)
+    outputs = Outputs(TemperatureCalibration(2.0**512), "probability", "each")
+    for scale in (1e-150, 1.0, 1e250):
+        model = replace(several_kernels(np.random.default_rng(1), 3, kernel="cubic"), outputs=outputs)
+        model = replace(model, dual_coef=model.dual_coef * scale)
+        shares = approxsvm.compile(model).predict_proba(WHOLE)
+        assert np.isfinite(shares).all()
+        np.testing.assert_allclose(shares.sum(axis=1), 1.0)

@@ -21,6 +21,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 import approxsvm
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.model.cosine_model import CosineModel
+from approxsvm.model.input_map import InputMap
 from approxsvm.model.steps import Affine
 
 Extended = np.longdouble
@@ -240,3 +241,19 @@ def test_huge_and_tiny_numbers_have_no_false_bound():
         for size in (1e-300, 1e-30, 1e30):
             rows = size * np.random.default_rng(1).normal(size=(5, 7))
             assert_bounded(replace(model, **KERNELS[kernel]), fast, rows)
+
+
+def test_what_overflows_on_its_way_to_a_limit_has_no_slope():
+    scaler = Affine.of(2, multiply=[1e10, 1.0], low=-1.0, high=1.0)
+    model = random_model(0, n_features=2, input_map=InputMap(2, np.arange(2), (scaler,)))
+    fast = approxsvm.compile(model, mode="exact")
+    for value in (1e300, -1e300, 1e5):
+        slopes, bounds = fast.gradient(np.array([[value, 0.25]]), return_bound=True)
+        assert slopes[0, 0] == bounds[0, 0] == 0.0
+        assert slopes[0, 1] != 0.0
+        assert bounds[0, 1] < 1e-10
+    back = Affine.of(2, multiply=[1e300, 1.0], divide=[1e300, 1.0], low=-1e30, high=1e30)  # within, over the reals
+    slopes, bounds = approxsvm.compile(
+        replace(model, input_map=InputMap(2, np.arange(2), (back,))), mode="exact"
+    ).gradient(np.array([[1e10, 0.25]]), return_bound=True)
+    assert bounds[0, 0] == np.inf

@@ -103,10 +103,10 @@ def test_wrong_rows_are_refused(pair, rows, message):
 
 def test_what_a_model_does_not_have_is_refused():
     plain = approxsvm.Predictor(approxsvm.compile(random_model(0)).artifact)
-    with pytest.raises(InputError, match="trained without probabilities"):
+    with pytest.raises(InputError, match="there are no probabilities"):
         plain.predict_proba(np.zeros((1, 7)))
     ensemble = approxsvm.Predictor(approxsvm.compile(sources()["ensemble"], X).artifact)
-    with pytest.raises(InputError, match="a calibrated classifier has probabilities, but no decision function"):
+    with pytest.raises(InputError, match="labels are those of the greatest probability, without a decision function"):
         ensemble.decision_function(X)
 
 

@@ -176,7 +176,7 @@ def test_contradictions():
     with pytest.raises(ModelFormatError, match="2 entries for 3 estimators_"):
         read_any(bag)
     vote = VotingRegressor([("a", Ridge()), ("b", Ridge())]).fit(X, TARGET)
-    for weights in ([-1, 2], [0, 0], [1, 2, 3]):
+    for weights in ([-1, 1], [0, 0], [1, 2, 3], [1e308, 1e308]):
         vote.weights = weights
         with pytest.raises(ModelFormatError):
             read_any(vote)

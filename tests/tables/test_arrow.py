@@ -132,7 +132,7 @@ def test_targets_of_one_column_are_one_column():
 def test_calibrated_classifiers_have_no_values():
     for name in ("iris_calibrated", "iris_ensemble"):
         predictor = approxsvm.Predictor(GOLDEN / f"{name}.asvm")
-        with pytest.raises(InputError, match="no output 'value': a calibrated classifier has probabilities, but no"):
+        with pytest.raises(InputError, match="no output 'value': labels are those of the greatest probability"):
             predictor.predict_arrow(FRAME, outputs=["value"])
 
 
@@ -425,7 +425,7 @@ def test_batches_of_another_schema_are_refused(named):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"outputs": ["probability"]}, "no output 'probability': the source model was trained without"),
+        ({"outputs": ["probability"]}, "no output 'probability': there are no probabilities: the source has none"),
         ({"outputs": ["score"]}, "no output 'score', only label, value"),
         ({"on_error": "ignore"}, "on_error must be one of 'fail', 'null', 'skip', not 'ignore'"),
     ],

@@ -31,13 +31,12 @@ from approxsvm.export.c99.input_codes import CodeType, InputCodes, input_codes
 from approxsvm.export.c99.lookups import CATEGORY_CODE, categories, category_arrays, leading_table
 from approxsvm.export.c99.shares import has_shares, shares_of
 from approxsvm.export.c99.sums import SumFunction
-from approxsvm.model.outputs import class_pairs
+from approxsvm.model.outputs import BY_PROBABILITY, Outputs, class_pairs
 from approxsvm.output_files import write_whole
 
 # What the frames of the functions take on the stack beside their arrays (gcc for Cortex-M, -fstack-usage).
 _FRAME_BYTES: Final = 192
 _ONE_CLASS_LABELS: Final = (1, -1)
-_LABEL_RULES: Final = ("votes", "scores", "probability")
 
 
 @dataclass(frozen=True)
@@ -124,8 +123,6 @@ def check_exportable(artifact: Artifact) -> None:
         )
     for one in (artifact, *artifact.members):
         outputs = one.outputs
-        if outputs.label_rule not in _LABEL_RULES:
-            raise UnsupportedModelError(f"the C export labels by {', '.join(_LABEL_RULES)}, not {outputs.label_rule}")
         if not (one.members or outputs.probability is None or has_shares(outputs.probability)):
             raise UnsupportedModelError(f"the C export has no {type(outputs.probability).__name__} probabilities")
     for label in artifact.labels.tolist():
@@ -204,8 +201,15 @@ class _Unit:
 
     def label_functions(self) -> Iterator[str]:
         """How values become a label."""
-        if self.artifact.outputs.label_rule == "probability":
+        outputs = self.artifact.outputs
+        if outputs.label_rule in BY_PROBABILITY:
+            by_threshold = outputs.threshold is not None
+            yield _by_threshold(shares_source.THRESHOLD, outputs) if by_threshold else shares_source.MOST_PROBABLE
             yield shares_source.CLASSIFY
+            return
+        if outputs.threshold is not None:
+            yield _by_threshold(source.THRESHOLD, outputs)
+            yield source.CLASSIFY
             return
         n_labels = len(self.artifact.labels)
         yield source.TWO_CLASSES if n_labels <= 2 else source.BEST_SCORE if self._has_scores else source.VOTES
@@ -229,6 +233,14 @@ class _Unit:
         for helper in _HELPERS:
             template = template.replace(f"@{helper}@@", f"{self.helpers}_{helper}_")
         return template.replace("@@", "_").replace("@", f"{self.prefix}_")
+
+
+def _by_threshold(template: str, outputs: Outputs) -> str:
+    label = outputs.threshold_label
+    marks = {"LABEL": label, "OTHER": 1 - label, "SIGN": "-" if label else "", "THRESHOLD": f"({outputs.threshold!r})"}
+    for mark, text in marks.items():
+        template = template.replace(f"#{mark}#", str(text))
+    return template
 
 
 # Functions that all models of a header share.
@@ -366,6 +378,7 @@ class CHeader:
         if artifact.averages:
             yield self._mean()
             yield shares_source.PROBABILITIES
+            yield shares_source.MOST_PROBABLE
             yield shares_source.CLASSIFY
             return
         if artifact.members:
@@ -399,6 +412,10 @@ class CHeader:
         artifact = self.artifact
         if artifact.task == "regression":
             return ": the value itself" if artifact.n_decisions == 1 else ": one for each target"
+        if artifact.outputs.label_rule == "value_threshold":
+            label, least = artifact.outputs.threshold_label, artifact.outputs.threshold
+            favour = "minus it" if label else "it"
+            return f": {self.name}_labels[{label}] where {favour} is at least {least}, else the other"
         if artifact.task == "one_class":
             return ": above 0 for an inlier"
         if len(artifact.labels) == 2:

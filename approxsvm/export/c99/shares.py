@@ -97,9 +97,8 @@ def _calibrated(artifact: Artifact, head: OneVsRestCalibration) -> Shares:
         return Shares(shares_source.CALIBRATED + text + _two_shares(head.positive), arrays)
     by_scores = head.decision_shape == "ovr"
     inputs = shares_source.OF_SCORES if by_scores else shares_source.OF_VALUES
-    text = (
-        shares_source.CALIBRATED + shares_source.SHARE_ENDS + shares_source.ALL_CALIBRATED.replace("#INPUTS#", inputs)
-    )
+    several = shares_source.ALL_CALIBRATED.replace("#INPUTS#", inputs).replace("#POSITIVE#", str(head.positive))
+    text = shares_source.CALIBRATED + shares_source.SHARE_ENDS + several
     return Shares(text, arrays, by_scores, numbers_per_class=8)
 
 

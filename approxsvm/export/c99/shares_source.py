@@ -217,7 +217,7 @@ static inline void @shares@@(const double values[], const float bounds[], double
         p[c] = @calibrated@@(c, p[c]);
         total += p[c];
     }
-    for (c = 0; c < @n_labels; ++c) p[c] = total > 0.0 ? p[c] / total : 1.0 / (double)@n_labels;
+    for (c = 0; c < @n_labels; ++c) p[c] = total > 0.0 ? p[c] / total : #POSITIVE#.0 / (double)@n_labels;
     @share_ends@@(lo, hi, lowest, highest);
 }
 """
@@ -331,27 +331,41 @@ static inline int @row_shares@@(const @ROW@ row[], double p[], double lowest[], 
 }
 """
 
-CLASSIFY: Final = """\
-static inline int @most_probable@@(const double p[]) {
+MOST_PROBABLE: Final = """\
+static inline int @elected@@(const double p[]) {
     int best = 0, c;
     for (c = 1; c < @n_labels; ++c) best = p[c] > p[best] ? c : best;
     return best;
 }
-/* The position of the row's label in @labels, the most probable one@ZERO@. */
+static inline int @is_elected@@(const double lowest[], const double highest[], int winner) {
+    int c;
+    for (c = 0; c < @n_labels; ++c) {
+        if (c != winner && !(lowest[winner] > highest[c])) return 0;
+    }
+    return 1;
+}
+"""
+
+THRESHOLD: Final = """\
+static inline int @elected@@(const double p[]) { return p[#LABEL#] >= #THRESHOLD# ? #LABEL# : #OTHER#; }
+static inline int @is_elected@@(const double lowest[], const double highest[], int winner) {
+    return winner == #LABEL# ? lowest[#LABEL#] >= #THRESHOLD# : highest[#LABEL#] < #THRESHOLD#;
+}
+"""
+
+CLASSIFY: Final = """\
+/* The position of the row's label in @labels, by its probability@ZERO@. */
 static inline int @predict(const @ROW@ row[]) {
     double p[@n_labels], lowest[@n_labels], highest[@n_labels];
-    return @row_shares@@(row, p, lowest, highest) ? @most_probable@@(p) : 0;
+    return @row_shares@@(row, p, lowest, highest) ? @elected@@(p) : 0;
 }
 /* The same, but -1 where the label is not proven to be the exact model's. */
 static inline int @predict_if_certain(const @ROW@ row[]) {
     double p[@n_labels], lowest[@n_labels], highest[@n_labels];
-    int winner, c;
+    int winner;
     if (!@row_shares@@(row, p, lowest, highest)) return -1;
-    winner = @most_probable@@(p);
-    for (c = 0; c < @n_labels; ++c) {
-        if (c != winner && !(lowest[winner] > highest[c])) return -1;
-    }
-    return winner;
+    winner = @elected@@(p);
+    return @is_elected@@(lowest, highest, winner) ? winner : -1;
 }
 /* 1 where the label is proven to be the exact model's, else 0. */
 static inline int @is_certain(const @ROW@ row[]) { return @predict_if_certain(row) >= 0; }

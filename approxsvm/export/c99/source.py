@@ -437,6 +437,15 @@ static inline int @is_settled@@(const double values[], const float bounds[], int
 }
 """
 
+# The label that a threshold is for where the value in its favour is at least that. A difference is rounded once.
+THRESHOLD: Final = """\
+static inline int @winner@@(const double values[]) { return #SIGN#values[0] >= #THRESHOLD# ? #LABEL# : #OTHER#; }
+static inline int @is_settled@@(const double values[], const float bounds[], int winner) {
+    const double above = #SIGN#values[0] - #THRESHOLD#, ahead = winner == #LABEL# ? above : -above;
+    return ahead * (1.0 - 0x1p-50) > (double)bounds[0];
+}
+"""
+
 # Sums err by a few roundings of the moduli, scores by a few roundings of numbers up to the number of classes.
 SCORES: Final = """\
 static inline double @confidence@@(double sum) { return sum / (3.0 * (@modulus@@(sum) + 1.0)); }

@@ -267,7 +267,7 @@ class ClassOutputs:
         total = g.rows_sum(calibrated, keepdims=True)
         nothing = g.op("Equal", total, 0.0)
         shares = g.op("Div", calibrated, g.op("Where", nothing, 1.0, total))
-        return self._without_excess(g.op("Where", nothing, 1.0 / self.n_classes, shares))
+        return self._without_excess(g.op("Where", nothing, head.positive / self.n_classes, shares))
 
     def _unnormalized_interval(self, head: ClassProbability) -> tuple[str, str]:
         """Ends of numbers whose shares of their sum are the probabilities of several classes."""

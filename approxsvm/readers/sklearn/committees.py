@@ -13,6 +13,7 @@ from fractions import Fraction
 from inspect import unwrap
 from itertools import combinations
 from math import fsum
+from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,6 @@ from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.outputs import (
-    BY_PROBABILITY,
     ClassProbability,
     IsotonicCalibrator,
     MembersMean,
@@ -84,6 +84,8 @@ def read_bagging_classifier(estimator: Any, read: Read) -> Model:
     members = _of_chosen_columns(estimator, _members(estimator, read))
     if all(hasattr(inner, "predict_proba") for inner in estimator.estimators_):
         return _mean_of_probabilities(estimator, members, [1.0] * len(members))
+    if len(members) == 1:  # its decision_function is the member's
+        return _of_classes(estimator, members)[0]
     return _votes(estimator, members, [1.0] * len(members))
 
 
@@ -109,7 +111,7 @@ def read_ada_boost(estimator: Any, read: Read) -> Model:
 def read_voting_regressor(estimator: Any, read: Read) -> Model:
     """Read a fitted VotingRegressor: a weighted mean of values."""
     members = _members(estimator, read)
-    weights = _weights(estimator, len(members))
+    weights = _weights(estimator, len(members), may_subtract=True)
     return _sum_of_values(estimator, members, [weight / sum(weights) for weight in weights])
 
 
@@ -164,7 +166,7 @@ def read_one_vs_rest(estimator: Any, read: Read) -> Model:
     if len(classes) == 2:
         return replace(_of_two_classes(members[0], classes, calibrators[0], by_value), source=source)
     functions = [_function(member) for member in members]
-    probability = OneVsRestCalibration(known) if len(known) == len(members) else None
+    probability = OneVsRestCalibration(known, positive=0) if len(known) == len(members) else None
     outputs = Outputs(probability, label_rule="scores" if by_value else "probability", decision_shape="each")
     if _takes_last_of_ties(estimator):
         functions, classes = functions[::-1], classes[::-1]
@@ -224,6 +226,8 @@ def read_threshold(estimator: Any, read: Read) -> Model:
     if method == "predict_proba":
         if not isinstance(model.outputs.probability, ClassProbability):
             raise UnsupportedModelError(refusal(estimator, f"by predict_proba of a {model.source}"))
+        if not isinstance(model, Ensemble) and not hasattr(inner, "decision_function"):
+            model = Ensemble((model,), model.source)  # a mean, which has no decision values either
         outputs = replace(model.outputs, label_rule="probability_threshold", **numbers)
         if isinstance(model, Ensemble) and outputs.weights is None:
             outputs = replace(outputs, weights=np.ones(len(model.members)))
@@ -296,7 +300,7 @@ def _members(estimator: Any, read: Read) -> list[SingleModel]:
     return members
 
 
-def _weights(estimator: Any, n_members: int) -> list[Fraction]:
+def _weights(estimator: Any, n_members: int, *, may_subtract: bool = False) -> list[Fraction]:
     """Weights of the members of a VotingClassifier or VotingRegressor; all 1 where none are given."""
     if estimator.weights is None:
         return [Fraction(1)] * n_members
@@ -305,7 +309,9 @@ def _weights(estimator: Any, n_members: int) -> list[Fraction]:
         for (_, member), weight in zip(estimator.estimators, estimator.weights, strict=True)
         if not (isinstance(member, str) and member == "drop")
     ]
-    if len(kept) != n_members or min(kept) < 0 or not any(kept):
+    total = sum(kept)
+    is_known = len(kept) == n_members and (may_subtract or min(kept) >= 0)
+    if not is_known or total == 0 or abs(total) > float_info.max:
         raise ModelFormatError(
             f"weights of this {class_name(estimator)} are {[float(w) for w in kept]} for {n_members} estimators_"
         )
@@ -349,13 +355,8 @@ def _mean_of_probabilities(estimator: Any, members: Sequence[SingleModel], weigh
 
 
 def _votes(estimator: Any, members: Sequence[SingleModel], weights: Sequence[float], against: float = 0.0) -> Model:
-    """Members whose labels are votes: of equal sums of weights the first class wins."""
+    """Members whose labels are votes, and nothing else: of equal sums of weights the first class wins."""
     ordered = _of_classes(estimator, members)
-    if len(ordered) == 1 and not against:  # AdaBoost's values are votes, even of one member
-        outputs = ordered[0].outputs  # a single vote has no probabilities
-        if outputs.label_rule in BY_PROBABILITY or outputs.probability is None:
-            return ordered[0]
-        return replace(ordered[0], outputs=replace(outputs, probability=None))
     outputs = Outputs(weights=np.array(weights), addend=against)
     return Ensemble(tuple(ordered), source=f"votes of {len(ordered)}: {ordered[0].source}", outputs=outputs)
 

@@ -65,10 +65,8 @@ def _check_output(artifact: Any, output: str) -> None:
         raise InputError(f"there is no output {output!r}, only {', '.join(OUTPUTS)}")
     why = {
         "label": "a regression has values and no labels",
-        "value": "votes have no decision values"
-        if artifact.counts_votes
-        else "a calibrated classifier has probabilities, but no decision values",
-        "probability": "the source model was trained without probabilities",
+        "value": artifact.why_no_decision_function,
+        "probability": artifact.why_no_probabilities,
         "error_bound": "votes have no values to bound",
     }
     if output not in available_outputs(artifact):

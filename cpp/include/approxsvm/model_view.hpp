@@ -84,7 +84,8 @@ struct OutputsView {
     LabelRule label_rule;
     ProbabilityKind probability;
     bool couple_two_classes;          // pairwise_sigmoid
-    std::uint32_t positive;           // calibrations of two classes: whose probability it is that was calibrated
+    std::uint32_t positive;           // calibrations of two classes: whose probability it is that was calibrated; of
+                                      // more: whether shares of nothing are alike, and else 0
     DecisionShape calibration_shape;  // one_vs_rest_calibration of several classes: what was calibrated
     std::uint32_t n_calibrators;
     const unsigned char* calibrators;   // one_vs_rest_calibration

@@ -196,7 +196,8 @@ inline Status read_outputs(const unsigned char* bytes, std::size_t n_bytes, cons
             break;
         case ProbabilityKind::temperature_calibration:
             outputs.inverse_temperature = numbers;
-            if (holds_numbers(1)) check(field::outputs_temperature, *numbers, Expected{Rule::above, stored(0.0), {}});
+            if (holds_numbers(1))
+                check(field::outputs_temperature, *numbers, from_to(0x1p-1074, max_inverse_temperature));
             break;
     }
     return check.status();

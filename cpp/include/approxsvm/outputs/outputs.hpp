@@ -175,9 +175,9 @@ inline void calibrated_probabilities(const OutputsView& outputs, std::size_t n_c
         next = read_calibrator(next, calibrator);
         total += probabilities[c] = calibrated(calibrator, inputs[c]);
     }
+    const double of_nothing = outputs.positive == 0 ? 0.0 : 1.0 / static_cast<double>(n_classes);
     for (std::size_t c = 0; c < n_classes; ++c) {
-        probabilities[c] =
-            total == 0.0 ? 1.0 / static_cast<double>(n_classes) : without_excess(probabilities[c] / total);
+        probabilities[c] = total == 0.0 ? of_nothing : without_excess(probabilities[c] / total);
     }
 }
 
@@ -190,10 +190,14 @@ inline void softmax_probabilities(const OutputsView& outputs, std::size_t n_clas
     } else {
         class_scores(outputs, n_classes, values, probabilities, room);
     }
-    for (std::size_t c = 0; c < n_classes; ++c) probabilities[c] *= *outputs.inverse_temperature;
-    const double largest = probabilities[first_largest(n_classes, probabilities)];
+    const double beta = *outputs.inverse_temperature, best = probabilities[first_largest(n_classes, probabilities)],
+                 largest = beta * best;
+    const bool overflows = !is_finite(largest);  // then differences come first, of which the largest is 0
     double total = 0.0;
-    for (std::size_t c = 0; c < n_classes; ++c) total += probabilities[c] = std::exp(probabilities[c] - largest);
+    for (std::size_t c = 0; c < n_classes; ++c) {
+        const double score = probabilities[c];
+        total += probabilities[c] = std::exp(overflows ? beta * (score - best) : beta * score - largest);
+    }
     for (std::size_t c = 0; c < n_classes; ++c) probabilities[c] /= total;
 }
 
