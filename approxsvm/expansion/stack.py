@@ -117,25 +117,28 @@ def expand_and_certify(
             moments = mine.moments.get(names[c], [])[: (last or degree) + 1]
             if len(moments) <= (last or degree):
                 moments = taylor.moments_about(here.function, here.center, last or degree)
-                if last and mine.has_room(*moments):
-                    mine.moments[names[c]] = moments
             coefficients = taylor.coefficients_of(here.function, moments[: degree + 1])
             for part, of_degree in zip(parts, coefficients, strict=True):
                 part[c] = of_degree
         return here, moments
 
-    def about(c: int, in_order: InOrder, tell: Callable[[float], None]) -> CenterSums:
+    def about(c: int, in_order: InOrder, tell: Callable[[float], None]) -> tuple[CenterSums, list[FloatArray]]:
         here, moments = expand(c)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             if last:
-                return _from_moments(here, degree, directions, moments)
-            name = (names[c], degree, directions)
-            if name not in mine.gram:
-                found = _from_gram(here, degree, directions, in_order, tell)
-                if not mine.has_room(found.direction, *found.spectra.values()):
-                    return found
-                mine.gram[name] = found
-            return mine.gram[name]
+                return _from_moments(here, degree, directions, moments), moments
+            found = mine.gram.get((names[c], degree, directions))
+            return found or _from_gram(here, degree, directions, in_order, tell), moments
+
+    def keep(c: int, found: CenterSums, moments: list[FloatArray]) -> None:
+        """In the order of the centers, for what is kept changes last bits of what comes next."""
+        if last:
+            if len(moments) > len(mine.moments.get(names[c], [])) and mine.has_room(*moments):
+                mine.moments[names[c]] = moments
+            return
+        name = (names[c], degree, directions)
+        if name not in mine.gram and mine.has_room(found.direction, *found.spectra.values()):
+            mine.gram[name] = found
 
     with ThreadPoolExecutor(all_threads()) as pool:
 
@@ -151,11 +154,15 @@ def expand_and_certify(
         else:
             kernel = _sums_over_kernel(function, names, point_of, varying is not None, mine, lambda x: tell(0.3 * x))
             if n_centers == 1:  # the threads share the center
-                sums = [about(0, side_by_side, lambda x: tell(0.3 + 0.7 * x))]
+                found, moments = about(0, side_by_side, lambda x: tell(0.3 + 0.7 * x))
+                keep(0, found, moments)
+                sums = [found]
             else:
                 sums = []
-                for c, center_sums in mapped_in_order(pool, lambda c: about(c, one_by_one, _ignore), range(n_centers)):
-                    sums.append(center_sums)
+                all_of_them = mapped_in_order(pool, lambda c: about(c, one_by_one, _ignore), range(n_centers))
+                for c, (found, moments) in all_of_them:
+                    keep(c, found, moments)
+                    sums.append(found)
                     tell(0.3 + 0.7 * (c + 1) / n_centers)
     directions = directions and all(center.direction is not None for center in sums)
     typical = np.full(n_centers, _TYPICAL_S) if typical_s is None else typical_s

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import approxsvm
@@ -79,3 +81,13 @@ def test_exact_engines(n_classes, n_features):
 def test_subspaces(n_classes, degree):
     svc, X, rows = _svc(n_classes, 24, 0.02)
     _check(in_subspaces(approxsvm.read_model(svc), (6, 12), degree, X=X), svc, rows)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_rows_behind_a_map(n_classes):
+    """Small calls have memory for one row at a time, and what is carved for the map lies right behind it."""
+    svc, X, rows = _svc(n_classes, 9, 0.1)
+    source = make_pipeline(StandardScaler(), SVC(C=4.0, gamma=0.1)).fit(1000.0 * X, svc.predict(X))
+    for degree, n_centers in PLANS:
+        artifact = approxsvm.compile(source, 1000.0 * X, degree=degree, n_centers=n_centers).artifact
+        _check(artifact, source, 1000.0 * rows)
