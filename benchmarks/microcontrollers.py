@@ -1,4 +1,4 @@
-"""Exported C headers on emulated microcontrollers: bytes, instructions per row, and whether they agree with the host.
+"""Exported C headers on emulated microcontrollers: bytes, instructions per row, and whether they agree with a PC.
 
 Needs gcc; for ARM gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm; for RISC-V gcc-riscv64-unknown-elf,
 picolibc-riscv64-unknown-elf and qemu-system-misc. Two models, each with coefficients, and then rows, too, as float32,
@@ -7,8 +7,8 @@ and an SVC over 30 features (breast cancer). Rows are those of the data and as m
 tenth of each feature's spread.
 
 What is counted is instructions: qemu knows nothing of cycles, wait states of flash, or how long a division takes.
-tests/boards.py says which processors and machines. Every answer must be the host's, bit for bit, and every certain
-label the exact model's, or the run ends.
+tests/boards.py says which processors and machines. Every answer must be the header's own on this machine, bit for
+bit, and every certain label the exact model's, or the run ends.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ bits of a float32, rounded up. What a row costs is one load. With phi_k(s) = exp
 for all s of a cell that is widened by the error of the computed s:
 
 * truncation: the dropped degrees' norms N_k phi_k(s), and the remainder from first_remainder_degree on;
-* float32 rounding of the kept degrees, in proportion to the moduli of their terms, which are at most N_k phi_k(s);
+* float32 rounding of the kept degrees, in proportion to the moduli of their terms, which are at most N_k phi_k(s), on
+  paths of additions that are at least as long as those of the header's sums (source.py);
 * from s = 174 on, where rows may get the bare intercept, the kept degrees themselves;
 * rounding of a row's coordinates, of the coefficients, and how far the compiled model may be from its source's.
 

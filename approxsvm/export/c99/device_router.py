@@ -15,7 +15,8 @@ class DeviceRouter:
     """Lists of centers without what repeats itself: each point once, and slots that name it.
 
     A slot that comes after one of its own panel with the same point and target never wins, and is left out; the others
-    keep their order and panel, so that the center found is the host's.
+    keep their order and panel, so that the center found is that of all slots. Where two are nearest but for
+    rounding, the host may take the other.
     """
 
     def __init__(self, artifact: Artifact) -> None:

@@ -443,11 +443,6 @@ class CHeader:
         artifact = self.artifact
         stored = "float32" if self.kind == "float32" else f"{self.kind}, what they are off by being part of every bound"
         given = "any numbers that the codes of a row stand for" if self.codes else "the float32 row as given"
-        same = (
-            "With -ffp-contract=off values are those of approxsvm's portable target for a float32 row, bit for bit, "
-            "narrowed to float at the end; bounds hold in any case."
-        )
-        is_same = self.kind == "float32" and not self.codes and not artifact.members and has_expansions(artifact)
         functions = list(dict.fromkeys(unit.function.what for unit in self.units))
         lines = [
             f"{self.name}: a kernel machine for {artifact.task.replace('_', '-')}, compiled by approxsvm.",
@@ -461,7 +456,8 @@ class CHeader:
             "Promised: |value - exact value| never exceeds the bound, the exact value being that of the source's "
             f"decision function over the real numbers at {given}; where is_certain says 1, that is proven to give the "
             "same label. No memory but the stack, nothing of libc.",
-            *([same] if is_same else []),
+            "With -ffp-contract=off every processor gives the same values, bit for bit. approxsvm's own are sums in "
+            "another order: both lie within their bounds. Bounds hold in any case.",
             f"Constants: {self.flash_bytes} bytes; stack: about {self.ram_bytes} bytes; multiply-adds per row: "
             f"{self.multiply_adds}.",
         ]

@@ -4,9 +4,10 @@ Functions take what differs between models from enum constants and arrays that t
 what a model lacks, such as a router or an input map, is left out. `@` stands for the prefix of every name, `@@` at the
 end of a name marks it as internal: a name with one more underscore.
 
-Sums are in the order in which the portable target of the core evaluates a single row (expansion/quadratic.hpp,
-polynomial.hpp, decision_function.hpp, router.hpp; simd/exp.hpp), product and sum rounded separately: eight lanes, one
-for each row of a panel, of four sums each.
+Sums are in an order of their own, made for processors without vectors. The core (expansion/polynomial.hpp) keeps eight
+lanes apart up to the end; here that would take up to eight products in the place of one. Paths of additions are no
+longer than form_path() and norm_path() of the core (bounds/certificate.hpp), which the bounds count:
+tests/export/test_c_paths.py counts those of this text. exp() is that of simd/exp.hpp.
 """
 
 from __future__ import annotations
@@ -204,8 +205,7 @@ static inline float @quadratic_form@@(const @T@ *q, const @T@ *l, int n, const f
                 s3 += (float)panel[24] * u[j + 3];
             }
             for (; j < n; ++j, panel += 8) s0 += (float)panel[0] * u[j];
-            total += u[first + lane] * (s0 + s1);
-            total += u[first + lane] * (s2 + s3);
+            total += u[first + lane] * ((s0 + s1) + (s2 + s3));
         }
         form += total;
     }
