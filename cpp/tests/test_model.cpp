@@ -280,7 +280,7 @@ TEST(workspaces_for_calls_of_so_many_rows) {
         const std::vector<double> all = ready.rows();
         std::size_t before = 0;
         for (const std::size_t n :
-             {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{4}, std::size_t{5}, n_rows}) {
+             {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4}, std::size_t{5}, n_rows}) {
             const std::vector<double> rows(all.begin(),
                                            all.begin() + static_cast<std::ptrdiff_t>(n * model.n_features()));
             Bytes workspace(model.workspace_bytes(n));
