@@ -33,7 +33,7 @@ from approxsvm.reference.definition import definition_of
 from approxsvm.reports.judgement import exact_decision_values, own_steps
 from approxsvm.reports.source_rounding import NEAR_TIE, source_rounding
 
-_VERDICTS = ("equal", "differs", "refused", "wrong exception", "source has no answer")
+_VERDICTS = ("equal", "other methods", "differs", "refused", "wrong exception", "source has no answer")
 FAULTS = ("differs", "wrong exception")
 Answers = Mapping[str, Any]
 METHODS = ("predict", "decision_function", "predict_proba", "score_samples")
@@ -51,8 +51,9 @@ _MAX_WORDS = 160
 class Finding:
     """What came of one source."""
 
-    # "equal", "differs" or "source has no answer"; "refused" is an error of ours or NotFittedError, "wrong exception"
-    # any other. Who asks may have words of its own.
+    # "equal", "differs" or "source has no answer"; "other methods": what both answer is equal, but one has a method
+    # that the other lacks; "refused" is an error of ours or NotFittedError, "wrong exception" any other. Who asks may
+    # have words of its own.
     verdict: str
     reason: str = ""  # what differs, or the words of the refusal
     exception: str = ""  # the class of it
@@ -115,7 +116,7 @@ def compare_answers(source: Any, fast: Any, rows: Any, theirs: Answers) -> Findi
     n_rows = len(theirs["predict"])
     rounding = _Rounding(source, fast, rows)
     theirs_classes, our_classes = (np.asarray(getattr(x, "classes_", [])) for x in (source, fast))
-    differences = []
+    differences, methods = [], []
     n_ties = 0
     for method in METHODS:
         a, b = ours[method], theirs[method]
@@ -131,7 +132,7 @@ def compare_answers(source: Any, fast: Any, rows: Any, theirs: Answers) -> Findi
             has = (
                 "no answer but the source's" if isinstance(a, Exception) else f"an answer, but the source's {b!r:.120}"
             )
-            differences.append(f"{method}: {has}")
+            methods.append(f"{method}: {has}")
         elif a.shape != b.shape:
             differences.append(f"{method}: shape {a.shape} instead of {b.shape}")
         elif _kind(a) != _kind(b):
@@ -144,8 +145,9 @@ def compare_answers(source: Any, fast: Any, rows: Any, theirs: Answers) -> Findi
             differences += _wrong_values(method, a, b, rounding)
     if not np.array_equal(theirs_classes, our_classes):
         differences.append(f"classes_: {our_classes} instead of {theirs_classes}")
-    if differences:
-        return Finding("differs", "; ".join(differences), "", n_rows, n_ties)
+    if differences or methods:
+        verdict = "differs" if differences else "other methods"
+        return Finding(verdict, "; ".join(differences + methods), "", n_rows, n_ties)
     return Finding("equal", "", "", n_rows, n_ties)
 
 

@@ -41,7 +41,7 @@ def asked_otherwise(draw: Draw, source: Any, data: Data) -> list[str]:
     if isinstance(their_answer, Exception):
         return [f"{way}: an answer, but the source's {their_answer}"] * (way not in _MAY_BE_ANSWERED)
     found = compare_answers(source, fast, rows, theirs)
-    return [f"{way}: {found.reason}"] * (found.verdict not in ("equal", "refused"))
+    return [f"{way}: {found.reason}"] * (found.verdict not in ("equal", "other methods", "refused"))
 
 
 def _shuffled(draw: Draw, rows: Any) -> Any:
