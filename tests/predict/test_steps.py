@@ -464,6 +464,38 @@ def test_quantiles_at_ties_and_ends():
         assert np.abs(mapped - step.transform(asked)).max() < 1e-15
 
 
+@pytest.mark.parametrize("n_knots", [3, 6])
+@pytest.mark.parametrize("degree", [1, 2, 3])
+@pytest.mark.parametrize("extrapolation", ["constant", "continue"])
+def test_knots_of_splines_that_coincide_at_the_ends(extrapolation, degree, n_knots):
+    x = np.random.default_rng(0).normal(size=400)
+    X = np.c_[np.minimum(x, 0.3), np.maximum(x, -0.3), np.clip(x, -0.5, 0.5), np.round(x)]
+    step = SplineTransformer(knots="quantile", n_knots=n_knots, degree=degree, extrapolation=extrapolation).fit(X)
+    knots = np.unique([spline.t for spline in step.bsplines_])
+    asked = np.repeat(np.r_[knots, x[:100], -1.0, 5.0, -5.0][:, np.newaxis], 4, axis=1)
+    asked = np.r_[X, asked, np.nextafter(asked, 9.0), np.nextafter(asked, -9.0)]
+    source = make_pipeline(step, SVC()).fit(X, x > 0.4)
+    compiled = approxsvm.compile(source, X)
+    mapped, wanted = compiled.artifact.input_map.apply(asked), step.transform(asked)
+    assert (np.abs(mapped - wanted) <= 1e-12 * (1 + np.abs(wanted))).all()
+    assert (compiled.predict(X) == source.predict(X)).all()
+
+
+def test_knots_that_coincide_are_refused_where_lines_go_on():
+    X = np.minimum(np.random.default_rng(0).normal(size=(400, 2)), 0.3)
+    step = SplineTransformer(knots="quantile", n_knots=6, extrapolation="linear")
+    with pytest.raises(UnsupportedModelError, match="its first or last knots coincide, and its extrapolation is"):
+        approxsvm.compile(fitted(step, X, X[:, 0] > 0))
+
+
+@pytest.mark.parametrize("scale", [1e-120, 1e120])
+def test_coefficients_beyond_normal_float64_are_refused(scale):
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    source = make_pipeline(SplineTransformer(), SVC()).fit(X * scale, X[:, 0] > 0)
+    with pytest.raises(UnsupportedModelError, match="the distances of its knots are too large or too small"):
+        approxsvm.compile(source)
+
+
 @pytest.mark.parametrize(
     ("step", "message"),
     [
