@@ -26,7 +26,7 @@ from approxsvm.model.schema import DOMAINS
 from approxsvm.model.steps import STEPS, Affine, Step, Table
 from approxsvm.model.steps.step import NO_NAN, IntArray, Mapped
 from approxsvm.model.steps.table import TextChange
-from approxsvm.text_columns import TextColumn
+from approxsvm.text_columns import NONE, TextColumn
 
 # Pieces of rows that stay in a core's cache while the stages pass over them.
 _PIECE_NUMBERS: Final = 1 << 15
@@ -361,7 +361,10 @@ def same_texts(maps: Sequence[InputMap]) -> list[InputMap]:
     union: dict[int, TextColumn] = {}
     for one in maps:
         for column, known in one.texts.items():
-            union[column] = union.get(column, known).with_texts(known.texts)
+            before = union.get(column, known)
+            # A member whose rows had no None knows nothing of it; the source was fitted on some nevertheless.
+            null = NONE if NONE in (before.null, known.null) else before.null
+            union[column] = replace(before.with_texts(known.texts), null=null)
     return [one.with_texts(union) for one in maps] if union else list(maps)
 
 

@@ -20,6 +20,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.model_selection import KFold
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
 from sklearn.svm import SVC
@@ -172,6 +173,28 @@ def test_none_is_a_category_of_its_own_where_the_source_has_it_so():
     assert arrow["t"].null_count > 0
     labels = approxsvm.Predictor(compiled.artifact).predict_arrow(arrow)["label"].to_pylist()
     assert labels == source.predict(frame).tolist()
+
+
+@pytest.mark.parametrize("none_rows", [slice(200, None, 2), slice(0, 100, 2)], ids=["late", "early"])
+def test_nulls_of_members_of_which_one_saw_no_none(none_rows):
+    source, frame = texts_only(OneHotEncoder(handle_unknown="ignore"), missing=0.0)
+    frame.loc[frame.index[none_rows], "t"] = None
+    labels = frame["t"].isna() ^ (frame["x"] > 1)
+    ensemble = CalibratedClassifierCV(source, cv=KFold(4)).fit(frame, labels)
+    compiled = approxsvm.compile(ensemble, frame)
+    answers = approxsvm.Predictor(compiled.artifact).predict_arrow(pa.Table.from_pandas(frame))["label"].to_pylist()
+    assert answers == ensemble.predict(frame).tolist()
+
+
+@pytest.mark.parametrize("every", [3, 9], ids=["the most frequent", "rare"])
+@pytest.mark.parametrize("encoder", [OneHotEncoder(), OneHotEncoder(handle_unknown="ignore"), TargetEncoder()], ids=str)
+def test_nulls_are_none_behind_an_imputer_of_nan(encoder, every):
+    source, frame = texts_only(make_pipeline(SimpleImputer(strategy="most_frequent"), encoder), missing=0.0)
+    frame.loc[::every, "t"] = None
+    source.fit(frame, frame["t"].isna() ^ (frame["x"] > 1))
+    compiled = approxsvm.compile(source, frame)
+    answers = approxsvm.Predictor(compiled.artifact).predict_arrow(pa.Table.from_pandas(frame))["label"].to_pylist()
+    assert answers == source.predict(frame).tolist() == compiled.predict(frame).tolist()
 
 
 def test_texts_of_several_columns_and_types():

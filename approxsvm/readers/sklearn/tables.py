@@ -58,11 +58,11 @@ def _imputer(map_: InputMap, step: Any) -> InputMap:
     missing, statistics = step.missing_values, np.asarray(step.statistics_).tolist()
     columns: Columns = []
     for j, statistic in enumerate(statistics):
-        if isinstance(statistic, str):
-            map_, codes = _with_codes(map_, j, [statistic, *([missing] if isinstance(missing, str) else [])])
-            columns.append((j, _replaced_text(missing, codes, SAME, codes[statistic])))
+        if statistic is None or isinstance(statistic, str):
+            map_, codes = _with_codes(map_, j, [text for text in (statistic, missing) if isinstance(text, str)])
+            columns.append((j, _replaced_text(missing, codes, SAME, NONE if statistic is None else codes[statistic])))
             continue
-        number = np.nan if statistic is None else _as_number(statistic)
+        number = _as_number(statistic)
         if number is None:
             raise UnsupportedModelError(f"it puts in {statistic!r}, which is no number and no text")
         if np.isnan(number) and step.keep_empty_features:
@@ -152,6 +152,14 @@ def _with_codes(map_: InputMap, feature: int, texts: Iterable[str]) -> tuple[Inp
     return map_, {text: float(k) for k, text in enumerate(new.texts)}
 
 
+def _fitted_on_none(map_: InputMap, feature: int) -> InputMap:
+    """The map, None being the missing value of this column: the source was fitted with it, whatever becomes of NaN."""
+    column = _raw_text(map_, feature)
+    if column is None:
+        return map_
+    return replace(map_, texts={**map_.texts, column: replace(map_.texts[column], null=NONE)})
+
+
 def _is_raw(map_: InputMap, feature: int) -> bool:
     """Whether nothing has changed a feature."""
     for stage in reversed(map_.stages):
@@ -187,7 +195,7 @@ def finished(map_: InputMap) -> InputMap:
         nan, none, unknown = (map_.reached(column, code) for code in (np.nan, NONE, UNKNOWN))
         # What the source has been fitted with is known to it: a step replaces it, or it is a category.
         fitted_on_none = not np.isnan(none).any() and (np.isnan(nan).any() or (nan == unknown != none))
-        known[column] = replace(texts, null=NONE if fitted_on_none else np.nan)
+        known[column] = replace(texts, null=NONE if fitted_on_none or texts.null == NONE else np.nan)
     return replace(map_, texts=known)
 
 
@@ -276,6 +284,8 @@ def _categories(map_: InputMap, j: int, values: list[Any]) -> tuple[InputMap, _C
     texts = [value for value in values if isinstance(value, str)]
     if texts:
         map_, codes = _with_codes(map_, j, texts)
+        if None in values and not any(map(_is_scalar_nan, values)):
+            map_ = _fitted_on_none(map_, j)
         odd = [value for value in values if not (isinstance(value, str) or value is None or _is_scalar_nan(value))]
         if odd:
             raise UnsupportedModelError(f"{odd[0]!r} is a category of column {j} beside texts")
