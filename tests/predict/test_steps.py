@@ -464,13 +464,12 @@ def test_quantiles_at_ties_and_ends():
         assert np.abs(mapped - step.transform(asked)).max() < 1e-15
 
 
-@pytest.mark.parametrize("n_knots", [3, 6])
 @pytest.mark.parametrize("degree", [1, 2, 3])
 @pytest.mark.parametrize("extrapolation", ["constant", "continue"])
-def test_knots_of_splines_that_coincide_at_the_ends(extrapolation, degree, n_knots):
+def test_knots_of_splines_that_coincide_at_the_ends(extrapolation, degree):
     x = np.random.default_rng(0).normal(size=400)
     X = np.c_[np.minimum(x, 0.3), np.maximum(x, -0.3), np.clip(x, -0.5, 0.5), np.round(x)]
-    step = SplineTransformer(knots="quantile", n_knots=n_knots, degree=degree, extrapolation=extrapolation).fit(X)
+    step = SplineTransformer(knots="quantile", n_knots=6, degree=degree, extrapolation=extrapolation).fit(X)
     knots = np.unique([spline.t for spline in step.bsplines_])
     asked = np.repeat(np.r_[knots, x[:100], -1.0, 5.0, -5.0][:, np.newaxis], 4, axis=1)
     asked = np.r_[X, asked, np.nextafter(asked, 9.0), np.nextafter(asked, -9.0)]

@@ -17,7 +17,7 @@ from approxsvm.model.steps import Affine
 from approxsvm.model.steps.table import GIVES_NAN, REFUSED, SAME, Steps, Table
 from approxsvm.readers.sklearn.known_types import class_name, name_of
 from approxsvm.readers.sklearn.support_vector_machines import require_fitted
-from approxsvm.text_columns import NONE, UNKNOWN, TextColumn, is_missing, unknown_text
+from approxsvm.text_columns import NONE, UNKNOWN, TextColumn, is_na, is_nan, unknown_text
 
 Columns = list[tuple[int, Steps]]
 
@@ -73,7 +73,7 @@ def _imputer(map_: InputMap, step: Any) -> InputMap:
     if step.add_indicator:
         map_, marks = _marks(map_, step.indicator_)
         columns += marks
-    if _is_scalar_nan(missing):
+    if is_nan(missing):
         # Columns that were empty are left out: nobody looks at them.
         used = sorted({j for j, _ in columns})
         return _then(map_.then_select(used), [(used.index(j), steps) for j, steps in columns])
@@ -101,10 +101,6 @@ def _marks(map_: InputMap, step: Any) -> tuple[InputMap, Columns]:
     return map_, columns
 
 
-def _is_scalar_nan(value: Any) -> bool:
-    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
-
-
 def _replaced(missing: Any, otherwise: list[float], number: float) -> Steps:
     """`number` in place of what is missing."""
     if isinstance(missing, (bool, str)) or not isinstance(missing, (int, float, np.number)):
@@ -123,9 +119,9 @@ def _replaced_text(missing: Any, codes: Mapping[str, float], otherwise: float, n
         return Steps.equal([codes[missing]], [number], otherwise)
     if missing is None:
         return Steps.equal([NONE], [number], otherwise)
-    if _is_scalar_nan(missing):
+    if is_nan(missing):
         return Steps.of([], [otherwise], number)
-    if is_missing(missing):  # pandas.NA: pandas.isna decides for it, of which None and NaN are, too
+    if is_na(missing):  # pandas.NA: pandas.isna decides for it, of which None and NaN are, too
         return Steps.equal([NONE], [number], otherwise, number)
     raise UnsupportedModelError(f"{missing!r} is missing for it, in a column of texts")
 
@@ -226,7 +222,8 @@ def _encoder(map_: InputMap, step: Any) -> InputMap:
     for j, given in enumerate(step.categories_):
         map_, found = _categories(map_, j, np.asarray(given).tolist())
         tables.append(found)
-    base = _rows([[found.values[0] for found in tables]])
+    are_numbers = all(np.asarray(given).dtype.kind in "fiub" for given in step.categories_)
+    base = np.array([[found.values[0] for found in tables]], np.float64 if are_numbers else object)
     widths = _widths(step, kind, base)
     at_base = _transformed(step, base)
     ends = np.cumsum([0, *widths]).tolist()
@@ -284,9 +281,9 @@ def _categories(map_: InputMap, j: int, values: list[Any]) -> tuple[InputMap, _C
     texts = [value for value in values if isinstance(value, str)]
     if texts:
         map_, codes = _with_codes(map_, j, texts)
-        if None in values and not any(map(_is_scalar_nan, values)):
+        if None in values and not any(map(is_nan, values)):
             map_ = _fitted_on_none(map_, j)
-        odd = [value for value in values if not (isinstance(value, str) or value is None or _is_scalar_nan(value))]
+        odd = [value for value in values if not (isinstance(value, str) or value is None or is_nan(value))]
         if odd:
             raise UnsupportedModelError(f"{odd[0]!r} is a category of column {j} beside texts")
         numbers = [NONE if value is None else codes[value] if isinstance(value, str) else np.nan for value in values]
@@ -315,12 +312,6 @@ def _most_frequent(values: npt.NDArray[np.float64]) -> float:
 def _as_number(value: Any) -> float | None:
     """Of a value of scikit-learn's arrays, which may hold objects; None of one that is no number."""
     return float(value) if isinstance(value, (int, float, np.number, np.bool_)) else None
-
-
-def _rows(values: list[list[Any]]) -> npt.NDArray[Any]:
-    """Rows of numbers where all are, else of objects."""
-    are_numbers = all(isinstance(value, (int, float)) for row in values for value in row)
-    return np.array(values, np.float64 if are_numbers else object)
 
 
 def _widths(step: Any, kind: str, base: npt.NDArray[np.float64]) -> list[int]:
