@@ -144,7 +144,7 @@ def test_frames_that_the_source_refuses(fitted: tuple[Any, Any]) -> None:
         source.predict(short)
     with pytest.raises(InputError, match="there is no column 'age'"):
         approxsvm.compile(source, short)
-    with pytest.raises(InputError, match="X: row 0: a number is needed in column 'age', got 'old'"):
+    with pytest.raises(InputError, match="row 0: a number is needed in column 'age', got 'old'"):
         approxsvm.compile(source, FRAME.assign(age="old"))
     with pytest.raises(InputError, match=r"Input X contains infinity\. \(row 0, column 1\)"):
         approxsvm.compile(source, FRAME.assign(age=np.inf))
