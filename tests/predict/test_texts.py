@@ -308,6 +308,17 @@ def test_a_single_row_may_have_anything_in_columns_that_are_not_used():
         assert compiled.predict_one(given) == compiled.predict([given])[0] == source.predict([row])[0]
 
 
+@pytest.mark.parametrize("handle", ["error", "ignore"])
+def test_more_categories_than_an_encoder_is_asked_about_at_once(handle):
+    names = [f"id{k}" for k in range(1100)]
+    frame = pd.DataFrame({"t": pd.Series([*names, None, *names], dtype=object), "x": np.linspace(-1, 1, 2201)})
+    columns = [("t", OneHotEncoder(handle_unknown=handle), ["t"]), ("x", "passthrough", ["x"])]
+    source = make_pipeline(ColumnTransformer(columns), SVC()).fit(frame, frame["x"] > 0)
+    compiled = approxsvm.compile(source, mode="exact")
+    mapped = compiled.artifact.input_map.apply(compiled._rows(frame))
+    assert (mapped == source[:-1].transform(frame)).all()
+
+
 @pytest.mark.filterwarnings("ignore:Found unknown categories")
 def test_pandas_na_is_missing_to_an_imputer_of_it_alone():
     odd = pd.DataFrame({"t": np.array([pd.NA, None, np.nan, "a"], dtype=object), "x": [0.1, 0.1, 0.1, 0.1]})

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csc_array, vstack
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.input_map import InputMap
@@ -20,6 +21,8 @@ from approxsvm.readers.sklearn.support_vector_machines import require_fitted
 from approxsvm.text_columns import NONE, UNKNOWN, TextColumn, is_na, is_nan, unknown_text
 
 Columns = list[tuple[int, Steps]]
+# Categories that an encoder is asked about in one call: with an output of each, answers grow with the square of them.
+_PROBED_TOGETHER: Final = 512
 
 
 def _then(map_: InputMap, columns: Columns) -> InputMap:
@@ -231,12 +234,17 @@ def _encoder(map_: InputMap, step: Any) -> InputMap:
     guards: list[int] = []
     for j, found in enumerate(tables):
         block = slice(ends[j], ends[j + 1])
-        probed = np.repeat(base, len(found.values), axis=0)
-        probed[:, j] = found.values
-        made = _transformed(step, probed)
-        if not (np.delete(made, block, axis=1) == np.delete(at_base, block, axis=1)).all():
-            raise ModelFormatError(f"what it makes of column {j} is not in columns {block.start} to {block.stop - 1}")
-        own = _steps_of(found, made[:, block], partial(_tried, step, base, j, block))
+        parts = []
+        for first in range(0, len(found.values), _PROBED_TOGETHER):
+            probed = np.repeat(base, len(found.values[first : first + _PROBED_TOGETHER]), axis=0)
+            probed[:, j] = found.values[first : first + _PROBED_TOGETHER]
+            made = _transformed(step, probed)
+            if not (np.delete(made, block, axis=1) == np.delete(at_base, block, axis=1)).all():
+                raise ModelFormatError(
+                    f"what it makes of column {j} is not in columns {block.start} to {block.stop - 1}"
+                )
+            parts.append(csc_array(made[:, block] if widths[j] else np.zeros((len(made), 1))))
+        own = _steps_of(found, vstack(parts, format="csc"), partial(_tried, step, base, j, block))
         if not widths[j]:  # nothing comes out, but what the encoder refuses is refused
             guards.append(len(columns))
         columns += [(j, steps) for steps in own]
@@ -244,25 +252,25 @@ def _encoder(map_: InputMap, step: Any) -> InputMap:
     return whole.then_select(np.setdiff1d(np.arange(len(columns)), guards)) if guards else whole
 
 
-def _steps_of(found: _Categories, made: npt.NDArray[Any], tried: Callable[[Any], npt.NDArray[Any]]) -> list[Steps]:
+def _steps_of(found: _Categories, made: csc_array[Any], tried: Callable[[Any], npt.NDArray[Any]]) -> list[Steps]:
     """Of each output of a column what the encoder makes of its categories, and of all else; 0 where it has none."""
-    made = made if made.shape[1] else np.zeros((len(made), 1))
     # NaN that comes out is for an imputer behind (unknown_value, encoded_missing_value).
-    known = np.where(np.isnan(made), GIVES_NAN, made)
+    made.data[np.isnan(made.data)] = GIVES_NAN
     numbers, unknown = np.array(found.numbers), tried(found.unknown)
-    is_nan = np.isnan(numbers)
-    nan = known[is_nan][0] if is_nan.any() else tried(np.nan)
+    nan_rows = np.flatnonzero(np.isnan(numbers))
+    nan = made[nan_rows[:1]].toarray()[0] if len(nan_rows) else tried(np.nan)
     nan = np.where(nan == GIVES_NAN, SAME, nan)
-    known, numbers = known[~is_nan], numbers[~is_nan]
     if found.are_texts and NONE not in numbers:
         numbers = np.append(numbers, NONE)
-        known = np.vstack([known, tried(None)])
-    known, numbers = known[numbers.argsort()], np.sort(numbers)
+        made = vstack([made, csc_array(tried(None)[np.newaxis])], format="csc")
+    ascending = numbers.argsort()[: len(numbers) - len(nan_rows)]  # NaN is last
+    numbers = numbers[ascending]
     steps = []
-    for k in range(known.shape[1]):
+    for k in range(made.shape[1]):
+        known = made[:, [k]].toarray().ravel()[ascending]
         # Unknown categories are refused by the first output alone: tables would grow with the square of them.
-        otherwise = float(unknown[k]) if k == 0 or not np.isnan(unknown[k]) else _most_frequent(known[:, k])
-        values = known[:, k] if k == 0 else np.where(np.isnan(known[:, k]), otherwise, known[:, k])
+        otherwise = float(unknown[k]) if k == 0 or not np.isnan(unknown[k]) else _most_frequent(known)
+        values = known if k == 0 else np.where(np.isnan(known), otherwise, known)
         odd = values != otherwise
         steps.append(Steps.equal(numbers[odd], values[odd], otherwise, float(nan[k])))
     return steps
