@@ -115,7 +115,9 @@ def _rounded(number: Fraction) -> float:
         It is beyond the range of normal float64.
     """
     if number and not _SMALLEST <= abs(number) <= _LARGEST:
-        raise UnsupportedModelError("the distances of its knots are too large or too small for float64; scale in front")
+        raise UnsupportedModelError(
+            "the distances of its knots or quantiles are too large or too small for float64; scale in front"
+        )
     return float(number)
 
 
@@ -162,7 +164,7 @@ def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
         raise ModelFormatError(f"quantiles_ has shape {quantiles.shape}, or is not finite")
     if (np.diff(quantiles, axis=0) < 0).any() or (np.diff(references) < 0).any():
         raise ModelFormatError("its quantiles or references descend")
-    if references[0] != 0.0 or references[-1] != 1.0:
+    if references[0] != 0.0 or references[-1] != float(len(references) > 1):
         raise ModelFormatError(f"its references are from {references[0]} to {references[-1]}, expected 0 to 1")
     columns = [(j, _interpolated(quantiles[:, j], references)) for j in range(map_.n_features)]
     return map_.then_stage(Piecewise.of(map_.n_features, columns))
@@ -170,6 +172,8 @@ def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
 
 def _interpolated(quantiles: FloatArray, references: FloatArray) -> Pieces:
     """From 0 below the first quantile to 1 from the last on; at one that comes several times the mean of its ends."""
+    if len(references) == 1:  # scikit-learn makes 0 of everything
+        return Pieces(np.zeros(0), np.zeros(1), np.zeros((1, 2)))
     points, low = np.unique(quantiles, return_index=True)
     high = np.append(low[1:], len(quantiles)) - 1
     edges: list[float] = []
