@@ -126,7 +126,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             validate_data(self, X, reset=False, skip_check_array=True)  # warns that names are missing
             return X
         raw = self.artifact.raw_columns
-        if (raw.by_column or raw.texts) and not hasattr(X, "tocsr"):
+        if (raw.by_column or raw.has_categories) and not hasattr(X, "tocsr"):
             rows, is_named = rows_by_column(X, raw, _as_numbers), frame_names(X) is not None
             if not (is_named and raw.names and raw.by_column):  # missing names are warned of, as above
                 validate_data(self, X if is_named else rows, reset=False, skip_check_array=True)

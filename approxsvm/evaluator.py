@@ -68,7 +68,8 @@ class Evaluator:
         self._task = artifact.task
         self._is_column = artifact.outputs.is_column
         self._has_one_answer = not (self._is_column or (self._task == "regression" and artifact.n_decisions > 1))
-        self._has_texts = bool(artifact.raw_columns.texts)
+        # Rows that are no arrays of numbers may hold what is none.
+        self._reads_values = artifact.raw_columns.has_categories or not artifact.raw_columns.uses_all
         self._labels: Any = np.array([1, -1]) if self._task == "one_class" else artifact.labels
         # Labels by position for a single row; None where the answer is a value. A list, whose items are there already.
         by_position = {"regression": None, "one_class": [1, -1]}
@@ -139,17 +140,17 @@ class Evaluator:
     def one(self, row: Any) -> Any:
         """The answer for a single row, with as little overhead as Python allows."""
         if not self._has_one_answer:
-            return self.predict(as_row(self._coded(row) if self._has_texts else row))[0]
-        if self._has_texts:
+            return self.predict(as_row(self._coded(row) if self._reads_values else row))[0]
+        if self._reads_values:
             row = self._coded(row)
         answer = self.native.one(row if type(row) is _ARRAY else one_row(row))
         return answer if self._by_position is None else self._by_position[answer]
 
     def _coded(self, row: Any) -> Any:
-        """A row of values, texts among them, as one of numbers; a row of numbers as it is."""
+        """A row of values, texts among them, as one of numbers; an array of numbers, which holds codes, as it is."""
         if getattr(row, "dtype", np.dtype(object)).kind in "fiub":
             return row
-        return numpy_rows([list(row)], self.artifact.raw_columns, stacklevel=4)[0]
+        return numpy_rows(as_row(np.asarray(row, dtype=object)), self.artifact.raw_columns, stacklevel=4)[0]
 
     def classes(self, rows: Any) -> IntArray:
         """Positions of the predicted labels among the model's own."""

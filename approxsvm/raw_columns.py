@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import InputError
-from approxsvm.text_columns import NONE, UNKNOWN, TextColumn
+from approxsvm.text_columns import NONE, UNKNOWN, TextColumn, is_na
 
 # The most characters of a value in a message.
 _SHOWN = 60
@@ -36,6 +36,10 @@ class RawColumns:
         Positions of the columns of texts. Arrays of numbers hold their codes.
     refused : mapping of int to tuple of float
         Of these columns, which codes of what is no known text the source refuses.
+    taking_na : frozenset of int
+        Of these columns, where pandas.NA is a missing value; elsewhere it is something unknown.
+    looked_up : frozenset of int
+        Positions of the columns of numbers that are looked up as they are, where "1" is not 1.
     """
 
     n_columns: int
@@ -45,6 +49,8 @@ class RawColumns:
     takes_nan: npt.NDArray[np.intp]
     texts: Mapping[int, TextColumn] = field(default_factory=dict)
     refused: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+    taking_na: frozenset[int] = frozenset()
+    looked_up: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, model: Any) -> RawColumns:
@@ -55,7 +61,15 @@ class RawColumns:
         by_column = all(one is not None and one.by_column for one in maps)
         texts = {j: known for one in maps if one is not None for j, known in one.texts.items()}
         refused = {j: tuple(c for c in (UNKNOWN, NONE) if _refuses(maps, j, c)) for j in texts}
-        return cls(n_columns, model.feature_names, used, by_column, _taking_nan(maps), texts, refused)
+        # Who takes pandas.NA asks pandas what is missing, to which None and NaN are the same.
+        na = frozenset(j for j in texts if all(m is None or m.reached(j, np.nan) == m.reached(j, NONE) for m in maps))
+        looked_up = frozenset(int(j) for one in maps if one is not None for j in one.columns_looked_up())
+        return cls(n_columns, model.feature_names, used, by_column, _taking_nan(maps), texts, refused, na, looked_up)
+
+    @property
+    def has_categories(self) -> bool:
+        """Whether values are looked at one by one: texts, or numbers that are looked up."""
+        return bool(self.texts or self.looked_up)
 
     @property
     def uses_all(self) -> bool:
@@ -77,12 +91,17 @@ class RawColumns:
             A value is none that the source knows, and it refuses such values.
         """
         values = list(values)
-        codes = self.texts[column].codes(values)
+        takes_na = column in self.taking_na
+        codes = self.texts[column].codes(np.nan if takes_na and is_na(value) else value for value in values)
         for row in np.flatnonzero(np.isin(codes, self.refused[column]))[:1].tolist():
-            shown = repr(values[row])
-            shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
-            raise InputError(f"row {row}: a known category is needed in {self.name_of(column)}, got {shown}")
+            raise self.wrong_value(row, column, "a known category", values[row])
         return codes
+
+    def wrong_value(self, row: int, column: int, needed: str, value: Any) -> InputError:
+        """The error of a value that is not what is needed."""
+        shown = repr(value)
+        shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+        return InputError(f"row {row}: {needed} is needed in {self.name_of(column)}, got {shown}")
 
     def name_of(self, column: int) -> str:
         """A column in words."""

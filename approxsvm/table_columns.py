@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import islice
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ _NUMBERED = re.compile(r"(f|x|features?|col(?:umn)?|)[ _.-]?([0-9]+)", re.IGNORE
 # Names of an index column that pandas has written.
 _INDEX = re.compile("Unnamed: 0|__index_level_0__")
 _MAX_NAMES_SHOWN = 20
+# Of the integers up to here each is a float64.
+_LARGEST_EXACT = 1 << 53
 _MAX_NAME_SHOWN = 100
 
 
@@ -184,7 +187,7 @@ def numpy_rows(X: Any, model: RawColumns, *, stacklevel: int) -> npt.NDArray[Any
                 warn(sentence, stacklevel=stacklevel + 1)
             return _picked(X, features, model, _as_numbers)
     is_in_order = labels is None or model.names is None or labels == list(model.names)
-    if model.by_column or (model.texts and is_in_order):
+    if model.by_column or (model.has_categories and is_in_order):
         return rows_by_column(X, model, _as_numbers)
     if not is_in_order:
         raise InputError(f"X has the columns {labels}, but the model was fitted with {list(model.names or ())}")
@@ -212,27 +215,72 @@ def _picked(frame: Any, features: Features, model: RawColumns, as_numbers: Calla
 
 
 def _as_table(X: Any) -> npt.NDArray[Any]:
-    """Lists as an array of numbers where they hold nothing else, as an array of objects otherwise."""
-    table = np.asarray(X, dtype=object)
-    try:
-        return table if any(isinstance(value, (str, type(None))) for value in table.flat) else table.astype(np.float64)
-    except (TypeError, ValueError):
-        return table
+    """Lists as an array of objects, which holds values; a list of arrays of numbers as one of these."""
+    rows = list(X)
+    are_numbers = all(_is_numeric(row) for row in rows) and len({row.shape for row in rows}) == 1
+    return np.asarray(rows, dtype=None if are_numbers else object)
+
+
+def _is_numeric(X: Any) -> bool:
+    """Whether it is an array of numbers: of texts these are the codes. Everything else holds values."""
+    return getattr(getattr(X, "dtype", None), "kind", "") in tuple("fiub")
 
 
 def _rows(table: Any, places: list[int], model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
     """Rows of a table whose columns at these places are those that are used, with codes of texts."""
-    if not model.texts or getattr(getattr(table, "dtype", None), "kind", "") in tuple("fiub"):
+    if _is_numeric(table):
         return _spread(as_numbers(_taken(table, places)), model)
-    rows = np.zeros((len(table), model.n_columns))
     pairs = list(zip(model.used.tolist(), places, strict=True))
+    if not model.texts:
+        return _spread(_numbers(table, pairs, model, as_numbers), model)
+    rows = np.zeros((len(table), model.n_columns))
     numbers = [(column, place) for column, place in pairs if column not in model.texts]
     if numbers:
-        rows[:, [column for column, _ in numbers]] = as_numbers(_taken(table, [place for _, place in numbers]))
+        rows[:, [column for column, _ in numbers]] = _numbers(table, numbers, model, as_numbers)
     for column, place in pairs:
         if column in model.texts:
             rows[:, column] = model.codes(column, _values(table, place, model.texts[column].null))
     return rows
+
+
+def _numbers(
+    table: Any, pairs: list[tuple[int, int]], model: RawColumns, as_numbers: Callable[[Any], Any]
+) -> npt.NDArray[Any]:
+    """Columns of numbers, pairs of a model's column and its place; InputError names the first value that is none."""
+    _check_values(table, [pair for pair in pairs if pair[0] in model.looked_up], model, _is_exact)
+    try:
+        return np.asarray(as_numbers(_taken(table, [place for _, place in pairs])))
+    except (TypeError, ValueError) as error:
+        _check_values(table, pairs, model, _is_number)
+        raise InputError(f"X is not an array of numbers: {error}") from None
+
+
+def _check_values(table: Any, pairs: list[tuple[int, int]], model: RawColumns, is_fine: Callable[[Any], bool]) -> None:
+    for column, place in pairs:
+        taken = np.asarray(_taken(table, [place]))
+        if taken.dtype.kind in "fb":
+            continue
+        for row, value in enumerate(taken.ravel().astype(object)):
+            if not is_fine(value):
+                raise model.wrong_value(row, column, "a number", value)
+
+
+def _is_exact(value: Any) -> bool:
+    """Whether a value is no text and no integer that float64 rounds: where it is looked up, it would be another."""
+    if isinstance(value, Integral):
+        return abs(int(value)) <= _LARGEST_EXACT or int(value) == _as_float(value)
+    return not isinstance(value, (str, bytes))
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or _as_float(value) is not None
+
+
+def _as_float(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _values(table: Any, place: int, null: float) -> list[Any]:

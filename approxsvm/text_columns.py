@@ -51,12 +51,12 @@ class TextColumn:
         return {text: float(k) for k, text in enumerate(self.texts)} | {None: NONE}
 
     def code(self, value: Any) -> float:
-        """The code of any value: a known text, None, a missing value (NaN, pandas.NA), or something unknown."""
+        """The code of any value: a known text, None, NaN, or something unknown, as pandas.NA is to encoders."""
         try:
             known = self._code_of.get(value)
         except TypeError:  # not hashable
             return UNKNOWN
-        return (math.nan if is_missing(value) else UNKNOWN) if known is None else known
+        return (math.nan if is_nan(value) else UNKNOWN) if known is None else known
 
     def codes(self, values: Iterable[Any]) -> npt.NDArray[np.float64]:
         """The codes of many values."""
@@ -85,9 +85,14 @@ def decoded(rows: npt.NDArray[np.float64], texts: Mapping[int, TextColumn]) -> n
     return values
 
 
-def is_missing(value: Any) -> bool:
-    """Whether a value is NaN of any kind, or pandas.NA."""
-    return type(value).__name__ == "NAType" or (isinstance(value, (float, np.floating)) and bool(value != value))
+def is_nan(value: Any) -> bool:
+    """Whether a value is NaN of any kind of float."""
+    return isinstance(value, (float, np.floating)) and bool(value != value)
+
+
+def is_na(value: Any) -> bool:
+    """Whether a value is pandas.NA."""
+    return type(value).__name__ == "NAType"
 
 
 def _check_unicode(text: str) -> None:

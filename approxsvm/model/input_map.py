@@ -25,8 +25,8 @@ from approxsvm.model.compensated import FloatArray
 from approxsvm.model.schema import DOMAINS
 from approxsvm.model.steps import STEPS, Affine, Step, Table
 from approxsvm.model.steps.step import NO_NAN, IntArray, Mapped
-from approxsvm.model.steps.table import TextChange
-from approxsvm.text_columns import TextColumn
+from approxsvm.model.steps.table import SAME, TextChange
+from approxsvm.text_columns import NONE, TextColumn
 
 # Pieces of rows that stay in a core's cache while the stages pass over them.
 _PIECE_NUMBERS: Final = 1 << 15
@@ -237,6 +237,21 @@ class InputMap:
         refused = {int(self.columns[k]) for k in range(len(self.columns)) if not self._takes_nan(k)}
         return np.array([j for j in np.unique(self.columns).tolist() if j not in refused], np.intp)
 
+    def columns_looked_up(self) -> IntArray:
+        """Raw columns whose numbers, as they are, a table looks up: categories, bins, what is missing."""
+        found: set[int] = set()
+        origin = self.columns  # the raw column that a feature holds; -1 for none
+        for stage in self.stages:
+            if isinstance(stage, Table):
+                before = origin[stage.source]
+                found.update(before[[len(steps.edges) > 0 for steps in stage.steps]].tolist())
+                origin = np.where([bool((steps.values == SAME).any()) for steps in stage.steps], before, -1)
+            elif isinstance(stage, Affine):
+                origin = np.where([stage.leaves(j) for j in range(len(origin))], origin, -1)
+            else:
+                break
+        return np.array(sorted(found - {-1, *self.texts}), np.intp)
+
     def _takes_nan(self, column: int) -> bool:
         feature: int | None = column
         for stage in self.stages:
@@ -361,7 +376,10 @@ def same_texts(maps: Sequence[InputMap]) -> list[InputMap]:
     union: dict[int, TextColumn] = {}
     for one in maps:
         for column, known in one.texts.items():
-            union[column] = union.get(column, known).with_texts(known.texts)
+            before = union.get(column, known)
+            # A member whose rows had no None knows nothing of it; the source was fitted on some nevertheless.
+            null = NONE if NONE in (before.null, known.null) else before.null
+            union[column] = replace(before.with_texts(known.texts), null=null)
     return [one.with_texts(union) for one in maps] if union else list(maps)
 
 

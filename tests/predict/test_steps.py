@@ -455,13 +455,44 @@ def test_quantiles_at_ties_and_ends():
     X = np.repeat([0.0, 1.0, 1.0, 1.0, 2.0, 5.0, 5.0], 30)[:, np.newaxis]
     constant = np.full_like(X, 3.0)
     rows = np.c_[X, constant, np.r_[X[:105], X[105:] + 1e-300]]
-    for n_quantiles in (3, 7, 50, 210):
+    for n_quantiles in (1, 3, 7, 50, 210):
         step = QuantileTransformer(n_quantiles=n_quantiles).fit(rows)
         asked = np.repeat(np.unique(np.r_[X.ravel(), 3.0, -1.0, 0.5, 4.0, 7.0])[:, np.newaxis], 3, axis=1)
         asked = np.r_[asked, np.nextafter(asked, 9.0), np.nextafter(asked, -9.0)]
         source = make_pipeline(step, SVC()).fit(rows, X.ravel() > 1)
         mapped = approxsvm.compile(source).artifact.input_map.apply(asked)
         assert np.abs(mapped - step.transform(asked)).max() < 1e-15
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+@pytest.mark.parametrize("extrapolation", ["constant", "continue"])
+def test_knots_of_splines_that_coincide_at_the_ends(extrapolation, degree):
+    x = np.random.default_rng(0).normal(size=400)
+    X = np.c_[np.minimum(x, 0.3), np.maximum(x, -0.3), np.clip(x, -0.5, 0.5), np.round(x)]
+    step = SplineTransformer(knots="quantile", n_knots=6, degree=degree, extrapolation=extrapolation).fit(X)
+    knots = np.unique([spline.t for spline in step.bsplines_])
+    asked = np.repeat(np.r_[knots, x[:100], -1.0, 5.0, -5.0][:, np.newaxis], 4, axis=1)
+    asked = np.r_[X, asked, np.nextafter(asked, 9.0), np.nextafter(asked, -9.0)]
+    source = make_pipeline(step, SVC()).fit(X, x > 0.4)
+    compiled = approxsvm.compile(source, X)
+    mapped, wanted = compiled.artifact.input_map.apply(asked), step.transform(asked)
+    assert (np.abs(mapped - wanted) <= 1e-12 * (1 + np.abs(wanted))).all()
+    assert (compiled.predict(X) == source.predict(X)).all()
+
+
+def test_knots_that_coincide_are_refused_where_lines_go_on():
+    X = np.minimum(np.random.default_rng(0).normal(size=(400, 2)), 0.3)
+    step = SplineTransformer(knots="quantile", n_knots=6, extrapolation="linear")
+    with pytest.raises(UnsupportedModelError, match="its first or last knots coincide, and its extrapolation is"):
+        approxsvm.compile(fitted(step, X, X[:, 0] > 0))
+
+
+@pytest.mark.parametrize("scale", [1e-120, 1e120])
+def test_coefficients_beyond_normal_float64_are_refused(scale):
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    source = make_pipeline(SplineTransformer(), SVC()).fit(X * scale, X[:, 0] > 0)
+    with pytest.raises(UnsupportedModelError, match="the distances of its knots or quantiles are too"):
+        approxsvm.compile(source)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.model_selection import KFold
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
 from sklearn.svm import SVC
@@ -174,6 +175,28 @@ def test_none_is_a_category_of_its_own_where_the_source_has_it_so():
     assert labels == source.predict(frame).tolist()
 
 
+@pytest.mark.parametrize("none_rows", [slice(200, None, 2), slice(0, 100, 2)], ids=["late", "early"])
+def test_nulls_of_members_of_which_one_saw_no_none(none_rows):
+    source, frame = texts_only(OneHotEncoder(handle_unknown="ignore"), missing=0.0)
+    frame.loc[frame.index[none_rows], "t"] = None
+    labels = frame["t"].isna() ^ (frame["x"] > 1)
+    ensemble = CalibratedClassifierCV(source, cv=KFold(4)).fit(frame, labels)
+    compiled = approxsvm.compile(ensemble, frame)
+    answers = approxsvm.Predictor(compiled.artifact).predict_arrow(pa.Table.from_pandas(frame))["label"].to_pylist()
+    assert answers == ensemble.predict(frame).tolist()
+
+
+@pytest.mark.parametrize("every", [3, 9], ids=["the most frequent", "rare"])
+@pytest.mark.parametrize("encoder", [OneHotEncoder(), OneHotEncoder(handle_unknown="ignore"), TargetEncoder()], ids=str)
+def test_nulls_are_none_behind_an_imputer_of_nan(encoder, every):
+    source, frame = texts_only(make_pipeline(SimpleImputer(strategy="most_frequent"), encoder), missing=0.0)
+    frame.loc[::every, "t"] = None
+    source.fit(frame, frame["t"].isna() ^ (frame["x"] > 1))
+    compiled = approxsvm.compile(source, frame)
+    answers = approxsvm.Predictor(compiled.artifact).predict_arrow(pa.Table.from_pandas(frame))["label"].to_pylist()
+    assert answers == source.predict(frame).tolist() == compiled.predict(frame).tolist()
+
+
 def test_texts_of_several_columns_and_types():
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(
@@ -212,11 +235,104 @@ def test_arrays_of_objects_and_lists():
     assert [predictor.predict_one(row.tolist()) for row in rows[:20]] == labels[:20].tolist()
     codes = compiled._rows(rows)
     assert (compiled.predict(codes) == labels).all()
-    assert (compiled.predict(codes.tolist()) == labels).all()
+    assert (compiled.predict(list(codes)) == labels).all()
+    assert compiled.predict_one(codes[0]) == labels[0]
+    for given in (codes.tolist(), codes.astype(object)):  # these hold values, of which no text is a number
+        with pytest.raises(InputError, match=r"row 0: a known category is needed in column 0, got [01]\.0"):
+            compiled.predict(given)
+        with pytest.raises(InputError, match=r"row 0: a known category is needed in column 0, got [01]\.0"):
+            predictor.predict_one(given[0])
     with pytest.raises(InputError, match=r"row 2: a known category is needed in column 0, got 'q'"):
         compiled.predict([*rows[:2].tolist(), ["q", 1.0, "k"]])
     with pytest.raises(InputError, match=r"row 0: a known category is needed in column 2, got \[1\]"):
         compiled.predict([["x", 1.0, [1]]])
+
+
+@pytest.mark.filterwarnings("ignore:Found unknown categories")
+@pytest.mark.parametrize("values", [("0", "a", "b"), (0, 1, 2), (True, False, None)], ids=str)
+def test_rows_of_lists_and_objects_hold_values(values):
+    rng = np.random.default_rng(5)
+    rows = np.empty((N, 2), dtype=object)
+    rows[:, 0], rows[:, 1] = [values[k] for k in rng.integers(0, 3, N)], rng.normal(size=N)
+    encoded = ColumnTransformer([("t", OneHotEncoder(handle_unknown="ignore"), [0]), ("x", "passthrough", [1])])
+    source = make_pipeline(encoded, SVC(gamma=1, C=5)).fit(rows, (rows[:, 0] == values[1]) ^ (rows[:, 1] > 0))
+    compiled = approxsvm.compile(source, rows)
+    for value in (*values, 1, 1.0, True, None, np.nan, np.int64(1), 7):
+        for x in (-0.3, 0.3):
+            row = np.array([value, x], dtype=object)
+            wanted = source.predict(row[np.newaxis])[0]
+            for given in (row, row.tolist(), tuple(row)):
+                assert compiled.predict_one(given) == compiled.predict([given])[0] == wanted, row
+
+
+@pytest.mark.parametrize("by_column", [True, False])
+@pytest.mark.parametrize("encoder", [OneHotEncoder(handle_unknown="ignore"), OneHotEncoder()], ids=str)
+def test_texts_are_refused_where_numbers_are_categories(encoder, by_column):
+    rng = np.random.default_rng(6)
+    frame = pd.DataFrame({"k": rng.choice([0, 1, 2**53], N), "m": rng.choice([0, 1], N)})
+    first = ColumnTransformer([("k", encoder, ["k", "m"])]) if by_column else encoder
+    source = make_pipeline(first, SVC()).fit(frame, rng.integers(0, 2, N))
+    compiled = approxsvm.compile(source, frame)
+    predictor = approxsvm.Predictor(compiled.artifact)
+    for value in ("1", " 1 ", "1.0", "nan", "\N{FULLWIDTH DIGIT ONE}", b"1", 2**53 + 1, np.int64(2**53 + 1)):
+        odd = pd.DataFrame({"k": np.array([1, value], dtype=object), "m": [0, 1]})
+        with pytest.raises(InputError, match=f"row 1: a number is needed in column 'k', got {re.escape(repr(value))}"):
+            compiled.predict(odd)
+        with pytest.raises(InputError, match="row 1: a number is needed in column 'k', got"):
+            predictor.predict(odd)
+        with pytest.raises(InputError, match="row 0: a number is needed in column 'k', got"):
+            predictor.predict_one([value, 1])
+    with pytest.raises(InputError, match="row 0: a number is needed in column 'k', got 9007199254740993"):
+        compiled.predict(pd.DataFrame({"k": [2**53 + 1], "m": [0]}))
+    objects = frame.astype(object)
+    assert (compiled.predict(objects) == source.predict(frame)).all()
+    assert (predictor.predict(objects.to_numpy().tolist()) == source.predict(frame)).all()
+
+
+@pytest.mark.parametrize("value", [pd.NA, pd.NaT, pd.Timestamp("2020-01-01"), 1j, "x"], ids=str)
+def test_values_that_are_no_numbers_are_named(known, value):
+    _, frame, _, compiled, _ = known
+    odd = frame.iloc[:3].astype({"hours": object})
+    odd.loc[odd.index[2], "hours"] = value
+    for model in (compiled, approxsvm.Predictor(compiled.artifact)):
+        with pytest.raises(InputError, match=r"row 2: a number is needed in column 'hours', got "):
+            model.predict(odd)
+
+
+def test_a_single_row_may_have_anything_in_columns_that_are_not_used():
+    X = np.random.default_rng(0).normal(size=(N, 3))
+    source = make_pipeline(ColumnTransformer([("x", "passthrough", [0, 2])]), SVC()).fit(X, X[:, 0] > 0)
+    compiled = approxsvm.compile(source, X)
+    for row in X[:5].tolist():
+        given = [row[0], "a text", row[2]]
+        assert compiled.predict_one(given) == compiled.predict([given])[0] == source.predict([row])[0]
+
+
+@pytest.mark.parametrize("handle", ["error", "ignore"])
+def test_more_categories_than_an_encoder_is_asked_about_at_once(handle):
+    names = [f"id{k}" for k in range(1100)]
+    frame = pd.DataFrame({"t": pd.Series([*names, None, *names], dtype=object), "x": np.linspace(-1, 1, 2201)})
+    columns = [("t", OneHotEncoder(handle_unknown=handle), ["t"]), ("x", "passthrough", ["x"])]
+    source = make_pipeline(ColumnTransformer(columns), SVC()).fit(frame, frame["x"] > 0)
+    compiled = approxsvm.compile(source, mode="exact")
+    mapped = compiled.artifact.input_map.apply(compiled._rows(frame))
+    assert (mapped == source[:-1].transform(frame)).all()
+
+
+@pytest.mark.filterwarnings("ignore:Found unknown categories")
+def test_pandas_na_is_missing_to_an_imputer_of_it_alone():
+    odd = pd.DataFrame({"t": np.array([pd.NA, None, np.nan, "a"], dtype=object), "x": [0.1, 0.1, 0.1, 0.1]})
+    options = {"handle_unknown": "use_encoded_value", "unknown_value": -3}
+    for encoder in (
+        OneHotEncoder(handle_unknown="ignore"),
+        OneHotEncoder(),
+        OrdinalEncoder(**options, encoded_missing_value=-7),
+    ):
+        source, _ = texts_only(encoder)
+        agrees(source, approxsvm.compile(source), odd)
+    imputer = SimpleImputer(missing_values=pd.NA, strategy="constant", fill_value="b")
+    source, _ = texts_only(make_pipeline(imputer, OrdinalEncoder(**options)))
+    assert agrees(source, approxsvm.compile(source), odd) == 0
 
 
 def test_the_same_column_with_two_encoders_and_another_order_of_texts():
@@ -441,7 +557,8 @@ def test_codes_and_texts_are_inverse():
     values = [*known.texts, None, np.nan, pd.NA, np.float32("nan"), "c", 1, b"a", [], np.str_("a")]
     codes = known.codes(values)
     assert codes.tolist()[:6] == [0, 1, 2, 3, 4, NONE]
-    assert np.isnan(codes[6:9]).all()
+    assert np.isnan(codes[[6, 8]]).all()
+    assert codes[7] == UNKNOWN  # to encoders
     assert codes.tolist()[9:] == [UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, 0]
     assert [known.value(code) for code in codes[:6].tolist()] == values[:6]
     assert known.value(UNKNOWN) not in known.texts

@@ -19,6 +19,9 @@ from approxsvm.readers.sklearn.support_vector_machines import require_fitted
 _MOST_PRODUCTS: Final = 1 << 14
 _MOST_FACTORS: Final = 64
 Polynomial = list[Fraction]
+# Of normal float64.
+_SMALLEST: Final = Fraction(float(np.finfo(np.float64).tiny))
+_LARGEST: Final = Fraction(float(np.finfo(np.float64).max))
 
 
 def _polynomial_features(map_: InputMap, step: Any) -> InputMap:
@@ -68,21 +71,54 @@ def _basis(knots: FloatArray, degree: int, extrapolation: str) -> list[Pieces]:
     spans = [k for k in range(degree, n_splines) if t[k] < t[k + 1]]
     if not spans:
         raise UnsupportedModelError("a column of it has one value only")
-    inside = [_on_span(t, degree, k) for k in spans]
-    width = float(t[spans[-1] + 1]), spans[-1]
-    first, last = inside[0], [_moved(p, t[width[1] + 1] - t[width[1]]) for p in inside[-1]]
-    edges = [float(t[k]) for k in spans[1:]]
-    origins = [float(t[k]) for k in spans]
-    if extrapolation != "continue":
+    low, high = t[degree], t[n_splines]
+    # SciPy takes numbers below the first knot as of the first span, and those from the last knot on as of the last one,
+    # even where these are empty: knots from quantiles coincide where many values are equal.
+    ends = [degree, n_splines - 1]
+    if extrapolation == "linear" and [spans[0], spans[-1]] != ends:
+        raise UnsupportedModelError(
+            "its first or last knots coincide, and its extrapolation is 'linear'; refit it with knots='uniform', or "
+            "extrapolation='constant'"
+        )
+    # Where a piece begins (the first one has no beginning), where its polynomials do, and these.
+    pieces = [(float(t[k]), float(t[k]), _on_span(t, degree, k)) for k in spans]
+    below, beyond = (_on_span(t, degree, k) for k in ends)
+    if extrapolation == "continue":
+        pieces[:0] = [(-np.inf, float(low), below)] if spans[0] != ends[0] else []
+        pieces += [(float(high), float(high), beyond)] if spans[-1] != ends[1] else []
+    else:
         kept = 1 if extrapolation == "constant" else 2
-        inside = [[p[:kept] for p in first], *inside, [p[:kept] for p in last]]
-        edges = [float(t[spans[0]]), *edges, width[0]]
-        origins = [float(t[spans[0]]), *origins, width[0]]
-    numbers = np.zeros((n_splines, len(inside), degree + 1))
-    for i, polynomials in enumerate(inside):
+        at_high = [_moved(p, high - t[ends[1]])[:kept] for p in beyond]
+        # scikit-learn sets the first splines below the first knot, and the last ones above the last knot.
+        n_set = degree + (kept == 2 and degree == 1)
+        first = [p[:kept] if k < n_set else [] for k, p in enumerate(pieces[0][2])]
+        last = [p if k >= n_splines - n_set else [] for k, p in enumerate(at_high)]
+        above = float(high)
+        if spans[-1] != ends[1]:  # at the last knot itself all are what SciPy has there
+            pieces.append((above, above, at_high))
+            above = float(np.nextafter(above, np.inf))
+        pieces = [(-np.inf, float(low), first), *pieces, (above, float(high), last)]
+    edges, origins = [start for start, _, _ in pieces[1:]], [origin for _, origin, _ in pieces]
+    numbers = np.zeros((n_splines, len(pieces), degree + 1))
+    for i, (_, _, polynomials) in enumerate(pieces):
         for k, polynomial in enumerate(polynomials):
-            numbers[k, i, : len(polynomial)] = [float(coef) for coef in polynomial]
+            numbers[k, i, : len(polynomial)] = [_rounded(coef) for coef in polynomial]
     return [Pieces(np.array(edges), np.array(origins), coefs) for coefs in numbers]
+
+
+def _rounded(number: Fraction) -> float:
+    """The nearest float64, which is a normal one: bounds count a relative error of one rounding.
+
+    Raises
+    ------
+    UnsupportedModelError
+        It is beyond the range of normal float64.
+    """
+    if number and not _SMALLEST <= abs(number) <= _LARGEST:
+        raise UnsupportedModelError(
+            "the distances of its knots or quantiles are too large or too small for float64; scale in front"
+        )
+    return float(number)
 
 
 def _on_span(t: list[Fraction], degree: int, span: int) -> list[Polynomial]:
@@ -128,7 +164,7 @@ def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
         raise ModelFormatError(f"quantiles_ has shape {quantiles.shape}, or is not finite")
     if (np.diff(quantiles, axis=0) < 0).any() or (np.diff(references) < 0).any():
         raise ModelFormatError("its quantiles or references descend")
-    if references[0] != 0.0 or references[-1] != 1.0:
+    if references[0] != 0.0 or references[-1] != float(len(references) > 1):
         raise ModelFormatError(f"its references are from {references[0]} to {references[-1]}, expected 0 to 1")
     columns = [(j, _interpolated(quantiles[:, j], references)) for j in range(map_.n_features)]
     return map_.then_stage(Piecewise.of(map_.n_features, columns))
@@ -136,6 +172,8 @@ def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
 
 def _interpolated(quantiles: FloatArray, references: FloatArray) -> Pieces:
     """From 0 below the first quantile to 1 from the last on; at one that comes several times the mean of its ends."""
+    if len(references) == 1:  # scikit-learn makes 0 of everything
+        return Pieces(np.zeros(0), np.zeros(1), np.zeros((1, 2)))
     points, low = np.unique(quantiles, return_index=True)
     high = np.append(low[1:], len(quantiles)) - 1
     edges: list[float] = []
@@ -159,7 +197,7 @@ def _interpolated(quantiles: FloatArray, references: FloatArray) -> Pieces:
         slope = (Fraction(float(rise)) - Fraction(own)) / (Fraction(float(points[k + 1])) - Fraction(point))
         # Between neighbours there is nothing to interpolate.
         if at_point == own or beyond < points[k + 1]:
-            add(point if at_point == own else beyond, (point, own, float(slope)))
+            add(point if at_point == own else beyond, (point, own, _rounded(slope)))
     numbers = np.array(pieces)
     return Pieces(np.array(edges), numbers[:, 0].copy(), numbers[:, 1:].copy())
 

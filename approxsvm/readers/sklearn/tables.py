@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csc_array, vstack
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.input_map import InputMap
@@ -17,9 +18,11 @@ from approxsvm.model.steps import Affine
 from approxsvm.model.steps.table import GIVES_NAN, REFUSED, SAME, Steps, Table
 from approxsvm.readers.sklearn.known_types import class_name, name_of
 from approxsvm.readers.sklearn.support_vector_machines import require_fitted
-from approxsvm.text_columns import NONE, UNKNOWN, TextColumn, is_missing, unknown_text
+from approxsvm.text_columns import NONE, UNKNOWN, TextColumn, is_na, is_nan, unknown_text
 
 Columns = list[tuple[int, Steps]]
+# Categories that an encoder is asked about in one call: with an output of each, answers grow with the square of them.
+_PROBED_TOGETHER: Final = 512
 
 
 def _then(map_: InputMap, columns: Columns) -> InputMap:
@@ -58,11 +61,11 @@ def _imputer(map_: InputMap, step: Any) -> InputMap:
     missing, statistics = step.missing_values, np.asarray(step.statistics_).tolist()
     columns: Columns = []
     for j, statistic in enumerate(statistics):
-        if isinstance(statistic, str):
-            map_, codes = _with_codes(map_, j, [statistic, *([missing] if isinstance(missing, str) else [])])
-            columns.append((j, _replaced_text(missing, codes, SAME, codes[statistic])))
+        if statistic is None or isinstance(statistic, str):
+            map_, codes = _with_codes(map_, j, [text for text in (statistic, missing) if isinstance(text, str)])
+            columns.append((j, _replaced_text(missing, codes, SAME, NONE if statistic is None else codes[statistic])))
             continue
-        number = np.nan if statistic is None else _as_number(statistic)
+        number = _as_number(statistic)
         if number is None:
             raise UnsupportedModelError(f"it puts in {statistic!r}, which is no number and no text")
         if np.isnan(number) and step.keep_empty_features:
@@ -73,7 +76,7 @@ def _imputer(map_: InputMap, step: Any) -> InputMap:
     if step.add_indicator:
         map_, marks = _marks(map_, step.indicator_)
         columns += marks
-    if _is_scalar_nan(missing):
+    if is_nan(missing):
         # Columns that were empty are left out: nobody looks at them.
         used = sorted({j for j, _ in columns})
         return _then(map_.then_select(used), [(used.index(j), steps) for j, steps in columns])
@@ -101,10 +104,6 @@ def _marks(map_: InputMap, step: Any) -> tuple[InputMap, Columns]:
     return map_, columns
 
 
-def _is_scalar_nan(value: Any) -> bool:
-    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
-
-
 def _replaced(missing: Any, otherwise: list[float], number: float) -> Steps:
     """`number` in place of what is missing."""
     if isinstance(missing, (bool, str)) or not isinstance(missing, (int, float, np.number)):
@@ -123,9 +122,9 @@ def _replaced_text(missing: Any, codes: Mapping[str, float], otherwise: float, n
         return Steps.equal([codes[missing]], [number], otherwise)
     if missing is None:
         return Steps.equal([NONE], [number], otherwise)
-    if _is_scalar_nan(missing):
+    if is_nan(missing):
         return Steps.of([], [otherwise], number)
-    if is_missing(missing):  # pandas.NA: pandas.isna decides for it, of which None and NaN are, too
+    if is_na(missing):  # pandas.NA: pandas.isna decides for it, of which None and NaN are, too
         return Steps.equal([NONE], [number], otherwise, number)
     raise UnsupportedModelError(f"{missing!r} is missing for it, in a column of texts")
 
@@ -150,6 +149,14 @@ def _with_codes(map_: InputMap, feature: int, texts: Iterable[str]) -> tuple[Inp
     if known is None or known.texts != new.texts:
         map_ = map_.with_texts({**map_.texts, column: new})
     return map_, {text: float(k) for k, text in enumerate(new.texts)}
+
+
+def _fitted_on_none(map_: InputMap, feature: int) -> InputMap:
+    """The map, None being the missing value of this column: the source was fitted with it, whatever becomes of NaN."""
+    column = _raw_text(map_, feature)
+    if column is None:
+        return map_
+    return replace(map_, texts={**map_.texts, column: replace(map_.texts[column], null=NONE)})
 
 
 def _is_raw(map_: InputMap, feature: int) -> bool:
@@ -187,7 +194,7 @@ def finished(map_: InputMap) -> InputMap:
         nan, none, unknown = (map_.reached(column, code) for code in (np.nan, NONE, UNKNOWN))
         # What the source has been fitted with is known to it: a step replaces it, or it is a category.
         fitted_on_none = not np.isnan(none).any() and (np.isnan(nan).any() or (nan == unknown != none))
-        known[column] = replace(texts, null=NONE if fitted_on_none else np.nan)
+        known[column] = replace(texts, null=NONE if fitted_on_none or texts.null == NONE else np.nan)
     return replace(map_, texts=known)
 
 
@@ -218,7 +225,8 @@ def _encoder(map_: InputMap, step: Any) -> InputMap:
     for j, given in enumerate(step.categories_):
         map_, found = _categories(map_, j, np.asarray(given).tolist())
         tables.append(found)
-    base = _rows([[found.values[0] for found in tables]])
+    are_numbers = all(np.asarray(given).dtype.kind in "fiub" for given in step.categories_)
+    base = np.array([[found.values[0] for found in tables]], np.float64 if are_numbers else object)
     widths = _widths(step, kind, base)
     at_base = _transformed(step, base)
     ends = np.cumsum([0, *widths]).tolist()
@@ -226,12 +234,17 @@ def _encoder(map_: InputMap, step: Any) -> InputMap:
     guards: list[int] = []
     for j, found in enumerate(tables):
         block = slice(ends[j], ends[j + 1])
-        probed = np.repeat(base, len(found.values), axis=0)
-        probed[:, j] = found.values
-        made = _transformed(step, probed)
-        if not (np.delete(made, block, axis=1) == np.delete(at_base, block, axis=1)).all():
-            raise ModelFormatError(f"what it makes of column {j} is not in columns {block.start} to {block.stop - 1}")
-        own = _steps_of(found, made[:, block], partial(_tried, step, base, j, block))
+        parts = []
+        for first in range(0, len(found.values), _PROBED_TOGETHER):
+            probed = np.repeat(base, len(found.values[first : first + _PROBED_TOGETHER]), axis=0)
+            probed[:, j] = found.values[first : first + _PROBED_TOGETHER]
+            made = _transformed(step, probed)
+            if not (np.delete(made, block, axis=1) == np.delete(at_base, block, axis=1)).all():
+                raise ModelFormatError(
+                    f"what it makes of column {j} is not in columns {block.start} to {block.stop - 1}"
+                )
+            parts.append(csc_array(made[:, block] if widths[j] else np.zeros((len(made), 1))))
+        own = _steps_of(found, vstack(parts, format="csc"), partial(_tried, step, base, j, block))
         if not widths[j]:  # nothing comes out, but what the encoder refuses is refused
             guards.append(len(columns))
         columns += [(j, steps) for steps in own]
@@ -239,25 +252,25 @@ def _encoder(map_: InputMap, step: Any) -> InputMap:
     return whole.then_select(np.setdiff1d(np.arange(len(columns)), guards)) if guards else whole
 
 
-def _steps_of(found: _Categories, made: npt.NDArray[Any], tried: Callable[[Any], npt.NDArray[Any]]) -> list[Steps]:
+def _steps_of(found: _Categories, made: csc_array[Any], tried: Callable[[Any], npt.NDArray[Any]]) -> list[Steps]:
     """Of each output of a column what the encoder makes of its categories, and of all else; 0 where it has none."""
-    made = made if made.shape[1] else np.zeros((len(made), 1))
     # NaN that comes out is for an imputer behind (unknown_value, encoded_missing_value).
-    known = np.where(np.isnan(made), GIVES_NAN, made)
+    made.data[np.isnan(made.data)] = GIVES_NAN
     numbers, unknown = np.array(found.numbers), tried(found.unknown)
-    is_nan = np.isnan(numbers)
-    nan = known[is_nan][0] if is_nan.any() else tried(np.nan)
+    nan_rows = np.flatnonzero(np.isnan(numbers))
+    nan = made[nan_rows[:1]].toarray()[0] if len(nan_rows) else tried(np.nan)
     nan = np.where(nan == GIVES_NAN, SAME, nan)
-    known, numbers = known[~is_nan], numbers[~is_nan]
     if found.are_texts and NONE not in numbers:
         numbers = np.append(numbers, NONE)
-        known = np.vstack([known, tried(None)])
-    known, numbers = known[numbers.argsort()], np.sort(numbers)
+        made = vstack([made, csc_array(tried(None)[np.newaxis])], format="csc")
+    ascending = numbers.argsort()[: len(numbers) - len(nan_rows)]  # NaN is last
+    numbers = numbers[ascending]
     steps = []
-    for k in range(known.shape[1]):
+    for k in range(made.shape[1]):
+        known = made[:, [k]].toarray().ravel()[ascending]
         # Unknown categories are refused by the first output alone: tables would grow with the square of them.
-        otherwise = float(unknown[k]) if k == 0 or not np.isnan(unknown[k]) else _most_frequent(known[:, k])
-        values = known[:, k] if k == 0 else np.where(np.isnan(known[:, k]), otherwise, known[:, k])
+        otherwise = float(unknown[k]) if k == 0 or not np.isnan(unknown[k]) else _most_frequent(known)
+        values = known if k == 0 else np.where(np.isnan(known), otherwise, known)
         odd = values != otherwise
         steps.append(Steps.equal(numbers[odd], values[odd], otherwise, float(nan[k])))
     return steps
@@ -276,7 +289,9 @@ def _categories(map_: InputMap, j: int, values: list[Any]) -> tuple[InputMap, _C
     texts = [value for value in values if isinstance(value, str)]
     if texts:
         map_, codes = _with_codes(map_, j, texts)
-        odd = [value for value in values if not (isinstance(value, str) or value is None or _is_scalar_nan(value))]
+        if None in values and not any(map(is_nan, values)):
+            map_ = _fitted_on_none(map_, j)
+        odd = [value for value in values if not (isinstance(value, str) or value is None or is_nan(value))]
         if odd:
             raise UnsupportedModelError(f"{odd[0]!r} is a category of column {j} beside texts")
         numbers = [NONE if value is None else codes[value] if isinstance(value, str) else np.nan for value in values]
@@ -305,12 +320,6 @@ def _most_frequent(values: npt.NDArray[np.float64]) -> float:
 def _as_number(value: Any) -> float | None:
     """Of a value of scikit-learn's arrays, which may hold objects; None of one that is no number."""
     return float(value) if isinstance(value, (int, float, np.number, np.bool_)) else None
-
-
-def _rows(values: list[list[Any]]) -> npt.NDArray[Any]:
-    """Rows of numbers where all are, else of objects."""
-    are_numbers = all(isinstance(value, (int, float)) for row in values for value in row)
-    return np.array(values, np.float64 if are_numbers else object)
 
 
 def _widths(step: Any, kind: str, base: npt.NDArray[np.float64]) -> list[int]:
