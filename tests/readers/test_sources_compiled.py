@@ -234,7 +234,7 @@ def test_calibrated_classifiers_have_no_decision_function(method, n_classes):
     alone = approxsvm.Predictor(fast.artifact)
     assert not hasattr(fitted, "decision_function")
     assert not hasattr(fast, "decision_function")
-    with pytest.raises(InputError, match="a calibrated classifier has probabilities, but no decision function"):
+    with pytest.raises(InputError, match="without a decision function: take the probabilities"):
         alone.decision_function(X)
     # What is inside stays: bounds of the values inside, their comparison with the source's, the report.
     assert (alone.error_bound(X) == fast.error_bound(X)).all()
