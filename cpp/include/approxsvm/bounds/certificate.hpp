@@ -129,10 +129,10 @@ inline double remainder_factor(int first, double theta, double s) {
     return std::exp(0.5 * (1.0 / theta - 1.0) * s) * std::sqrt(poisson_tail(first, s / theta));
 }
 
-// What float32 arithmetic adds per unit of N_k, k <= degree: docs/derivation.md, Prediction. In order: the products of the form
-// and the constant (their paths, `more` roundings of an export, the narrowing of the coefficients, exp and the products
-// behind it); the error of s in the exponent. All relative errors of a part together are at most e^x - 1 <= x e^x, x
-// their sum to first order.
+// What float32 arithmetic adds per unit of N_k, k <= degree: docs/derivation.md, Prediction. In order: the products of
+// the form and the constant (their paths, `more` roundings of an export, the narrowing of the coefficients, exp and the
+// products behind it); the error of s in the exponent. All relative errors of a part together are at most e^x - 1 <= x
+// e^x, x their sum to first order.
 struct RoundingFactors {
     double form_path, norm_path, growth;
 

@@ -20,7 +20,8 @@ struct Batch {
 
     // Whether n rows that wait for a block of so many lanes are taken one by one.
     bool alone_in_expansion(std::size_t n) const {
-        return goes_by_queue ? engines_alone || 3 * n <= lanes + 2 : rows_alone;  // a small call has no room for a block
+        return goes_by_queue ? engines_alone || 3 * n <= lanes + 2
+                             : rows_alone;  // a small call has no room for a block
     }
     bool alone_in_engine(std::size_t n, std::size_t n_lanes = lanes) const {
         return engines_alone || (goes_by_queue && n <= most_alone(n_lanes));
