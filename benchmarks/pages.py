@@ -334,9 +334,6 @@ _LATENCY: Final = {
     "C": of("c_nanoseconds", three),
     "Python, `predict_one`": of("predict_one_nanoseconds", three),
     "Python, `predict`": of("predict_nanoseconds", three),
-}
-# What records have had since rows alone were measured one by one.
-_LATENCY_LATER: Final = {
     "C++, 99th percentile": of("cpp_p99_nanoseconds", three),
     "AVX2": of("cpp_nanoseconds_avx2", three),
     "99th percentile": of("cpp_p99_nanoseconds_avx2", three),
@@ -351,14 +348,8 @@ _LATENCY_PEERS: Final = {
 
 def _latency(records: Records) -> str:
     tables = records["latency"].tables
-    calls, peers = tables["calls"], tables.get("peers", [])
-    later = {name: cell for name, cell in _LATENCY_LATER.items() if "cpp_p99_nanoseconds" in calls[0]}
-    found = [as_table(calls, _LATENCY | later)]
-    if peers:
-        found.append(as_table(peers, _LATENCY_PEERS))
-    if "sizes" in tables:
-        found.append("![Microseconds a row in calls of 1 to 4,096 rows](images/calls.svg)")
-    return "\n\n".join(found)
+    curves = "![Microseconds a row in calls of one row to many](images/calls.svg)"
+    return "\n\n".join([as_table(tables["calls"], _LATENCY), as_table(tables["peers"], _LATENCY_PEERS), curves])
 
 
 def _limits(records: Records) -> str:

@@ -78,7 +78,7 @@ def _latency(records: Records) -> Chart:
 
 def _sizes(records: Records) -> Chart:
     series: dict[str, list[tuple[float, float | None]]] = {}
-    for x in records["latency"].tables.get("sizes", []):
+    for x in records["latency"].tables["sizes"]:
         series.setdefault(x["model"], []).append((x["rows"], x["microseconds"]))
     return Lines("Time per row in calls of every size", "rows of a call", "µs per row, C++, one thread", series)
 
@@ -157,12 +157,10 @@ PICTURES: Final[dict[str, Callable[[Records], Chart]]] = {
     "cotter_mnist": _cotter("MNIST, 8"),
     "cotter_covertype": _cotter("Covertype, 1"),
     "overview": _overview,
+    "calls": _sizes,
 }
 
 
 def pictures_of(records: Records) -> dict[str, Chart]:
     """Those that the records have figures for, by name."""
-    found = {name: chart(records) for name, chart in PICTURES.items()}
-    if "sizes" in records["latency"].tables:
-        found["calls"] = _sizes(records)
-    return found
+    return {name: chart(records) for name, chart in PICTURES.items()}
