@@ -37,6 +37,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from approxsvm.artifact.cosines import unpack_cosines
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.evaluator import Evaluator, pairs_in_order
@@ -315,11 +316,8 @@ class _Forms:
 
 def _terms_of(artifact: Artifact) -> Any:
     if artifact.kernel == "cosine":
-        n, k = artifact.n_terms, artifact.n_decisions
-        numbers = np.frombuffer(artifact.section("cosines"), "<f8")
-        coef, rest = numbers[: n * k].reshape(k, n), numbers[n * k :]
-        frequencies = rest[n:].reshape(n, artifact.n_features)
-        return _Bounded(frequencies, coef, rest[:n], 0.0, derivative=lambda t: -np.sin(t))
+        coef, phases, frequencies = unpack_cosines(artifact)
+        return _Bounded(frequencies, coef, phases, 0.0, derivative=lambda t: -np.sin(t))
     if artifact.is_polynomial and artifact.mode == "approximate":
         return _Forms(artifact)
     if artifact.mode == "approximate":

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from approxsvm.model.outputs import DensityMarks
 
+NEEDS_GCC = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wdouble-promotion", "-Werror"]
 C99 = ["gcc", "-std=c99", "-O1", "-ffp-contract=off"]
 CLASSIFIED = "answer[0] = m_predict(row); answer[1] = m_predict_if_certain(row); answer[2] = m_is_certain(row);"

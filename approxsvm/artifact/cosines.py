@@ -19,7 +19,7 @@ from approxsvm.artifact.writer import (
     start_header,
 )
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.model.compensated import norms_above
+from approxsvm.model.compensated import FloatArray, norms_above
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.schema import DECISION_NUMBERS
 from approxsvm.reference.definition import CosineDefinition
@@ -52,6 +52,14 @@ def build_cosines(
     if plan:
         sections["plan"] = plan.encode()
     return assemble(model, header, sections)
+
+
+def unpack_cosines(artifact: Artifact) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Coefficients (n_decisions, n_terms), phases (n_terms,) and frequencies (n_terms, n_features)."""
+    n, n_coef = artifact.n_terms, artifact.n_terms * artifact.n_decisions
+    numbers = np.frombuffer(artifact.section("cosines"), "<f8")
+    frequencies = numbers[n_coef + n :].reshape(n, artifact.n_features)
+    return numbers[:n_coef].reshape(-1, n), numbers[n_coef:][:n], frequencies
 
 
 def _cosine_check_rows(model: CosineModel, header: dict[str, Any]) -> bytes:

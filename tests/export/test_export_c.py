@@ -16,7 +16,7 @@ import reference_outputs
 from attacks import COEFFICIENTS, VECTORS, Extended, adversarial_rows
 from awkward import awkward_coefficients, awkward_vectors
 from boards import BOARDS
-from c_header import C99, STRICT, Program, build
+from c_header import C99, NEEDS_GCC, STRICT, Program, build
 from conftest import GOLDEN, random_model
 from sklearn.feature_selection import SelectKBest
 from sklearn.pipeline import make_pipeline
@@ -35,15 +35,9 @@ from approxsvm.export.c99.input_codes import input_codes
 from approxsvm.export.c99.source import array, comment, literal, text_literal
 from approxsvm.model.steps.affine import _OPERATIONS, Affine
 
-pytestmark = pytest.mark.native
+pytestmark = [pytest.mark.native, NEEDS_GCC]
 KINDS = ("float32", "int16", "int8")
 NOT_FINITE = (np.nan, np.inf, -np.inf)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _compiler() -> None:
-    if shutil.which("gcc") is None:
-        pytest.skip("gcc is not installed")
 
 
 # --- the exact value, in extended precision

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import reference_outputs
 from attacks import Extended
-from c_header import C99, STRICT, build
+from c_header import C99, NEEDS_GCC, STRICT, build
 from conftest import random_model
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
@@ -33,7 +33,7 @@ from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.outputs import DensityMarks, Outputs
 from approxsvm.model.steps import Affine, Table
 
-pytestmark = pytest.mark.native
+pytestmark = [pytest.mark.native, NEEDS_GCC]
 SANITIZED = [
     "gcc",
     "-std=c99",
@@ -43,12 +43,6 @@ SANITIZED = [
     "-fno-sanitize-recover=all",
 ]
 FUSED = ["gcc", "-std=gnu99", "-O2", "-mfma", "-ffp-contract=fast"]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _compiler() -> None:
-    if shutil.which("gcc") is None:
-        pytest.skip("gcc is not installed")
 
 
 # --- the exact value, in extended precision

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 
 import numpy as np
 import pandas as pd
 import pytest
-from c_header import C99, STRICT, build
+from c_header import C99, NEEDS_GCC, STRICT, build
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
@@ -22,14 +21,8 @@ from sklearn.svm import SVC
 import approxsvm
 from approxsvm.errors import UnsupportedModelError
 
-pytestmark = pytest.mark.native
+pytestmark = [pytest.mark.native, NEEDS_GCC]
 N = 300
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _compiler():
-    if shutil.which("gcc") is None:
-        pytest.skip("gcc is not installed")
 
 
 def census(encoder, imputer=None, last=None):

@@ -100,24 +100,35 @@ PREAMBLE: Final = """\
 #endif
 """
 
-# Scalars beyond arrays are enum constants, as C99 has no others that an array's size may be made of.
-BITS: Final = """\
-typedef char @int_has_32_bits@@[sizeof(int) >= 4 ? 1 : -1];
-typedef char @literals_are_double@@[sizeof(1.0) == sizeof(double) ? 1 : -1];
-static inline float @float_of@@(uint32_t bits) {
+
+def real_of_bits(real: str, bits: str) -> str:
+    """The function that takes the bits of a number for the number."""
+    return f"""\
+static inline {real} @{real}_of@@({bits} bits) {{
 #if defined(__cplusplus) && defined(__GNUC__)
-    float x;
+    {real} x;
     __builtin_memcpy(&x, &bits, sizeof x);
     return x;
 #else
-    union {
-        uint32_t bits;
-        float x;
-    } same;
+    union {{
+        {bits} bits;
+        {real} x;
+    }} same;
     same.bits = bits;
     return same.x;
 #endif
-}
+}}
+"""
+
+
+# Scalars beyond arrays are enum constants, as C99 has no others that an array's size may be made of.
+BITS: Final = (
+    """\
+typedef char @int_has_32_bits@@[sizeof(int) >= 4 ? 1 : -1];
+typedef char @literals_are_double@@[sizeof(1.0) == sizeof(double) ? 1 : -1];
+"""
+    + real_of_bits("float", "uint32_t")
+    + """\
 static inline uint32_t @bits_of@@(float x) {
 #if defined(__cplusplus) && defined(__GNUC__)
     uint32_t bits;
@@ -133,6 +144,7 @@ static inline uint32_t @bits_of@@(float x) {
 #endif
 }
 """
+)
 
 MODULUS: Final = """\
 static inline double @modulus@@(double x) { return x < 0.0 ? -x : x; }

@@ -55,6 +55,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm.artifact.cosines import unpack_cosines
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.c99 import source, sums_source
@@ -255,15 +256,12 @@ def _sigmoid(artifact: Artifact) -> Sums:
 
 
 def _cosine(artifact: Artifact) -> Sums:
-    n, d, n_functions = artifact.n_terms, artifact.n_features, artifact.n_decisions
-    numbers = np.frombuffer(artifact.section("cosines"), "<f8")
-    coef, rest = numbers[: n * n_functions].reshape(n_functions, n), numbers[n * n_functions :]
-    terms = _Terms(
-        rest[n:].reshape(n, d), np.abs(coef) * _UP + 2.0**-120, (coef.T, np.array([n]), np.arange(n_functions))
-    )
+    coef, phases, frequencies = unpack_cosines(artifact)
+    by_term = (coef.T, np.array([len(phases)]), np.arange(len(coef)))
+    terms = _Terms(frequencies, np.abs(coef) * _UP + 2.0**-120, by_term)
     turns = _MOST_TURNS / float(terms.alphas.max())
-    phases = {"phases_": rest[:n].copy()}
-    return _of_bounded(artifact, terms, sums_source.OF_COS, phases, 8.0, 0.0, turns, artifact.kernel_name)
+    extra = {"phases_": phases.copy()}
+    return _of_bounded(artifact, terms, sums_source.OF_COS, extra, 8.0, 0.0, turns, artifact.kernel_name)
 
 
 def _of_bounded(

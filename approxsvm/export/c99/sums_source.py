@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from approxsvm.export.c99.source import real_of_bits
+
 # Newton's method gives a number that is not below the root, from any start.
 ROOT: Final = """\
 /* Not below the root of x >= 0, nor of what x may have lost by underflow. */
@@ -116,21 +118,9 @@ static inline int @evaluate@@(const @ROW@ row[], double values[], float bounds[]
 """
 
 # Arithmetic in double, for sums and for probabilities.
-EXP64: Final = """\
-static inline double @double_of@@(uint64_t bits) {
-#if defined(__cplusplus) && defined(__GNUC__)
-    double x;
-    __builtin_memcpy(&x, &bits, sizeof x);
-    return x;
-#else
-    union {
-        uint64_t bits;
-        double x;
-    } same;
-    same.bits = bits;
-    return same.x;
-#endif
-}
+EXP64: Final = (
+    real_of_bits("double", "uint64_t")
+    + """\
 /* exp(x), relatively within 2^-48; that of -708 or 708 beyond these. x = n ln 2 + r, exp(r) by its series. */
 static inline double @exp64@@(double x) {
     const double shift = 6755399441055744.0;
@@ -146,6 +136,7 @@ static inline double @exp64@@(double x) {
     return sum * @double_of@@((uint64_t)((int)n + 1023) << 52);
 }
 """
+)
 
 TANH: Final = """\
 static inline double @tanh@@(double t) {

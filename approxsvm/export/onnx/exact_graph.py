@@ -33,6 +33,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from approxsvm.artifact.cosines import unpack_cosines
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.monomials import n_monomials
@@ -151,9 +152,7 @@ def _sigmoid(
 def _cosines(g: GraphBuilder, artifact: Artifact, rows: GraphRows, with_bounds: bool) -> KnownValues:
     d, n, decisions = artifact.n_features, artifact.n_terms, artifact.decision_numbers()
     g.check_room(8 * n * d)
-    numbers, n_coef = np.frombuffer(artifact.section("cosines"), "<f8"), n * len(decisions)
-    coef, phases, frequencies = numbers[:n_coef].reshape(-1, n), numbers[n_coef:][:n], numbers[n_coef + n :]
-    frequencies = frequencies.reshape(n, d)
+    coef, phases, frequencies = unpack_cosines(artifact)
     turns = g.op("MatMul", rows.values, g.doubles(np.ascontiguousarray(frequencies.T) / (2.0 * math.pi)))
     turns = g.op("Add", turns, (phases / (2.0 * math.pi))[np.newaxis])
     rest = g.op("Sub", turns, g.op("Round", turns))

@@ -89,17 +89,7 @@ struct PiecesStage : AnyStage {
         const double *edges, *origins, *coefs;
         std::size_t n_edges, degree;
 
-        // How many edges are not above x.
-        std::size_t piece(double x) const {
-            std::size_t low = 0, n = n_edges;
-            while (n > 0) {
-                const std::size_t half = n / 2;
-                const bool beyond = edges[low + half] <= x;
-                low = beyond ? low + half + 1 : low;
-                n = beyond ? n - half - 1 : half;
-            }
-            return low;
-        }
+        std::size_t piece(double x) const { return n_up_to(x, edges, n_edges); }
 
         // By Horner's rule in t = x - origin: coefficients, t and operations are each rounded once.
         Value at(std::size_t i, double x) const {

@@ -92,6 +92,18 @@ struct AnyStage {
     static std::size_t origin(const MapStage&, std::size_t) { return several; }
 };
 
+// How many of n ascending edges are not above x: the piece that x lies in.
+inline std::size_t n_up_to(double x, const double* edges, std::size_t n) {
+    std::size_t low = 0;
+    while (n > 0) {
+        const std::size_t half = n / 2;
+        const bool beyond = edges[low + half] <= x;
+        low = beyond ? low + half + 1 : low;
+        n = beyond ? n - half - 1 : half;
+    }
+    return low;
+}
+
 // What parts and number of outputs of a kind are that has no choice of them.
 inline bool has_plain_header(Check& check, const StageHeader& header, std::size_t n_inputs, std::uint64_t index) {
     return check(field::stage_parts, header.parts, equal_to(0), index) &&

@@ -94,17 +94,7 @@ struct TableStage : AnyStage {
         std::size_t n_edges;
         double nan;
 
-        // How many edges are not above x.
-        std::size_t piece(double x) const {
-            std::size_t low = 0, n = n_edges;
-            while (n > 0) {
-                const std::size_t half = n / 2;
-                const bool beyond = edges[low + half] <= x;
-                low = beyond ? low + half + 1 : low;
-                n = beyond ? n - half - 1 : half;
-            }
-            return low;
-        }
+        std::size_t piece(double x) const { return n_up_to(x, edges, n_edges); }
         double at(double x) const { return x == x ? values[piece(x)] : nan; }
 
         // How far the value y of x is from one within `error` of it: an error matters where an edge lies in its reach.
