@@ -5,7 +5,7 @@ With terms t_i of a row z as the kernel sees it, the gradient of f(z) = sum_i a_
     Gaussian     sum_i a_i exp(-gamma ||z - x_i||^2) 2 gamma (x_i - z)
     polynomial   sum_i a_i p t_i^(p - 1) gamma x_i,       t_i = gamma x_i.z + coef0
     sigmoid      sum_i a_i (1 - tanh(t_i)^2) gamma x_i
-    cosines      sum_i -a_i sin(t_i) w_i,                 t_i = w_i.z + phase_i
+    cos          sum_i -a_i sin(t_i) w_i,                 t_i = w_i.z + shift_i
 
 and behind steps that scale or project, by the chain rule, that of the raw row is J' times it, J being the derivative of
 the input map. Beyond a limit that derivative is 0; at a limit, or within rounding of one, a function has a derivative
@@ -20,7 +20,7 @@ All is float64, u = 2^-53, m features, n terms. Each number's error is at most 1
   coef_error comes on top. Of the two others the slope is at most 1 and changes by at most 1 times the argument:
   sum_i |a_i gamma x_ij| ((m + 4) B_i + n + 40) u.
 * A row that the steps may have moved by e has a gradient that differs, in the Euclidean norm, by e times the largest
-  curvature on the way: 2 gamma A1 of Gaussians, sum_i |a_i| ||gamma x_i||^2 of sigmoids and cosines, and of polynomials
+  curvature on the way: 2 gamma A1 of Gaussians, sum_i |a_i| ||gamma x_i||^2 of sigmoids and cos, and of polynomials
   p (p - 1) sum_i |a_i| ||gamma x_i||^2 (||gamma x_i|| (||z|| + e) + |coef0|)^(p - 2).
 * Going back through a scaler each number is multiplied by m_j / d_j, with two roundings and its relative_error; through
   a projection numbers are summed, with n + 2 roundings of the moduli.
@@ -37,7 +37,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from approxsvm.artifact.cosines import unpack_cosines
+from approxsvm.artifact.terms import terms_of
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.evaluator import Evaluator, pairs_in_order
@@ -53,6 +53,12 @@ _TINY: Final = 2.0**-1000
 _LOST: Final = 2.0**-1074
 # Beyond this an argument of exp gives 0, and its rounding is of no matter.
 _FARTHEST: Final = 1e4
+
+# Of functions that stay within 1 with their derivatives.
+_DERIVATIVES: Final[dict[str, Callable[[FloatArray], FloatArray]]] = {
+    "cos": lambda t: -np.sin(t),
+    "tanh": lambda t: 1.0 - np.tanh(t) ** 2,
+}
 
 Slopes = tuple[FloatArray, FloatArray]  # of every function and feature, and what each is off by
 _Back = Callable[[FloatArray, FloatArray], Slopes]
@@ -315,9 +321,9 @@ class _Forms:
 
 
 def _terms_of(artifact: Artifact) -> Any:
-    if artifact.kernel == "cosine":
-        coef, phases, frequencies = unpack_cosines(artifact)
-        return _Bounded(frequencies, coef, phases, 0.0, derivative=lambda t: -np.sin(t))
+    terms = terms_of(artifact)
+    if terms is not None:
+        return _Bounded(terms.vectors, terms.coef, terms.shifts, 0.0, _DERIVATIVES[terms.function])
     if artifact.is_polynomial and artifact.mode == "approximate":
         return _Forms(artifact)
     if artifact.mode == "approximate":
@@ -330,5 +336,5 @@ def _terms_of(artifact: Artifact) -> Any:
     vectors = float(artifact.header["gamma"]) * artifact.support_vectors()
     coef, shift, coef_error = artifact.decision_coef(), artifact.coef0, float(artifact.polynomial_numbers()[1])
     if artifact.kernel == "sigmoid":
-        return _Bounded(vectors, coef, shift, coef_error, derivative=lambda t: 1.0 - np.tanh(t) ** 2)
+        return _Bounded(vectors, coef, shift, coef_error, _DERIVATIVES["tanh"])
     return _Products(vectors, coef, shift, coef_error, int(artifact.header["degree"]))

@@ -14,8 +14,8 @@ import pytest
 from conftest import random_model
 
 from approxsvm import Artifact, ArtifactError, KernelModel
-from approxsvm.artifact.cosines import build_cosines
 from approxsvm.artifact.polynomials import build_polynomial
+from approxsvm.artifact.terms import build_terms
 from approxsvm.compiler import compile as compile_model
 from approxsvm.expansion.polynomial_form import sum_up
 from approxsvm.model.cosine_model import CosineModel
@@ -95,7 +95,7 @@ def cosine_model() -> CosineModel:
 
 
 def cosines() -> Artifact:
-    return build_cosines(cosine_model(), plan="because")
+    return build_terms(cosine_model(), plan="because")
 
 
 def cosines_of_classes() -> Artifact:
@@ -103,7 +103,7 @@ def cosines_of_classes() -> Artifact:
     rng = np.random.default_rng(6)
     several = {"coef": rng.normal(size=(4, 4)), "intercept": np.ones(4), "value_error": np.zeros(4)}
     outputs = Outputs(label_rule="scores", decision_shape="each")
-    return build_cosines(replace(cosine_model(), labels=np.arange(4), outputs=outputs, **several))
+    return build_terms(replace(cosine_model(), labels=np.arange(4), outputs=outputs, **several))
 
 
 def sealed(data: bytearray) -> bytes:

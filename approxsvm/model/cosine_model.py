@@ -25,10 +25,10 @@ class CosineModel(FeatureModel):
     Parameters
     ----------
     task : {"classification", "regression"}
-    frequencies : ndarray of shape (n_cosines, n_features)
-    phases : ndarray of shape (n_cosines,)
+    frequencies : ndarray of shape (n_terms, n_features)
+    phases : ndarray of shape (n_terms,)
         At most 8 in modulus, so that all from 0 to 2 pi are allowed.
-    coef : ndarray of shape (n_decisions, n_cosines), or (n_cosines,) of one function
+    coef : ndarray of shape (n_decisions, n_terms), or (n_terms,) of one function
     intercept : ndarray of shape (n_decisions,)
     labels, source, feature_names, input_map, outputs, value_error
         As in FeatureModel; by name.
@@ -50,10 +50,10 @@ class CosineModel(FeatureModel):
             raise ModelFormatError(f"frequencies have shape {self.frequencies.shape}, expected rows of numbers")
         if self.coef.ndim == 1:
             object.__setattr__(self, "coef", self.coef[np.newaxis])
-        n_cosines = len(self.frequencies)
+        n_terms = len(self.frequencies)
         for name, expected in (
-            ("phases", (n_cosines,)),
-            ("coef", (self.n_decisions, n_cosines)),
+            ("phases", (n_terms,)),
+            ("coef", (self.n_decisions, n_terms)),
             ("intercept", (self.n_decisions,)),
         ):
             if getattr(self, name).shape != expected:
@@ -70,8 +70,21 @@ class CosineModel(FeatureModel):
         values = [self.coef @ np.cos(self.frequencies @ z + self.phases) + self.intercept for z in X]
         return np.array(values).reshape(len(X), self.n_decisions)
 
+    def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
+        """Twice the bound of export/onnx/exact_graph.py: angles (n_features + 8) u S ||z||, the sum (n + 40) u A1.
+
+        The phase is the last to be added to an angle, so it is rounded once: at most 8 u A1, among the 40.
+        """
+        of_angles = (self.n_features + 8) * norms_above(mapped)[:, np.newaxis] * self.slope
+        of_sum = (self.n_terms + 40) * self.sum_moduli + np.abs(values)
+        return np.asarray(2.0 * UNIT64 * (of_angles + of_sum) + 2.0**-1000)
+
+    def moved(self, errors: FloatArray) -> FloatArray:
+        """By the slope of every cosine."""
+        return np.minimum(self.slope * errors, 2.0 * self.sum_moduli)
+
     @property
-    def n_cosines(self) -> int:
+    def n_terms(self) -> int:
         """How many there are."""
         return len(self.frequencies)
 
@@ -109,12 +122,12 @@ class CosineModel(FeatureModel):
     @property
     def _up(self) -> float:
         """What a sum of as many terms, in any order, is to be multiplied by not to be below the real number."""
-        return 1.0 + (self.n_cosines + 8) * 2.0 * UNIT64
+        return 1.0 + (self.n_terms + 8) * 2.0 * UNIT64
 
     @property
     def work(self) -> tuple[int, int]:
         """Multiply-adds, and functions like exp, of a row by the definition."""
-        return self.n_cosines * self.n_features, self.n_cosines
+        return self.n_terms * self.n_features, self.n_terms
 
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
         """Fields of the same times a factor, intercepts apart; and the moduli that a relative `rounding` counts by."""

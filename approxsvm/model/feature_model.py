@@ -1,4 +1,7 @@
-"""What linear models behind feature maps have in common: functions of the same features, no support vectors."""
+"""What linear models behind feature maps have in common: functions of the same features, no support vectors.
+
+A kind of them is one class: its parameters and its definition, with what rounding may change.
+"""
 
 from __future__ import annotations
 
@@ -66,6 +69,19 @@ class FeatureModel:
 
     def decision_function(self, X: FloatArray) -> FloatArray:
         """The definition, term after term: naive on purpose, nobody speeds it up. Shape (n_rows, n_decisions)."""
+        raise NotImplementedError
+
+    def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
+        """As `Definition.rounding` in reference/definition.py."""
+        raise NotImplementedError
+
+    def moved(self, errors: FloatArray) -> FloatArray:
+        """Largest change of the values when rows move by `errors`."""
+        raise NotImplementedError
+
+    @property
+    def sum_moduli(self) -> float:
+        """The largest A1, or its substitute."""
         raise NotImplementedError
 
     @property

@@ -6,4 +6,6 @@ from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.kernel_model import KernelModel
 from approxsvm.model.taylor_model import TaylorModel
 
-SingleModel = KernelModel | TaylorModel | CosineModel
+# Sums of terms that are no kernels at support vectors: artifacts hold the terms as they are (artifact/terms.py).
+TermsModel = CosineModel
+SingleModel = KernelModel | TaylorModel | TermsModel

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from approxsvm.errors import ModelFormatError
-from approxsvm.model.constants import UNIT64
+from approxsvm.model.constants import UNIT64, gaussian_slope
 from approxsvm.model.feature_model import FeatureModel
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.schema import LAST_NORM_DEGREE
@@ -77,6 +77,15 @@ class TaylorModel(FeatureModel):
                 factorials = math.prod(math.factorial(factors.count(i)) for i in set(factors))
                 values += weight / math.sqrt(factorials) * gaussian * columns[list(factors)].prod(axis=0)
         return (values + self.intercept)[:, np.newaxis]
+
+    def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
+        """Rounding of features and sum; s has n_features roundings in the Gaussian, and s phi_k(s) is below 8."""
+        path = sum(map(len, self.weights)) + 8 * self.n_features + 64
+        return np.asarray(path * 2.0 * UNIT64 * self.sum_moduli + 8.0 * UNIT64 * np.abs(values))
+
+    def moved(self, errors: FloatArray) -> FloatArray:
+        """As of Gaussians (expansion/taylor_features.py)."""
+        return np.asarray(self.sum_moduli * np.minimum(gaussian_slope(self.gamma) * errors, 1.0))
 
     @property
     def n_features(self) -> int:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from approxsvm.artifact import cosines, writer
+from approxsvm.artifact import terms, writer
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion import taylor_features
-from approxsvm.model.cosine_model import CosineModel
+from approxsvm.model.single_model import TermsModel
 from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.planning.request import Built, Request, Way
 
@@ -25,15 +25,15 @@ def build_taylor(model: TaylorModel, request: Request) -> Built:
     return writer.build_taylor(model, *taylor_features.expand_and_certify(model), plan=plan), ()
 
 
-def build_cosines(model: CosineModel, request: Request) -> Built:
-    """The engines of cosines."""
+def build_terms(model: TermsModel, request: Request) -> Built:
+    """The engines of the terms."""
     if request.mode == "approximate":
         raise UnsupportedModelError(f"a {model.source} has no expansion: compile it with mode='certified' or 'exact'")
     if (request.limits.degree, request.limits.n_centers) != ("auto", "auto"):
         raise UnsupportedModelError(f"a {model.source} has no expansion: leave degree and n_centers out")
     request.check_positive_tolerance()
-    plan = f"the model is a sum of {model.n_cosines:,} cosines, which is added up as it is"
-    return cosines.build_cosines(model, tolerance=request.tolerance, plan=plan), ()
+    plan = f"the model is a sum of {model.n_terms:,} {model.kernel}s, which is added up as it is"
+    return terms.build_terms(model, tolerance=request.tolerance, plan=plan), ()
 
 
-WAYS: dict[str, Way] = {"taylor": build_taylor, "cosine": build_cosines}
+WAYS: dict[str, Way] = {TaylorModel.kind: build_taylor, TermsModel.kind: build_terms}

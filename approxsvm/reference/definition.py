@@ -1,8 +1,8 @@
 """The function of each kind of model by its definition in float64, and bounds on its rounding.
 
-`definition_of` chooses among the classes here, one for each kind. Their rounding bounds hold for any order of the sum
-over terms, with the intercept added last: for `values`, which works by blocks, for decision_values.py, and for a source
-that evaluates the same terms. u = 2^-53; A1 = sum |a_i|.
+`definition_of` chooses among the classes here, one for each kernel; models of features know their own. Rounding bounds
+hold for any order of the sum over terms, with the intercept added last: for `values`, which works by blocks, for
+decision_values.py, and for a source that evaluates the same terms. u = 2^-53; A1 = sum |a_i|.
 """
 
 from __future__ import annotations
@@ -10,18 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from approxsvm.model.compensated import norms_above
 from approxsvm.model.constants import UNIT64, gaussian_slope
-from approxsvm.model.cosine_model import CosineModel
+from approxsvm.model.feature_model import FeatureModel
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.schema import MAX_OUTPUT_SCALE
 from approxsvm.model.single_model import SingleModel
-from approxsvm.model.taylor_model import TaylorModel
-from approxsvm.reference.decision_values import BLOCK_VECTORS, decision_function
+from approxsvm.reference.decision_values import BLOCK_VECTORS
 from approxsvm.rows import sparse_sq_distances
 
 # Rows at a time for kernels.
@@ -30,8 +29,6 @@ _BLOCK_ROWS: Final = 512
 _SOME_VECTORS: Final = 64
 # Relative spread below which a function counts as constant.
 _CONSTANT: Final = 1e-6
-
-ModelT = TypeVar("ModelT", bound=SingleModel)
 
 
 class Definition(Protocol):
@@ -57,70 +54,45 @@ class Definition(Protocol):
 
 def definition_of(model: SingleModel) -> Definition:
     """The definition of a model by its kind."""
-    found: Definition = _BY_KIND[model.kind](model)
+    if isinstance(model, FeatureModel):
+        return FeatureDefinition(model)
+    found: Definition = _BY_KERNEL[model.kernel](model)
     return found
 
 
 @dataclass(frozen=True, eq=False)
-class _OfModel(Generic[ModelT]):
-    model: ModelT
+class FeatureDefinition:
+    """A linear model on features, which knows its own."""
+
+    model: FeatureModel
 
     @property
     def scale(self) -> float:
-        raise NotImplementedError
+        """Greatest A1, or its substitute."""
+        return self.model.sum_moduli
 
     @property
     def spread(self) -> float:
+        """Values are within `scale` of the intercept."""
         return 2.0 * self.scale
 
-
-class _OfFeatures(_OfModel[ModelT]):
     def values(self, mapped: FloatArray) -> FloatArray:
-        return decision_function(self.model, mapped)
-
-
-class TaylorFeatureDefinition(_OfFeatures[TaylorModel]):
-    """A linear model on Taylor features."""
-
-    @property
-    def scale(self) -> float:
-        """Substitute for A1 (`TaylorModel.sum_moduli`)."""
-        return self.model.sum_moduli
+        """Decision values."""
+        return self.model.decision_function(mapped)
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """Rounding of features and sum; s has n_features roundings in the Gaussian, and s phi_k(s) is below 8."""
-        path = sum(map(len, self.model.weights)) + 8 * self.model.n_features + 64
-        return np.asarray(path * 2.0 * UNIT64 * self.scale + 8.0 * UNIT64 * np.abs(values))
+        """Bound on their rounding."""
+        return self.model.rounding(mapped, values)
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """As for Gaussians (expansion/taylor_features.py)."""
-        return _moved_in_gaussians(self.model.gamma, self.scale, errors)
+        """Largest change."""
+        return self.model.moved(errors)
 
 
-class CosineDefinition(_OfFeatures[CosineModel]):
-    """A sum of cosines."""
+@dataclass(frozen=True, eq=False)
+class _OfKernels:
+    model: KernelModel
 
-    @property
-    def scale(self) -> float:
-        """A1."""
-        return self.model.sum_moduli
-
-    def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """Twice the bound of export/onnx/exact_graph.py: angles (n_features + 8) u S ||z||, the sum (n + 40) u A1.
-
-        The phase is the last to be added to an angle, so it is rounded once: at most 8 u A1, among the 40.
-        """
-        model = self.model
-        of_angles = (model.n_features + 8) * norms_above(mapped)[:, np.newaxis] * model.slope
-        of_sum = (model.n_cosines + 40) * model.sum_moduli + np.abs(values)
-        return np.asarray(2.0 * UNIT64 * (of_angles + of_sum) + 2.0**-1000)
-
-    def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """By the slope of every cosine."""
-        return np.minimum(self.model.slope * errors, 2.0 * self.scale)
-
-
-class _OfKernels(_OfModel[KernelModel]):
     @cached_property
     def scale(self) -> float:
         model = self.model
@@ -191,7 +163,7 @@ class GaussianDefinition(_OfKernels):
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
         """By the steepest slope of the kernel, which is between 0 and 1."""
-        return _moved_in_gaussians(self.model.gamma, self.scale, errors)
+        return np.asarray(self.scale * np.minimum(gaussian_slope(self.model.gamma) * errors, 1.0))
 
     def by_norms(self, row: FloatArray, decision: int, longest: Sequence[float]) -> tuple[float, float]:
         """A decision value, and a bound of its error if distances come from norms: ||x||^2 - 2 x.z + ||z||^2.
@@ -299,14 +271,8 @@ def _sq_distances(model: KernelModel, row: FloatArray) -> Iterator[tuple[int, Fl
             yield 0, np.where(np.isnan(found), np.inf, found)
 
 
-def _moved_in_gaussians(gamma: float, moduli: float, errors: FloatArray) -> FloatArray:
-    return np.asarray(moduli * np.minimum(gaussian_slope(gamma) * errors, 1.0))
-
-
-_BY_KIND: Final[dict[str, Any]] = {
+_BY_KERNEL: Final[dict[str, Any]] = {
     "gaussian": GaussianDefinition,
     "polynomial": PolynomialDefinition,
     "sigmoid": SigmoidDefinition,
-    "taylor": TaylorFeatureDefinition,
-    "cosine": CosineDefinition,
 }

@@ -45,7 +45,7 @@ def noise_of(pipeline, X):
     model = read_any(pipeline)
     mapped = X if model.input_map is None else model.input_map.apply(X)
     reach = model.slope * np.linalg.norm(mapped, axis=1) + model.sum_moduli
-    return (model.n_features + model.n_cosines + 64) * 2.0**-52 * reach
+    return (model.n_features + model.n_terms + 64) * 2.0**-52 * reach
 
 
 def exact_values(model, X):

@@ -1,4 +1,4 @@
-"""Models without a truncated expansion on a device: sums of kernels or cosines, term by term, and polynomial forms.
+"""Models without a truncated expansion on a device: sums of kernels or other terms, and polynomial forms.
 
 Every one of them is a record (`Sums`): what is stored, the C text of its sum, and two polynomials for each decision
 function with coefficients of at least 0,
@@ -7,11 +7,11 @@ function with coefficients of at least 0,
     |change of the exact value when the row moves by e| <=  slope(r + e) e,
 
 so that what a row costs beside its sum is two evaluations by Horner's rule. The terms are inner products v_i . z or
-squared distances in float32, u = 2^-24; powers, tanh, cosines and the sums over terms in float64.
+squared distances in float32, u = 2^-24; powers, tanh, cos and the sums over terms in float64.
 
-**Inner products.** v_i is gamma x_i, or a cosine's frequency, rounded to float32, and so is z behind an input map. A
+**Inner products.** v_i is gamma x_i, or the vector of a term, rounded to float32, and so is z behind an input map. A
 product is added up in four lanes: p = d / 4 + 6 roundings on any path. So with alpha_i >= ||v_i||, beta the modulus of
-coef0 or of the phase, and eta = 1.01 (p + 2) u, the argument t_i of the kernel is off by at most eta B_i,
+coef0 or of the shift, and eta = 1.01 (p + 2) u, the argument t_i of the kernel is off by at most eta B_i,
 
     B_i = alpha_i r + beta.
 
@@ -55,7 +55,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.artifact.cosines import unpack_cosines
+from approxsvm.artifact.terms import Terms, terms_of
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.c99 import source, sums_source
@@ -72,7 +72,7 @@ LARGEST: Final = 1e37
 _LONGEST: Final = 3e18
 _MOST_TURNS: Final = 2.0**40
 _TINY: Final = 2.0**-80
-_FUNCTION: Final = 2.0**-40  # of tanh, cosines and exp in float64
+_FUNCTION: Final = 2.0**-40  # of tanh, cos and exp in float64
 _UP: Final = 1.0 + 1e-6
 
 
@@ -111,7 +111,7 @@ class Sums:
 
 
 def sums_of(artifact: Artifact) -> Sums:
-    """The record of an artifact that has support vectors, cosines or forms.
+    """The record of an artifact that has support vectors, other terms or forms.
 
     Raises
     ------
@@ -120,7 +120,10 @@ def sums_of(artifact: Artifact) -> Sums:
     """
     if artifact.is_polynomial and int(artifact.header["degree"]) == 1:
         return _linear(artifact)
-    return _quadratic_form(artifact) if artifact.has_form else _BY_KIND[artifact.kernel](artifact)
+    if artifact.has_form:
+        return _quadratic_form(artifact)
+    terms = terms_of(artifact)
+    return _BY_KERNEL[artifact.kernel](artifact) if terms is None else _BY_FUNCTION[terms.function](artifact, terms)
 
 
 # --- terms
@@ -255,13 +258,12 @@ def _sigmoid(artifact: Artifact) -> Sums:
     return _of_bounded(artifact, terms, sums_source.SIGMOID, {}, beta, coef_error, math.inf, artifact.kernel_name)
 
 
-def _cosine(artifact: Artifact) -> Sums:
-    coef, phases, frequencies = unpack_cosines(artifact)
-    by_term = (coef.T, np.array([len(phases)]), np.arange(len(coef)))
-    terms = _Terms(frequencies, np.abs(coef) * _UP + 2.0**-120, by_term)
+def _cos(artifact: Artifact, stored: Terms) -> Sums:
+    by_term = (stored.coef.T, np.array([len(stored.shifts)]), np.arange(len(stored.coef)))
+    terms = _Terms(stored.vectors, np.abs(stored.coef) * _UP + 2.0**-120, by_term)
     turns = _MOST_TURNS / float(terms.alphas.max())
-    extra = {"phases_": phases.copy()}
-    return _of_bounded(artifact, terms, sums_source.OF_COS, extra, 8.0, 0.0, turns, artifact.kernel_name)
+    extra = {"phases_": stored.shifts.copy()}
+    return _of_bounded(artifact, terms, sums_source.OF_COS, extra, stored.max_shift, 0.0, turns, artifact.kernel_name)
 
 
 def _of_bounded(
@@ -395,12 +397,12 @@ def _longest(artifact: Artifact, terms: _Terms, largest: Callable[[float], Float
     return r
 
 
-_BY_KIND: Final[dict[str, Callable[[Artifact], Sums]]] = {
+_BY_KERNEL: Final[dict[str, Callable[[Artifact], Sums]]] = {
     "gaussian": _gaussian,
     "polynomial": _polynomial,
     "sigmoid": _sigmoid,
-    "cosine": _cosine,
 }
+_BY_FUNCTION: Final[dict[str, Callable[[Artifact, Terms], Sums]]] = {"cos": _cos}
 
 
 # --- in a header

@@ -18,9 +18,9 @@ Forms are bounded as in cpp/include/approxsvm/expansion/form.hpp.
 **Sigmoid.** tanh(gamma x_i.z + coef0) has a slope of at most 1: it is off by (n_features + 8) 2^-52 (|gamma| R ||z|| +
 |coef0|), by |gamma| R r for a row that is r away, and by 2^-40 for a runtime's tanh; sums and coef_error as above.
 
-**Cosines.** Angles are counted in turns, t_j = w_j.z + p_j with w_j = frequency_j / (2 pi), and only what is beyond
-whole turns comes to the graph's cosine: its argument is at most pi and a runtime's is taken to be within 2^-40. With
-S = sum |c_j| ||frequency_j|| the angles err, together, by (n_features + 8) 2^-52 (S ||z|| + 8 A1) at most, in any
+**cos.** Angles are counted in turns, t_j = w_j.z + p_j with w_j = vector_j / (2 pi), and only what is beyond
+whole turns comes to the graph's Cos: its argument is at most pi and a runtime's is taken to be within 2^-40. With
+S = sum |c_j| ||vector_j|| the angles err, together, by (n_features + 8) 2^-52 (S ||z|| + 8 A1) at most, in any
 order, and the sum as above. A row that is r away has a value that differs by S r. Beyond 2^50 turns nothing is
 known.
 """
@@ -33,7 +33,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from approxsvm.artifact.cosines import unpack_cosines
+from approxsvm.artifact.terms import Terms, terms_of
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.monomials import n_monomials
@@ -55,12 +55,15 @@ _FARTHEST: Final = 1e100
 
 
 def kernel_sums(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: bool) -> KnownValues:
-    """Decision values by the definition, of an artifact that has support vectors or cosines.
+    """Decision values by the definition, of an artifact that has support vectors or other terms.
 
     Raises UnsupportedModelError: the graph would be larger than it may be.
     """
-    if artifact.kernel == "cosine":
-        return _cosines(g, artifact, rows, with_bounds)
+    terms = terms_of(artifact)
+    if terms is not None:
+        if terms.function != "cos":
+            raise UnsupportedModelError(f"the ONNX export has no {artifact.kernel} kernel")
+        return _cos(g, artifact, terms, rows, with_bounds)
     n_sv, d = artifact.dual_coef().shape[1], artifact.n_features
     g.check_room(4 * n_sv * d)
     vectors = artifact.support_vectors()
@@ -149,24 +152,22 @@ def _sigmoid(
     return KnownValues(values, _with_fixed_errors(g, artifact, bounds))
 
 
-def _cosines(g: GraphBuilder, artifact: Artifact, rows: GraphRows, with_bounds: bool) -> KnownValues:
+def _cos(g: GraphBuilder, artifact: Artifact, terms: Terms, rows: GraphRows, with_bounds: bool) -> KnownValues:
     d, n, decisions = artifact.n_features, artifact.n_terms, artifact.decision_numbers()
     g.check_room(8 * n * d)
-    coef, phases, frequencies = unpack_cosines(artifact)
-    turns = g.op("MatMul", rows.values, g.doubles(np.ascontiguousarray(frequencies.T) / (2.0 * math.pi)))
-    turns = g.op("Add", turns, (phases / (2.0 * math.pi))[np.newaxis])
+    turns = g.op("MatMul", rows.values, g.doubles(np.ascontiguousarray(terms.vectors.T) / (2.0 * math.pi)))
+    turns = g.op("Add", turns, (terms.shifts / (2.0 * math.pi))[np.newaxis])
     rest = g.op("Sub", turns, g.op("Round", turns))
-    cosines = g.op("Cos", g.op("Mul", rest, 2.0 * math.pi))
-    values = g.op(
-        "Add", g.op("MatMul", cosines, g.doubles(np.ascontiguousarray(coef.T))), decisions["intercept"][np.newaxis]
-    )
+    each = g.op("Cos", g.op("Mul", rest, 2.0 * math.pi))
+    sums = g.op("MatMul", each, g.doubles(np.ascontiguousarray(terms.coef.T)))
+    values = g.op("Add", sums, decisions["intercept"][np.newaxis])
     if not with_bounds:
         return KnownValues(values)
     sum_moduli, slope = decisions["sum_moduli"][np.newaxis], decisions["total"][np.newaxis]
     norm = _norms(g, rows)
     path = (d + 8) * _ROUNDING
     bounds = g.op("Add", g.op("Mul", norm, path * slope), (8.0 * path + (n + 16) * _ROUNDING + _EXP) * sum_moduli)
-    is_reducible = g.op("Less", norm, 2.0**50 / max(_longest(frequencies), 2.0**-60))
+    is_reducible = g.op("Less", norm, 2.0**50 / max(_longest(terms.vectors), 2.0**-60))
     bounds = g.op("Where", is_reducible, bounds, math.inf)
     if rows.error is not None:
         bounds = g.op("Add", bounds, g.op("Mul", rows.error, slope * UP))

@@ -411,5 +411,25 @@ inline void cosines_by_definition(const ModelView& model, const CosineSums& sums
     }
 }
 
+// What predict/terms_function.hpp asks of a kind whose terms are no kernels at support vectors.
+struct CosineTerms {
+    using Pieces = CosinePieces;
+    using Sums = CosineSums;
+    template <class Real>
+    using Engine = CosineEngine<Real>;
+    template <class Real>
+    using SeveralEngine = SeveralCosinesEngine<Real>;
+    template <class Real>
+    using Rounding = CosineRounding<Real>;
+
+    static double moved(const DecisionNumbers& decision, double row_error) {
+        return cosines_moved(decision, row_error);
+    }
+    static void define(const ModelView& model, const CosineSums& sums, const double* z, double* values, double* bounds,
+                       double* lost) {
+        cosines_by_definition(model, sums, z, values, bounds, lost);
+    }
+};
+
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm

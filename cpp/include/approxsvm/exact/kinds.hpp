@@ -1,5 +1,4 @@
-// What kinds of kernels other than the Gaussian are laid out as: their pieces, the first of which is what evaluates
-// them.
+// Kinds of kernels: their pieces, the first of which is what evaluates them, where they are not Gaussian.
 #pragma once
 
 #include "cosine_sums.hpp"
@@ -8,26 +7,40 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-template <class Pieces>
-const void* lay_out_as(const ModelView& view, Carver& carver, bool only_counts) {
-    const Pieces pieces(view, carver);
+struct GaussianKernels {};
+struct ProductKernels {
+    using Pieces = PolynomialPieces;
+};
+
+// call(kind), by the model's.
+template <class Call>
+inline auto with_kind(const ModelView& model, const Call& call) {
+    switch (model.kernel) {
+        case KernelKind::gaussian:
+            break;
+        case KernelKind::polynomial:
+        case KernelKind::sigmoid:
+            return call(ProductKernels{});
+        case KernelKind::cosine:
+            return call(CosineTerms{});
+    }
+    return call(GaussianKernels{});
+}
+
+template <class Kind>
+const void* lay_out_as(Kind, const ModelView& view, Carver& carver, bool only_counts) {
+    const typename Kind::Pieces pieces(view, carver);
     if (only_counts) return nullptr;
     lay_out(view, pieces);
     return pieces.prepared;
 }
+inline const void* lay_out_as(GaussianKernels, const ModelView&, Carver&, bool) {
+    return nullptr;
+}
 
 // Takes memory and, unless it is only counted, fills it; of a Gaussian kernel nothing.
 inline const void* lay_out_kind(const ModelView& view, Carver& carver, bool only_counts) {
-    switch (view.kernel) {
-        case KernelKind::gaussian:
-            return nullptr;
-        case KernelKind::polynomial:
-        case KernelKind::sigmoid:
-            return lay_out_as<PolynomialPieces>(view, carver, only_counts);
-        case KernelKind::cosine:
-            return lay_out_as<CosinePieces>(view, carver, only_counts);
-    }
-    return nullptr;
+    return with_kind(view, [&](auto kind) { return lay_out_as(kind, view, carver, only_counts); });
 }
 
 }  // namespace APPROXSVM_TARGET

@@ -4,10 +4,10 @@
 
 #include "cascade.hpp"
 #include "class_cascade.hpp"
-#include "cosine_function.hpp"
 #include "engine_rows.hpp"
 #include "kernel_functions.hpp"
 #include "polynomial_evaluator.hpp"
+#include "terms_function.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
@@ -230,8 +230,8 @@ inline Status evaluate_with(AnyCascade&& cascade, const PreparedModel& prepared,
 
 // --- kinds of kernels
 
-// evaluate(...): all rows of a source. feels_error(prepared, error, row): whether a mapped row's error may be felt.
-struct GaussianKind {
+template <>
+struct EvaluatorOf<GaussianKernels> {
     static Status evaluate(const PreparedModel& prepared, const RowSource& source, const Request& request,
                            const Evaluation& out, std::uint64_t* counts, const Batch& batch,
                            const EvaluationMemory& memory) {
@@ -252,21 +252,6 @@ struct GaussianKind {
     }
 };
 
-// call(kind), by the model's.
-template <class Call>
-inline auto with_kind(const ModelView& model, const Call& call) {
-    switch (model.kernel) {
-        case KernelKind::gaussian:
-            break;
-        case KernelKind::polynomial:
-        case KernelKind::sigmoid:
-            return call(PolynomialKind{});
-        case KernelKind::cosine:
-            return call(CosineKind{});
-    }
-    return call(GaussianKind{});
-}
-
 // Evaluates all rows of a source, mapped already: values, bounds, stages, labels by votes. `counts[stage]` grows by the
 // number of rows that each stage answered. The memory is for as many rows as
 // the request says the call has, or more.
@@ -276,8 +261,9 @@ inline Status evaluate_source(const PreparedModel& prepared, const RowSource& so
     const bool labels_only =
         !wants_values(out) && !out.stages && model.task != Task::regression && model.mode != Mode::approximate;
     const Batch batch = batch_of(model, request.n_rows_in_call, labels_only);
-    return with_kind(model,
-                     [&](auto kind) { return kind.evaluate(prepared, source, request, out, counts, batch, memory); });
+    return with_kind(model, [&](auto kind) {
+        return EvaluatorOf<decltype(kind)>::evaluate(prepared, source, request, out, counts, batch, memory);
+    });
 }
 
 }  // namespace APPROXSVM_TARGET

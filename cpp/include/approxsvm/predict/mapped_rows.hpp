@@ -64,7 +64,9 @@ class RowMapping {
             for (std::size_t r = 0; view_.input_map.has_projection && r < m; ++r) {
                 const double* row = memory_.mapped + (k + r) * view_.n_features;
                 const double error = memory_.errors[k + r];
-                if (!with_kind(view_, [&](auto kind) { return kind.feels_error(prepared_, error, row); })) continue;
+                const bool is_felt = with_kind(
+                    view_, [&](auto kind) { return EvaluatorOf<decltype(kind)>::feels_error(prepared_, error, row); });
+                if (!is_felt) continue;
                 MappedRow again[map_rows_together] = {};
                 const Status known = map_few(first + k + r, 1, true, again);
                 if (known != Status::ok) return known;

@@ -8,6 +8,7 @@
 
 #include "../outputs/outputs.hpp"
 #include "cascade.hpp"
+#include "terms_function.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
@@ -294,8 +295,8 @@ class PolynomialEvaluator {
     EngineStage<double, PolynomialSums> engine_;
 };
 
-// What evaluate.hpp asks of a kind of kernel.
-struct PolynomialKind {
+template <>
+struct EvaluatorOf<ProductKernels> {
     static Status evaluate(const PreparedModel& prepared, const RowSource& source, const Request& request,
                            const Evaluation& out, std::uint64_t* counts, const Batch& batch,
                            const EvaluationMemory& memory) {

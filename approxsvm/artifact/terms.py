@@ -1,8 +1,9 @@
-"""Sums of cosines in an artifact: coefficients, phases and frequencies."""
+"""Sums of terms that are no kernels at support vectors, in an artifact: cosines, so far."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,34 @@ from approxsvm.artifact.writer import (
 )
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.model.compensated import FloatArray, norms_above
-from approxsvm.model.cosine_model import CosineModel
-from approxsvm.model.schema import DECISION_NUMBERS
-from approxsvm.reference.definition import CosineDefinition
+from approxsvm.model.schema import DECISION_NUMBERS, MAX_PHASE
+from approxsvm.model.single_model import TermsModel
 
 
-def build_cosines(
-    model: CosineModel,
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """sum_i coef_ki function(vectors_i . z + shifts_i).
+
+    Attributes
+    ----------
+    function : str
+        "cos". Whoever evaluates it may use that modulus, slope and curvature are at most 1.
+    coef : ndarray of shape (n_decisions, n_terms)
+    shifts : ndarray of shape (n_terms,)
+    vectors : ndarray of shape (n_terms, n_features)
+    max_shift : float
+        The largest modulus of a shift that the format allows.
+    """
+
+    function: str
+    coef: FloatArray
+    shifts: FloatArray
+    vectors: FloatArray
+    max_shift: float
+
+
+def build_terms(
+    model: TermsModel,
     *,
     tolerance: float | None = None,  # of values: a row that misses it is to be refused
     plan: str = "",
@@ -47,22 +69,24 @@ def build_cosines(
     sections = {
         "decisions": pack_decisions(decisions),
         "cosines": numbers.astype("<f8").tobytes(),
-        "exact_check_rows": _cosine_check_rows(model, header),
+        "exact_check_rows": _check_rows(model, header),
     }
     if plan:
         sections["plan"] = plan.encode()
     return assemble(model, header, sections)
 
 
-def unpack_cosines(artifact: Artifact) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Coefficients (n_decisions, n_terms), phases (n_terms,) and frequencies (n_terms, n_features)."""
+def terms_of(artifact: Artifact) -> Terms | None:
+    """The terms of an artifact; None where it has support vectors or expansions."""
+    if artifact.kernel != "cosine":
+        return None
     n, n_coef = artifact.n_terms, artifact.n_terms * artifact.n_decisions
     numbers = np.frombuffer(artifact.section("cosines"), "<f8")
     frequencies = numbers[n_coef + n :].reshape(n, artifact.n_features)
-    return numbers[:n_coef].reshape(-1, n), numbers[n_coef:][:n], frequencies
+    return Terms("cos", numbers[:n_coef].reshape(-1, n), numbers[n_coef:][:n], frequencies, MAX_PHASE)
 
 
-def _cosine_check_rows(model: CosineModel, header: dict[str, Any]) -> bytes:
+def _check_rows(model: TermsModel, header: dict[str, Any]) -> bytes:
     """As `_exact_check_rows`, about the origin, where angles are about 1."""
     largest = float(norms_above(model.frequencies).max())
     amplitude = min(power_of_two_above(1.0 / max(largest, 1.0 / MOST_AMPLITUDE)), MOST_AMPLITUDE)
@@ -71,7 +95,7 @@ def _cosine_check_rows(model: CosineModel, header: dict[str, Any]) -> bytes:
     for k in range(N_CHECK_ROWS):
         row = check_row(header, origin, amplitude, k).astype(np.float64)[np.newaxis]
         value = model.decision_function(row)[:, [k * model.n_decisions // N_CHECK_ROWS]]
-        result.append((amplitude, float(value[0, 0]), float(CosineDefinition(model).rounding(row, value)[0, 0])))
+        result.append((amplitude, float(value[0, 0]), float(model.rounding(row, value)[0, 0])))
     if not np.isfinite(result).all():
         raise UnsupportedModelError(f"the values of this {model.source} are beyond the range of float64")
     return np.array(result, "<f8").tobytes()
