@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
-from approxsvm.model.schema import MAX_EXCESS, MAX_INVERSE_TEMPERATURE, N_DENSITY_MARKS
+from approxsvm.model.schema import MAX_EXCESS, MAX_INVERSE_TEMPERATURE, Task, limit
 
 LabelRule = Literal["votes", "scores", "probability", "value_threshold", "probability_threshold"]
 DecisionShape = Literal["ovo", "ovr", "each"]
 
+
+_SHAPES: Final[tuple[DecisionShape, ...]] = get_args(DecisionShape)
 
 # Rules that ask for probabilities, and for a threshold.
 BY_PROBABILITY: Final = ("probability", "probability_threshold")
@@ -40,8 +42,46 @@ def count_classes(n_pairs: int) -> int:
     return n_classes
 
 
+class Probability:
+    """A kind of probabilities: what it is for, how it is stored, how it is read.
+
+    Attributes
+    ----------
+    kind : str
+        Its name in schema.inc.
+    task : {"classification", "regression", "one_class"}
+        Of the models that may have it.
+    """
+
+    kind: ClassVar[str]
+    task: ClassVar[Task]
+
+    @property
+    def facts(self) -> tuple[int, int, int]:
+        """The last three numbers of the section's header: positive, calibration_shape, n_calibrators."""
+        return 0, 0, 0
+
+    def stored(self) -> list[Any]:
+        """Numbers behind the header: arrays of float64, or bytes."""
+        return []
+
+    @classmethod
+    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> Probability:
+        """What `stored` gave, off a SectionReader."""
+        return cls()
+
+    def check(self, n_classes: int) -> None:
+        """Raise ModelFormatError unless it fits so many classes."""
+
+
+class ClassProbability(Probability):
+    """Probabilities of classes."""
+
+    task = "classification"
+
+
 @dataclass(frozen=True, eq=False)
-class PairwiseSigmoid:
+class PairwiseSigmoid(ClassProbability):
     """LIBSVM's probabilities: a sigmoid per pair of classes, coupled when there are several.
 
     Parameters
@@ -56,6 +96,7 @@ class PairwiseSigmoid:
     prob_a: FloatArray
     prob_b: FloatArray
     couple_two_classes: bool = False
+    kind = "pairwise_sigmoid"
 
     def __post_init__(self) -> None:
         """Check once."""
@@ -64,9 +105,30 @@ class PairwiseSigmoid:
         _check_finite(prob_a=self.prob_a, prob_b=self.prob_b)
         count_classes(len(self.prob_a))
 
+    @property
+    def facts(self) -> tuple[int, int, int]:
+        """Beside its numbers."""
+        return int(self.couple_two_classes), 0, 0
+
+    def stored(self) -> list[Any]:
+        """Its numbers."""
+        return [self.prob_a, self.prob_b]
+
+    @classmethod
+    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> PairwiseSigmoid:
+        """What `stored` gave."""
+        n_pairs = n_classes * (n_classes - 1) // 2
+        return cls(reader.numbers(n_pairs), reader.numbers(n_pairs), bool(facts[0]))
+
+    def check(self, n_classes: int) -> None:
+        """As many as the classes need."""
+        n_pairs = n_classes * (n_classes - 1) // 2
+        if len(self.prob_a) != n_pairs:
+            raise ModelFormatError(f"{len(self.prob_a)} pairwise sigmoids for {n_pairs} pairs of classes")
+
 
 @dataclass(frozen=True, eq=False)
-class LaplaceNoise:
+class LaplaceNoise(Probability):
     """LIBSVM's probability model of regression: target = predicted value + z with density exp(-|z|/sigma)/(2 sigma).
 
     ``svm-predict -b 1`` prints sigma on its standard output and changes nothing in the output file.
@@ -78,15 +140,25 @@ class LaplaceNoise:
     """
 
     sigma: float
+    kind, task = "laplace_noise", "regression"
 
     def __post_init__(self) -> None:
         """Check once."""
         if not (np.isfinite(self.sigma) and self.sigma >= 0):
             raise ModelFormatError(f"the laplace sigma is {self.sigma}, but must be a finite number of at least 0")
 
+    def stored(self) -> list[Any]:
+        """Its numbers."""
+        return [self.sigma]
+
+    @classmethod
+    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> LaplaceNoise:
+        """What `stored` gave."""
+        return cls(float(reader.numbers(1)[0]))
+
 
 @dataclass(frozen=True, eq=False)
-class DensityMarks:
+class DensityMarks(Probability):
     """LIBSVM's probability of being normal, for one-class models: a step function of the decision value.
 
     Parameters
@@ -96,14 +168,25 @@ class DensityMarks:
     """
 
     marks: FloatArray
+    kind, task = "density_marks", "one_class"
+    n_marks: ClassVar[int] = limit("n_density_marks")
 
     def __post_init__(self) -> None:
         """Check once."""
-        if self.marks.shape != (N_DENSITY_MARKS,):
-            raise ModelFormatError(f"there are {self.marks.size} density marks instead of {N_DENSITY_MARKS}")
+        if self.marks.shape != (self.n_marks,):
+            raise ModelFormatError(f"there are {self.marks.size} density marks instead of {self.n_marks}")
         _check_finite(prob_density_marks=self.marks)
         if (np.diff(self.marks) < 0).any():
             raise ModelFormatError(f"the density marks {self.marks.tolist()} do not ascend")
+
+    def stored(self) -> list[Any]:
+        """Its numbers."""
+        return [self.marks]
+
+    @classmethod
+    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> DensityMarks:
+        """What `stored` gave."""
+        return cls(reader.numbers(cls.n_marks))
 
 
 @dataclass(frozen=True)
@@ -116,6 +199,10 @@ class SigmoidCalibrator:
     def __post_init__(self) -> None:
         """Check once."""
         _check_finite(slope=np.array([self.slope]), intercept=np.array([self.intercept]))
+
+    def stored(self) -> list[Any]:
+        """0 knots, then its numbers."""
+        return [bytes(8), self.slope, self.intercept]
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,9 +234,20 @@ class IsotonicCalibrator:
         if not ((slopes >= np.finfo(np.float64).tiny) & (slopes < np.inf)).all():
             raise ModelFormatError("the isotonic calibrator is too steep or too flat for float64")
 
+    def stored(self) -> list[Any]:
+        """The number of knots, knots, heights."""
+        return [len(self.knots).to_bytes(8, "little"), self.knots, self.heights]
+
+
+def _read_calibrator(reader: Any) -> SigmoidCalibrator | IsotonicCalibrator:
+    n_knots = int(reader.array("<u8", 1)[0])
+    if n_knots == 0:
+        return SigmoidCalibrator(*reader.numbers(2).tolist())
+    return IsotonicCalibrator(reader.numbers(n_knots), reader.numbers(n_knots))
+
 
 @dataclass(frozen=True, eq=False)
-class OneVsRestCalibration:
+class OneVsRestCalibration(ClassProbability):
     """One calibrator per class (one in all for two classes), normalised: scikit-learn's sigmoid and isotonic methods.
 
     Parameters
@@ -169,6 +267,7 @@ class OneVsRestCalibration:
     calibrators: tuple[SigmoidCalibrator | IsotonicCalibrator, ...]
     positive: int = 1
     decision_shape: DecisionShape = "ovr"
+    kind = "one_vs_rest_calibration"
 
     def __post_init__(self) -> None:
         """Check once."""
@@ -177,9 +276,29 @@ class OneVsRestCalibration:
         if self.positive not in (0, 1):
             raise ModelFormatError(f"positive is {self.positive}, but must be 0 or 1")
 
+    @property
+    def facts(self) -> tuple[int, int, int]:
+        """Beside its numbers."""
+        return self.positive, _SHAPES.index(self.decision_shape), len(self.calibrators)
+
+    def stored(self) -> list[Any]:
+        """Its numbers."""
+        return [part for calibrator in self.calibrators for part in calibrator.stored()]
+
+    @classmethod
+    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> OneVsRestCalibration:
+        """What `stored` gave."""
+        positive, shape, n_calibrators = facts
+        return cls(tuple(_read_calibrator(reader) for _ in range(n_calibrators)), positive, _SHAPES[shape])
+
+    def check(self, n_classes: int) -> None:
+        """As many as the classes need."""
+        if len(self.calibrators) != (1 if n_classes == 2 else n_classes):
+            raise ModelFormatError(f"{len(self.calibrators)} calibrators for {n_classes} classes")
+
 
 @dataclass(frozen=True)
-class TemperatureCalibration:
+class TemperatureCalibration(ClassProbability):
     """softmax(inverse_temperature * scores), scikit-learn's method='temperature'; two classes have scores (-f, f).
 
     Parameters
@@ -192,6 +311,7 @@ class TemperatureCalibration:
 
     inverse_temperature: float
     positive: int = 1
+    kind = "temperature_calibration"
 
     def __post_init__(self) -> None:
         """Check once."""
@@ -203,14 +323,39 @@ class TemperatureCalibration:
         if self.positive not in (0, 1):
             raise ModelFormatError(f"positive is {self.positive}, but must be 0 or 1")
 
+    @property
+    def facts(self) -> tuple[int, int, int]:
+        """Beside its numbers."""
+        return self.positive, 0, 0
+
+    def stored(self) -> list[Any]:
+        """Its numbers."""
+        return [self.inverse_temperature]
+
+    @classmethod
+    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> TemperatureCalibration:
+        """What `stored` gave."""
+        return cls(float(reader.numbers(1)[0]), facts[0])
+
 
 @dataclass(frozen=True)
-class MembersMean:
+class MembersMean(ClassProbability):
     """An ensemble's probabilities: the weighted mean of its members'."""
 
+    kind = "members_mean"
 
-ClassProbability = PairwiseSigmoid | OneVsRestCalibration | TemperatureCalibration | MembersMean
-Probability = ClassProbability | LaplaceNoise | DensityMarks
+
+PROBABILITIES: Final[dict[str, type[Probability]]] = {
+    one.kind: one
+    for one in (
+        PairwiseSigmoid,
+        LaplaceNoise,
+        DensityMarks,
+        OneVsRestCalibration,
+        TemperatureCalibration,
+        MembersMean,
+    )
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,12 +421,7 @@ class Outputs:
         head = self.probability
         if isinstance(head, MembersMean) or self.weights is not None:
             raise ModelFormatError("a single model has no members to weigh")
-        fits = {
-            "classification": isinstance(head, ClassProbability),
-            "regression": isinstance(head, LaplaceNoise),
-            "one_class": isinstance(head, DensityMarks),
-        }
-        if head is not None and not fits.get(task, False):
+        if head is not None and head.task != task:
             raise ModelFormatError(f"a {task} model cannot have probabilities by {type(head).__name__}")
         is_inlier_rule = task == "one_class" and self.label_rule == "value_threshold"
         if self.label_rule != "votes" and task != "classification" and not is_inlier_rule:
@@ -292,11 +432,8 @@ class Outputs:
             raise ModelFormatError(f"functions of each of {n_classes} classes give neither votes nor sigmoids of pairs")
         if self.is_column and task != "regression":
             raise ModelFormatError(f"a {task} model cannot have values of the shape (n_rows, 1)")
-        n_pairs = n_classes * (n_classes - 1) // 2
-        if isinstance(head, PairwiseSigmoid) and len(head.prob_a) != n_pairs:
-            raise ModelFormatError(f"{len(head.prob_a)} pairwise sigmoids for {n_pairs} pairs of classes")
-        if isinstance(head, OneVsRestCalibration) and len(head.calibrators) != (1 if n_classes == 2 else n_classes):
-            raise ModelFormatError(f"{len(head.calibrators)} calibrators for {n_classes} classes")
+        if head is not None:
+            head.check(n_classes)
 
 
 def _check_finite(**arrays: FloatArray) -> None:

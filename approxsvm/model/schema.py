@@ -37,10 +37,14 @@ MAX_GROUP_PANELS: Final = int(_LIMITS["max_group_panels"])
 MAX_DICTIONARY: Final = int(_LIMITS["max_dictionary"])
 LEAST_COEFFICIENT: Final = float(_LIMITS["least_coefficient"])
 MOST_COEFFICIENT: Final = float(_LIMITS["most_coefficient"])
-N_DENSITY_MARKS: Final = int(_LIMITS["n_density_marks"])
 SECTION_IDS: Final = _SCHEMA["sections"]
 # What kinds of steps need where they do not take every number; a message goes on with the number.
 DOMAINS: Final = _SCHEMA["domains"]
+
+
+def limit(name: str) -> int:
+    """One of the other limits."""
+    return int(_LIMITS[name])
 
 
 def names_of(enumeration: str) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ from approxsvm import _native
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
 from approxsvm.model.kernel_model import MAX_FEATURES, MAX_KERNEL_DEGREE, KernelModel, Task
 from approxsvm.model.outputs import DensityMarks, LaplaceNoise, Outputs, PairwiseSigmoid
-from approxsvm.model.schema import N_DENSITY_MARKS
 from approxsvm.options import whole_number
 from approxsvm.threads import n_threads
 
@@ -140,7 +139,7 @@ def read_svm_model(model: Any) -> KernelModel:
             "n_sv_per_class": _numbers(model.nSV, n_classes if is_classifier else 0).astype(np.int64),
             "prob_a": _numbers(model.probA, n_pairs),
             "prob_b": _numbers(model.probB, n_pairs),
-            "prob_density_marks": _numbers(getattr(model, "prob_density_marks", None), N_DENSITY_MARKS),
+            "prob_density_marks": _numbers(getattr(model, "prob_density_marks", None), DensityMarks.n_marks),
             "coef": np.ascontiguousarray(np.transpose(coef)),
             "indptr": indptr,
             "indices": indices,

@@ -58,7 +58,7 @@ class LoadedModel {
   private:
     void open_artifact(std::string_view bytes, bool wants_probabilities) {
         predictor_.emplace(bytes.data(), bytes.size(), kernels_);
-        sigma_ = view().outputs.sigma;
+        if (view().outputs.probability == ProbabilityKind::laplace_noise) sigma_ = view().outputs.numbers;
         has_probabilities_ = predictor_->n_probabilities() > 0 || sigma_;
         if (wants_probabilities && !has_probabilities_) throw UnsupportedModel(no_probabilities);
         with_probabilities_ = wants_probabilities;

@@ -88,15 +88,12 @@ struct OutputsView {
                                       // more: whether shares of nothing are alike, and else 0
     DecisionShape calibration_shape;  // one_vs_rest_calibration of several classes: what was calibrated
     std::uint32_t n_calibrators;
-    const unsigned char* calibrators;   // one_vs_rest_calibration
-    const double *prob_a, *prob_b;      // (n_decisions,) each: pairwise_sigmoid
-    const double* marks;                // (n_density_marks,), ascending: density_marks
-    const double* sigma;                // laplace_noise
-    const double* inverse_temperature;  // temperature_calibration
-    const double* threshold;            // label rules of thresholds: it, and the label that it is for, 0 or 1
-    const double* weights;              // (n_members,) of an ensemble, where it has its own; null for equal ones
-    double addend;                      // of such: what a weight is multiplied by where it counts against a label, or
-                                        // what a sum begins with
+    const unsigned char* calibrators;  // one_vs_rest_calibration
+    const double* numbers;             // of the kind of probabilities, as many as schema.inc says
+    const double* threshold;           // label rules of thresholds: it, and the label that it is for, 0 or 1
+    const double* weights;             // (n_members,) of an ensemble, where it has its own; null for equal ones
+    double addend;  // of such: what a weight is multiplied by where it counts against a label, or what a
+                    // sum begins with
 };
 
 // A validated artifact, seen in place: every pointer leads into the artifact's own bytes (models/FORMAT.md). About one

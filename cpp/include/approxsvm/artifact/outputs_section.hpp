@@ -7,6 +7,45 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+// Who may have a kind of probabilities: models of pairs of classes, whoever has decision values (members that are the
+// functions of each class among these), or members whose own answers become one.
+enum class Owner : std::uint8_t { anybody, pairs, values, members };
+// What it gives for a row: no number, or one for each class, inlier and outlier among these.
+enum class Gives : std::uint8_t { nothing, of_classes };
+
+// What schema.inc says of a kind of probabilities.
+struct ProbabilityRules {
+    Task task;
+    Owner owner;
+    Gives gives;
+    std::uint32_t flags;                // the most that `positive` may be
+    std::size_t n_numbers, n_per_pair;  // stored in all, and for each pair of classes
+    field::Id field;                    // what a number is called in a message ...
+    double low, high;                   // ... between what it is, where it is not any finite one
+    bool ascends;                       // whether none is below the one before
+};
+constexpr ProbabilityRules probability_rules[] = {
+#define APPROXSVM_PROBABILITY(kind, task, owner, gives, flags, n, n_per_pair, field_, low, high, ascends) \
+    {Task::task, Owner::owner, Gives::gives, flags, n, n_per_pair, field::field_, low, high, ascends},
+#include "schema.inc"
+};
+constexpr const ProbabilityRules& rules_of(ProbabilityKind kind) {
+    return probability_rules[number_of(kind)];
+}
+
+// Whether the numbers of a kind of probabilities are what they may be.
+inline bool numbers_are_valid(Check& check, const ProbabilityRules& rules, const double* numbers, std::size_t n) {
+    if (!check.finite(field::any_number, numbers, n)) return false;
+    for (std::size_t k = 0; k < n; ++k) {
+        const std::uint64_t index = n == 1 ? no_index : k;
+        if (rules.low > -HUGE_VAL)
+            check(rules.field, numbers[k], rules.high < HUGE_VAL ? from_to(rules.low, rules.high) : at_least(rules.low),
+                  index);
+        if (rules.ascends && k > 0) check(rules.field, numbers[k], at_least(numbers[k - 1]), k);
+    }
+    return check.status() == Status::ok;
+}
+
 // A monotone function of a value, seen in place.
 struct Calibrator {
     std::size_t n_knots;    // 0: a sigmoid ...
@@ -71,20 +110,21 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, const 
     check(field::outputs_decision_shape, header.decision_shape,
           up_to(of.may_have_several && n_labels > 2 ? DecisionShape::each : DecisionShape::ovr));
     check(field::outputs_label_rule, header.label_rule, up_to(LabelRule::probability_threshold));
-    check(field::outputs_probability, header.probability, up_to(ProbabilityKind::members_mean));
+    constexpr std::size_t n_kinds = sizeof probability_rules / sizeof *probability_rules;
+    if (!check(field::outputs_probability, header.probability, from_to(std::size_t{0}, n_kinds - 1))) return false;
     const ProbabilityKind kind = static_cast<ProbabilityKind>(header.probability);
-    const bool of_each_class = kind == ProbabilityKind::one_vs_rest_calibration,
-               coupled = kind == ProbabilityKind::pairwise_sigmoid, mean = kind == ProbabilityKind::members_mean,
-               calibrated = of_each_class || coupled || kind == ProbabilityKind::temperature_calibration,
-               of_classes = calibrated || mean, classifies = task == Task::classification && n_labels >= 2,
-               ensemble = of.n_members > 0;
+    const ProbabilityRules& rules = rules_of(kind);
+    const bool classifies = task == Task::classification && n_labels >= 2, ensemble = of.n_members > 0,
+               coupled = kind == ProbabilityKind::pairwise_sigmoid,
+               of_each_class = kind == ProbabilityKind::one_vs_rest_calibration,
+               of_classes = classifies && rules.gives == Gives::of_classes;
     // An ensemble averages probabilities or counts votes, unless its members are the functions of each class.
-    const bool from_values = !ensemble || each;
-    const bool suits = kind == ProbabilityKind::none ||
-                       (calibrated && classifies && !(each && coupled) && from_values) ||
-                       (mean && classifies && !from_values) ||
-                       (kind == ProbabilityKind::laplace_noise && task == Task::regression && !ensemble) ||
-                       (kind == ProbabilityKind::density_marks && task == Task::one_class);
+    const bool from_values = !ensemble || each, mean = of_classes && rules.owner == Owner::members;
+    const bool owned = rules.owner == Owner::pairs    ? !ensemble && !each
+                       : rules.owner == Owner::values ? from_values
+                                                      : !from_values;
+    const bool suits = rules.owner == Owner::anybody ||
+                       (task == rules.task && owned && (classifies || !(task == Task::classification)));
     if (!suits) check(field::outputs_probability, header.probability, equal_to(0));
     const LabelRule rule = static_cast<LabelRule>(header.label_rule);
     const bool has_two = (classifies && n_labels == 2) || (task == Task::one_class && !ensemble);
@@ -98,7 +138,7 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, const 
     if (each) check(field::outputs_label_rule, header.label_rule, at_least(number_of(LabelRule::scores)));
     if (mean) check(field::outputs_label_rule, header.label_rule, at_least(number_of(LabelRule::probability)));
     if (ensemble && !each) check(field::outputs_decision_shape, header.decision_shape, equal_to(0));
-    check(field::outputs_positive, header.positive, from_to(0, calibrated ? 1 : 0));
+    check(field::outputs_positive, header.positive, from_to(0u, rules.flags));
     check(field::outputs_calibration_shape, header.calibration_shape, from_to(0, of_each_class ? 1 : 0));
     check(field::outputs_n_calibrators, header.n_calibrators,
           equal_to(!of_each_class  ? 0
@@ -146,8 +186,7 @@ inline Status read_outputs(const unsigned char* bytes, std::size_t n_bytes, cons
     if (!check(field::any_size, n_bytes, at_least(sizeof(OutputsHeader))) ||
         !read_outputs_header(check, bytes, of, outputs))
         return check.status();
-    const unsigned char* p = bytes + sizeof(OutputsHeader);
-    const double* numbers = reinterpret_cast<const double*>(p);
+    const double* numbers = reinterpret_cast<const double*>(bytes + sizeof(OutputsHeader));
     const bool weighs = of.n_members > 0 && outputs.decision_shape != DecisionShape::each;
     if (weighs) {
         const std::size_t n_numbers = of.n_members + 1;
@@ -166,40 +205,15 @@ inline Status read_outputs(const unsigned char* bytes, std::size_t n_bytes, cons
         check(field::outputs_threshold_label, outputs.threshold[1], equal_to(is_second ? 1.0 : 0.0));
     }
     const std::size_t start = static_cast<std::size_t>(reinterpret_cast<const unsigned char*>(numbers) - bytes);
-    p = bytes + start;
-    const auto holds_numbers = [&](std::size_t n) {
-        return check(field::any_size, n_bytes, equal_to(start + 8 * n)) && check.finite(field::any_number, numbers, n);
-    };
-    switch (outputs.probability) {
-        case ProbabilityKind::none:
-        case ProbabilityKind::members_mean:
-            holds_numbers(0);
-            break;
-        case ProbabilityKind::pairwise_sigmoid:
-            outputs.prob_a = numbers;
-            outputs.prob_b = numbers + n_decisions_of(n_labels);
-            holds_numbers(2 * n_decisions_of(n_labels));
-            break;
-        case ProbabilityKind::laplace_noise:
-            outputs.sigma = numbers;
-            if (holds_numbers(1)) check(field::outputs_sigma, *numbers, at_least(0.0));
-            break;
-        case ProbabilityKind::density_marks:
-            outputs.marks = numbers;
-            for (std::size_t k = 1; holds_numbers(n_density_marks) && k < n_density_marks; ++k) {
-                check(field::outputs_mark, numbers[k], at_least(numbers[k - 1]), k);
-            }
-            break;
-        case ProbabilityKind::one_vs_rest_calibration:
-            outputs.calibrators = p;
-            calibrators_are_valid(check, bytes, n_bytes, start, outputs.n_calibrators);
-            break;
-        case ProbabilityKind::temperature_calibration:
-            outputs.inverse_temperature = numbers;
-            if (holds_numbers(1))
-                check(field::outputs_temperature, *numbers, from_to(0x1p-1074, max_inverse_temperature));
-            break;
+    if (outputs.probability == ProbabilityKind::one_vs_rest_calibration) {
+        outputs.calibrators = bytes + start;
+        calibrators_are_valid(check, bytes, n_bytes, start, outputs.n_calibrators);
+        return check.status();
     }
+    const ProbabilityRules& rules = rules_of(outputs.probability);
+    const std::size_t n = rules.n_numbers + rules.n_per_pair * (n_labels < 2 ? 0 : n_decisions_of(n_labels));
+    outputs.numbers = numbers;
+    if (check(field::any_size, n_bytes, equal_to(start + 8 * n))) numbers_are_valid(check, rules, numbers, n);
     return check.status();
 }
 

@@ -1,5 +1,4 @@
-// Probabilities from decision values, bit for bit those of LIBSVM: coupled sigmoids of pairs, and the density marks of
-// one-class models. Operations must keep their order: nothing here may be contracted (-ffp-contract=off), reordered or
+// Probabilities from decision values, bit for bit those of LIBSVM: coupled sigmoids of pairs. Operations must keep their order: nothing here may be contracted (-ffp-contract=off), reordered or
 // factored out.
 #pragma once
 
@@ -111,17 +110,6 @@ inline std::size_t class_probabilities(std::size_t n_classes, const double* valu
         couple_probabilities(n_classes, room, room + n_classes * n_classes, probabilities);
     }
     return first_largest(n_classes, probabilities);
-}
-
-// The probability that a row is an inlier of a one-class model, by the bin of the value among the model's density marks
-// (ascending). At exactly the last mark, and for NaN, LIBSVM gives 0.
-inline double inlier_probability(double value, const double* marks) {
-    if (value < marks[0]) return 0.001;
-    if (value > marks[n_density_marks - 1]) return 0.999;
-    for (std::size_t i = 1; i < n_density_marks; ++i) {
-        if (value < marks[i]) return static_cast<double>(i) / static_cast<double>(n_density_marks);
-    }
-    return 0.0;
 }
 
 }  // namespace APPROXSVM_TARGET

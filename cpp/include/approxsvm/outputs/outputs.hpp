@@ -190,7 +190,7 @@ inline void softmax_probabilities(const OutputsView& outputs, std::size_t n_clas
     } else {
         class_scores(outputs, n_classes, values, probabilities, room);
     }
-    const double beta = *outputs.inverse_temperature, best = probabilities[first_largest(n_classes, probabilities)],
+    const double beta = *outputs.numbers, best = probabilities[first_largest(n_classes, probabilities)],
                  largest = beta * best;
     const bool overflows = !is_finite(largest);  // then differences come first, of which the largest is 0
     double total = 0.0;
@@ -201,9 +201,20 @@ inline void softmax_probabilities(const OutputsView& outputs, std::size_t n_clas
     for (std::size_t c = 0; c < n_classes; ++c) probabilities[c] /= total;
 }
 
+// The probability that a row is an inlier of a one-class model, by the bin of the value among the model's density marks
+// (ascending). At exactly the last mark, and for NaN, LIBSVM gives 0.
+inline double inlier_probability(double value, const double* marks) {
+    if (value < marks[0]) return 0.001;
+    if (value > marks[n_density_marks - 1]) return 0.999;
+    for (std::size_t i = 1; i < n_density_marks; ++i) {
+        if (value < marks[i]) return static_cast<double>(i) / static_cast<double>(n_density_marks);
+    }
+    return 0.0;
+}
+
 // Whether there are probabilities of classes, including normal and outlier.
 constexpr bool has_probabilities(const OutputsView& outputs) {
-    return outputs.probability != ProbabilityKind::none && outputs.probability != ProbabilityKind::laplace_noise;
+    return rules_of(outputs.probability).gives == Gives::of_classes;
 }
 
 // Probabilities of all classes. Only where has_probabilities().
@@ -211,8 +222,8 @@ inline void probabilities_of(const OutputsView& outputs, std::size_t n_classes, 
                              double* probabilities, double* room) {
     switch (outputs.probability) {
         case ProbabilityKind::pairwise_sigmoid:
-            class_probabilities(n_classes, values, outputs.prob_a, outputs.prob_b, probabilities, room,
-                                outputs.couple_two_classes);
+            class_probabilities(n_classes, values, outputs.numbers, outputs.numbers + n_decisions_of(n_classes),
+                                probabilities, room, outputs.couple_two_classes);
             return;
         case ProbabilityKind::one_vs_rest_calibration:
             calibrated_probabilities(outputs, n_classes, values, probabilities, room);
@@ -221,12 +232,10 @@ inline void probabilities_of(const OutputsView& outputs, std::size_t n_classes, 
             softmax_probabilities(outputs, n_classes, values, probabilities, room);
             return;
         case ProbabilityKind::density_marks:
-            probabilities[0] = inlier_probability(values[0], outputs.marks);
+            probabilities[0] = inlier_probability(values[0], outputs.numbers);
             probabilities[1] = 1.0 - probabilities[0];
             return;
-        case ProbabilityKind::none:
-        case ProbabilityKind::laplace_noise:
-        case ProbabilityKind::members_mean:  // an ensemble's own
+        default:  // an ensemble's own, or none
             return;
     }
 }
@@ -312,8 +321,8 @@ inline void softmax_intervals(const OutputsView& outputs, std::size_t n_classes,
     class_score_interval(outputs, n_classes, values, bounds, lo, hi, hi + n_classes);
     double top = -HUGE_VAL, scale = 0.0;
     for (std::size_t c = 0; c < n_classes; ++c) {
-        lo[c] *= *outputs.inverse_temperature;
-        hi[c] *= *outputs.inverse_temperature;
+        lo[c] *= *outputs.numbers;
+        hi[c] *= *outputs.numbers;
         top = hi[c] > top ? hi[c] : top;
         scale = std::fmax(scale, std::fmax(std::fabs(lo[c]), std::fabs(hi[c])));
     }
@@ -344,11 +353,11 @@ inline void probability_interval(const OutputsView& outputs, std::size_t n_class
     switch (outputs.probability) {
         case ProbabilityKind::pairwise_sigmoid:
             if (n_classes > 2) break;
-            share = sigmoid_interval(f, outputs.prob_a[0], outputs.prob_b[0]);
+            share = sigmoid_interval(f, outputs.numbers[0], outputs.numbers[1]);
             share = {clipped_probability(share.lowest), clipped_probability(share.highest)};
             break;
         case ProbabilityKind::density_marks:
-            share = inlier_interval(f, outputs.marks);
+            share = inlier_interval(f, outputs.numbers);
             break;
         case ProbabilityKind::one_vs_rest_calibration:
             if (n_classes > 2) {
@@ -364,12 +373,10 @@ inline void probability_interval(const OutputsView& outputs, std::size_t n_class
             if (n_classes > 2) {
                 softmax_intervals(outputs, n_classes, values, bounds, lowest, highest, room);
             } else {
-                share = softmax_interval(f, *outputs.inverse_temperature);
+                share = softmax_interval(f, *outputs.numbers);
             }
             break;
-        case ProbabilityKind::none:
-        case ProbabilityKind::laplace_noise:
-        case ProbabilityKind::members_mean:
+        default:
             return;
     }
     if (n_classes == 2) {

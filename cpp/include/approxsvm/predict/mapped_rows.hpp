@@ -150,8 +150,7 @@ inline Span<T> part_of(const Span<T>& span, std::size_t first, std::size_t n) {
 
 // Columns of probabilities that a model gives; 0 for none.
 inline std::size_t n_probabilities(const ModelView& model) {
-    const ProbabilityKind kind = model.outputs.probability;
-    if (kind == ProbabilityKind::none || kind == ProbabilityKind::laplace_noise) return 0;
+    if (rules_of(model.outputs.probability).gives == Gives::nothing) return 0;
     return model.task == Task::one_class ? 2 : model.n_labels;
 }
 
