@@ -32,7 +32,14 @@ if TYPE_CHECKING:
     from approxsvm.compiler import compile, load
     from approxsvm.cross_validation import CrossValidation, Training, cross_validate
     from approxsvm.development_files import get_cmake_dir, get_include, get_pkgconfig_dir
-    from approxsvm.estimators import CompiledDensity, CompiledEnsemble, CompiledOneClassSVM, CompiledSVC, CompiledSVR
+    from approxsvm.estimators import (
+        CompiledDensity,
+        CompiledEnsemble,
+        CompiledMultiOutput,
+        CompiledOneClassSVM,
+        CompiledSVC,
+        CompiledSVR,
+    )
     from approxsvm.expansion.validity import gamma_max
     from approxsvm.model.kernel_model import KernelModel
     from approxsvm.predictor import Predictor
@@ -47,6 +54,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Artifact": "approxsvm.artifact.views",
     "CompiledEnsemble": "approxsvm.estimators",
+    "CompiledMultiOutput": "approxsvm.estimators",
     "CompiledDensity": "approxsvm.estimators",
     "CompiledOneClassSVM": "approxsvm.estimators",
     "CompiledSVC": "approxsvm.estimators",
@@ -82,6 +90,7 @@ __all__ = [
     "ArtifactError",
     "CompiledDensity",
     "CompiledEnsemble",
+    "CompiledMultiOutput",
     "CompiledOneClassSVM",
     "CompiledSVC",
     "CompiledSVR",

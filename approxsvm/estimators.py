@@ -148,8 +148,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         return self._evaluator.evaluate(self._rows(X), want, values)
 
     def _has_numbers(self) -> bool:
-        if self.artifact.counts_votes:
-            raise AttributeError("votes of several models have labels, and no values to bound")
+        if self.artifact.has_labels_alone:
+            raise AttributeError("labels alone, as of votes and of several targets, have no values to bound")
         return True
 
     @available_if(_has_numbers)  # type: ignore[untyped-decorator]
@@ -185,7 +185,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (n_rows,), bool
+        ndarray of shape (n_rows,), or (n_rows, n_targets) where each row has several labels, bool
         """
         return np.asarray(self._evaluator.certified(self._rows(X)))
 
@@ -806,6 +806,74 @@ class CompiledEnsemble(CompiledClassifier):
         return [CompiledSVC(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
 
 
+class CompiledMultiOutput(CompiledModel):
+    """Compiled classifiers side by side: several labels of each row, each with a certificate.
+
+    Of MultiOutputClassifier, and of OneVsRestClassifier fitted with an indicator matrix; parameters as in CompiledModel.
+    ``predict_proba`` and ``decision_function`` are those of the members, where all have them.
+
+    Attributes
+    ----------
+    classes_ : list of ndarray, or ndarray of shape (n_targets,)
+        The labels of each target; of a OneVsRestClassifier its classes, 0, 1, ..., of which a row has any number.
+    """
+
+    @property
+    def members(self) -> list[CompiledModel]:
+        """The compiled models: a classifier for each target, or a regression whose values are above 0 for label 1."""
+        return [estimator_for(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
+
+    @property
+    def multilabel_(self) -> bool:
+        """Whether each label is whether a row is of one of several classes."""
+        return bool(self.artifact.outputs.decision_shape == "ovr")
+
+    @property
+    def classes_(self) -> Any:
+        """Labels of each target, sorted; or the classes."""
+        if self.multilabel_:
+            return np.arange(self.artifact.n_targets)
+        return [np.sort(member.labels) for member in self.artifact.members]
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Predict all labels of each row, shape (n_rows, n_targets)."""
+        return np.asarray(self._evaluator.predict(self._rows(X)))
+
+    def predict_one(self, row: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Predict all labels of a single row, shape (n_targets,)."""
+        return np.asarray(self._evaluator.one(row))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of rows all of whose labels are right."""
+        return float(np.average((self.predict(X) == np.asarray(y)).all(axis=1), weights=sample_weight))
+
+    def _have_probabilities(self) -> bool:
+        if not all(member.has_class_probabilities for member in self.artifact.members):
+            raise AttributeError(self.artifact.why_no_probabilities)
+        return True
+
+    @available_if(_have_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        """Class probabilities: a list with those of each target, or of each class that a row is of it."""
+        found = [member.predict_proba(X) for member in self.members]  # type: ignore[attr-defined]
+        return np.column_stack([shares[:, 1] for shares in found]) if self.multilabel_ else found
+
+    def _have_values(self) -> bool:
+        members = self.artifact.members
+        if not (self.multilabel_ and all(m.task == "regression" or m.has_decision_function for m in members)):
+            raise AttributeError(self.artifact.why_no_decision_function)
+        return True
+
+    @available_if(_have_values)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> FloatArray:
+        """Decision values of each class, shape (n_rows, n_targets), as the source's: exact ones, or within a tolerance."""
+        values = [
+            member.predict(X) if member.artifact.task == "regression" else member.decision_function(X)  # type: ignore[attr-defined]
+            for member in self.members
+        ]
+        return np.column_stack(values)
+
+
 def _within_gamma_bound(artifact: Any, rows: Any) -> npt.NDArray[np.bool_]:
     header = artifact.header
     if artifact.kernel != "gaussian" or header["max_sv_norm"] == 0.0:
@@ -824,7 +892,11 @@ def _as_numbers(columns: Any) -> Any:
 def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:
     """The estimator for an artifact, with its check rows replayed."""
     classes: dict[str, type[CompiledModel]] = {
-        "classification": CompiledEnsemble if artifact.n_decisions == 0 else CompiledSVC,
+        "classification": CompiledMultiOutput
+        if artifact.of_targets
+        else CompiledEnsemble
+        if artifact.n_decisions == 0
+        else CompiledSVC,
         "regression": CompiledDensity if artifact.is_density else CompiledSVR,
         "one_class": CompiledOneClassSVM,
     }

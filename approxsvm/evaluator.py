@@ -67,7 +67,8 @@ class Evaluator:
         self.native = _native.Predictor(artifact.native)
         self._task = artifact.task
         self._is_column = artifact.outputs.is_column
-        self._has_one_answer = not (self._is_column or (self._task == "regression" and artifact.n_decisions > 1))
+        n_answers = artifact.n_decisions if self._task == "regression" else artifact.n_targets
+        self._has_one_answer = not self._is_column and n_answers == 1
         # Rows that are no arrays of numbers may hold what is none.
         self._reads_values = artifact.raw_columns.has_categories or not artifact.raw_columns.uses_all
         self._labels: Any = np.array([1, -1]) if self._task == "one_class" else artifact.labels
@@ -123,8 +124,8 @@ class Evaluator:
         return self.artifact.has_class_probabilities
 
     def predict(self, rows: Any) -> npt.NDArray[Any]:
-        """Labels; 1 for inliers and -1 for outliers; values of a regression."""
-        if rows.shape[0] == 1 and type(rows) is np.ndarray and self._task != "regression":
+        """Labels, (n_rows, n_targets) of several; 1 for inliers and -1 for outliers; values of a regression."""
+        if rows.shape[0] == 1 and type(rows) is np.ndarray and self._task != "regression" and self._has_one_answer:
             try:
                 position = self.native.one(rows)
             except InputError:
@@ -180,12 +181,12 @@ class Evaluator:
         """Bounds of decision values, with pairs in the model's own order; of probabilities for an ensemble."""
         if self.artifact.averages:
             return self.probability_bound(rows)
-        if self.artifact.counts_votes:
-            raise InputError("votes have no values to bound; certified says which labels are proven")
+        if self.artifact.has_labels_alone:
+            raise InputError("labels alone have no values to bound; certified says which are proven")
         return self._in_shape(self.evaluate(rows, BOUNDS))
 
     def certified(self, rows: Any) -> BoolArray:
-        """Which rows the first stage's own bound proves."""
+        """Which rows the first stage's own bound proves; of several targets, which labels of a row."""
         return np.asarray(self.evaluate(rows, CERTIFIED, "settled"))
 
     def predict_proba(self, rows: Any) -> FloatArray:

@@ -78,8 +78,10 @@ def gradients(evaluator: Evaluator, rows: Any) -> Slopes:
         scales nor projects.
     """
     artifact = evaluator.artifact
-    if artifact.averages:
-        raise UnsupportedModelError("a mean of probabilities has no decision function, and so no gradient of one")
+    if artifact.averages or artifact.has_labels_alone:
+        raise UnsupportedModelError(
+            "a mean of probabilities and labels alone have no decision function, and so no gradient of one"
+        )
     functions = [_Function(one) for one in artifact.members or (artifact,)]
     evaluator.evaluate(rows)  # refuses what is not a row
     n_rows, n_columns = rows.shape

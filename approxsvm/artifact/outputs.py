@@ -44,7 +44,8 @@ def unpack_outputs(content: Any, task: str, n_classes: int, n_members: int = 0) 
     reader = SectionReader(content)
     shape, rule, kind, *facts = reader.take(_OUTPUTS_HEADER)
     weights, addend, threshold, threshold_label = None, 0.0, None, 0
-    if n_members > 0 and (task == "regression" or _SHAPES[shape] != "each"):
+    weighs = _SHAPES[shape] != "each" and _LABEL_RULES[rule] != "targets"
+    if n_members > 0 and (task == "regression" or weighs):
         weights, addend = reader.numbers(n_members), float(reader.numbers(1)[0])
     if _LABEL_RULES[rule] in BY_THRESHOLD:
         threshold, threshold_label = float(reader.numbers(1)[0]), int(reader.numbers(1)[0])

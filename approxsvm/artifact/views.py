@@ -211,9 +211,21 @@ class Artifact(SealedBytes):
         return isinstance(self.outputs.probability, MembersMean)
 
     @property
-    def counts_votes(self) -> bool:
-        """Whether this is an ensemble whose members vote: it has labels and nothing else."""
+    def has_labels_alone(self) -> bool:
+        """Whether this is an ensemble that votes, or of targets: it has labels and nothing else."""
         return self.n_decisions == 0 and not self.averages
+
+    @property
+    def of_targets(self) -> bool:
+        """Whether this is an ensemble whose members' labels are side by side."""
+        return self.outputs.label_rule == "targets"
+
+    @cached_property
+    def n_targets(self) -> int:
+        """Number of labels of a row, each with a certificate."""
+        if not self.of_targets:
+            return 1
+        return sum(member.n_decisions if member.task == "regression" else 1 for member in self.members)
 
     @property
     def has_decision_function(self) -> bool:
@@ -223,7 +235,9 @@ class Artifact(SealedBytes):
     @property
     def why_no_decision_function(self) -> str:
         """What to say where there is none."""
-        if self.counts_votes:
+        if self.of_targets:
+            return "labels of several targets are all that the file says by itself: each of members has its own values"
+        if self.has_labels_alone:
             return (
                 "votes of several models are read as labels alone, without a decision function: compile each of "
                 "estimators_ for its own"
@@ -233,7 +247,9 @@ class Artifact(SealedBytes):
     @property
     def why_no_probabilities(self) -> str:
         """What to say where there are none."""
-        if self.counts_votes:
+        if self.of_targets:
+            return "labels of several targets have probabilities only where each of members has them"
+        if self.has_labels_alone:
             return "votes of several models are read as labels alone, without probabilities"
         return "there are no probabilities: the source has none, or none that are read (docs/sources.md)"
 

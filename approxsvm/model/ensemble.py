@@ -24,6 +24,11 @@ class Ensemble:
       (``outputs.probability`` is a `MembersMean`): CalibratedClassifierCV, soft votes, bags;
     * the sum of their votes by weight, the first class of several (``label_rule="votes"``).
 
+    Of classifiers of any labels among `classes`, and regressions, whose values mean the second of two where they are
+    above 0,
+
+    * their labels side by side, one for each target (``label_rule="targets"``).
+
     Of regressions, each of one function,
 
     * their values side by side: several targets;
@@ -38,7 +43,7 @@ class Ensemble:
     outputs : Outputs, optional
         Default: the mean of probabilities, or values side by side.
     classes : array of labels, optional
-        Of functions of classes, in the members' order.
+        Of functions of classes, in the members' order; of targets all labels that any of them has.
 
     Raises
     ------
@@ -57,6 +62,9 @@ class Ensemble:
             raise ModelFormatError("an ensemble without members")
         if self.is_plain and self.task == "classification":
             object.__setattr__(self, "outputs", Outputs(MembersMean(), "probability"))
+        if self.of_targets:
+            self._check_targets()
+            return
         if self.classes is not None:
             self._check_functions()
         elif self.outputs.of_each_class:
@@ -76,6 +84,17 @@ class Ensemble:
             if member.n_raw_features != self.n_raw_features:
                 raise ModelFormatError(f"members take {self.n_raw_features} and {member.n_raw_features} features")
         self._check_outputs()
+
+    def _check_targets(self) -> None:
+        labels = self.labels.tolist()
+        if self.outputs.probability is not None or self.outputs.weights is not None:
+            raise ModelFormatError("labels side by side have no probabilities and no weights of their own")
+        for member in self.members:
+            fits = len(labels) == 2 if member.task == "regression" else set(member.labels.tolist()) <= set(labels)
+            if member.task == "one_class" or not fits:
+                raise ModelFormatError(f"a member ({member.source}) has other labels than {labels}")
+            if member.n_raw_features != self.n_raw_features:
+                raise ModelFormatError(f"members take {self.n_raw_features} and {member.n_raw_features} features")
 
     def _check_functions(self) -> None:
         if len(self.labels) != len(self.members) or self.members[0].task != "regression":
@@ -123,6 +142,11 @@ class Ensemble:
         return self.members[0].labels if self.classes is None else self.classes
 
     @property
+    def of_targets(self) -> bool:
+        """Whether the members' labels are side by side."""
+        return self.outputs.label_rule == "targets"
+
+    @property
     def averages(self) -> bool:
         """Whether its probabilities are a mean of the members'."""
         return isinstance(self.outputs.probability, MembersMean)
@@ -134,8 +158,8 @@ class Ensemble:
 
     @property
     def n_decisions(self) -> int:
-        """Number of decision values: none of means and votes."""
-        if self.task == "classification" and self.classes is None:
+        """Number of decision values: none of means, votes and targets."""
+        if self.task == "classification" and not self.outputs.of_each_class:
             return 0
         return 1 if self.outputs.weights is not None else len(self.members)
 

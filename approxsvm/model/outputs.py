@@ -18,7 +18,7 @@ from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
 from approxsvm.model.schema import MAX_EXCESS, MAX_INVERSE_TEMPERATURE, Task, limit
 
-LabelRule = Literal["votes", "scores", "probability", "value_threshold", "probability_threshold"]
+LabelRule = Literal["votes", "scores", "probability", "value_threshold", "probability_threshold", "targets"]
 DecisionShape = Literal["ovo", "ovr", "each"]
 
 
@@ -366,13 +366,15 @@ class Outputs:
     ----------
     probability : optional
         How they become probabilities; None when the source has none.
-    label_rule : {"votes", "scores", "probability", "value_threshold", "probability_threshold"}
+    label_rule : {"votes", "scores", "probability", "value_threshold", "probability_threshold", "targets"}
         How `predict` labels: most votes (LIBSVM, scikit-learn), best score (break_ties=True, linear models), or
         greatest probability, the first class of several (CalibratedClassifierCV). Of two classes, or an inlier and an
-        outlier, by a threshold: one where the value in its favour, or its probability, is at least that.
+        outlier, by a threshold: one where the value in its favour, or its probability, is at least that. Of an
+        ensemble also the labels of its members, side by side.
     decision_shape : {"ovo", "ovr", "each"}
         What decision_function returns for more than two classes: the values of pairs, one-vs-rest scores made of them,
-        or, where the model has a function for each class instead, their values, which are the scores then.
+        or, where the model has a function for each class instead, their values, which are the scores then. Of labels
+        side by side "ovr" says that each is whether a row is of one of several classes.
     is_column : bool
         Whether a regression's values have the shape (n_rows, 1), as where a source was fitted with such targets.
     threshold : float, optional
@@ -428,6 +430,8 @@ class Outputs:
             raise ModelFormatError(f"a {task} model cannot label by {self.label_rule}")
         if self.label_rule in BY_THRESHOLD and n_classes > 2:
             raise ModelFormatError(f"a threshold cannot tell {n_classes} classes apart")
+        if self.label_rule == "targets":
+            raise ModelFormatError("a single model has no members whose labels are side by side")
         if self.of_each_class and (n_classes < 3 or self.label_rule == "votes" or isinstance(head, PairwiseSigmoid)):
             raise ModelFormatError(f"functions of each of {n_classes} classes give neither votes nor sigmoids of pairs")
         if self.is_column and task != "regression":

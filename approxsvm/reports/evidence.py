@@ -174,6 +174,8 @@ def gather(
     `progress` gets the share of the work done, from 0 to 1. InputError if no row is finite, `y` has another length, or
     `against` is another kind of model.
     """
+    if compiled.artifact.of_targets:
+        raise InputError("a report has one label for each row: report on each of members, with its own source")
     given = zero_unused(compiled._rows(X), compiled.artifact.raw_columns)
     finite = finite_rows(given, compiled.artifact.raw_columns)
     if not finite.any():

@@ -181,7 +181,7 @@ def missing(artifact: Artifact, evidence: Evidence) -> list[str]:
     if evidence.distances is None and not artifact.is_polynomial:
         why = "each member of an ensemble has its own" if artifact.members else "this plan has no expansions"
         gaps.append(f"Distance from the centers: {why}.")
-    if artifact.counts_votes:
+    if artifact.has_labels_alone:
         gaps.append("Decision values, and their errors: members vote by their labels.")
     if artifact.averages:
         gaps.append(

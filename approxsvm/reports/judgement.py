@@ -174,6 +174,7 @@ def _open_rows(
     values = [definition.values(mapped) for definition, _, mapped in of_each]
     if isinstance(model, Ensemble):
         certain = classes_of(model, values, noises)[1]
+        certain = certain if certain.ndim == 1 else certain.all(axis=1)
     else:
         certain = _told_by_float64(definitions[0], model, values[0], noises[0])[1]
     return int((~certain).sum())
@@ -182,7 +183,13 @@ def _open_rows(
 def classes_of(
     ensemble: Ensemble, values: Sequence[FloatArray], slacks: Sequence[FloatArray]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """The class of each row by an ensemble's rule, and whether none other can be, by values with errors to `slacks`."""
+    """The class of each row by an ensemble's rule, and whether none other can be, by values with errors to `slacks`.
+
+    Of several targets, these of each: both are matrices.
+    """
+    if ensemble.of_targets:
+        found = [_labels_of(ensemble, *of_member) for of_member in zip(ensemble.members, values, slacks, strict=True)]
+        return np.column_stack([best for best, _ in found]), np.column_stack([certain for _, certain in found])
     if ensemble.averages:
         return _best_of(ensemble, *mean_probabilities(ensemble, values, slacks))
     if ensemble.classes is not None:
@@ -206,6 +213,18 @@ def classes_of(
     settled = (n_open == 0.0)[:, np.newaxis] & ((ahead == 0.0) | (addend == 0.0))
     beaten = settled | (ahead > reach[:, np.newaxis]) | (np.arange(len(ensemble.labels)) == best)
     return best[:, 0], beaten.all(axis=1)
+
+
+def _labels_of(
+    ensemble: Ensemble, member: SingleModel, values: FloatArray, slack: FloatArray
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """Positions of the labels of a target, or of the signs of several, and which are certain."""
+    if member.task == "regression":
+        return (values > 0).astype(np.intp), np.abs(values) > slack
+    outputs = native_outputs(member.outputs, member.task, len(member.labels))
+    classes, certain = outputs.certified_class(values, np.ascontiguousarray(np.broadcast_to(slack, values.shape)))
+    positions = [ensemble.labels.tolist().index(label) for label in member.labels.tolist()]
+    return np.array(positions)[classes], certain
 
 
 def combined(

@@ -80,6 +80,8 @@ std::string text_of(const Expected& expected) {
             return "above text " + text_of(low);
         case Rule::distinct:
             return "another than label " + text_of(low);
+        case Rule::some_label_of_ensemble:
+            return "one of the ensemble's";
         case Rule::label_of_ensemble:
             return "that of the ensemble";
         case Rule::holds_label:

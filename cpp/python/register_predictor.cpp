@@ -184,14 +184,16 @@ class PyPredictor {
             const ModelView& model = predictor.model();
             const py::ssize_t n = static_cast<py::ssize_t>(n_rows);
             const std::vector<py::ssize_t> rows{n}, shares{n, static_cast<py::ssize_t>(predictor.n_probabilities())};
-            const std::vector<py::ssize_t> decisions =
-                model.n_decisions == 1 ? rows
-                                       : std::vector<py::ssize_t>{n, static_cast<py::ssize_t>(model.n_decisions)};
-            if (wants(labels)) label_positions = py::array_t<std::uint32_t>(rows);
+            const auto columns_of = [&](std::size_t width) {
+                return width == 1 ? rows : std::vector<py::ssize_t>{n, static_cast<py::ssize_t>(width)};
+            };
+            const auto decisions = columns_of(model.n_decisions);
+            const auto targets = columns_of(n_targets_of(model));
+            if (wants(labels)) label_positions = py::array_t<std::uint32_t>(targets);
             if (wants(values)) value = py::array_t<double>(decisions);
             if (wants(bounds)) bound = py::array_t<double>(decisions);
             if (wants(stages)) stage = py::array_t<std::uint8_t>(rows);
-            if (wants(certified)) is_certified = py::array_t<bool>(rows);
+            if (wants(certified)) is_certified = py::array_t<bool>(targets);
             if (wants(probabilities)) probability = py::array_t<double>(shares);
             if (wants(shares_bounds)) probability_bound = py::array_t<double>(shares);
         }

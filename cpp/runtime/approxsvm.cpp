@@ -344,6 +344,10 @@ size_t approxsvm_n_labels(const approxsvm_model* model) {
     return n_labels_of(model->opened.view());
 }
 
+size_t approxsvm_n_targets(const approxsvm_model* model) {
+    return n_targets_of(model->opened.view());
+}
+
 size_t approxsvm_n_decisions(const approxsvm_model* model) {
     return model->opened.view().n_decisions;
 }

@@ -52,7 +52,7 @@ std::string complaint_about_labels(const ModelView& model, const void* prepared,
                                    dispatch::EvaluateFunction<Rows> function, const Rows& rows,
                                    const OddMemory& workspace) {
     std::vector<double> values(rows.n_rows * model.n_decisions);
-    std::vector<std::uint32_t> alone(rows.n_rows, ~0u), beside(rows.n_rows, ~0u);
+    std::vector<std::uint32_t> alone(rows.n_rows * n_targets_of(model), ~0u), beside(alone);
     Evaluation out;
     out.labels = alone;
     std::uint64_t counts[n_stages] = {};

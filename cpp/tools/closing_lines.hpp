@@ -44,11 +44,11 @@ inline std::string regression_summary(const std::vector<ChunkResult>& results) {
            "Squared correlation coefficient = " + short_number(squared_correlation) + " (regression)\n";
 }
 
-/// String labels and several values cannot be compared with the numbers of a data file: there is no closing line.
+/// String labels, several labels and several values cannot be compared with the numbers of a data file: there is no closing line.
 /// Without rows, svm-predict would print 0 / 0, "-nan%".
 inline std::string summary(const ModelView& model, const std::vector<ChunkResult>& results) {
     const bool is_regression = model.task == Task::regression;
-    if (is_regression ? model.n_decisions > 1 : model.label_kind == LabelKind::text) return "";
+    if (is_regression ? model.n_decisions > 1 : model.label_kind == LabelKind::text || is_of_targets(model)) return "";
     const auto is_empty = [](const ChunkResult& result) { return result.n_rows == 0; };
     if (std::all_of(results.begin(), results.end(), is_empty)) return "The test file has no rows to compare with.\n";
     return is_regression ? regression_summary(results) : classification_summary(results);

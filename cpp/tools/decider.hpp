@@ -80,7 +80,7 @@ class Decider {
             out.values.resize(rows.n_rows * predictor_->model().n_decisions);
             wanted.values = out.values;
         } else {
-            out.labels.resize(rows.n_rows);
+            out.labels.resize(rows.n_rows * n_targets_of(predictor_->model()));
             wanted.labels = out.labels;
         }
         if (with_probabilities_) {

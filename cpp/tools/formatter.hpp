@@ -54,7 +54,8 @@ class Formatter {
         : is_regression_(model.view().task == Task::regression),
           is_one_class_(model.view().task == Task::one_class),
           with_probabilities_(model.gives_probabilities()),
-          n_values_(model.view().n_decisions) {
+          n_values_(model.view().n_decisions),
+          n_targets_(n_targets_of(model.view())) {
         if (is_regression_) return;
         for (std::size_t k = 0; k < model.n_answers(); ++k) {
             answers_.push_back(answer_at(model.view(), k));
@@ -91,7 +92,7 @@ class Formatter {
         } else {
             write_labels(decisions.labels, result);
         }
-        for (std::size_t i = 0; i < targets.size(); ++i) {
+        for (std::size_t i = 0; n_targets_ == 1 && i < targets.size(); ++i) {
             result.n_correct += targets[i] == answers_[decisions.labels[i]].number ? 1 : 0;
         }
     }
@@ -100,10 +101,11 @@ class Formatter {
     void write_labels(const std::vector<std::uint32_t>& labels, ChunkResult& result) const {
         result.lines.resize(labels.size() * longest_line_);
         char* out = result.lines.data();
-        for (const std::uint32_t position : labels) {
-            const std::string& line = lines_[position];
+        for (std::size_t k = 0; k < labels.size(); ++k) {
+            const std::string& line = lines_[labels[k]];
             std::memcpy(out, line.data(), line.size());
             out += line.size();
+            if ((k + 1) % n_targets_ != 0) out[-1] = ' ';
         }
         result.lines.resize(static_cast<std::size_t>(out - result.lines.data()));
     }
@@ -129,7 +131,8 @@ class Formatter {
     }
 
     const bool is_regression_, is_one_class_, with_probabilities_;
-    const std::size_t n_values_;  // for each row of a regression
+    const std::size_t n_values_;   // for each row of a regression
+    const std::size_t n_targets_;  // labels for each row
     std::vector<Answer> answers_;
     std::vector<std::string> lines_;  // of each answer; only their beginnings where probabilities follow
     std::size_t longest_line_ = 0;

@@ -458,7 +458,7 @@ def test_boosting_that_ends_after_one_member_is_a_vote():
     source = AdaBoostClassifier(LinearSVC()).fit(X + 8 * y[:, np.newaxis], y)
     assert len(source.estimators_) == 1
     fast = assert_labels_are_the_source_s(source, WHOLE)
-    assert fast.artifact.counts_votes
+    assert fast.artifact.has_labels_alone
     for outer in (OneVsRestClassifier(source), FixedThresholdClassifier(source, threshold=0.3)):
         with pytest.raises(UnsupportedModelError, match="votes of 1"):
             read_any(outer.fit(X + 8 * y[:, np.newaxis], y))

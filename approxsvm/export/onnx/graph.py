@@ -28,7 +28,7 @@ from approxsvm.export.onnx.exact_graph import forms, kernel_sums
 from approxsvm.export.onnx.expansion_graph import expanded
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.export.onnx.known_values import KnownValues
-from approxsvm.export.onnx.outputs_graph import ClassOutputs, EnsembleOutputs
+from approxsvm.export.onnx.outputs_graph import ClassOutputs, EnsembleOutputs, TargetOutputs
 from approxsvm.export.onnx.rows_graph import map_rows
 from approxsvm.model.outputs import class_pairs
 
@@ -179,7 +179,7 @@ class _Export:
         }
         give[self.artifact.task](known)
         if self.with_certain:
-            self.output("certain", self.certain(known), np.bool_, [None])
+            self.output("certain", self.certain(known), np.bool_, self._shape_of_labels)
         return self.finished()
 
     def finished(self) -> Any:
@@ -204,6 +204,8 @@ class _Export:
             return known
         g = self.g
         is_open = g.op("Not", self.certain(known))
+        if self.artifact.of_targets:
+            is_open = g.op("Greater", g.rows_sum(g.cast(is_open, np.int64)), np.array(0))
         for part, one in zip(self.parts, known, strict=True):
             if part.task != "regression" and np.isfinite(part.header["tolerance"]):
                 assert one.bounds is not None
@@ -240,9 +242,14 @@ class _Export:
     # --- what is certain
 
     def certain(self, known: list[KnownValues]) -> str:
-        """Whether the bounds settle the label of each row, or its value within the tolerance, shape (n_rows,)."""
+        """Whether the bounds settle the label of each row, or its value within the tolerance, shape (n_rows,).
+
+        Of several targets each label, shape (n_rows, n_targets).
+        """
         g = self.g
         conditions = [self._are_numbers(one) for one in known]
+        if self.artifact.of_targets:
+            conditions = [g.op("Unsqueeze", condition, np.array([1])) for condition in conditions]
         if self.artifact.task == "classification":
             found = self._class_outputs(known)
             conditions.append(found.certain(found.predicted()))
@@ -282,8 +289,16 @@ class _Export:
 
     # --- tasks
 
-    def _class_outputs(self, known: list[KnownValues]) -> ClassOutputs | EnsembleOutputs:
-        """Of one model, of functions of each class, or of members that are averaged or vote."""
+    def _class_outputs(self, known: list[KnownValues]) -> ClassOutputs | EnsembleOutputs | TargetOutputs:
+        """Of one model, of functions of each class, or of members that are averaged, vote or are side by side."""
+        if self.artifact.of_targets:
+            labels = self.artifact.labels.tolist()
+            positions = [np.array([labels.index(own) for own in part.labels.tolist()], np.int64) for part in self.parts]
+            outputs = [
+                one if part.task == "regression" else ClassOutputs(self.g, part.outputs, len(part.labels), one)
+                for part, one in zip(self.parts, known, strict=True)
+            ]
+            return TargetOutputs(self.g, list(zip(outputs, positions, strict=True)))
         if self.artifact.n_decisions > 0:
             return ClassOutputs(self.g, self.artifact.outputs, self.n_classes, self._combined(known))
         pairs = zip(self.parts, known, strict=True)
@@ -311,8 +326,10 @@ class _Export:
     def _give_classes(self, known: list[KnownValues]) -> None:
         g, found = self.g, self._class_outputs(known)
         position = found.predicted()
-        probabilities = found.probabilities if self.artifact.has_class_probabilities else ""
-        if isinstance(found, EnsembleOutputs) and not probabilities:  # votes have nothing else
+        probabilities = ""
+        if not isinstance(found, TargetOutputs) and self.artifact.has_class_probabilities:
+            probabilities = found.probabilities
+        if not isinstance(found, ClassOutputs) and not probabilities:  # votes and targets have nothing else
             self._give_labels(position)
             return
         if probabilities:
@@ -368,7 +385,11 @@ class _Export:
                     "(int64 or string) are"
                 )
             constant, dtype = labels.astype(np.int64), np.dtype(np.int64)
-        self.output("label", self.g.op("Gather", constant, position), dtype, [None])
+        self.output("label", self.g.op("Gather", constant, position), dtype, self._shape_of_labels)
+
+    @property
+    def _shape_of_labels(self) -> list[int | None]:
+        return [None, self.artifact.n_targets] if self.artifact.of_targets else [None]
 
     def _give(self, name: str, values: str, width: int) -> None:
         """Numbers of the type of the rows; NaN, which limits and steps may have lost, of rows that are not finite."""

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.export.onnx.known_values import KnownValues
@@ -369,6 +370,41 @@ def on_one_side(g: GraphBuilder, outputs: Outputs, low: str, high: str, slack: f
     reaches = g.op("GreaterOrEqual", low, outputs.threshold + slack)
     misses = g.op("Less", high, outputs.threshold - slack)
     return g.op("Squeeze", g.op("Or", reaches, misses), np.array([1]))
+
+
+class TargetOutputs:
+    """Labels side by side, each by a member's own rule; of a regression the signs of all its values.
+
+    Parameters
+    ----------
+    g : GraphBuilder
+    members : list of (ClassOutputs or KnownValues, positions)
+        And where the ensemble has each label of the member.
+    """
+
+    def __init__(self, g: GraphBuilder, members: list[tuple[ClassOutputs | KnownValues, npt.NDArray[np.int64]]]) -> None:
+        self.g, self.members = g, members
+
+    def predicted(self) -> str:
+        """Positions of the predicted labels, shape (n_rows, n_targets)."""
+        g, columns = self.g, []
+        for member, positions in self.members:
+            if isinstance(member, KnownValues):
+                columns.append(g.cast(g.op("Greater", member.values, 0.0), np.int64))
+            else:
+                columns.append(g.op("Unsqueeze", g.op("Gather", positions, member.predicted()), np.array([1])))
+        return g.op("Concat", *columns, axis=1)
+
+    def certain(self, _predicted: str) -> str:
+        """Whether the bounds prove each label, shape (n_rows, n_targets)."""
+        g, columns = self.g, []
+        for member, _ in self.members:
+            if isinstance(member, KnownValues):
+                assert member.bounds is not None
+                columns.append(g.op("Greater", g.op("Abs", member.values), member.bounds))
+            else:
+                columns.append(g.op("Unsqueeze", member.certain(member.predicted()), np.array([1])))
+        return g.op("Concat", *columns, axis=1)
 
 
 class EnsembleOutputs:

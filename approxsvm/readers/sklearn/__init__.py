@@ -59,6 +59,7 @@ _READ_AROUND: Final[dict[str, Callable[[Any, pipeline.Read], SingleModel | Ensem
     "GridSearchCV": wrappers.read_search,
     "HalvingGridSearchCV": wrappers.read_search,
     "HalvingRandomSearchCV": wrappers.read_search,
+    "MultiOutputClassifier": committees.read_multi_output_classifier,
     "MultiOutputRegressor": committees.read_multi_output,
     "OneVsOneClassifier": committees.read_one_vs_one,
     "OneVsRestClassifier": committees.read_one_vs_rest,

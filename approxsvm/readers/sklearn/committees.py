@@ -25,6 +25,7 @@ from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.outputs import (
     ClassProbability,
+    DecisionShape,
     IsotonicCalibrator,
     MembersMean,
     OneVsRestCalibration,
@@ -40,11 +41,12 @@ from approxsvm.readers.pairs import PairTerms, pair_block
 from approxsvm.readers.sklearn import linear_models
 from approxsvm.readers.sklearn.instead import refusal
 from approxsvm.readers.sklearn.kernel_machines import restored, rounded_float
-from approxsvm.readers.sklearn.known_types import class_name, name_of
+from approxsvm.readers.sklearn.known_types import class_name, name_of, recognise
 from approxsvm.readers.sklearn.pipeline import Model, Read, overwrites, with_input_map
 from approxsvm.readers.sklearn.support_vector_machines import ascending_classes, feature_names, require_fitted
 
 _UP = 1.0 + 2.0**-30
+_CONSTANT = "constant"
 
 
 def read_self_training(estimator: Any, read: Read) -> Model:
@@ -62,6 +64,20 @@ def read_multi_output(estimator: Any, read: Read) -> Model:
     if len(members) == 1:
         return replace(members[0], outputs=replace(members[0].outputs, is_column=True))
     return Ensemble(tuple(members), source=f"{len(members)} targets: {members[0].source}")
+
+
+def read_multi_output_classifier(estimator: Any, read: Read) -> Model:
+    """Read a fitted MultiOutputClassifier: labels side by side, each by a classifier of its own."""
+    members = _members(estimator, read)
+    for member in members:
+        if member.task != "classification":
+            raise UnsupportedModelError(f"a member of this MultiOutputClassifier is a {member.source}")
+    # NumPy's array of all predictions.
+    dtype = np.result_type(*(member.labels for member in members))
+    if len({(member.labels.dtype.kind in "US") for member in members}) > 1:
+        raise UnsupportedModelError(refusal(estimator, "of labels of which some are texts and some numbers"))
+    members = [replace(member, labels=member.labels.astype(dtype)) for member in members]
+    return _targets(members, np.unique(np.concatenate([member.labels for member in members])))
 
 
 def read_voting_classifier(estimator: Any, read: Read) -> Model:
@@ -139,13 +155,13 @@ def read_stacking_regressor(estimator: Any, read: Read) -> Model:
 
 
 def read_one_vs_rest(estimator: Any, read: Read) -> Model:
-    """Read a fitted OneVsRestClassifier of one label for each row, that of the greatest decision value.
+    """Read a fitted OneVsRestClassifier of one label for each row, that of the greatest decision value, or of several.
 
     Members without a decision_function are asked for probabilities, which label in its place.
     """
-    members = _members(estimator, read)
     if estimator.label_binarizer_.y_type_.startswith("multilabel"):
-        raise UnsupportedModelError(refusal(estimator, "of several labels for each row"))
+        return _of_several_labels(estimator, read)
+    members = _members(estimator, read)
     classes, binarizer = ascending_classes(estimator.classes_, "OneVsRestClassifier"), estimator.label_binarizer_
     expected = (0, 1, "multiclass" if len(classes) > 2 else "binary")
     found = (binarizer.neg_label, binarizer.pos_label, binarizer.y_type_)
@@ -153,9 +169,7 @@ def read_one_vs_rest(estimator: Any, read: Read) -> Model:
         raise ModelFormatError("label_binarizer_ of this OneVsRestClassifier is not what fit leaves")
     if len(members) != (len(classes) if len(classes) > 2 else 1):
         raise ModelFormatError(f"this OneVsRestClassifier has {len(members)} estimators_ for {len(classes)} classes")
-    for member in members:
-        if member.task != "regression" and (member.task == "one_class" or sorted(member.labels.tolist()) != [0, 1]):
-            raise UnsupportedModelError(f"a member of this OneVsRestClassifier is a {member.source}")
+    _check_binary(members)
     by_value = all(hasattr(inner, "decision_function") for inner in estimator.estimators_)
     by_value = by_value or all(member.task == "regression" for member in members)
     calibrators = [_calibrator(member) for member in members]
@@ -191,6 +205,65 @@ def read_one_vs_rest(estimator: Any, read: Read) -> Model:
         outputs=outputs,
         value_error=np.concatenate([machine.value_error for machine in machines]),
         coef_error=max(machine.coef_error for machine in machines),
+    )
+
+
+def _of_several_labels(estimator: Any, read: Read) -> Model:
+    """A OneVsRestClassifier of an indicator matrix: a row has each label whose value is above 0.
+
+    All values are compared with 1/2 instead where the first member is no classifier, or has probabilities alone.
+    """
+    binarizer, n_labels = estimator.label_binarizer_, len(estimator.classes_)
+    if (binarizer.neg_label, binarizer.pos_label) != (0, 1) or len(estimator.estimators_) != n_labels:
+        raise ModelFormatError(f"this OneVsRestClassifier has {len(estimator.estimators_)} members of {n_labels} labels")
+    if binarizer.sparse_input_:
+        raise UnsupportedModelError(refusal(estimator, "of a sparse indicator matrix, which it predicts, too"))
+    constants = [name_of(inner) == "_ConstantPredictor" for inner in estimator.estimators_]
+    if all(constants):
+        raise UnsupportedModelError(refusal(estimator, "none of whose labels depends on rows"))
+    members = _members(estimator, read, constants)
+    _check_binary(members)
+    asked = [inner for inner, constant in zip(estimator.estimators_, constants, strict=True) if not constant]
+    by_value = all(hasattr(inner, "decision_function") for inner in asked)
+    by_value = by_value or all(member.task == "regression" for member in members)
+    calibrators = [_calibrator(member) for member in members]
+    if not by_value and (None in calibrators or any(hasattr(inner, "decision_function") for inner in asked)):
+        raise UnsupportedModelError(refusal(estimator, "of members with neither values nor calibrated probabilities"))
+    labels, of_half = np.array([0, 1]), constants[0] and by_value
+    known = [
+        _of_two_classes(member, labels, calibrator, by_value or constant, of_half=of_half)
+        for member, calibrator, constant in zip(members, calibrators, constants, strict=True)
+    ]
+    return _targets(known, labels, "ovr")
+
+
+def _targets(members: Sequence[SingleModel], labels: Any, shape: DecisionShape = "ovo") -> Ensemble:
+    source = f"{len(members)} labels: {members[0].source}"
+    return Ensemble(tuple(members), source, Outputs(label_rule="targets", decision_shape=shape), labels)
+
+
+def _check_binary(members: Sequence[SingleModel]) -> None:
+    for member in members:
+        if member.task != "regression" and (member.task == "one_class" or sorted(member.labels.tolist()) != [0, 1]):
+            raise UnsupportedModelError(f"a member of this OneVsRestClassifier is a {member.source}")
+
+
+def _constant(estimator: Any, like: SingleModel) -> KernelModel:
+    """The one answer for all rows of a label that all training rows had, or none, taking rows as another member."""
+    recognise(estimator)
+    value = np.ravel(estimator.y_)
+    if value.tolist() not in ([-1], [0], [1]):
+        raise ModelFormatError(f"y_ of this {class_name(estimator)} is {value.tolist()}")
+    return KernelModel(
+        task="regression",
+        support_vectors=np.zeros((1, like.n_features)),
+        dual_coef=np.zeros((1, 1)),
+        intercept=value.astype(np.float64),
+        gamma=1.0,
+        degree=1,
+        source=_CONSTANT,
+        feature_names=like.feature_names,
+        input_map=like.input_map,
     )
 
 
@@ -281,7 +354,7 @@ def read_one_vs_one(estimator: Any, read: Read) -> Model:
     )
 
 
-def _members(estimator: Any, read: Read) -> list[SingleModel]:
+def _members(estimator: Any, read: Read, constants: Sequence[bool] = ()) -> list[SingleModel]:
     """The models of estimators_, none of which changes the rows that others take after it."""
     require_fitted(estimator, class_name(estimator), "estimators_")
     if len(estimator.estimators_) == 0:
@@ -291,13 +364,17 @@ def _members(estimator: Any, read: Read) -> list[SingleModel]:
             f"a scaler in this {class_name(estimator)} overwrites (copy=False) what the other members take; refit with "
             "copy=True"
         )
-    members = []
-    for inner in estimator.estimators_:
-        model = read(inner)
+    members: list[SingleModel | None] = []
+    for k, inner in enumerate(estimator.estimators_):
+        model = None if k < len(constants) and constants[k] else read(inner)
         if isinstance(model, Ensemble):
             raise UnsupportedModelError(refusal(estimator, f"around a {model.source}"))
         members.append(model)
-    return members
+    first = next(member for member in members if member is not None)
+    return [
+        _constant(inner, first) if member is None else member
+        for inner, member in zip(estimator.estimators_, members, strict=True)
+    ]
 
 
 def _weights(estimator: Any, n_members: int, *, may_subtract: bool = False) -> list[Fraction]:
@@ -411,6 +488,8 @@ def _function(member: SingleModel) -> SingleModel:
 def _calibrator(member: SingleModel) -> SigmoidCalibrator | IsotonicCalibrator | None:
     """What turns that value into the probability of label 1; None where nothing but the source's own iteration does."""
     head = member.outputs.probability
+    if member.source == _CONSTANT:
+        return IsotonicCalibrator(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
     if isinstance(head, TemperatureCalibration):
         return SigmoidCalibrator(-2.0 * head.inverse_temperature, 0.0)
     if isinstance(head, OneVsRestCalibration) and member.labels[head.positive] == 1:
@@ -423,7 +502,12 @@ def _reversed(probability: OneVsRestCalibration | None) -> OneVsRestCalibration 
 
 
 def _of_two_classes(
-    member: SingleModel, classes: Any, calibrator: SigmoidCalibrator | IsotonicCalibrator | None, by_value: bool
+    member: SingleModel,
+    classes: Any,
+    calibrator: SigmoidCalibrator | IsotonicCalibrator | None,
+    by_value: bool,
+    *,
+    of_half: bool = False,
 ) -> SingleModel:
     """A binary classifier, or a regression, as one of two classes: a row is of the second one above 0, or above half.
 
@@ -431,8 +515,8 @@ def _of_two_classes(
     """
     function, labels = _function(member), classes[::-1]
     probability = None if calibrator is None else OneVsRestCalibration((calibrator,), positive=0)
-    if member.task == "regression":  # the first of the classes has -f >= -1/2
-        outputs = Outputs(label_rule="value_threshold", threshold=-0.5, threshold_label=1)
+    if member.task == "regression" or of_half:  # the first of the classes has -f >= -1/2
+        outputs = Outputs(probability, label_rule="value_threshold", threshold=-0.5, threshold_label=1)
     elif by_value:
         outputs = Outputs(probability)
     else:

@@ -350,6 +350,13 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
     ("wrapper", "sklearn.multioutput", "MultiOutputRegressor", "estimators_", ""),
     (
         "wrapper",
+        "sklearn.multioutput",
+        "MultiOutputClassifier",
+        "estimators_ classes_",
+        f"labels of which some are texts and some numbers; {_NESTED}",
+    ),
+    (
+        "wrapper",
         "sklearn.ensemble",
         "VotingClassifier",
         "estimators_ voting weights estimators le_ classes_",
@@ -383,8 +390,9 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
         "sklearn.multiclass",
         "OneVsRestClassifier",
         "estimators_ classes_ label_binarizer_",
-        f"several labels for each row; predict_proba of SVC(probability=True); {_NESTED}",
+        f"a sparse indicator matrix; predict_proba of SVC(probability=True); {_NESTED}",
     ),
+    ("wrapper", "sklearn.multiclass", "_ConstantPredictor", "y_", "by itself"),
     (
         "wrapper",
         "sklearn.model_selection",

@@ -39,12 +39,9 @@ class AnswerColumns:
         found = []
         for output in self.outputs:
             answer = answers[output]
-            if output == "label":
-                found.append(self._labels.take(pa.array(answer)))
-            elif answer.ndim == 1:
-                found.append(pa.array(answer))
-            else:
-                found.extend(pa.array(np.ascontiguousarray(column)) for column in answer.T)
+            columns = [answer] if answer.ndim == 1 else [np.ascontiguousarray(column) for column in answer.T]
+            arrays = map(pa.array, columns)
+            found.extend(map(self._labels.take, arrays) if output == "label" else arrays)
         return found
 
 
@@ -54,7 +51,7 @@ def available_outputs(artifact: Any) -> tuple[str, ...]:
         "label": artifact.task != "regression",
         "value": artifact.has_decision_function,
         "probability": artifact.has_class_probabilities,
-        "error_bound": not artifact.counts_votes,
+        "error_bound": not artifact.has_labels_alone,
         "certified": True,
     }
     return tuple(output for output in OUTPUTS if has[output])
@@ -67,7 +64,7 @@ def _check_output(artifact: Any, output: str) -> None:
         "label": "a regression has values and no labels",
         "value": artifact.why_no_decision_function,
         "probability": artifact.why_no_probabilities,
-        "error_bound": "votes have no values to bound",
+        "error_bound": "labels alone have no values to bound",
     }
     if output not in available_outputs(artifact):
         raise InputError(f"the model has no output {output!r}: {why[output]}")
@@ -88,7 +85,7 @@ def _label_array(artifact: Any) -> Any:
 def _column_names(artifact: Any, output: str) -> list[str]:
     """One name for each column; with several columns, the class or pair of classes follows the output's name."""
     if output in ("label", "certified"):
-        return [output]
+        return [output] if artifact.n_targets == 1 else [f"{output}_{k}" for k in range(artifact.n_targets)]
     classes, labels = np.sort(artifact.labels).tolist(), artifact.labels.tolist()
     if output == "probability" or (output == "error_bound" and artifact.averages):
         return _distinct(output, [(label,) for label in classes])

@@ -73,6 +73,8 @@ class Model {
     }  // values of a row; 0 where probabilities are averaged
     std::size_t n_probabilities() const { return approxsvm::n_probabilities(view_); }  // of a row; 0 for none
     std::size_t n_labels() const { return n_labels_of(view_); }                        // 0 for a regression
+    // Labels and certificates of a row: 1, or one for each target of several.
+    std::size_t n_targets() const { return is_open() ? n_targets_of(view_) : 0; }
     // The label at a position; of a one-class model 1 and -1, and beyond the last one a Label of LabelKind::none.
     Label label(std::size_t position) const { return label_at(view_, position); }
 
@@ -98,7 +100,7 @@ class Model {
         return prepared_ ? approxsvm::workspace_bytes(*prepared_, n_rows) : 0;
     }
 
-    // The position of each row's label.
+    // The position of each row's label, of n_targets() labels.
     template <class Rows>
     Status predict(const Rows& rows, Span<std::uint32_t> labels, Span<unsigned char> workspace,
                    Fault* fault = nullptr) const {

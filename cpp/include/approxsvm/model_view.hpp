@@ -175,6 +175,7 @@ struct ModelView {
     // An ensemble holds other models, and its outputs say how their answers become one.
     std::size_t n_members;
     const unsigned char* members;  // whole artifacts, one after the other
+    std::size_t n_targets;         // labels of its rows, where these are side by side; else 0
 
     // Describes an artifact inside this one, which has been validated with it, by the reader that opened this one: the
     // other targets, which lay models out, need none.
@@ -210,9 +211,9 @@ struct Evaluation {
     Span<double> values;         // decision values, (n_rows, n_decisions)
     Span<double> bounds;         // |value - exact| never exceeds it, (n_rows, n_decisions)
     Span<std::uint8_t> stages;   // which Stage answered, (n_rows,); the last one of an ensemble's members
-    Span<std::uint32_t> labels;  // positions of the predicted labels, (n_rows,); 0 is a one-class model's inlier
+    Span<std::uint32_t> labels;  // positions of the predicted labels, (n_rows, n_targets); 0 is a one-class model's inlier
     Span<std::uint8_t> certified =
-        {};  // 1 where the first stage proves the label (of a regression, has a bound), (n_rows,)
+        {};  // 1 where the first stage proves the label (of a regression, has a bound), (n_rows, n_targets)
     Span<double> probabilities =
         {};  // (n_rows, n_probabilities), in the order of the model's labels; inlier and outlier
     Span<double> probability_bounds = {};  // |probability - that of the exact values| never exceeds it

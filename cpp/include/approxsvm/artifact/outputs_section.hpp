@@ -109,7 +109,7 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, const 
     const bool each = header.decision_shape == number_of(DecisionShape::each);
     check(field::outputs_decision_shape, header.decision_shape,
           up_to(of.may_have_several && n_labels > 2 ? DecisionShape::each : DecisionShape::ovr));
-    check(field::outputs_label_rule, header.label_rule, up_to(LabelRule::probability_threshold));
+    check(field::outputs_label_rule, header.label_rule, up_to(LabelRule::targets));
     constexpr std::size_t n_kinds = sizeof probability_rules / sizeof *probability_rules;
     if (!check(field::outputs_probability, header.probability, from_to(std::size_t{0}, n_kinds - 1))) return false;
     const ProbabilityKind kind = static_cast<ProbabilityKind>(header.probability);
@@ -118,7 +118,8 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, const 
                coupled = kind == ProbabilityKind::pairwise_sigmoid,
                of_each_class = kind == ProbabilityKind::one_vs_rest_calibration,
                of_classes = classifies && rules.gives == Gives::of_classes;
-    // An ensemble averages probabilities or counts votes, unless its members are the functions of each class.
+    // An ensemble averages probabilities, counts votes or has labels side by side, unless its members are the functions
+    // of each class.
     const bool from_values = !ensemble || each, mean = of_classes && rules.owner == Owner::members;
     const bool owned = rules.owner == Owner::pairs    ? !ensemble && !each
                        : rules.owner == Owner::values ? from_values
@@ -130,14 +131,16 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, const 
     const bool has_two = (classifies && n_labels == 2) || (task == Task::one_class && !ensemble);
     const bool by_value = rule == LabelRule::value_threshold && has_two && from_values,
                by_share = rule == LabelRule::probability_threshold && has_two && classifies && of_classes;
-    if (!by_value && !by_share)
+    const bool by_target = rule == LabelRule::targets && classifies && ensemble && !each && !mean;
+    if (!by_value && !by_share && !by_target)
         check(field::outputs_label_rule, header.label_rule,
               up_to(!classifies || (!from_values && !mean) ? LabelRule::votes
                     : !of_classes                          ? LabelRule::scores
                                                            : LabelRule::probability));
     if (each) check(field::outputs_label_rule, header.label_rule, at_least(number_of(LabelRule::scores)));
     if (mean) check(field::outputs_label_rule, header.label_rule, at_least(number_of(LabelRule::probability)));
-    if (ensemble && !each) check(field::outputs_decision_shape, header.decision_shape, equal_to(0));
+    if (ensemble && !each)  // labels side by side are of targets, or say of each class whether a row has it
+        check(field::outputs_decision_shape, header.decision_shape, from_to(0, by_target ? 1 : 0));
     check(field::outputs_positive, header.positive, from_to(0u, rules.flags));
     check(field::outputs_calibration_shape, header.calibration_shape, from_to(0, of_each_class ? 1 : 0));
     check(field::outputs_n_calibrators, header.n_calibrators,
@@ -187,7 +190,8 @@ inline Status read_outputs(const unsigned char* bytes, std::size_t n_bytes, cons
         !read_outputs_header(check, bytes, of, outputs))
         return check.status();
     const double* numbers = reinterpret_cast<const double*>(bytes + sizeof(OutputsHeader));
-    const bool weighs = of.n_members > 0 && outputs.decision_shape != DecisionShape::each;
+    const bool weighs = of.n_members > 0 && outputs.decision_shape != DecisionShape::each &&
+                        outputs.label_rule != LabelRule::targets;
     if (weighs) {
         const std::size_t n_numbers = of.n_members + 1;
         if (!check(field::any_size, n_bytes, at_least(sizeof(OutputsHeader) + 8 * n_numbers)) ||

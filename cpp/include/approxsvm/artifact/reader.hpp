@@ -182,8 +182,9 @@ inline Status for_members(const ModelView& ensemble, const Visit& visit) {
     return Status::ok;
 }
 
+// Counts the labels of a row that are this member's, where they are side by side.
 inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, const ModelView& ensemble,
-                           ArtifactFault* fault) {
+                           std::size_t& n_targets, ArtifactFault* fault) {
     Status status = check_envelope(bytes, n_bytes, fault);
     if (status != Status::ok) return status;
     Check kind(fault, section::none, Status::bad_section), same(fault, section::none, Status::bad_labels),
@@ -192,13 +193,18 @@ inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, cons
     ModelView member;
     status = describe_artifact(bytes, n_bytes, member, fault);
     if (status != Status::ok) return status;
-    const bool classifies = ensemble.task == Task::classification && !is_of_functions(ensemble);
+    // Of targets, a regression has one for each function: its sign, of two labels.
+    const bool of_targets = is_of_targets(ensemble), has_signs = of_targets && member.task == Task::regression,
+               classifies = ensemble.task == Task::classification && !is_of_functions(ensemble) && !has_signs;
     same(field::header_task, number_of(member.task),
          equal_to(number_of(classifies ? Task::classification : Task::regression)));
     same(field::header_n_raw_features, member.n_raw_features, equal_to(ensemble.n_raw_features));
-    if (!classifies) same(field::header_n_decisions, member.n_decisions, equal_to(1));
-    if (same.status() != Status::ok || (classifies && !labels_are_equal(labels, member, ensemble)))
+    if (has_signs) same(field::header_n_labels, ensemble.n_labels, equal_to(2));
+    if (!classifies && !has_signs) same(field::header_n_decisions, member.n_decisions, equal_to(1));
+    if (same.status() != Status::ok || (classifies && !(of_targets ? labels_are_among(labels, member, ensemble)
+                                                                   : labels_are_equal(labels, member, ensemble))))
         return Status::bad_labels;
+    n_targets = classifies ? 1 : member.n_decisions;
     if (ensemble.outputs.probability == ProbabilityKind::members_mean)
         outputs(field::outputs_probability, number_of(member.outputs.probability), at_least(1));
     return outputs.status();
@@ -256,11 +262,13 @@ inline Status read_members(const SectionTable& sections, ModelView& model, Artif
         check(field::header_file_bytes, n_bytes, Expected{Rule::multiple_of, stored(section_alignment), {}},
               model.n_members);
         if (check.status() != Status::ok) return check.status();
-        const Status status = check_member(member, static_cast<std::size_t>(n_bytes), model, fault);
+        std::size_t n_targets = 0;
+        const Status status = check_member(member, static_cast<std::size_t>(n_bytes), model, n_targets, fault);
         if (status != Status::ok) {
             if (fault) fault->member = static_cast<std::uint32_t>(model.n_members);
             return status;
         }
+        if (is_of_targets(model)) model.n_targets += n_targets;
         at += static_cast<std::size_t>(n_bytes);
     }
     const bool of_functions = is_of_functions(model), classifies = model.task == Task::classification;

@@ -227,6 +227,29 @@ inline Status read_labels_and_texts(const SectionTable& sections, ModelView& mod
     return plan.status();
 }
 
+// Where the ensemble has label k of a member of the same kind of labels; beyond its last one where it has none such.
+inline std::size_t position_in(const ModelView& ensemble, const ModelView& member, std::size_t k) {
+    const bool by_text = member.label_kind == LabelKind::text;
+    const Text own = by_text ? text_at(member.labels, member.n_labels, k) : Text{};
+    TextReader others(ensemble.labels, ensemble.n_labels);
+    std::size_t at = 0;
+    while (at < ensemble.n_labels && !(by_text ? is_same(own, others.next())
+                                               : std::memcmp(member.labels + 8 * k, ensemble.labels + 8 * at, 8) == 0))
+        ++at;
+    return at;
+}
+
+// Whether all labels of a member, whose labels are one of an ensemble's targets, are among the ensemble's.
+inline bool labels_are_among(Check& check, const ModelView& member, const ModelView& ensemble) {
+    if (!check(field::header_label_kind, number_of(member.label_kind), equal_to(number_of(ensemble.label_kind))))
+        return false;
+    for (std::size_t k = 0; k < member.n_labels; ++k) {
+        if (position_in(ensemble, member, k) == ensemble.n_labels)
+            return check.refuse(field::any_label, k, Expected{Rule::some_label_of_ensemble, {}, {}}, k);
+    }
+    return check.status() == Status::ok;
+}
+
 // Whether a member of an ensemble has the ensemble's labels, in their order.
 inline bool labels_are_equal(Check& check, const ModelView& member, const ModelView& ensemble) {
     if (!check(field::header_label_kind, number_of(member.label_kind), equal_to(number_of(ensemble.label_kind))) ||

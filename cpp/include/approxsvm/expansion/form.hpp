@@ -23,6 +23,14 @@ inline bool has_classes(const ModelView& model) {
 inline bool is_of_functions(const ModelView& ensemble) {
     return ensemble.outputs.decision_shape == DecisionShape::each;
 }
+// Of an ensemble: whether its members' labels are side by side, one of each target.
+inline bool is_of_targets(const ModelView& ensemble) {
+    return ensemble.outputs.label_rule == LabelRule::targets;
+}
+// How many labels a row has, each with a certificate; a regression has a certificate of all its values.
+inline std::size_t n_targets_of(const ModelView& model) {
+    return is_of_targets(model) ? model.n_targets : 1;
+}
 // Several decision functions that share all terms, one of each class or target.
 inline bool has_several(const ModelView& model) {
     return model.n_decisions > 1 && !has_classes(model);

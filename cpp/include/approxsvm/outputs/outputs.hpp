@@ -435,6 +435,7 @@ inline std::size_t predicted_class(const OutputsView& outputs, std::size_t n_cla
                                    double* room) {
     double* rest = room + n_classes;
     switch (outputs.label_rule) {
+        case LabelRule::targets:  // an ensemble's own
         case LabelRule::votes:
             return vote_winner(n_classes, values, room);
         case LabelRule::scores:
@@ -458,6 +459,7 @@ inline bool certified_class(const OutputsView& outputs, std::size_t n_classes, c
     winner = predicted_class(outputs, n_classes, values, room);
     double *lowest = room, *highest = lowest + n_classes, *rest = highest + n_classes;
     switch (outputs.label_rule) {
+        case LabelRule::targets:
         case LabelRule::votes:
             tally_votes(n_classes, PairKnowledge{values, bounds, nullptr}, lowest, highest);
             return certain_winner(n_classes, lowest, highest, winner);

@@ -2,8 +2,8 @@
 // rows.
 //
 // Where a label is not by votes, it is proven by the bounds of the values, or else made of exact values. An ensemble
-// averages the probabilities of its members, counts their labels as votes, adds up their values, or gives these side by
-// side; where they are the functions of its classes, they go on as those of a single model do.
+// averages the probabilities of its members, counts their labels as votes, adds up their values, or gives labels or
+// values side by side; where they are the functions of its classes, they go on as those of a single model do.
 #pragma once
 
 #include "../outputs/outputs.hpp"
@@ -67,6 +67,9 @@ struct AnswerMemory {
 inline bool counts_votes(const ModelView& ensemble) {
     return ensemble.task == Task::classification && ensemble.outputs.label_rule == LabelRule::votes;
 }
+inline bool asks_for_labels(const ModelView& ensemble) {
+    return counts_votes(ensemble) || is_of_targets(ensemble);
+}
 
 // Of an ensemble: sums over the members, of a piece of rows, and what any member needs.
 struct EnsembleMemory {
@@ -85,7 +88,7 @@ struct EnsembleMemory {
         for (std::size_t k = 0; k < model.n_members; ++k) {
             const ModelView& view = *prepared.members[k]->view;
             Carver counter(nullptr);
-            if (counts_votes(model)) {
+            if (asks_for_labels(model)) {
                 AnswerMemory memory(*prepared.members[k], call, counter);
             } else {
                 MappingMemory memory(*prepared.members[k], call, counter);
@@ -141,11 +144,11 @@ inline Status check_request(const ModelView& model, std::size_t n_rows, const Re
     if ((out.probabilities || out.probability_bounds) && n_probabilities(model) == 0) return Status::no_probabilities;
     if (request.values == Values::exact && model.mode == Mode::approximate && !is_of_products(model))
         return Status::no_exact_values;
-    const std::size_t n_shares = n_probabilities(model);
+    const std::size_t n_shares = n_probabilities(model), n_targets = n_targets_of(model);
     const bool enough = is_large_enough(out.values, n_rows, model.n_decisions) &&
                         is_large_enough(out.bounds, n_rows, model.n_decisions) &&
-                        is_large_enough(out.stages, n_rows, 1) && is_large_enough(out.labels, n_rows, 1) &&
-                        is_large_enough(out.certified, n_rows, 1) &&
+                        is_large_enough(out.stages, n_rows, 1) && is_large_enough(out.labels, n_rows, n_targets) &&
+                        is_large_enough(out.certified, n_rows, n_targets) &&
                         is_large_enough(out.probabilities, n_rows, n_shares) &&
                         is_large_enough(out.probability_bounds, n_rows, n_shares);
     return enough ? Status::ok : Status::buffer_too_small;
@@ -328,6 +331,7 @@ class EnsembleAnswers {
         }
         return by_pieces(rows, request, out,
                          counts_votes(view_)                  ? &EnsembleAnswers::vote
+                         : is_of_targets(view_)               ? &EnsembleAnswers::targets
                          : view_.task == Task::classification ? &EnsembleAnswers::average
                          : view_.outputs.weights              ? &EnsembleAnswers::add_values
                                                               : &EnsembleAnswers::side_by_side);
@@ -513,6 +517,65 @@ class EnsembleAnswers {
         const AnswerMemory memory(member, rows_of_call(rows, request), carver);
         const Status status = answer_single(member, rows, request, wanted, counts_, memory);
         if (status == Status::ok) note_stages(k, n, stages);
+        return status;
+    }
+
+    // --- labels side by side
+
+    // A member's labels are those of a target; of a regression each value is a target's: the second label above 0.
+    Status targets(const RowSource& rows, Request request, const Evaluation& out) const {
+        request.keeps_promise = false;
+        if (request.values != Values::exact) request.values = Values::settled;
+        const std::uint32_t* positions = prepared_.label_positions;
+        for (std::size_t k = 0, first = 0; k < view_.n_members; ++k) {
+            const ModelView& member = *prepared_.members[k]->view;
+            const bool has_signs = member.task == Task::regression;
+            const Status status = has_signs ? signs_of_member(k, first, rows, request, out)
+                                            : labels_of_member(k, rows, request, out.stages);
+            if (status != Status::ok) return status;
+            for (std::size_t i = 0; !has_signs && i < rows.n_rows(); ++i) {
+                const std::size_t at = i * view_.n_targets + first;
+                if (out.labels) out.labels[at] = positions[memory_.labels[i]];
+                if (out.certified) out.certified[at] = memory_.certified[i];
+            }
+            first += has_signs ? member.n_decisions : 1;
+            positions += member.n_labels;
+        }
+        return Status::ok;
+    }
+
+    // Signs of a regression's values, from column `first` on; rows of which any is left open are evaluated exactly.
+    Status signs_of_member(std::size_t k, std::size_t first, const RowSource& rows, Request request,
+                           const Evaluation& out) const {
+        const ModelView& member = *prepared_.members[k]->view;
+        const std::size_t n = rows.n_rows(), n_signs = member.n_decisions;
+        Status status = evaluate_member(k, rows, request, out.stages);
+        if (status != Status::ok) return status;
+        const auto write = [&](std::size_t i, const double* values) {
+            for (std::size_t c = 0; out.labels && c < n_signs; ++c)
+                out.labels[i * view_.n_targets + first + c] = values[c] > 0.0 ? 1 : 0;
+        };
+        std::size_t n_open = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            const double *const values = memory_.values + i * n_signs, *const bounds = memory_.bounds + i * n_signs;
+            bool all_clear = true;
+            for (std::size_t c = 0; c < n_signs; ++c) {
+                const bool clear = std::fabs(values[c]) > bounds[c];
+                all_clear = all_clear && clear;
+                if (out.certified)
+                    out.certified[i * view_.n_targets + first + c] =
+                        clear && (!has_engines(member) || is_first_stage(member, memory_.stages[i]));
+            }
+            write(i, values);
+            if (out.labels && !all_clear && has_engines(member) && request.values != Values::exact)
+                memory_.open[n_open++] = i;
+        }
+        if (n_open == 0) return Status::ok;
+        request.values = Values::exact;
+        status = evaluate_member(k, SelectedRows(rows, memory_.open, n_open), request, nullptr);
+        if (status != Status::ok && request.fault) request.fault->row = memory_.open[request.fault->row];
+        for (std::size_t j = 0; status == Status::ok && j < n_open; ++j)
+            write(memory_.open[j], memory_.values + j * n_signs);
         return status;
     }
 

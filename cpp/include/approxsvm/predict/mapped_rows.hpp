@@ -156,13 +156,13 @@ inline std::size_t n_probabilities(const ModelView& model) {
 
 // What is wanted of the rows [first, first + n).
 inline Evaluation part_of(const ModelView& model, const Evaluation& out, std::size_t first, std::size_t n) {
-    const std::size_t d = model.n_decisions, p = n_probabilities(model);
+    const std::size_t d = model.n_decisions, p = n_probabilities(model), t = n_targets_of(model);
     Evaluation part;
     part.values = part_of(out.values, first * d, n * d);
     part.bounds = part_of(out.bounds, first * d, n * d);
     part.stages = part_of(out.stages, first, n);
-    part.labels = part_of(out.labels, first, n);
-    part.certified = part_of(out.certified, first, n);
+    part.labels = part_of(out.labels, first * t, n * t);
+    part.certified = part_of(out.certified, first * t, n * t);
     part.probabilities = part_of(out.probabilities, first * p, n * p);
     part.probability_bounds = part_of(out.probability_bounds, first * p, n * p);
     return part;

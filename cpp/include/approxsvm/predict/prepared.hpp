@@ -58,7 +58,8 @@ struct PreparedModel {
     double typical_float32_bound;             // of the engine in float32, for a row at the center
     double largest_moduli;                    // the largest A1 of a decision function
     const void* of_kind;                      // of a kernel that is not Gaussian, in place of all but zeros and gains
-    const PreparedModel* const* members;      // of an ensemble, which has nothing else
+    const PreparedModel* const* members;      // of an ensemble, which has nothing else ...
+    const std::uint32_t* label_positions;     // ... but where it has the labels of each member, where these are targets
 };
 
 // Rows stay sparse in the exact engine when its center is the row that support vectors are stored relative to, most
@@ -187,11 +188,18 @@ struct PreparedMembers {
     PreparedModel* model;
     ModelView* views;
     const PreparedModel** members;
+    std::uint32_t* label_positions;
 
     PreparedMembers(const ModelView& view, Carver& carver) {
+        std::size_t n_labels = 0;
+        for_members(view, [&](const ModelView& member) {
+            n_labels += is_of_targets(view) ? member.n_labels : 0;
+            return Status::ok;
+        });
         model = carver.take<PreparedModel>(1);
         views = carver.take<ModelView>(view.n_members);
         members = carver.take<const PreparedModel*>(view.n_members);
+        label_positions = carver.take<std::uint32_t>(n_labels);
     }
 };
 
@@ -557,9 +565,14 @@ inline const PreparedModel& lay_out(const ModelView& view, void* memory) {
     PreparedModel& model = *new (pieces.model) PreparedModel{};
     model.view = &view;
     model.members = pieces.members;
+    model.label_positions = pieces.label_positions;
+    std::uint32_t* next = pieces.label_positions;
     std::size_t k = 0;
     for_members(view, [&](const ModelView& member) {
         const ModelView& kept = *new (pieces.views + k) ModelView(member);
+        for (std::size_t c = 0; is_of_targets(view) && c < kept.n_labels; ++c) {
+            *next++ = static_cast<std::uint32_t>(position_in(view, kept, c));
+        }
         pieces.members[k++] = &lay_out_single(kept, carver.take<unsigned char>(single_prepared_bytes(kept)));
         return Status::ok;
     });
