@@ -23,7 +23,15 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer, MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    MinMaxScaler,
+    OneHotEncoder,
+    PolynomialFeatures,
+    QuantileTransformer,
+    SplineTransformer,
+    StandardScaler,
+)
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
 import approxsvm
@@ -31,7 +39,7 @@ from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.c99.sums import sums_of
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.outputs import DensityMarks, Outputs
-from approxsvm.model.steps import Affine, Table
+from approxsvm.model.steps import Affine, Monomials, Piecewise, Table
 
 pytestmark = [pytest.mark.native, NEEDS_GCC]
 SANITIZED = [
@@ -58,6 +66,12 @@ def mapped(model: Any, rows: Any) -> Any:
         if isinstance(stage, Table):
             x = stage.run(x.astype(float), None)[0].astype(Extended)  # comes first, of numbers that are float32
             continue
+        if isinstance(stage, Monomials):
+            x = np.concatenate([x, np.ones_like(x[:, :1])], axis=1)[:, stage.factors].prod(axis=2)
+            continue
+        if isinstance(stage, Piecewise):
+            x = bent(stage, x)
+            continue
         if not isinstance(stage, Affine):
             x = (x - stage.center.astype(Extended)) @ stage.matrix.astype(Extended) + stage.bias.astype(Extended)
             continue
@@ -72,6 +86,16 @@ def mapped(model: Any, rows: Any) -> Any:
             if getattr(stage, name) is not None:
                 x = combine(x, getattr(stage, name).astype(Extended))
     return x
+
+
+def bent(stage: Piecewise, x: Any) -> Any:
+    """Piecewise polynomials of features, by their definition."""
+    y = []
+    for j, (edges, origins, coefs) in zip(stage.source, stage.pieces, strict=True):
+        piece = np.searchsorted(edges.astype(Extended), x[:, j], side="right")
+        t = x[:, j] - origins[piece].astype(Extended)
+        y.append((coefs[piece].astype(Extended) * t[:, np.newaxis] ** np.arange(coefs.shape[1])).sum(axis=1))
+    return np.stack(y, axis=1)
 
 
 def exact_values(model: Any, rows: Any) -> tuple[Any, Any]:
@@ -223,6 +247,20 @@ def test_no_bound_of_cosines_is_broken(n_labels: int, tmp_path: Path) -> None:
         assert answers.certain.mean() > 0.3
 
 
+def test_rows_at_the_jumps_of_quantiles_prove_nothing_false(tmp_path: Path) -> None:
+    """Scaled rows that lie on an edge, or next to one, where columns of few values make quantiles jump."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(-3, 4, size=(200, 3)) * np.array([0.1, 1.0, 7.0]) + 0.3
+    y = X.sum(axis=1) > 1.0
+    source = make_pipeline(StandardScaler(), QuantileTransformer(n_quantiles=30), SVC(kernel="linear")).fit(X, y)
+    edges = np.unique(X).astype(np.float32)
+    near = [edges, np.nextafter(edges, np.float32(99)), np.nextafter(edges, np.float32(-99)), edges + np.float32(1e-4)]
+    rows = np.concatenate([rng.choice(np.concatenate(near), size=(300, 3)), X]).astype(np.float32)
+    model, compiled = approxsvm.read_any(source), approxsvm.compile(source)
+    answers = assert_proven(model, compiled, build(compiled, tmp_path, *STRICT, compiler=SANITIZED), rows)
+    assert 0.2 < (answers.bounds[:, 0] < 1e-3).mean() < 1.0
+
+
 def test_bounds_are_of_the_size_of_rounding(tmp_path: Path) -> None:
     """What is proven is not proven by bounds that say nothing: errors come near them."""
     for kind in KINDS:
@@ -292,6 +330,30 @@ VALUES = {
     "tables, linear": (looked_up(SVC(kernel="linear")), 3, "exact"),
     "tables, cosines": (looked_up(RBFSampler(gamma=0.05, random_state=0), LinearSVC()), 2, "certified"),
     "tables alone": (make_pipeline(KBinsDiscretizer(4, encode="onehot-dense"), SVC(kernel="poly")), 2, "exact"),
+    "products": (make_pipeline(StandardScaler(), PolynomialFeatures(3), RidgeClassifier()), 2, "certified"),
+    "products, expansion": (
+        make_pipeline(StandardScaler(), PolynomialFeatures(2, interaction_only=True), PCA(5), SVC(gamma=0.1)),
+        3,
+        "approximate",
+    ),
+    "tables, PCA, products": (looked_up(PCA(4), PolynomialFeatures(2), SVC(gamma=0.03)), 3, "exact"),
+    "splines, scaled": (
+        make_pipeline(StandardScaler(), SplineTransformer(5, extrapolation="linear"), SVC(gamma=0.1)),
+        3,
+        "approximate",
+    ),
+    "splines behind PCA": (projected(make_pipeline(SplineTransformer(4, degree=2), SVC(kernel="poly"))), 2, "exact"),
+    "quantiles": (make_pipeline(QuantileTransformer(n_quantiles=40), SVC(gamma=0.1)), 2, "approximate"),
+    "quantiles, scaled": (
+        make_pipeline(StandardScaler(), QuantileTransformer(n_quantiles=9), RBFSampler(random_state=0), LinearSVC()),
+        2,
+        "certified",
+    ),
+    "splines, products": (
+        make_pipeline(SplineTransformer(2, degree=1), PolynomialFeatures(2), MinMaxScaler(clip=True), SVC()),
+        2,
+        "approximate",
+    ),
     "Nystroem": (make_pipeline(StandardScaler(), Nystroem(gamma=0.05, n_components=20), LinearSVC()), 2, "exact"),
 }
 
