@@ -471,8 +471,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
           for a regression, whether the value is within the tolerance of the exact one.
         * ``int m_predict_if_certain(const float row[])``, which is -1 for a row that is not certain.
         * ``void m_decision_values(const float row[], float values[])`` and
-          ``void m_error_bounds(const float row[], float bounds[])``; not of a mean of several models' probabilities,
-          which has no decision values. A regression with several targets has these and no ``m_predict``.
+          ``void m_error_bounds(const float row[], float bounds[])``; not of votes and means of several models, which
+          have no decision values. A regression with several targets has these and no ``m_predict``.
         * ``void m_probabilities(const float row[], float probabilities[])`` and ``m_probability_bounds``, where the
           model has probabilities.
 

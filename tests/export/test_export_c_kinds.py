@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,20 +19,37 @@ from conftest import random_model
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.ensemble import BaggingClassifier, VotingClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    StackingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer, MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    MinMaxScaler,
+    OneHotEncoder,
+    PolynomialFeatures,
+    QuantileTransformer,
+    SplineTransformer,
+    StandardScaler,
+)
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
 import approxsvm
 from approxsvm.errors import UnsupportedModelError
+from approxsvm.export.c99.header import export_c
 from approxsvm.export.c99.sums import sums_of
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.outputs import DensityMarks, Outputs
-from approxsvm.model.steps import Affine, Table
+from approxsvm.model.steps import Affine, Monomials, Piecewise, Table
 
 pytestmark = [pytest.mark.native, NEEDS_GCC]
 SANITIZED = [
@@ -58,6 +76,12 @@ def mapped(model: Any, rows: Any) -> Any:
         if isinstance(stage, Table):
             x = stage.run(x.astype(float), None)[0].astype(Extended)  # comes first, of numbers that are float32
             continue
+        if isinstance(stage, Monomials):
+            x = np.concatenate([x, np.ones_like(x[:, :1])], axis=1)[:, stage.factors].prod(axis=2)
+            continue
+        if isinstance(stage, Piecewise):
+            x = bent(stage, x)
+            continue
         if not isinstance(stage, Affine):
             x = (x - stage.center.astype(Extended)) @ stage.matrix.astype(Extended) + stage.bias.astype(Extended)
             continue
@@ -72,6 +96,16 @@ def mapped(model: Any, rows: Any) -> Any:
             if getattr(stage, name) is not None:
                 x = combine(x, getattr(stage, name).astype(Extended))
     return x
+
+
+def bent(stage: Piecewise, x: Any) -> Any:
+    """Piecewise polynomials of features, by their definition."""
+    y = []
+    for j, (edges, origins, coefs) in zip(stage.source, stage.pieces, strict=True):
+        piece = np.searchsorted(edges.astype(Extended), x[:, j], side="right")
+        t = x[:, j] - origins[piece].astype(Extended)
+        y.append((coefs[piece].astype(Extended) * t[:, np.newaxis] ** np.arange(coefs.shape[1])).sum(axis=1))
+    return np.stack(y, axis=1)
 
 
 def exact_values(model: Any, rows: Any) -> tuple[Any, Any]:
@@ -223,6 +257,20 @@ def test_no_bound_of_cosines_is_broken(n_labels: int, tmp_path: Path) -> None:
         assert answers.certain.mean() > 0.3
 
 
+def test_rows_at_the_jumps_of_quantiles_prove_nothing_false(tmp_path: Path) -> None:
+    """Scaled rows that lie on an edge, or next to one, where columns of few values make quantiles jump."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(-3, 4, size=(200, 3)) * np.array([0.1, 1.0, 7.0]) + 0.3
+    y = X.sum(axis=1) > 1.0
+    source = make_pipeline(StandardScaler(), QuantileTransformer(n_quantiles=30), SVC(kernel="linear")).fit(X, y)
+    edges = np.unique(X).astype(np.float32)
+    near = [edges, np.nextafter(edges, np.float32(99)), np.nextafter(edges, np.float32(-99)), edges + np.float32(1e-4)]
+    rows = np.concatenate([rng.choice(np.concatenate(near), size=(300, 3)), X]).astype(np.float32)
+    model, compiled = approxsvm.read_any(source), approxsvm.compile(source)
+    answers = assert_proven(model, compiled, build(compiled, tmp_path, *STRICT, compiler=SANITIZED), rows)
+    assert 0.2 < (answers.bounds[:, 0] < 1e-3).mean() < 1.0
+
+
 def test_bounds_are_of_the_size_of_rounding(tmp_path: Path) -> None:
     """What is proven is not proven by bounds that say nothing: errors come near them."""
     for kind in KINDS:
@@ -292,6 +340,30 @@ VALUES = {
     "tables, linear": (looked_up(SVC(kernel="linear")), 3, "exact"),
     "tables, cosines": (looked_up(RBFSampler(gamma=0.05, random_state=0), LinearSVC()), 2, "certified"),
     "tables alone": (make_pipeline(KBinsDiscretizer(4, encode="onehot-dense"), SVC(kernel="poly")), 2, "exact"),
+    "products": (make_pipeline(StandardScaler(), PolynomialFeatures(3), RidgeClassifier()), 2, "certified"),
+    "products, expansion": (
+        make_pipeline(StandardScaler(), PolynomialFeatures(2, interaction_only=True), PCA(5), SVC(gamma=0.1)),
+        3,
+        "approximate",
+    ),
+    "tables, PCA, products": (looked_up(PCA(4), PolynomialFeatures(2), SVC(gamma=0.03)), 3, "exact"),
+    "splines, scaled": (
+        make_pipeline(StandardScaler(), SplineTransformer(5, extrapolation="linear"), SVC(gamma=0.1)),
+        3,
+        "approximate",
+    ),
+    "splines behind PCA": (projected(make_pipeline(SplineTransformer(4, degree=2), SVC(kernel="poly"))), 2, "exact"),
+    "quantiles": (make_pipeline(QuantileTransformer(n_quantiles=40), SVC(gamma=0.1)), 2, "approximate"),
+    "quantiles, scaled": (
+        make_pipeline(StandardScaler(), QuantileTransformer(n_quantiles=9), RBFSampler(random_state=0), LinearSVC()),
+        2,
+        "certified",
+    ),
+    "splines, products": (
+        make_pipeline(SplineTransformer(2, degree=1), PolynomialFeatures(2), MinMaxScaler(clip=True), SVC()),
+        2,
+        "approximate",
+    ),
     "Nystroem": (make_pipeline(StandardScaler(), Nystroem(gamma=0.05, n_components=20), LinearSVC()), 2, "exact"),
 }
 
@@ -395,6 +467,94 @@ def test_probabilities_are_within_their_bounds(name: str, tmp_path: Path) -> Non
             np.testing.assert_allclose(answers.shares[:n, order], exact, atol=1e-3)
 
 
+def half(source: Any) -> Any:
+    """A source that sees some columns alone, so that members differ."""
+    return make_pipeline(ColumnTransformer([("half", StandardScaler(), [0, 3, 4, 8])]), source)
+
+
+def calibrated(source: Any) -> Any:
+    return CalibratedClassifierCV(source, ensemble=False, cv=2)
+
+
+MEMBERS = [("a", projected(SVC())), ("b", half(LogisticRegression())), ("c", half(SVC(kernel="poly")))]
+TURNS = half(make_pipeline(RBFSampler(random_state=0), RidgeClassifier()))
+RULES = {
+    "votes": (VotingClassifier(MEMBERS), 3),
+    "weighted votes": (VotingClassifier(MEMBERS, weights=[0.1, 0.2, 0.3]), 2),
+    "votes by probability": (VotingClassifier([("a", calibrated(half(SVC()))), MEMBERS[2]]), 3),
+    "boosted": (half(AdaBoostClassifier(SVC(C=0.1), n_estimators=4, random_state=0)), 3),
+    "weighted means": (
+        VotingClassifier([("a", calibrated(half(SVC()))), MEMBERS[1]], voting="soft", weights=[1, 3]),
+        3,
+    ),
+    "means at least": (FixedThresholdClassifier(CalibratedClassifierCV(half(SVC()), cv=2), threshold=0.4), 2),
+    "functions": (OneVsRestClassifier(TURNS), 3),
+    "functions, calibrated": (OneVsRestClassifier(calibrated(TURNS)), 3),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_rules_of_several_models(name: str, tmp_path: Path) -> None:
+    """Proven labels are the source's, at the boundary of a member, too; probabilities are within their bounds."""
+    source, n_classes = RULES[name]
+    X, y = table(n_classes)
+    fitted = source.fit(X, y)
+    compiled, model = approxsvm.compile(fitted, X), approxsvm.read_any(fitted)
+    rng = np.random.default_rng(1)
+    spread = X.std(axis=0)
+    rows = np.concatenate([X, X + spread * rng.normal(size=X.shape), at_boundary(model.members[0], X, rng), 9 * X[:9]])
+    rows = rows.astype(np.float32)
+    program = build(compiled, tmp_path, *STRICT, compiler=SANITIZED)
+    answers = program.answers(np.concatenate([rows, np.full_like(rows[:1], np.nan)]))
+    assert (answers.predicted[-1], answers.certain[-1], answers.if_certain[-1]) == (0, 0, -1)
+    sure, labels = answers.certain[:-1], compiled.artifact.labels[answers.predicted[:-1]]
+    right = fitted.predict(rows.astype(float))
+    np.testing.assert_array_equal(labels[sure], right[sure])
+    assert (labels == right).mean() > 0.97
+    assert sure.mean() > 0.3
+    np.testing.assert_array_equal(answers.if_certain[:-1], np.where(sure, answers.predicted[:-1], -1))
+    if answers.shares.size:
+        exact = fitted.predict_proba(rows.astype(float))[:, np.argsort(np.argsort(compiled.artifact.labels))]
+        assert (np.abs(answers.shares[:-1] - exact) <= answers.share_bounds[:-1] + 1e-9).all()
+    if answers.values.size:
+        exact = np.concatenate([exact_values(member, rows)[0] for member in model.members], axis=1)
+        assert (np.abs(answers.values[:-1] - exact) <= answers.bounds[:-1] + 1e-12).all()
+
+
+SUMS = {
+    "weighted": VotingRegressor(
+        [("a", half(SVR())), ("b", projected(SVR(kernel="poly"))), ("c", half(Ridge()))], weights=[2.0, -0.5, 1e-3]
+    ),
+    "stacked": StackingRegressor([("a", projected(SVR())), ("b", half(SVR(kernel="linear")))], cv=2),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_of_several_models(name: str, tmp_path: Path) -> None:
+    X, _ = table(2)
+    y = np.sin(X[:, 0] / X[:, 0].std()) + X[:, 3] / X[:, 3].std()
+    fitted = SUMS[name].fit(X, y)
+    model, compiled = approxsvm.read_any(fitted), approxsvm.compile(fitted, X)
+    rows = np.concatenate([X, 5 * X[:30], np.full_like(X[:1], np.nan)]).astype(np.float32)
+    answers = build(compiled, tmp_path, *STRICT, compiler=SANITIZED).answers(rows)
+    values = [exact_values(member, rows[:-1])[0][:, 0] for member in model.members]
+    exact = sum((Extended(w) * v for w, v in zip(model.outputs.weights, values, strict=True)), Extended(0))
+    exact = exact + Extended(model.outputs.addend)
+    np.testing.assert_allclose(exact[:60].astype(float), fitted.predict(rows[:60].astype(float)), rtol=1e-9, atol=1e-9)
+    assert (np.abs(answers.values[:-1, 0].astype(Extended) - exact) <= answers.bounds[:-1, 0]).all()
+    assert np.isnan(answers.values[-1]).all()
+    assert np.isinf(answers.bounds[-1]).all()
+    parts = []
+    for k, artifact in enumerate(compiled.artifact.members):
+        member = SimpleNamespace(artifact=artifact, export_c=partial(export_c, artifact))
+        parts.append(build(member, tmp_path / str(k)).answers(rows))
+    narrowed = [part.bounds[:-1] - 2.0**-22 * np.abs(part.values[:-1]) for part in parts]
+    own = sum(abs(w) * bounds for w, bounds in zip(model.outputs.weights, narrowed, strict=True))
+    assert (answers.bounds[:-1] >= 0.9999 * own).all()
+    np.testing.assert_array_equal(answers.certain, np.isfinite(answers.bounds[:, 0]))
+    assert (answers.bounds[:240, 0] < 1.0).mean() > 0.3
+
+
 @pytest.mark.parametrize("threshold_label", [0, 1])
 @pytest.mark.parametrize("rule", ["value_threshold", "probability_threshold", "one_class"])
 def test_labels_by_a_threshold(rule: str, threshold_label: int, tmp_path: Path) -> None:
@@ -477,9 +637,10 @@ def test_what_a_header_has_not_is_refused_by_name(tmp_path: Path) -> None:
     behind = approxsvm.compile(projected(SVC()).fit(X, y), X, mode="approximate")
     with pytest.raises(UnsupportedModelError, match="leave inputs='float32'"):
         behind.export_c(tmp_path / "m.h", inputs="int8", X=X)
-    votes = approxsvm.compile(VotingClassifier([("a", SVC())]).fit(X, y))
-    with pytest.raises(UnsupportedModelError, match="this ensemble has another rule"):
-        votes.export_c(tmp_path / "m.h")
+    model = approxsvm.read_any(VotingRegressor([("a", SVR()), ("b", Ridge())]).fit(X, y))
+    sums = approxsvm.compile(replace(model, outputs=replace(model.outputs, weights=np.array([1.0, 1e39]))))
+    with pytest.raises(UnsupportedModelError, match=r"a weight or addend of 1e\+39 does not fit float32"):
+        sums.export_c(tmp_path / "m.h")
     cubic.artifact.__dict__["outputs"] = SimpleNamespace(label_rule="votes", probability=SimpleNamespace())
     with pytest.raises(UnsupportedModelError, match="no SimpleNamespace probabilities"):
         cubic.export_c(tmp_path / "m.h")

@@ -189,8 +189,6 @@ def test_graphs_of_unknown_categories_are_not_certain():
             r"the C export has no tables behind other steps \(categories, bins, missing values\), but this",
         ),
         ("rounded: normalizer, l2", "the C export has no normalization of rows, but this pipeline normalizes"),
-        ("rounded: splines", "the C export has no splines and quantiles, but this pipeline has some"),
-        ("rounded: interactions", "the C export has no products of features, but this pipeline multiplies some"),
         ("rounded: yeo-johnson", "the C export has no power transforms, but this pipeline takes some"),
     ],
 )

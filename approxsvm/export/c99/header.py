@@ -24,14 +24,16 @@ import numpy.typing as npt
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.export.c99 import shares_source, source, sums_source
+from approxsvm.export.c99.answers import Answers
 from approxsvm.export.c99.coefficients import CoefficientType
 from approxsvm.export.c99.device_rows import DeviceRows
+from approxsvm.export.c99.ensembles import asks_members_for_labels, check_rule, rule_functions, rule_stack_bytes
 from approxsvm.export.c99.expansions import Expansions
 from approxsvm.export.c99.input_codes import CodeType, InputCodes, input_codes
 from approxsvm.export.c99.lookups import CATEGORY_CODE, categories, category_arrays, leading_table
-from approxsvm.export.c99.shares import has_shares, shares_of
+from approxsvm.export.c99.shares import has_shares
 from approxsvm.export.c99.sums import SumFunction
-from approxsvm.model.outputs import BY_PROBABILITY, Outputs, class_pairs
+from approxsvm.model.outputs import class_pairs
 from approxsvm.output_files import write_whole
 
 # What the frames of the functions take on the stack beside their arrays (gcc for Cortex-M, -fstack-usage).
@@ -116,14 +118,11 @@ def check_exportable(artifact: Artifact) -> None:
     UnsupportedModelError
         The message says what was found and what to do.
     """
-    if artifact.members and artifact.section("outputs"):
-        raise UnsupportedModelError(
-            "the C export has plain means of members' probabilities and values side by side, but this ensemble has "
-            "another rule: export each member by itself"
-        )
+    if artifact.members:
+        check_rule(artifact)
     for one in (artifact, *artifact.members):
         outputs = one.outputs
-        if not (one.members or outputs.probability is None or has_shares(outputs.probability)):
+        if not (one.averages or outputs.probability is None or has_shares(outputs.probability)):
             raise UnsupportedModelError(f"the C export has no {type(outputs.probability).__name__} probabilities")
     for label in artifact.labels.tolist():
         if isinstance(label, str) and "\0" in label:
@@ -141,10 +140,16 @@ class _Unit:
     """One model of a header: its rows, decision function and probabilities, all names with a prefix of its own."""
 
     def __init__(
-        self, artifact: Artifact, prefix: str, kind: CoefficientType, codes: InputCodes | None, helpers: str
+        self,
+        artifact: Artifact,
+        prefix: str,
+        kind: CoefficientType,
+        codes: InputCodes | None,
+        helpers: str,
+        votes: bool,
     ) -> None:
         expands = has_expansions(artifact)
-        self.artifact, self.prefix, self.kind, self.helpers = artifact, prefix, kind, helpers
+        self.artifact, self.prefix, self.kind, self.helpers, self.votes = artifact, prefix, kind, helpers, votes
         self.rows = DeviceRows(artifact, codes, wholly=not expands)
         if not expands and kind != "float32":
             raise UnsupportedModelError(
@@ -152,23 +157,13 @@ class _Unit:
                 f"{artifact.kernel_name if artifact.kernel != 'gaussian' else 'support vectors'}: leave them float32"
             )
         self.function = Expansions(artifact, self.rows, kind) if expands else SumFunction(artifact, self.rows)
-        self.shares = shares_of(artifact)
-        self.arrays = {
-            **dict(self.rows.arrays()),
-            **dict(self.function.arrays()),
-            **(self.shares.arrays if self.shares else {}),
-        }
+        self.answers = Answers(artifact, only_labels=votes)
+        self.arrays = {**dict(self.rows.arrays()), **dict(self.function.arrays()), **self.answers.arrays}
 
     @property
     def stack_bytes(self) -> int:
         """Of the arrays of a call, about."""
-        n_values, n_labels = self.artifact.n_decisions, len(self.artifact.labels)
-        per_label = 8 * self.shares.numbers_per_class if self.shares else 32 if self._has_scores else 8
-        return self.function.stack_bytes + 12 * n_values + (per_label * n_labels if n_labels > 2 or self.shares else 0)
-
-    @property
-    def _has_scores(self) -> bool:
-        return len(self.artifact.labels) > 2 and self.artifact.outputs.label_rule == "scores"
+        return self.function.stack_bytes + self.answers.stack_bytes
 
     def constants(self) -> dict[str, int]:
         """Sizes."""
@@ -185,7 +180,7 @@ class _Unit:
         return numbers | {"n_mapped_": artifact.n_features, "n_used_": n_used} | self.function.constants()
 
     def text(self) -> Iterator[str]:
-        """Arrays and functions, up to decision values, and to probabilities where there are any."""
+        """Arrays and functions, up to decision values, to probabilities where there are any, or to labels."""
         yield _enum(self.prefix, self.constants())
         yield from (source.array(f"{self.prefix}_{name}", numbers) for name, numbers in self.arrays.items())
         yield from (self.named(template) for template in self.templates())
@@ -193,27 +188,9 @@ class _Unit:
     def templates(self) -> Iterator[str]:
         yield from self.rows.functions()
         yield from self.function.functions()
-        if self._has_scores or (self.shares and self.shares.by_scores):
-            yield source.SCORES_OF_EACH if self.artifact.outputs.of_each_class else source.SCORES
-        if self.shares:
-            yield from self.shares.functions()
-            yield shares_source.ROW_SHARES
-
-    def label_functions(self) -> Iterator[str]:
-        """How values become a label."""
-        outputs = self.artifact.outputs
-        if outputs.label_rule in BY_PROBABILITY:
-            by_threshold = outputs.threshold is not None
-            yield _by_threshold(shares_source.THRESHOLD, outputs) if by_threshold else shares_source.MOST_PROBABLE
-            yield shares_source.CLASSIFY
-            return
-        if outputs.threshold is not None:
-            yield _by_threshold(source.THRESHOLD, outputs)
-            yield source.CLASSIFY
-            return
-        n_labels = len(self.artifact.labels)
-        yield source.TWO_CLASSES if n_labels <= 2 else source.BEST_SCORE if self._has_scores else source.VOTES
-        yield source.CLASSIFY
+        yield from self.answers.functions()
+        if self.votes:
+            yield from self.answers.labels()
 
     def named(self, template: str) -> str:
         """A template with this model's names, types and numbers."""
@@ -233,14 +210,6 @@ class _Unit:
         for helper in _HELPERS:
             template = template.replace(f"@{helper}@@", f"{self.helpers}_{helper}_")
         return template.replace("@@", "_").replace("@", f"{self.prefix}_")
-
-
-def _by_threshold(template: str, outputs: Outputs) -> str:
-    label = outputs.threshold_label
-    marks = {"LABEL": label, "OTHER": 1 - label, "SIGN": "-" if label else "", "THRESHOLD": f"({outputs.threshold!r})"}
-    for mark, text in marks.items():
-        template = template.replace(f"#{mark}#", str(text))
-    return template
 
 
 # Functions that all models of a header share.
@@ -278,8 +247,12 @@ class CHeader:
         self.kind: CoefficientType = kinds[kinds.index(coefficients)]
         self.codes = None if inputs == "float32" else input_codes(artifact, cast(CodeType, inputs), X)
         members = {f"{name}_member_{k}": member for k, member in enumerate(artifact.members)} or {name: artifact}
-        self.units = [_Unit(member, prefix, self.kind, self.codes, name) for prefix, member in members.items()]
+        votes = asks_members_for_labels(artifact)
+        self.units = [_Unit(member, prefix, self.kind, self.codes, name, votes) for prefix, member in members.items()]
         self.labels = dict(self._labels())
+        own = Answers(artifact) if artifact.members else self.units[0].answers
+        self.has_shares = artifact.averages or own.shares is not None
+        self.arrays = own.arrays if artifact.members else {}
         self.categories = categories(artifact)
         self.category_arrays = dict(category_arrays(artifact)) if self.categories else {}
 
@@ -290,13 +263,13 @@ class CHeader:
         """Bytes of all arrays."""
         labels = self._label_texts() or []
         texts = sum(len(text.encode()) + 1 + 4 for text in labels + self.categories)
-        arrays = [self.labels, self.category_arrays, *(unit.arrays for unit in self.units)]
+        arrays = [self.labels, self.category_arrays, self.arrays, *(unit.arrays for unit in self.units)]
         return texts + sum(numbers.nbytes for some in arrays for numbers in some.values())
 
     @property
     def ram_bytes(self) -> int:
         """Bytes of stack, about."""
-        own = 24 * len(self.artifact.labels) if self.artifact.averages else 0
+        own = rule_stack_bytes(self.artifact) if self.artifact.members else 0
         return max(unit.stack_bytes for unit in self.units) + own + _FRAME_BYTES
 
     @property
@@ -331,6 +304,7 @@ class CHeader:
         pieces += [source.array(f"{self.name}_{name}", numbers) for name, numbers in self.labels.items()]
         pieces += self._category_code() if self.categories else []
         pieces += [piece for unit in self.units for piece in unit.text()]
+        pieces += [source.array(f"{self.name}_{name}", numbers) for name, numbers in self.arrays.items()]
         pieces += [self._named(template) for template in self._functions()]
         return "\n".join([*pieces, "#endif\n"])
 
@@ -345,7 +319,8 @@ class CHeader:
 
     def _helpers(self) -> Iterator[str]:
         """What any of the models' functions call."""
-        everything = "".join(template for unit in self.units for template in unit.templates())
+        of_units = (template for unit in self.units for template in unit.templates())
+        everything = "".join([*of_units, *self._functions()])
         yield source.BITS
         yield source.MODULUS
         yield source.EXP
@@ -374,34 +349,20 @@ class CHeader:
 
     def _functions(self) -> Iterator[str]:
         """What programs call, and what several models become."""
-        artifact, unit = self.artifact, self.units[0]
-        if artifact.averages:
-            yield self._mean()
-            yield shares_source.PROBABILITIES
-            yield shares_source.MOST_PROBABLE
-            yield shares_source.CLASSIFY
-            return
+        artifact = self.artifact
         if artifact.members:
-            yield self._side_by_side()
-        yield source.NARROWING
-        yield source.DECISION_VALUES.format(values_are=self._values_are())
-        if unit.shares:
+            yield from rule_functions(artifact, [f"#{k}#" for k in range(len(self.units))])
+        if artifact.n_decisions:
+            yield source.NARROWING
+            yield source.DECISION_VALUES.format(values_are=self._values_are())
+        if self.has_shares:
             yield shares_source.PROBABILITIES
         if artifact.task == "regression":
             yield from self._regress()
-        else:
-            yield from unit.label_functions()
-
-    def _mean(self) -> str:
-        members = "".join(shares_source.MEMBER.format(member=f"#{k}#") for k in range(len(self.units)))
-        return shares_source.MEAN.format(members=members, n=len(self.units))
-
-    def _side_by_side(self) -> str:
-        lines, first = [], 0
-        for k, unit in enumerate(self.units):
-            lines.append(shares_source.MEMBER_VALUES.format(member=f"#{k}#", first=first))
-            first += unit.artifact.n_decisions
-        return shares_source.SIDE_BY_SIDE.format(members="".join(lines))
+            return
+        if not artifact.members:
+            yield from self.units[0].answers.labels()
+        yield source.CLASSIFY
 
     def _made_of(self) -> str:
         """What else was asked for."""

@@ -353,53 +353,12 @@ static inline int @is_elected@@(const double lowest[], const double highest[], i
 }
 """
 
-CLASSIFY: Final = """\
-/* The position of the row's label in @labels, by its probability@ZERO@. */
-static inline int @predict(const @ROW@ row[]) {
+LABEL: Final = """\
+/* The position of a row's label, by its probability@ZERO@; whether it is proven to be the exact model's. */
+static inline int @label@@(const @ROW@ row[], int *is_proven) {
     double p[@n_labels], lowest[@n_labels], highest[@n_labels];
-    return @row_shares@@(row, p, lowest, highest) ? @elected@@(p) : 0;
+    const int is_known = @row_shares@@(row, p, lowest, highest), winner = is_known ? @elected@@(p) : 0;
+    if (is_proven) *is_proven = is_known && @is_elected@@(lowest, highest, winner);
+    return winner;
 }
-/* The same, but -1 where the label is not proven to be the exact model's. */
-static inline int @predict_if_certain(const @ROW@ row[]) {
-    double p[@n_labels], lowest[@n_labels], highest[@n_labels];
-    int winner;
-    if (!@row_shares@@(row, p, lowest, highest)) return -1;
-    winner = @elected@@(p);
-    return @is_elected@@(lowest, highest, winner) ? winner : -1;
-}
-/* 1 where the label is proven to be the exact model's, else 0. */
-static inline int @is_certain(const @ROW@ row[]) { return @predict_if_certain(row) >= 0; }
 """
-
-# --- several models
-
-MEAN: Final = """\
-/* Means of the members' probabilities, and between what they lie; 0 for @STRANGE@. */
-static inline int @row_shares@@(const @ROW@ row[], double p[], double lowest[], double highest[]) {{
-    double one[@n_labels], low[@n_labels], high[@n_labels];
-    int is_known = 1, c;
-    for (c = 0; c < @n_labels; ++c) p[c] = lowest[c] = highest[c] = 0.0;
-{members}    for (c = 0; c < @n_labels; ++c) {{
-        p[c] /= {n}.0;
-        lowest[c] = lowest[c] / {n}.0 - {n}.0 * 0x1p-50;
-        highest[c] = highest[c] / {n}.0 + {n}.0 * 0x1p-50;
-    }}
-    return is_known;
-}}
-"""
-MEMBER: Final = """\
-    is_known &= {member}_row_shares_(row, one, low, high);
-    for (c = 0; c < @n_labels; ++c) {{
-        p[c] += one[c];
-        lowest[c] += low[c];
-        highest[c] += high[c];
-    }}
-"""
-SIDE_BY_SIDE: Final = """\
-/* All decision values and their bounds; 0 for @STRANGE@: NaN, with infinite bounds. */
-static inline int @evaluate@@(const @ROW@ row[], double values[], float bounds[]) {{
-    int is_known = 1;
-{members}    return is_known;
-}}
-"""
-MEMBER_VALUES: Final = "    is_known &= {member}_evaluate_(row, values + {first}, bounds + {first});\n"

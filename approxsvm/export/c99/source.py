@@ -573,21 +573,26 @@ static inline float @with_narrowing@@(double value, float bound) {
 }
 """
 
+# Of values.
+LABEL: Final = """\
+/* The position of a row's label@ZERO@; whether it is proven to be the exact model's, unless nobody asks. */
+static inline int @label@@(const @ROW@ row[], int *is_proven) {
+    double values[@n_values];
+    float bounds[@n_values];
+    const int is_known = @evaluate@@(row, values, bounds), winner = is_known ? @winner@@(values) : 0;
+    if (is_proven) *is_proven = is_known && @is_settled@@(values, bounds, winner);
+    return winner;
+}
+"""
+
 CLASSIFY: Final = """\
 /* The position of the row's label in @labels@ZERO@. */
-static inline int @predict(const @ROW@ row[]) {
-    double values[@n_values];
-    float bounds[@n_values];
-    return @evaluate@@(row, values, bounds) ? @winner@@(values) : 0;
-}
+static inline int @predict(const @ROW@ row[]) { return @label@@(row, (int *)0); }
 /* The same, but -1 where the label is not proven to be the exact model's. */
 static inline int @predict_if_certain(const @ROW@ row[]) {
-    double values[@n_values];
-    float bounds[@n_values];
-    int winner;
-    if (!@evaluate@@(row, values, bounds)) return -1;
-    winner = @winner@@(values);
-    return @is_settled@@(values, bounds, winner) ? winner : -1;
+    int is_proven;
+    const int label = @label@@(row, &is_proven);
+    return is_proven ? label : -1;
 }
 /* 1 where the label is proven to be the exact model's, else 0. */
 static inline int @is_certain(const @ROW@ row[]) { return @predict_if_certain(row) >= 0; }

@@ -31,7 +31,7 @@ class Monomials(Step):
     """
 
     kind = "monomials"
-    on_device = "products of features, but this pipeline multiplies some"
+    on_device = None
     as_source = True
 
     n_features: int

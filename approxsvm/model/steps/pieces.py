@@ -79,7 +79,7 @@ class Piecewise(Step):
     """
 
     kind = "pieces"
-    on_device = "splines and quantiles, but this pipeline has some"
+    on_device = None
 
     n_features: int
     source: IntArray
