@@ -25,7 +25,7 @@ import approxsvm
 from approxsvm.features import TaylorFeatures
 from benchmarks.charts import Points, svg
 from benchmarks.experiment import TRIES, Experiment, Rows, Run
-from benchmarks.problems import PROBLEM_OPTIONS, chosen, split_rows
+from benchmarks.problems import PROBLEM_OPTIONS, chosen
 from benchmarks.record import Record
 from benchmarks.timing import medians, seconds, spread
 
@@ -60,11 +60,8 @@ def _candidates(gamma: float) -> Iterator[tuple[str, str, Callable[[], Any]]]:
 def measure(run: Run, case: Any) -> Rows:
     """One problem: all candidates, the SVC, and what it compiles to."""
     problem = case.problem(run.data, run.options)
-    y_test = split_rows(run.data, case.source)[3]
-    y_test = y_test[spread(len(y_test), run.options.rows)]
-    if case.source.positive is not None:
-        y_test = np.where(y_test == case.source.positive, 1, -1)
-    svc = problem.svc()
+    y_test = problem.y_test
+    svc = problem.trained()
     models = {("SVC", "scikit-learn"): svc, ("approxsvm", "certified"): approxsvm.compile(svc, problem.X)}
     models["approxsvm", "approximate"] = approxsvm.compile(svc, problem.X, mode="approximate")
     for series, name, make in _candidates(approxsvm.read_model(svc).gamma):
