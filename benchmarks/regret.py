@@ -84,6 +84,9 @@ def measure(run: Run, case: Chosen) -> Rows:
         row |= _best("", fast, forced, lambda plan: partial(plan.predict, rows), len(rows))
         alone = list(rows[:_ROWS_ALONE])
         row |= _best("alone_", quick, forced, lambda plan: partial(_one_by_one, plan.predict_one, alone), len(alone))
+        for calls in ("", "alone_"):
+            chosen, best = row[f"{calls}chosen"], row[f"{calls}best"]
+            click.echo(f"  {target}, {calls or 'together'}: {row[f'{calls}regret']:.2f}, {chosen}; best {best}", err=True)
         yield "models", row | {"forced": len(forced), "left_out": n_left_out}
     del os.environ["APPROXSVM_TARGET"]
 
