@@ -1,33 +1,38 @@
-"""LIBSVM's models against all peers: accuracy, time, size.
+"""LIBSVM's models from file to file, as Claesen et al. measured them in 2014: accuracy, whole processes, compiling.
 
-Every answer is checked before it is timed. The tool of 2014 takes part where APPROXSVM_2014 names the folder of its
-programs. Tables: accuracy is the paper's Table 1, with shares of labels that are right (exact, origin, mean) and of
-those that differ from the exact model's about either center; exact labels, expansion alone (in_memory.py) and files
-(processes.py) its Table 2; sizes its Table 3, with seconds from the model file to a predictor, on every processor, and
-the most memory that a fresh process has held when it has compiled in mode "certified", imports included.
+Times in memory are `benchmarks.ordinary`'s. Tables: accuracy is the paper's Table 1, with shares of labels that are
+right (exact, origin, mean) and of those that differ from the exact model's about either center. Files are its Table 2:
+whole processes on one thread, their start included, that read text, predict and write labels; our tool is given
+LIBSVM's own model file, or an artifact of the mode named. `seconds` is None for the reason in `problem`, `differ` is the
+share of labels that differ from svm-predict's. The tool of 2014 takes part where APPROXSVM_2014 names the folder of its
+programs. Compiling has seconds from the model file to a predictor, on every processor, and the most memory that a fresh
+process has held when it has compiled, imports included. A label of an exact path that is not the exact model's ends the
+run.
 """
 
 from __future__ import annotations
 
 import os
+import statistics
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
+import numpy.typing as npt
 
 import approxsvm
-from approxsvm.model.schema import Mode
-from benchmarks import in_memory, processes
-from benchmarks.answers import Answers, check_decision_values
-from benchmarks.cases import SPECS, Case, Spec, read_case
-from benchmarks.experiment import Experiment, Rows, Run, number
-from benchmarks.timing import timed
+from benchmarks.experiment import Experiment, Rows, Run, demand_labels
+from benchmarks.machine import LIBSVM_TOOL, OUR_TOOL, TOOLS_OF_2014, find_tool
+from benchmarks.problems import SOURCES, Problem, Source, scaled, unpacked, write_text
+from benchmarks.timing import seconds, spread, timed
 
-_MODES: tuple[Mode, ...] = ("approximate", "certified", "exact")
+_ROUNDS = 5
+_QUICK_ROWS = 512
 # The kernel's own record of this process: getrusage would begin with that of the process that started it.
 _PEAK_MEMORY = r"""
 import re, sys
@@ -43,91 +48,118 @@ print(imported, peak())
 """
 
 
-@dataclass(frozen=True)
-class Effort:
-    """How long to measure: rounds, and test rows, evenly spread, of which None means all."""
-
-    # Of expansions and of exact predictors in memory
-    rounds: int = 21
-    slow_rounds: int = 5
-    # For LIBSVM and scikit-learn, and for other exact predictors that are faster
-    slow_rows: int | None = 512
-    engine_rows: int | None = 4096
-    # Of whole processes
-    process_rounds: int = 5
-    process_rows: int | None = None
-
-
-_QUICK = Effort(5, 3, 64, 2048, 3, 512)
-_FULL = Effort(slow_rounds=1, slow_rows=None, engine_rows=None)
-
-
-def measure(run: Run, spec: Spec) -> Rows:
+def measure(run: Run, source: Source) -> Rows:
     """All tables of one model."""
-    case = read_case(spec, run.data, run.scratch)
-    answers, effort, threads = Answers.of(case), run.options.effort or Effort(), run.options.threads
-    seconds = {}
-    for mode in _MODES:
-        case.compiled[mode], seconds[mode] = timed(
-            lambda mode=mode: approxsvm.compile(  # type: ignore[misc]
-                case.model_path, case.X_train, n_features=spec.n_features, mode=mode
-            )
-        )
-    yield "accuracy", _accuracy(case, answers)
-    yield from in_memory.measure(case, answers, effort, threads)
-    yield from processes.measure(case, answers, run.scratch, effort, threads)
-    yield "sizes", _sizes(case, seconds)
+    problem = scaled(run.data, source, "none", n_test=_QUICK_ROWS if run.options.quick else None)
+    model_path, test_path = run.scratch / "of_libsvm.model", run.scratch / "rows.t"
+    model_path.write_bytes(unpacked(run.data.parent / "models" / f"{source.model}.model"))
+    write_text(run.data, source.test, test_path)
+    if run.options.quick:
+        lines = test_path.read_bytes().splitlines(keepends=True)
+        test_path.write_bytes(b"".join(lines[k] for k in spread(len(lines), _QUICK_ROWS)))
+    model, X = problem.model, problem.X_test
+    assert model is not None
+    about = {"model": source.name, "n_features": model.n_features, "n_sv": model.n_sv, "gamma": model.gamma}
+    exact = approxsvm.compile(model, mode="exact").predict(X)
+    alone, alone_seconds = timed(lambda: approxsvm.compile(model_path, n_features=X.shape[1], mode="approximate"))
+    origin = approxsvm.compile(model, mode="approximate", center="origin").predict(X)
+    mean, y = alone.predict(X), problem.y_test
+    row = about | {"gamma_max": approxsvm.gamma_max(problem.X, X)}
+    row |= {"exact": np.mean(exact == y), "origin": np.mean(origin == y), "mean": np.mean(mean == y)}
+    yield "accuracy", row | {"differ_origin": np.mean(origin != exact), "differ_mean": np.mean(mean != exact)}
+    certified, certified_seconds = timed(
+        lambda: approxsvm.compile(model_path, problem.X, n_features=X.shape[1], mode="certified")
+    )
+    artifacts = {"certified": certified, "approximate": alone}
+    yield from _files(source.name, exact, artifacts, model_path, test_path)
+    compiling = {"compile_seconds": alone_seconds, "certified_compile_seconds": certified_seconds}
+    yield "sizes", about | compiling | _memory(model_path, X.shape[1])
 
 
-def _accuracy(case: Case, answers: Answers) -> dict[str, Any]:
-    """Check decision values about both centers, then compare their labels with the exact model's."""
-    exact = answers.exact_labels()
-    about_mean = case.compiled["approximate"]
-    about_origin = approxsvm.compile(case.model, mode="approximate", center="origin")
-    check_decision_values(case, about_mean, "mean")
-    check_decision_values(case, about_origin, "origin")
-    mean, origin = about_mean.predict(case.X_test), about_origin.predict(case.X_test)
-    return {
-        "model": case.name,
-        "n_features": case.model.n_features,
-        "n_sv": case.model.n_sv,
-        "gamma": case.model.gamma,
-        "gamma_max": approxsvm.gamma_max(case.X_train, case.X_test),
-        "exact": np.mean(exact == case.y_test),
-        "origin": np.mean(origin == case.y_test),
-        "mean": np.mean(mean == case.y_test),
-        "differ_origin": np.mean(origin != exact),
-        "differ_mean": np.mean(mean != exact),
-    }
+def _memory(model_path: Path, n_features: int) -> dict[str, int | None]:
+    """Of a process of its own that compiles once more; unknown where the kernel keeps no such record."""
+    if not Path("/proc/self/status").exists():
+        return {"peak_bytes": None, "import_bytes": None}
+    command = [sys.executable, "-c", _PEAK_MEMORY, str(model_path), str(n_features)]
+    imported, peak = map(int, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+    return {"peak_bytes": peak, "import_bytes": imported}
 
 
-def _sizes(case: Case, seconds: dict[Mode, float]) -> dict[str, Any]:
-    """Compare the artifacts with the model file, and compile once more in a process of its own for its memory."""
-    import_bytes = peak_bytes = None
-    if Path("/proc/self/status").exists():
-        command = [sys.executable, "-c", _PEAK_MEMORY, str(case.model_path), str(case.model.n_features)]
-        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        import_bytes, peak_bytes = map(int, printed.split())
-    model_bytes, artifact_bytes = case.model_path.stat().st_size, case.compiled["approximate"].artifact.n_bytes
-    return {
-        "model": case.name,
-        "model_bytes": model_bytes,
-        "artifact_bytes": artifact_bytes,
-        "ratio": model_bytes / artifact_bytes,
-        "certified_bytes": case.compiled["certified"].artifact.n_bytes,
-        "compile_seconds": seconds["approximate"],
-        "certified_compile_seconds": seconds["certified"],
-        "peak_bytes": peak_bytes,
-        "import_bytes": import_bytes,
-    }
+# --- whole processes
 
 
-OPTIONS = [
-    click.Option(["--quick", "effort"], flag_value=_QUICK, type=click.UNPROCESSED, help="Few rows: a few minutes."),
-    click.Option(["--full", "effort"], flag_value=_FULL, type=click.UNPROCESSED, help="Every row for slow ones too."),
-    number("--threads", os.cpu_count() or 1, "What to call all threads."),
-]
-EXPERIMENT = Experiment("libsvm", __doc__, measure, SPECS, OPTIONS)
+@dataclass(frozen=True)
+class _Process:
+    """What a tool took and wrote, or why it did not."""
+
+    seconds: float | None = None
+    output: bytes = b""
+    problem: str = ""
+
+    @property
+    def labels(self) -> npt.NDArray[np.float64]:
+        """The first word of each line: the tool of 2014 writes decision values behind it."""
+        return np.array([line.split()[0] for line in self.output.splitlines()], np.float64)
+
+
+def _files(name: str, exact: npt.NDArray[Any], artifacts: dict[str, Any], model_path: Path, test_path: Path) -> Rows:
+    scratch = model_path.parent
+    output = scratch / "labels"
+    libsvm = _run(LIBSVM_TOOL, (test_path, model_path, output), 1)
+    given: dict[str, Path] = {"LIBSVM model": model_path}
+    for mode, compiled in artifacts.items():
+        given[mode] = scratch / f"{mode}.asvm"
+        compiled.save(given[mode])
+    found = {}
+    for what, path in given.items():
+        arguments = ("-q", "-j", "1", test_path, path, output)
+        found[what] = _run(OUR_TOOL, arguments, _ROUNDS, may_refuse=path == model_path)
+    old = scratch / "of_2014.approx"
+    if _run(TOOLS_OF_2014[0], ("-model", model_path, "-o", old), 1).seconds is not None:
+        arguments_of_2014 = ("-q", "-truth", "-data", test_path, "-model", old, "-o", output)
+        found["2014 tool"] = _run(TOOLS_OF_2014[1], arguments_of_2014, _ROUNDS)
+    for what, process in {"svm-predict": libsvm, **found}.items():
+        if process.seconds is not None and what not in ("approximate", "2014 tool"):
+            demand_labels(f"{name}: {what}", process.labels, exact)
+    for what, process in found.items():
+        both = libsvm.seconds is not None and process.seconds is not None
+        row = {
+            "model": name,
+            "given": what,
+            "n_rows": len(exact),
+            "libsvm_seconds": libsvm.seconds,
+            "seconds": process.seconds,
+            "problem": process.problem,
+            "speedup": libsvm.seconds / process.seconds if libsvm.seconds and process.seconds else None,
+            "same_bytes": libsvm.output == process.output if both else None,
+            "differ": np.mean(libsvm.labels != process.labels) if both else None,
+        }
+        yield "files", row
+
+
+def _run(tool: str, arguments: Sequence[str | Path], rounds: int, *, may_refuse: bool = False) -> _Process:
+    """Median seconds of ``tool arguments``, the last of which is the output file; one thread for OpenMP."""
+    program = find_tool(tool)
+    if program is None:
+        return _Process(problem="not installed")
+    output = Path(arguments[-1])
+    output.unlink(missing_ok=True)
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+
+    def run() -> None:
+        subprocess.run([program, *arguments], capture_output=True, check=True, env=environment)
+
+    try:
+        return _Process(statistics.median(seconds(run) for _ in range(rounds)), output.read_bytes())
+    except subprocess.CalledProcessError as error:
+        if not may_refuse or error.returncode < 0:  # a crash is not a refusal
+            raise
+        return _Process(problem="not supported")
+
+
+_QUICK = click.Option(["--quick"], is_flag=True, help="Few rows: a try.")
+_CASES = {source.name: source for source in SOURCES.values() if source.model}
+EXPERIMENT = Experiment("libsvm", __doc__, measure, _CASES, [_QUICK])
 
 if __name__ == "__main__":
     EXPERIMENT.main()

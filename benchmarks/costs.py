@@ -44,7 +44,7 @@ _ROWS_ALONE = 1_000
 def measure(run: Run, case: Chosen) -> Rows:
     """Time, terms and today's prediction, in multiply-adds, of every plan of one model."""
     problem = scaled(run.data, case.source, case.scaler, n_test=_CALL_ROWS)
-    svc = problem.svc()
+    svc = problem.trained()
     X = np.tile(problem.X_test, (-(-_CALL_ROWS // problem.X_test.shape[0]), 1))[:_CALL_ROWS]
     model = approxsvm.read_model(svc)
     costs = CostModel.of(model, X)

@@ -208,13 +208,13 @@ def command_of(entry: Entry) -> str:
 
 def train(entry: Entry, root: Path) -> None:
     """By svm-train where it is installed, else by the same library from libsvm-official."""
-    from benchmarks.cases import write_training_data
+    from benchmarks.problems import write_text
 
     command = command_of(entry)
     click.echo(f"$ {command}")
     with tempfile.TemporaryDirectory() as scratch:
         rows, model = Path(scratch) / str(entry.about["data"]), Path(scratch) / entry.name
-        write_training_data(root / "data", rows)
+        write_text(root / "data", rows.name, rows)
         if shutil.which("svm-train"):
             subprocess.run(shlex.split(command), cwd=scratch, check=True, stdout=subprocess.DEVNULL)
         else:

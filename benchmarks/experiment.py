@@ -68,7 +68,7 @@ class Run:
     def peak(self) -> Peak | None:
         """The float32 multiply-adds of one core; None, and a word, without a C++ compiler."""
         try:
-            return Peak(self.scratch, "fma")
+            return Peak(self.scratch)
         except (FileNotFoundError, RuntimeError) as error:
             click.echo(f"no share of the peak: {error}", err=True)
             return None

@@ -90,7 +90,7 @@ def _real_model(name: str, run: Run) -> tuple[Any, Any, Any]:
     """Model, rows to plan by and test rows."""
     if name == "covtype":
         problem = scaled(run.data, Source("covtype", "covtype.data", positive=2, n_train=10_000), "minmax")
-        return problem.svc(), problem.X, problem.X_test
+        return problem.trained(), problem.X, problem.X_test
     X, _, X_test, _ = split_rows(run.data, Source("ijcnn1", "ijcnn1", "ijcnn1.t"))
     return libsvm_model(run.data, "ijcnn1_g2", 22), X, X_test
 

@@ -73,7 +73,7 @@ def _australian(folder: Path) -> Model:
 
 def _svc(folder: Path, name: str, C: float = 1.0, is_drawn: bool = True) -> Model:
     problem = scaled(folder, SOURCES[name], "standard", C)
-    return Model(name, problem.svc(), problem.X, problem.X_test, is_drawn)
+    return Model(name, problem.trained(), problem.X, problem.X_test, is_drawn)
 
 
 def measure(run: Run, read: Callable[[Path], Model]) -> Rows:

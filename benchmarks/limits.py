@@ -1,26 +1,25 @@
 """How much of what the machine can do planned models use, so that one sees where something is left.
 
-For each model of `benchmarks.ordinary --published` and of `benchmarks`: time per row of the certified plan in batches
-on one thread, and the share of it that multiply-adds, exponentials and bytes take that the plan cannot avoid, each
-at the peak that is measured between the rounds (fma_peak.cpp, exp_peak.cpp, bytes_peak.cpp). The share of the limit is
-their least time together: multiply-adds and exponentials share their units, and bytes are read meanwhile. The rest goes
-to bounds, gathers on the way to a center, grouping rows, Python and waiting.
+For each model of `benchmarks.ordinary --published`: time per row of the certified plan in batches on one thread, and
+the share of it that the multiply-adds, exponentials and bytes take that the plan cannot avoid, each at the peak that is
+measured between the rounds (peak.cpp). The share of the limit is their least time together: multiply-adds and
+exponentials share their units, and bytes are read meanwhile. The rest goes to bounds, gathers on the way to a center,
+grouping rows, Python and waiting.
 
-Counted are, for a row: the coefficients of its expansion up to degree 2, and all of them where that leaves it open; its
-products with the points that lead to a center; in the exact engine a product for each feature of a support vector, or
-for each of few non-zeros, and an exponential; the first of the subspaces, and for rows that all of them leave open the
-engine; of several classes the pairs of one winner. Bytes are the row itself, from the third-level cache, and from the
-second coefficients and support vectors, once for 48 rows. Support vectors on a grid of few values are read once for
-each row, and have no exponentials.
+What is counted is done for certain, by the stages that the predictor says have answered the rows; what may have been
+done besides is not. For a row: the coefficients of its expansion up to degree 2, and up to degree 3 where a direction
+or a higher degree settled it; its products with two sqrt(n_centers) points; in the exact engine a product for each
+feature of a support vector, or for each of few non-zeros, and an exponential; sums in the first few coordinates, or the
+expansion there, and all further ones for rows that these leave open; of several classes the pairs of one winner. Bytes
+are the row itself, from the third-level cache, and from the second coefficients and support vectors, once for 48 rows.
+Support vectors on a grid of few values are read once for each row, as they are stored, and have no exponentials.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -28,13 +27,13 @@ from scipy.sparse import issparse
 
 import approxsvm
 from approxsvm import KernelModel, read_model
+from approxsvm.artifact.views import Artifact
 from approxsvm.evaluator import Evaluator
 from approxsvm.planning.cost import PairCosts, Products, Size
-from benchmarks.cases import SPECS, Spec, read_case
 from benchmarks.experiment import Experiment, Rows, Run
 from benchmarks.ordinary import PUBLISHED_OPTION, cases
 from benchmarks.pages import name_of
-from benchmarks.peak import Peak
+from benchmarks.peak import FIGURES, Peak
 from benchmarks.plans import plan_of, shares_of_stages
 from benchmarks.problems import PROBLEM_OPTIONS, Chosen
 from benchmarks.timing import spread, warm_seconds
@@ -42,11 +41,9 @@ from benchmarks.timing import spread, warm_seconds
 _ROUNDS = 15
 _ROWS = 20_000
 _ROWS_TOGETHER = 48
-# Bytes of codes for each multiply-add that support vectors on a grid are said to cost (simd/bits.hpp, bits_work), and
-# what each costs besides.
-_CODE_BYTES = 3.0
-_FEW_REST = 5.0
-_FEW_FUNCTION = 1.5
+# Of `few_values_work`: what a plane of 32 bits, a byte of codes, a function and the rest of a support vector are said to
+# cost (bits_work in simd/bits.hpp, and few_values_layout.hpp).
+_PLANE, _PART, _FEW_FUNCTION, _FEW_REST = 1.2, 0.35, 1.5, 5.0
 _ENTRY_COST = 64.0  # of planning/cost.py: a non-zero by columns
 
 
@@ -65,40 +62,24 @@ class Work:
         return Work(*(share * a for a in vars(self).values()))
 
 
-def limit_cases(options: SimpleNamespace) -> dict[str, Chosen | Spec]:
-    """Those of both benchmarks, or scikit-learn's that options want."""
-    return {**cases(options), **(SPECS if options.published else {})}
-
-
-def measure(run: Run, case: Chosen | Spec) -> Rows:
+def measure(run: Run, case: Chosen) -> Rows:
     """One model."""
-    if isinstance(case, Spec):
-        known = read_case(case, run.data, run.scratch)
-        name, model, X, X_test = case.name, known.model, known.X_train, known.X_test
-    else:
-        problem = case.problem(run.data, run.options)
-        name = name_of({"model": problem.name, "scaler": problem.scaler})
-        model, X, X_test = read_model(problem.svc()), problem.X, problem.X_test
+    problem = case.problem(run.data, run.options)
+    model, X, X_test = read_model(problem.trained()), problem.X, problem.X_test
     fast = approxsvm.compile(model, X)
     X = X_test[spread(X_test.shape[0], _ROWS)]
     work = work_of(fast, model, X)
-    peaks = {name: Peak(run.scratch, name) for name in ("fma", "exp", "bytes")}
-    turns: dict[str, Callable[[], float]] = {
-        "seconds": partial(warm_seconds, partial(fast.predict, X)),
-        "fma": peaks["fma"],
-        "exp": peaks["exp"],
-        "cache": peaks["bytes"],
-        "third": lambda: peaks["bytes"].all()[1],
-    }
-    figures = [{name: turn() for name, turn in turns.items()} for _ in range(_ROUNDS)]
+    peak = Peak(run.scratch)
+    figures = [peak.all() | {"seconds": warm_seconds(partial(fast.predict, X))} for _ in range(_ROUNDS)]
     # The least time, as of peaks the fastest burst counts: whatever else runs can only slow down.
-    found = {name: (min if name == "seconds" else max)(x[name] for x in figures) for name in turns}
+    found = {name: (min if name == "seconds" else max)(x[name] for x in figures) for name in figures[0]}
     taken = found["seconds"] / X.shape[0]
     row_bytes = (12.0 * X.nnz / X.shape[0]) if issparse(X) else float(X.itemsize * X.shape[1])
     multiply_adds, exponentials = work.multiply_adds / found["fma"], work.exponentials / found["exp"]
-    n_bytes = work.n_bytes / found["cache"] + row_bytes / found["third"]
+    # Rows of few bytes stay in the second-level cache.
+    n_bytes = work.n_bytes / found["cache"] + row_bytes / found["cache" if row_bytes * X.shape[0] < 1 << 20 else "third"]
     row = {
-        "model": name,
+        "model": name_of({"model": problem.name, "scaler": problem.scaler}),
         "plan": plan_of(fast),
         "microseconds": 1e6 * taken,
         "multiply_adds": work.multiply_adds,
@@ -110,27 +91,36 @@ def measure(run: Run, case: Chosen | Spec) -> Rows:
         "share_of_limit": max(multiply_adds + exponentials, n_bytes) / taken,
     }
     yield "models", row
-    yield "peaks", {"model": name, **{name: found[name] for name in ("fma", "exp", "cache", "third")}}
+    yield "peaks", {"model": row["model"], **{name: found[name] for name in FIGURES}}
 
 
 def work_of(fast: Any, model: KernelModel, X: Any) -> Work:
     """Of a row on average, by the stages that answer rows like these."""
     share, artifact = shares_of_stages(fast, X), fast.artifact
-    engine = _of_engine(fast, model, X)
-    left = share["float32"] + 2.0 * (share["float64"] + share["definition"])
+    left = share["float32"] + share["float64"] + share["definition"]
+    engine = _of_engine(fast, model, X) * (left + share["float64"] + share["definition"])
     if artifact.subspace_coordinates:
-        n, listed = artifact.subspace_coordinates[0], _of_winner(fast, model, X)
-        return Work((X.shape[1] + listed) * n + listed, listed, 4.0 * listed * n / _ROWS_TOGETHER) + engine * left
+        first, *further = artifact.subspace_coordinates
+        sums = partial(_of_sums, X.shape[1], _of_winner(fast, model, X))
+        done = sums(first)
+        if inner := artifact.section("subspace_expansion"):
+            coefficients = float(Size(1, first).coefficients(int(Artifact(inner).header["degree"])))
+            done = Work(coefficients + X.shape[1] * first, 1.0, 4.0 * coefficients / _ROWS_TOGETHER)
+        return sum((sums(n) * left for n in further), start=done) + engine
     if artifact.mode == "exact":
         return engine
     size, degree = Size(artifact.n_centers, artifact.n_varying), int(artifact.header["degree"])
     n_forms = len(model.labels) - 1 if model.n_decisions > 1 else 1
     together = min(max(X.shape[0] / size.n_centers, 1.0), _ROWS_TOGETHER)
-    forms = [float(n_forms * size.coefficients(r)) for r in (min(degree, 2), degree)]
-    open_rows = 0.0 if n_forms > 1 else 1.0 - share["expansion"]
-    done = forms[0] + open_rows * forms[1]
-    points = 5.0 * X.shape[1] * math.sqrt(size.n_centers) if size.n_centers > 1 else 0.0
-    return Work(done + points, 1.0, 4.0 * (done / together + points)) + engine * left
+    at_once, further = (float(n_forms * size.coefficients(r)) for r in (min(degree, 2), min(degree, 3)))
+    refined = (further - at_once) * share["higher_degree"] + at_once * share["direction"]
+    points = 2.0 * X.shape[1] * math.sqrt(size.n_centers) if size.n_centers > 1 else 0.0
+    return Work(at_once + refined + points, 1.0, 4.0 * ((at_once + refined) / together + points)) + engine
+
+
+def _of_sums(n_features: int, listed: float, n_coordinates: int) -> Work:
+    n_products = (n_features + listed) * n_coordinates
+    return Work(n_products + listed, listed, 4.0 * listed * n_coordinates / _ROWS_TOGETHER)
 
 
 def _of_winner(fast: Any, model: KernelModel, X: Any) -> float:
@@ -149,8 +139,10 @@ def _of_engine(fast: Any, model: KernelModel, X: Any) -> Work:
     n_functions, n_sv = (len(model.labels) - 1 if model.n_decisions > 1 else 1), _of_winner(fast, model, X)
     few_work = Evaluator(fast.artifact).native.few_values_work
     if few_work > 0.0:
-        codes = _CODE_BYTES * (few_work - _FEW_REST - _FEW_FUNCTION * n_functions)
-        return Work(float(model.n_sv * n_functions), 0.0, model.n_sv * (codes + 4.0 * n_functions))
+        codes = few_work - _FEW_REST - _FEW_FUNCTION * n_functions
+        n_planes = -(-model.n_features // 32)
+        n_bytes = 4.0 * n_planes if math.isclose(codes, _PLANE * n_planes) else codes / _PART
+        return Work(float(model.n_sv * n_functions), 0.0, model.n_sv * (n_bytes + 4.0 * n_functions))
     products = Products.of(model, X)
     if products.by_columns:
         return Work(products.cost / _ENTRY_COST + n_sv * n_functions, n_sv, 8.0 * products.cost / _ENTRY_COST)
@@ -158,7 +150,7 @@ def _of_engine(fast: Any, model: KernelModel, X: Any) -> Work:
     return Work(n_products + n_sv, n_sv, 4.0 * n_products / _ROWS_TOGETHER)
 
 
-EXPERIMENT = Experiment("limits", __doc__, measure, limit_cases, [PUBLISHED_OPTION, *PROBLEM_OPTIONS])
+EXPERIMENT = Experiment("limits", __doc__, measure, cases, [PUBLISHED_OPTION, *PROBLEM_OPTIONS])
 
 if __name__ == "__main__":
     EXPERIMENT.main()

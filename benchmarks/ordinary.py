@@ -1,8 +1,9 @@
-"""Ordinary models: scikit-learn's SVC with default options after scaling, sample rows = training rows.
+"""Ordinary models: scikit-learn's SVC with default options after scaling, and LIBSVM's, sample rows = training rows.
 
 For each data set: what the planner chose, the share of rows settled before the exact engine, what it took to compile,
 and one thread's time per row against scikit-learn, LIBSVM, our exact engine, and, for two classes in dense rows, the
-other ways to the same labels that there are. Every label of ours is compared with the exact model's, and a wrong one
+other ways to the same labels that there are, and a single expansion of degree 2 with the share of its labels that
+differ. Every label of ours is compared with the exact model's, and a wrong one
 ends the run. Two-class problems are one class against the rest; `10 classes` and the like keep them all. `--published`
 takes the models that README and docs/benchmarks.md show.
 """
@@ -26,7 +27,7 @@ from approxsvm.planning.request import Effort
 from approxsvm.reports.judgement import exact_decision_values
 from approxsvm.reports.source_rounding import NEAR_TIE
 from benchmarks.experiment import Experiment, Rows, Run, demand_labels
-from benchmarks.peers import LIBSVM, OTHERS, Peer, Sample, Trained, write_libsvm_model
+from benchmarks.peers import LIBSVM, OTHERS, Peer, Sample, Trained, as_svc, write_libsvm_model
 from benchmarks.plans import plan_of
 from benchmarks.problems import PROBLEM_OPTIONS, SOURCES, Chosen, Problem, chosen
 from benchmarks.record import Row
@@ -56,6 +57,8 @@ _PUBLISHED = {
         ("segment, 7 classes", "none"),
         ("vehicle, 4 classes", "none"),
         ("svmguide2, 3 classes", "none"),
+        ("satimage, 6 classes, generated", "none"),
+        ("shuttle, 7 classes, generated", "none"),
     ),
     ("wide, dense", 1.0): (
         ("usps, 1", "standard"),
@@ -65,6 +68,12 @@ _PUBLISHED = {
         ("MNIST, 10 classes", "minmax"),
     ),
     ("wide, sparse", 1.0): (("text of 20,000 words, generated", "none"), ("w8a", "standard")),
+    ("few values", 1.0): (
+        ("phishing", "none"),
+        ("w8a", "none"),
+        *((f"{name}, generated", "none") for name in ("dna", "splice", "mushrooms", "connect-4")),
+    ),
+    ("LIBSVM's models", 1.0): tuple((source.name, "none") for source in SOURCES.values() if source.model),
 }
 
 
@@ -73,7 +82,7 @@ def cases(options: SimpleNamespace) -> dict[str, Chosen]:
     if not options.published:
         return chosen(options)
     return {
-        f"{source}, {scaler}": Chosen(SOURCES[source], scaler, C, table)
+        f"{table}: {source}, {scaler}": Chosen(SOURCES[source], scaler, C, table)
         for (table, C), models in _PUBLISHED.items()
         for source, scaler in models
     }
@@ -89,26 +98,30 @@ def measured(
     problem: Problem, table: str, scratch: Path, peers: Sequence[Peer] = OTHERS, effort: Effort = "normal"
 ) -> Rows:
     """Train, compile, check, and take times."""
-    svc = problem.svc()
-    model = approxsvm.read_model(svc)
-    fast, seconds = timed(partial(approxsvm.compile, svc, problem.X, effort=effort))
-    engine = approxsvm.compile(svc, mode="exact")
+    source = problem.trained()
+    model = approxsvm.read_model(source)
+    svc = source if isinstance(source, SVC) else as_svc(source)
+    fast, seconds = timed(partial(approxsvm.compile, source, problem.X, effort=effort))
+    engine = approxsvm.compile(source, mode="exact")
     X = problem.X_test
     n_rows = X.shape[0]
-    fast.predict(X)
+    labels = fast.predict(X)
     certified = fast.summary.certified_fraction
     _check(f"{problem.name}, {problem.scaler}", fast, engine, svc, model, X)
     some, slow = X[spread(n_rows, _ENGINE_ROWS)], X[spread(n_rows, _SLOW_ROWS)]
     turns = {"ours": partial(fast.predict, X), "engine": partial(engine.predict, some)}
+    alone = None if model.n_decisions > 1 or issparse(X) else approxsvm.compile(source, mode="approximate", degree=2)
+    if alone is not None:
+        turns["alone"] = partial(alone.predict, X)
     rounds = min(max(_TIMED_ROWS // n_rows, 5), 101)
-    times = microseconds(turns, {"ours": n_rows, "engine": some.shape[0]}, rounds)
+    times = microseconds(turns, {"engine": some.shape[0]} | dict.fromkeys(("ours", "alone"), n_rows), rounds)
     trained = Trained(model, scratch / "of_libsvm.model")
     write_libsvm_model(trained)
     with threadpool_limits(1):  # LIBSVM's build on PyPI uses OpenMP
         times |= microseconds({"sklearn": partial(svc.predict, slow)}, slow.shape[0], _SLOW_ROUNDS)
         libsvm = list(_of_peers((LIBSVM,), trained, engine, X))
         is_fair = model.n_decisions == 1 and not issparse(X)  # rows that those peers are made for
-        others = list(_of_peers(peers, trained, engine, X)) if is_fair else []
+        found = list(_of_peers(peers, trained, engine, X)) if is_fair else []
     about = {"model": problem.name, "scaler": problem.scaler}
     row = {
         "table": table,
@@ -127,9 +140,13 @@ def measured(
         "engine_microseconds": times["engine"],
         "sklearn_microseconds": times["sklearn"],
         "libsvm_microseconds": libsvm[0]["microseconds"] if libsvm else None,
+        "model_bytes": trained.model_path.stat().st_size,
+        "expansion_microseconds": times.get("alone"),
+        "expansion_bytes": alone and alone.summary.n_bytes,
+        "expansion_differs": None if alone is None else np.mean(alone.predict(X) != labels),
     }
     yield "models", row
-    for peer in others:
+    for peer in found:
         yield "peers", {**about, **peer}
 
 
@@ -148,10 +165,10 @@ def _check(name: str, fast: Any, engine: Any, svc: SVC, model: approxsvm.KernelM
 def _of_peers(kinds: Sequence[Peer], trained: Trained, engine: Any, X: Any) -> Iterator[Row]:
     """Those that are installed, each on as many rows as its speed deserves; `differ` counts labels not the engine's."""
     for kind in kinds:
-        rows = csr_array(X[spread(X.shape[0], _SLOW_ROWS if kind.rows == "few" else _PEER_ROWS)])
+        rows = csr_array(X[spread(X.shape[0], _SLOW_ROWS if kind.is_slow else _PEER_ROWS)])
         sample = Sample(rows, np.arange(rows.shape[0]))
         try:
-            predict = kind.prepare(trained, sample, 1)
+            predict = kind.prepare(trained, sample)
         except ImportError as error:
             click.echo(f"{kind.name} left out: {error}", err=True)
             continue

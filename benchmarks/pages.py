@@ -27,8 +27,6 @@ PEERS: Final = {
     "ThunderSVM": "ThunderSVM",
     "NumPy float32 BLAS": "float32 BLAS",
     "KARL, dense float32": "KARL",
-    "approxsvm exact, dense float32": "our exact engine",
-    "approxsvm certified, dense float32": "certified",
 }
 
 # --- numbers as text
@@ -73,6 +71,8 @@ def ratio(slow: str, fast: str, shown: Callable[[float], str] = three) -> Cell:
 def as_table(rows: Iterable[Row], columns: Mapping[str, Cell]) -> str:
     """A Markdown table."""
     lines = [columns.keys(), *([cell(row) for cell in columns.values()] for row in rows)]
+    if len(lines) == 1:
+        return "Not measured yet."
     first, *rest = (f"| {' | '.join(cells)} |" for cells in lines)
     return "\n".join([first, "|" + "---|" * len(columns), *rest])
 
@@ -97,20 +97,11 @@ def peers_of(record: Record, row: Row) -> dict[str, Row]:
     }
 
 
-def exact_labels(records: Records) -> dict[str, dict[str, Row]]:
-    """Of LIBSVM's models, by model and heading: what exact labels took on one thread, where it was measured."""
-    found: dict[str, dict[str, Row]] = {}
-    for row in records["libsvm"].tables["exact labels"]:
-        if row["n_threads"] == 1 and row["seconds_per_row"] is not None:
-            found.setdefault(row["model"], {})[PEERS.get(row["peer"], row["peer"])] = row
-    return found
-
-
 def files(records: Records) -> dict[str, dict[str, Row]]:
-    """Of LIBSVM's models, by model and what the tool was given: whole processes on one thread."""
+    """Of LIBSVM's models, by model and what the tool was given: whole processes."""
     found: dict[str, dict[str, Row]] = {}
     for row in records["libsvm"].tables["files"]:
-        if row["n_threads"] == 1 and row["seconds"] is not None:
+        if row["seconds"] is not None:
             found.setdefault(row["model"], {})[row["given"]] = row
     return found
 
@@ -164,66 +155,71 @@ def _several(table: str) -> Callable[[Records], str]:
     return lambda records: as_table(models_of(records["ordinary"], table), columns)
 
 
-def _peers(records: Records) -> str:
-    record = records["ordinary"]
-    models = models_of(record, "two classes")
+def _peers(table: str) -> Callable[[Records], str]:
+    def shown(records: Records) -> str:
+        record = records["ordinary"]
+        models = models_of(record, table)
 
-    def of_peer(heading: str) -> Cell:
-        return lambda x: three(peers_of(record, x)[heading]["microseconds"]) if heading in peers_of(record, x) else "-"
+        def of_peer(heading: str) -> Cell:
+            return lambda x: three(peers_of(record, x)[heading]["microseconds"]) if heading in peers_of(record, x) else "-"
 
-    columns: dict[str, Cell] = {
-        "µs per row": name_of,
-        "scikit-learn": of("sklearn_microseconds", three),
-        "LIBSVM": of("libsvm_microseconds", three),
-        **{h: of_peer(h) for h in PEERS.values() if any(h in peers_of(record, x) for x in models)},
-        "our exact engine": of("engine_microseconds", three),
-        "planned": of("microseconds", lambda x: f"**{three(x)}**"),
-    }
-    return as_table(models, columns)
+        columns: dict[str, Cell] = {
+            "µs per row": name_of,
+            "scikit-learn": of("sklearn_microseconds", three),
+            "LIBSVM": of("libsvm_microseconds", three),
+            **{h: of_peer(h) for h in PEERS.values() if any(h in peers_of(record, x) for x in models)},
+            "our exact engine": of("engine_microseconds", three),
+            "planned": of("microseconds", lambda x: f"**{three(x)}**"),
+        }
+        return as_table(models, columns)
+
+    return shown
+
+
+def _times_faster(table: str) -> Callable[[Records], str]:
+    """Than everybody who takes part."""
+
+    def shown(records: Records) -> str:
+        record = records["ordinary"]
+        models = models_of(record, table)
+
+        def of_peer(heading: str) -> Cell:
+            return lambda x: of("microseconds", lambda own: three(own / x["microseconds"]))(
+                peers_of(record, x).get(heading, {"microseconds": None})
+            )
+
+        columns: dict[str, Cell] = {
+            "model": lambda x: f"{name_of(x)}, {x['n_sv']:,} support vectors x {x['n_features']:,} features",
+            "plan": of("plan"),
+            "per row": of("microseconds", lambda x: f"{three(x)} µs"),
+            **_FASTER,
+            **{f"than {h}": of_peer(h) for h in PEERS.values() if any(h in peers_of(record, x) for x in models)},
+        }
+        return as_table(models, columns)
+
+    return shown
 
 
 # --- tables of LIBSVM's models
 
 
-def _per_row(row: Row) -> str:
-    return three(1e6 * row["seconds_per_row"])
+def _faster(key: str, stars: str = "") -> Cell:
+    ratio_of = ratio("libsvm_microseconds", key)
+    return lambda row: f"{three(row[key])}, {stars}{ratio_of(row)}{stars}"
 
 
-def _libsvm(records: Records) -> str:
-    tables, times = records["libsvm"].tables, exact_labels(records)
-    fast = [x for x in tables["expansion alone"] if x["peer"] == "approxsvm, dense float32" and x["n_threads"] == 1]
-    alone, accuracy, sizes = ({x["model"]: x for x in rows} for rows in (fast, tables["accuracy"], tables["sizes"]))
-
-    rows = [{"model": name, **accuracy[name], **sizes[name], "times": times[name]} for name in times]
-    columns: dict[str, Cell] = {
-        "model": lambda x: f"{x['model']}, {x['n_sv']:,} support vectors",
-        "LIBSVM, µs per row": lambda x: _per_row(x["times"]["LIBSVM"]),
-        "certified, times faster": lambda x: _faster(x["times"]["certified"], "**"),
-        "rows certified by expansions": lambda x: percent(x["times"]["certified"]["first_stage"]),
-        "exact engine, times": lambda x: _faster(x["times"]["our exact engine"]),
-        "expansion of degree 2 alone, times": lambda x: _faster(alone[x["model"]]),
-        "its labels that differ": of("differ_mean", lambda share: percent(share, 3)),
-        "model file": of("model_bytes", size),
-        "certified artifact": of("certified_bytes", size),
-        "expansion alone": of("artifact_bytes", size),
-    }
-    return as_table(rows, columns)
-
-
-def _faster(row: Row, stars: str = "") -> str:
-    return f"{_per_row(row)}, {stars}{three(row['libsvm_ratio'])}{stars}"
-
-
-def _libsvm_peers(records: Records) -> str:
-    found = exact_labels(records)
-
-    def of_peer(heading: str) -> Cell:
-        return lambda x: _per_row(x[heading]) if heading in x else _UNKNOWN
-
-    headings = ("scikit-learn SVC", "LIBSVM", *PEERS.values())
-    columns = {h: of_peer(h) for h in headings if any(h in times for times in found.values())}
-    rows = [{"model": model, **times} for model, times in found.items()]
-    return as_table(rows, {"µs per row": of("model"), **columns})
+_LIBSVM: Final[dict[str, Cell]] = {
+    "model": lambda x: f"{x['model']}, {x['n_sv']:,} support vectors",
+    "LIBSVM, µs per row": of("libsvm_microseconds", three),
+    "certified, times faster": _faster("microseconds", "**"),
+    "rows certified by expansions": of("certified", percent),
+    "exact engine, times": _faster("engine_microseconds"),
+    "expansion of degree 2 alone, times": _faster("expansion_microseconds"),
+    "its labels that differ": of("expansion_differs", lambda share: percent(share, 3)),
+    "model file": of("model_bytes", size),
+    "certified artifact": of("artifact_bytes", size),
+    "expansion alone": of("expansion_bytes", size),
+}
 
 
 def _files(records: Records) -> str:
@@ -389,9 +385,10 @@ def _measured(records: Records) -> str:
 
 TABLES: Final[dict[str, Callable[[Records], str]]] = {
     "readme": _readme,
-    "peers": _peers,
-    "libsvm": _libsvm,
-    "libsvm peers": _libsvm_peers,
+    "peers": _peers("two classes"),
+    "few values": _times_faster("few values"),
+    "libsvm": lambda records: as_table(models_of(records["ordinary"], "LIBSVM's models"), _LIBSVM),
+    "libsvm peers": _peers("LIBSVM's models"),
     "files": _files,
     "compiling": _shown_of("libsvm", "sizes", _COMPILING),
     "limits": _limits,

@@ -1,4 +1,4 @@
-"""What one core can do at most, by fma_peak.cpp, exp_peak.cpp and bytes_peak.cpp between the timed sections."""
+"""What one core can do at most, by peak.cpp between the timed sections."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import os
 import subprocess
 from pathlib import Path
 
-_FOLDER = Path(__file__).parent
+_SOURCE = Path(__file__).with_suffix(".cpp")
 _NATIVE_FLAGS = ("-march=native", "-mcpu=native")  # compilers for aarch64 may know only the second
+FIGURES = ("fma", "exp", "cache", "third")
 
 
 class Peak:
-    """A compiled yardstick; each call runs it for about 20 ms.
+    """The compiled yardstick; each call runs it for some 20 ms.
 
     Parameters
     ----------
     scratch : Path
         Folder for the program.
-    name : str
-        "fma", "exp" or "bytes".
 
     Raises
     ------
@@ -28,22 +27,22 @@ class Peak:
         The compiler refused the program.
     """
 
-    def __init__(self, scratch: Path, name: str) -> None:
-        self._program = scratch / f"{name}_peak"
+    def __init__(self, scratch: Path) -> None:
+        self._program = scratch / "peak"
         narrow = ["-mno-avx512f"] if os.environ.get("APPROXSVM_TARGET") == "avx2" else []
         for flag in _NATIVE_FLAGS:
-            flags = ["-std=c++17", "-O2", flag, *narrow, "-I", str(_FOLDER.parent / "cpp" / "include")]
-            command = ["c++", *flags, str(_FOLDER / f"{name}_peak.cpp"), "-o", str(self._program)]
+            flags = ["-std=c++17", "-O2", flag, *narrow, "-I", str(_SOURCE.parents[1] / "cpp" / "include")]
+            command = ["c++", *flags, str(_SOURCE), "-o", str(self._program)]
             result = subprocess.run(command, capture_output=True, text=True)
             if result.returncode == 0:
                 return
-        raise RuntimeError(f"{name}_peak.cpp does not compile: {result.stderr.strip()}")
+        raise RuntimeError(f"{_SOURCE.name} does not compile: {result.stderr.strip()}")
 
-    def all(self) -> tuple[float, ...]:
-        """What it prints, per second: bytes from the second-level cache, and from the third."""
+    def all(self) -> dict[str, float]:
+        """Per second: multiply-adds, exponentials, bytes from the second-level cache and from the third."""
         printed = subprocess.run([self._program], capture_output=True, text=True, check=True).stdout
-        return tuple(map(float, printed.split()))
+        return dict(zip(FIGURES, map(float, printed.split()), strict=True))
 
     def __call__(self) -> float:
-        """Multiply-adds or exponentials per second."""
-        return self.all()[0]
+        """Multiply-adds per second."""
+        return self.all()["fma"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from benchmarks.charts import Bars, Chart, Lines, Points
-from benchmarks.pages import PEERS, Records, exact_labels, files, models_of, name_of, peers_of
+from benchmarks.pages import PEERS, Records, files, models_of, name_of, peers_of
 from benchmarks.record import Row
 
 
@@ -20,14 +20,21 @@ def _speed_up(records: Records) -> Chart:
 
 
 def _peers(records: Records) -> Chart:
-    found = exact_labels(records)
+    record = records["ordinary"]
+    models = models_of(record, "LIBSVM's models")
+    times: dict[str, list[float | None]] = {
+        "planned": [x["microseconds"] for x in models],
+        "our exact engine": [x["engine_microseconds"] for x in models],
+    }
+    for name in reversed(PEERS.values()):
+        times[name] = [peers_of(record, x).get(name, {}).get("microseconds") for x in models]
     series = {
-        name: [times[name]["libsvm_ratio"] if name in times else None for times in found.values()]
-        for name in reversed(PEERS.values())
-        if any(name in times for times in found.values())
+        name: [time and x["libsvm_microseconds"] / time for x, time in zip(models, found, strict=True)]
+        for name, found in times.items()
+        if any(found)
     }
     label = "times faster than LIBSVM, exact labels, one thread"
-    return Bars("Times faster than LIBSVM", label, list(found), series)
+    return Bars("Times faster than LIBSVM", label, [x["model"] for x in models], series)
 
 
 def _growth(table: str, key: str, x_label: str) -> Callable[[Records], Chart]:
@@ -102,11 +109,11 @@ def _files(records: Records) -> Chart:
 
 
 def _compiling(records: Records) -> Chart:
-    generated = [(x["n_sv"], x["compile_seconds"]) for x in models_of(records["growth"], "support vectors")]
-    ordinary = [(x["n_sv"], x["compile_seconds"]) for x in records["ordinary"].tables["models"]]
-    n_sv = {x["model"]: x["n_sv"] for x in records["libsvm"].tables["accuracy"]}
-    of_libsvm = [(n_sv[x["model"]], x["certified_compile_seconds"]) for x in records["libsvm"].tables["sizes"]]
-    series = {"SVC on real data": ordinary, "LIBSVM's models": of_libsvm, "generated": generated}
+    tables: dict[str, list[Row]] = {"SVC on real data": [], "LIBSVM's models": [], "generated": []}
+    for x in records["ordinary"].tables["models"]:
+        tables["LIBSVM's models" if x["table"] == "LIBSVM's models" else "SVC on real data"].append(x)
+    tables["generated"] = models_of(records["growth"], "support vectors")
+    series = {name: [(x["n_sv"], x["compile_seconds"]) for x in rows] for name, rows in tables.items()}
     return Points("Compile time against the number of support vectors", "support vectors", "seconds to compile", series)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from contextlib import suppress
+from time import process_time
 from typing import Any
 
 import approxsvm
@@ -30,10 +32,22 @@ def shares_of_stages(fast: Any, X: Any) -> dict[str, float]:
     return {stage: (n - before[stage]) / X.shape[0] for stage, n in fast.rows_per_stage.items()}
 
 
-def forced_plans(svc: Any, X: Any, grid: Iterable[tuple[int, int]], max_bytes: int) -> list[Any]:
-    """The exact engine, and those expansions of some degree about some centers that can be had."""
-    plans = [approxsvm.compile(svc, mode="exact")]
-    for degree, n_centers in grid:
+def forced_plans(
+    source: Any, X: Any, grid: Iterable[tuple[int, int]], seconds: float = math.inf, max_bytes: int = 1 << 27
+) -> tuple[list[Any], int]:
+    """The exact engine, and those expansions of some degree about some centers that can be had in time.
+
+    From those that take least to those that take most; the second is the number left out, which would have taken more
+    than so many seconds of a processor.
+    """
+    model = approxsvm.read_model(source)
+    work = {(degree, n): n * math.comb(model.n_features + degree, degree) ** 0.5 for degree, n in grid}
+    plans, start, last, rate = [approxsvm.compile(source, mode="exact")], process_time(), 0.0, 0.0
+    for n_done, (degree, n_centers) in enumerate(sorted(work, key=work.__getitem__)):
+        if process_time() - start + rate * work[degree, n_centers] > seconds:
+            return plans, len(work) - n_done
+        last = process_time()
         with suppress(ApproxSVMError):  # more centers than support vectors, or too large
-            plans.append(approxsvm.compile(svc, X, degree=degree, n_centers=n_centers, max_bytes=max_bytes))
-    return plans
+            plans.append(approxsvm.compile(source, X, degree=degree, n_centers=n_centers, max_bytes=max_bytes))
+        rate = (process_time() - last) / work[degree, n_centers]
+    return plans, 0

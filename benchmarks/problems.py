@@ -6,8 +6,8 @@ import bz2
 import gzip
 import lzma
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +22,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
 import approxsvm
+from benchmarks import synthetic
 from benchmarks.experiment import MissingError, number, positive
 from benchmarks.timing import spread
 
@@ -41,10 +42,12 @@ class Problem:
     X_test: Rows
     gamma: float | str = "scale"
     C: float = 1.0
+    model: approxsvm.KernelModel | None = None  # trained before, by LIBSVM
+    y_test: Labels | None = None
 
-    def svc(self) -> SVC:
-        """Train it."""
-        return SVC(C=self.C, gamma=self.gamma, cache_size=1000).fit(self.X, self.y)
+    def trained(self) -> Any:
+        """LIBSVM's model, or the SVC, which is trained now."""
+        return self.model or SVC(C=self.C, gamma=self.gamma, cache_size=1000).fit(self.X, self.y)
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,20 @@ class Source:
     positive: float | None = None  # the class that is set against the rest
     n_train: int | None = None
     gamma: float | str = "scale"  # or a number, and then no scaler
+    model: str = ""  # of LIBSVM, in place of training
+    like: Mapping[str, Any] | None = field(default=None, hash=False)  # what generated rows are like, in place of a file (synthetic.py)
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether a scaler may come first."""
+        return self.gamma == "scale" and not (self.model or self.like)
+
+
+def _like(name: str, rows: int, features: int, n_classes: int, nonzeros: float, **others: Any) -> Source:
+    """Generated rows of the shape and kind of numbers of a data set that is not here; as many again to test with."""
+    labels = list(range(n_classes))
+    about = {"kind": "dense", "low": -1.0, "high": 1.0, "features": features, "nonzeros": nonzeros, "labels": labels}
+    return Source(f"{name}, generated", "", like=about | {"rows": 2 * rows} | others)
 
 
 _SOURCES = (
@@ -81,7 +98,16 @@ _SOURCES = (
     Source("letter, 26 classes", "letter.scale", "letter.scale.t"),
     Source("covtype, 7 classes", "covtype.data", n_train=10_000),
     Source("MNIST, 10 classes", "mnist", n_train=10_000),
-    Source("text of 20,000 words, generated", "text"),
+    Source("text of 20,000 words, generated", "", like={"kind": "text"}),
+    *(Source(f"a9a {gamma}", "a9a", "a9a.t", model=f"a9a_g{gamma}") for gamma in ("0.01", "0.02", "0.1")),
+    *(Source(f"ijcnn1 {gamma}", "ijcnn1", "ijcnn1.t", model=f"ijcnn1_g{gamma}") for gamma in ("0.05", "2")),
+    Source("mnist 1e-4", "mnist1", "mnist1.t", model="mnist1_g1e-4"),
+    _like("dna", 2_000, 180, 3, 45, kind="binary"),
+    _like("splice", 1_000, 60, 2, 60, low=1.0, high=4.0, digits=0),
+    _like("mushrooms", 4_062, 112, 2, 21, kind="binary"),
+    _like("connect-4", 8_000, 126, 3, 42, kind="binary"),
+    _like("satimage, 6 classes", 4_435, 36, 6, 36),
+    _like("shuttle, 7 classes", 20_000, 9, 7, 9),
 )
 SOURCES = {source.name: source for source in _SOURCES}
 ADULT = Source("Adult", "a9a", "a9a.t")
@@ -107,6 +133,18 @@ def mnist_part(folder: Path, part: str) -> tuple[npt.NDArray[np.uint8], npt.NDAr
     return np.frombuffer(images, np.uint8, offset=16).reshape(-1, 784), np.frombuffer(digits, np.uint8, offset=8)
 
 
+def write_text(folder: Path, name: str, path: Path) -> None:
+    """A file of LIBSVM's text; "mnist1" and "mnist1.t" are digit 1 of MNIST against the rest."""
+    if not name.startswith("mnist1"):
+        path.write_bytes(unpacked(folder / name))
+        return
+    pixels, digits = mnist_part(folder, "t10k" if name.endswith(".t") else "train")
+    with path.open("w") as file:
+        for row, digit in zip(pixels, digits, strict=True):
+            shown = " ".join(f"{j + 1}:{row[j] / 255:.6g}" for j in np.flatnonzero(row))
+            file.write(f"{1 if digit == 1 else -1} {shown}\n")
+
+
 def libsvm_model(folder: Path, name: str, n_features: int) -> approxsvm.KernelModel:
     """One of the models beside the data, by LIBSVM."""
     with tempfile.NamedTemporaryFile(suffix=".model") as file:
@@ -118,8 +156,7 @@ def libsvm_model(folder: Path, name: str, n_features: int) -> approxsvm.KernelMo
 def read_text(folder: Path, name: str, n_features: int | None = None) -> tuple[Rows, Labels]:
     """Dense rows and labels of a file of LIBSVM's."""
     with tempfile.NamedTemporaryFile() as file:
-        file.write(unpacked(folder / name))
-        file.flush()
+        write_text(folder, name, Path(file.name))
         X, y = approxsvm.read_libsvm_data(file.name, n_features=n_features)
     return X.toarray(), y
 
@@ -132,9 +169,13 @@ def _read_covtype(folder: Path) -> tuple[Rows, Labels]:
 @lru_cache(maxsize=1)  # the same source comes with one scaler after the other
 def split_rows(folder: Path, source: Source) -> tuple[Rows, Labels, Rows, Labels]:
     """Rows and labels to train with, and to test with, as they are in the files."""
-    if source.train == "text":
-        X, y = _generated_text(6_000, 20_000, 1)
-        return X[:4_000], y[:4_000], X[4_000:], y[4_000:]
+    if source.like:
+        if source.like["kind"] == "text":
+            X, y = _generated_text(6_000, 20_000, 1)
+            return X[:4_000], y[:4_000], X[4_000:], y[4_000:]
+        sparse, y = synthetic.rows(source.name, source.like)
+        X, n = sparse.toarray(), len(y) // 2
+        return X[:n], y[:n], X[n:], y[n:]
     if source.train == "mnist":
         (X, y), (X_test, y_test) = (mnist_part(folder, part) for part in ("train", "t10k"))
         X, y = X[: source.n_train], y[: source.n_train]
@@ -173,18 +214,20 @@ def scaled(
     n_test: int | None = None,
 ) -> Problem:
     """Rows as an SVC gets them, evenly spread where there are to be fewer; labels -1 and 1 where one class counts."""
-    X, y, X_test, _ = split_rows(folder, source)
+    X, y, X_test, y_test = split_rows(folder, source)
     if n_train is not None:
         kept = spread(X.shape[0], n_train)
         X, y = X[kept], y[kept]
     if source.positive is not None:
-        y = np.where(y == source.positive, 1, -1)
+        y, y_test = (np.where(labels == source.positive, 1, -1) for labels in (y, y_test))
     if n_test is not None:
-        X_test = X_test[spread(X_test.shape[0], n_test)]
+        kept = spread(X_test.shape[0], n_test)
+        X_test, y_test = X_test[kept], y_test[kept]
     if scaler != "none":
         fitted = _SCALERS[scaler]().fit(X)
         X, X_test = fitted.transform(X), fitted.transform(X_test)
-    return Problem(source.name, scaler, X, y, X_test, source.gamma, C)
+    model = libsvm_model(folder, source.model, X.shape[1]) if source.model else None
+    return Problem(source.name, scaler, X, y, X_test, source.gamma, C, model, y_test)
 
 
 # --- as cases of experiments
@@ -219,7 +262,6 @@ def chosen(options: SimpleNamespace) -> dict[str, Chosen]:
     scalers = tuple(_SCALERS) if options.scaler == "both" else (options.scaler,)
     found = {}
     for source in _SOURCES:
-        has_scaler = source.gamma == "scale" and source.train != "text"
-        for scaler in scalers if has_scaler else ("none",):
+        for scaler in scalers if source.is_scaled else ("none",):
             found[f"{source.name}, {scaler}"] = Chosen(source, scaler, options.C)
     return found

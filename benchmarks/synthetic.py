@@ -92,7 +92,7 @@ def _numbers(about: Any, seen: Array, family: np.random.Generator) -> csr_array:
         kept = order >= np.quantile(order, 1.0 - share, axis=1)[:, np.newaxis]
         return csr_array(np.where(kept, about["high"], 0.0))
     low, high = about["low"], about["high"]
-    numbers = np.round(low + (high - low) / (1.0 + np.exp(-seen)), 6)
+    numbers = np.round(low + (high - low) / (1.0 + np.exp(-seen)), about.get("digits", 6))
     numbers[np.abs(seen) < np.quantile(np.abs(seen), 1.0 - share)] = 0.0
     return csr_array(numbers)
 

@@ -48,7 +48,11 @@ def cores_used(run: Callable[[], object]) -> float:
     return (process_time() - start) / wall
 
 
-def medians(contenders: Mapping[Name, Callable[[], float]], rounds: int) -> dict[Name, float]:
+def medians(
+    contenders: Mapping[Name, Callable[[], float]],
+    rounds: int,
+    of: Callable[[list[float]], float] = statistics.median,
+) -> dict[Name, float]:
     """Let the contenders take turns and return each one's median.
 
     Parameters
@@ -56,6 +60,8 @@ def medians(contenders: Mapping[Name, Callable[[], float]], rounds: int) -> dict
     contenders : mapping of name to callable
         Each runs once and returns its figure, usually seconds.
     rounds : int
+    of : callable
+        In place of the median: `min`, as whatever else runs can only slow down.
 
     Returns
     -------
@@ -65,12 +71,15 @@ def medians(contenders: Mapping[Name, Callable[[], float]], rounds: int) -> dict
     for _ in range(rounds):
         for name, measure in contenders.items():
             figures[name].append(measure())
-    return {name: statistics.median(values) for name, values in figures.items()}
+    return {name: of(values) for name, values in figures.items()}
 
 
 def microseconds(
-    runs: Mapping[Name, Callable[[], object]], n_rows: int | Mapping[Name, int], rounds: int
+    runs: Mapping[Name, Callable[[], object]],
+    n_rows: int | Mapping[Name, int],
+    rounds: int,
+    of: Callable[[list[float]], float] = statistics.median,
 ) -> dict[Name, float]:
     """Median time per row of each, taking turns; the second of two calls counts."""
-    found = medians({name: partial(warm_seconds, run) for name, run in runs.items()}, rounds)
+    found = medians({name: partial(warm_seconds, run) for name, run in runs.items()}, rounds, of)
     return {name: 1e6 * t / (n_rows if isinstance(n_rows, int) else n_rows[name]) for name, t in found.items()}

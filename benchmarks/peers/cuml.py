@@ -6,7 +6,7 @@ from benchmarks.peers.frame import Peer, Predict, Sample, Trained
 from benchmarks.peers.scikit_learn import as_svc
 
 
-def prepare(trained: Trained, sample: Sample, n_threads: int) -> Predict:
+def prepare(trained: Trained, sample: Sample) -> Predict:
     """From scikit-learn's attributes; not tried where it was written, for want of a GPU."""
     import cupy
     from cuml.svm import SVC
@@ -15,4 +15,4 @@ def prepare(trained: Trained, sample: Sample, n_threads: int) -> Predict:
     return lambda: cupy.asnumpy(model.predict(rows))
 
 
-PEER = Peer("cuML, needs a GPU", prepare, is_parallel=True, package="cuml-cu12")
+PEER = Peer("cuML, needs a GPU", prepare, package="cuml-cu12")

@@ -4,7 +4,7 @@ To add your system, write benchmarks/peers/NAME.py, ten lines, and run `python -
 
     from benchmarks.peers.frame import Peer
 
-    def prepare(trained, sample, n_threads):
+    def prepare(trained, sample):
         import yours                                       # not here: it is left out, with a word
 
         model = yours.load(trained.model_path)             # LIBSVM's file; or trained.model, its numbers
@@ -12,24 +12,23 @@ To add your system, write benchmarks/peers/NAME.py, ten lines, and run `python -
 
     PEER = Peer("yours, dense float32", prepare, package="yours")
 
-Its labels are checked before it is timed. Rows: sample.float32, sample.float64, sample.csr.
+Its labels are counted that differ from ours. Rows: sample.float32, sample.float64, sample.csr.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
 import approxsvm
-from approxsvm.model.schema import Mode
 
 Predict: TypeAlias = Callable[[], npt.NDArray[Any]]
 
@@ -65,11 +64,10 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A model as it was read, LIBSVM's file of it, and what it compiles to, by mode."""
+    """A model as it was read, and LIBSVM's file of it."""
 
     model: approxsvm.KernelModel
     model_path: Path
-    compiled: dict[Mode, approxsvm.CompiledSVC] = field(default_factory=dict, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -77,13 +75,10 @@ class Peer:
     """A contender."""
 
     name: str  # as shown in tables
-    # Of a `Trained`, a `Sample` and a number of threads, makes the call that predicts the sample; only that is timed
-    prepare: Callable[[Trained, Sample, int], Predict]
-    answer: Literal["exact", "nearly exact", "expansion"] = "nearly exact"  # which labels it must give
-    rows: Literal["few", "many", "all"] = "many"  # how many rows it gets: the slower it is, the fewer
+    # Of a `Trained` and a `Sample` makes the call that predicts the sample on one thread; only that is timed
+    prepare: Callable[[Trained, Sample], Predict]
+    is_slow: bool = False  # whether it gets few rows
     is_rounded: bool = True  # whether it gets rows in float32, so that exact labels are those of the rounded rows
-    is_parallel: bool = False  # whether it can use more than one thread
-    mode: Mode | None = None  # of ours
     package: str = "approxsvm"  # on PyPI, for its version
 
     @property

@@ -8,7 +8,7 @@ from benchmarks.peers.frame import LeftOutError, Peer, Predict, Sample, Trained
 from benchmarks.peers.scikit_learn import as_svc
 
 
-def prepare(trained: Trained, sample: Sample, n_threads: int) -> Predict:
+def prepare(trained: Trained, sample: Sample) -> Predict:
     """By its own converter; the tensors of one call hold all differences of rows and support vectors."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -17,9 +17,9 @@ def prepare(trained: Trained, sample: Sample, n_threads: int) -> Predict:
 
         if len(sample) * trained.model.n_sv * trained.model.n_features > 4e9:
             raise LeftOutError("its tensors would take more than 16 GB")
-        torch.set_num_threads(n_threads)
+        torch.set_num_threads(1)
         model = convert(as_svc(trained.model), "torch")
     return lambda: model.predict(sample.float32)
 
 
-PEER = Peer("Hummingbird, dense float32", prepare, rows="few", is_parallel=True, package="hummingbird-ml")
+PEER = Peer("Hummingbird, dense float32", prepare, is_slow=True, package="hummingbird-ml")

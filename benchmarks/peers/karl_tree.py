@@ -8,7 +8,7 @@ from benchmarks.karl import best_tree
 from benchmarks.peers.frame import Peer, Predict, Sample, Trained
 
 
-def prepare(trained: Trained, sample: Sample, n_threads: int) -> Predict:
+def prepare(trained: Trained, sample: Sample) -> Predict:
     """Bound-based exact aggregation, the only other way to exact labels that skips support vectors (ICDE 2019).
 
     Sums in leaves are float32, and their rounding is not bounded.

@@ -14,14 +14,14 @@ from threadpoolctl import ThreadpoolController
 from benchmarks.peers.frame import Peer, Predict, Sample, Trained
 
 
-def prepare(trained: Trained, sample: Sample, n_threads: int) -> Predict:
+def prepare(trained: Trained, sample: Sample) -> Predict:
     """LIBSVM itself in this process, on nodes built beforehand; each call through ctypes adds about 1 us."""
     from libsvm import svm, svmutil
 
     model = svmutil.svm_load_model(os.fspath(trained.model_path))
     problem = svm.svm_problem(np.zeros(len(sample)), csr_matrix(sample.csr))
     nodes, svm_predict = [problem.x[i] for i in range(len(sample))], svm.libsvm.svm_predict
-    limit = partial(ThreadpoolController().limit, limits=n_threads)  # the build on PyPI uses OpenMP
+    limit = partial(ThreadpoolController().limit, limits=1)  # the build on PyPI uses OpenMP
 
     def predict() -> npt.NDArray[Any]:
         """Row by row: it has no other form."""
@@ -31,7 +31,7 @@ def prepare(trained: Trained, sample: Sample, n_threads: int) -> Predict:
     return predict
 
 
-PEER = Peer("LIBSVM", prepare, "exact", "few", is_rounded=False, is_parallel=True, package="libsvm-official")
+PEER = Peer("LIBSVM", prepare, is_slow=True, is_rounded=False, package="libsvm-official")
 
 
 def write_libsvm_model(trained: Trained) -> None:

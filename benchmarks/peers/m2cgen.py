@@ -16,7 +16,7 @@ from benchmarks.peers.scikit_learn import as_svc
 _MOST_NUMBERS = 30_000  # of support vectors: its source of more compiles for minutes
 
 
-def prepare(trained: Trained, sample: Sample, n_threads: int) -> Predict:
+def prepare(trained: Trained, sample: Sample) -> Predict:
     """Compiled by the machine's own compiler, and called row by row, since it has no other form."""
     import m2cgen
 
@@ -47,4 +47,4 @@ def prepare(trained: Trained, sample: Sample, n_threads: int) -> Predict:
     return predict
 
 
-PEER = Peer("m2cgen, C", prepare, rows="few", is_rounded=False, package="m2cgen")
+PEER = Peer("m2cgen, C", prepare, is_slow=True, is_rounded=False, package="m2cgen")

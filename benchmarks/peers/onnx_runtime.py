@@ -10,7 +10,7 @@ import approxsvm
 from benchmarks.peers.frame import Peer, Predict, Sample, Trained
 
 
-def prepare(trained: Trained, sample: Sample, n_threads: int) -> Predict:
+def prepare(trained: Trained, sample: Sample) -> Predict:
     session, rows = onnx_session(svm_classifier(trained.model)), sample.float32
     return lambda: np.asarray(session.run(["label"], {"X": rows})[0])
 
@@ -51,4 +51,4 @@ def onnx_session(graph: Any) -> Any:
     return onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
-PEER = Peer("onnxruntime, dense float32", prepare, rows="few", package="onnxruntime")
+PEER = Peer("onnxruntime, dense float32", prepare, is_slow=True, package="onnxruntime")

@@ -11,7 +11,7 @@ import approxsvm
 from benchmarks.peers.frame import Peer, Predict, Sample, Trained
 
 
-def prepare(trained: Trained, sample: Sample, n_threads: int) -> Predict:
+def prepare(trained: Trained, sample: Sample) -> Predict:
     """The same model, not another training."""
     return partial(as_svc(trained.model).predict, sample.float64)
 
@@ -44,4 +44,4 @@ def set_shape(svc: SVC, model: approxsvm.KernelModel) -> None:
     svc.fit_status_ = 0
 
 
-PEER = Peer("scikit-learn SVC", prepare, "exact", "few", is_rounded=False, package="scikit-learn")
+PEER = Peer("scikit-learn SVC", prepare, is_slow=True, is_rounded=False, package="scikit-learn")

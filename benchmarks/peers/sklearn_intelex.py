@@ -10,7 +10,7 @@ from benchmarks.peers.frame import Peer, Predict, Sample, Trained
 from benchmarks.peers.scikit_learn import set_shape
 
 
-def prepare(trained: Trained, sample: Sample, n_threads: int) -> Predict:
+def prepare(trained: Trained, sample: Sample) -> Predict:
     """The SVC of oneDAL: from the public attributes of a fitted SVC it makes its model at the first prediction.
 
     Its arithmetic is float32 where its rows are, so a few labels differ.
@@ -18,7 +18,7 @@ def prepare(trained: Trained, sample: Sample, n_threads: int) -> Predict:
     from sklearnex import svm
 
     model = trained.model
-    svc = svm.SVC(kernel="rbf", gamma=model.gamma, n_jobs=n_threads)  # n_jobs limits oneDAL's threads
+    svc = svm.SVC(kernel="rbf", gamma=model.gamma, n_jobs=1)  # limits oneDAL's threads
     support_vectors = model.dense_support_vectors(0, model.n_sv)
     svc.support_vectors_ = np.ascontiguousarray(support_vectors, dtype=np.float32)
     svc.dual_coef_ = np.ascontiguousarray(-model.dual_coef, dtype=np.float32)  # positive is the second label
@@ -27,4 +27,4 @@ def prepare(trained: Trained, sample: Sample, n_threads: int) -> Predict:
     return partial(svc.predict, sample.float32)
 
 
-PEER = Peer("scikit-learn-intelex, dense float32", prepare, is_parallel=True, package="scikit-learn-intelex")
+PEER = Peer("scikit-learn-intelex, dense float32", prepare, package="scikit-learn-intelex")

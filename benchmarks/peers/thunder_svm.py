@@ -9,15 +9,15 @@ import numpy as np
 from benchmarks.peers.frame import Peer, Predict, Sample, Trained
 
 
-def prepare(trained: Trained, sample: Sample, n_threads: int) -> Predict:
+def prepare(trained: Trained, sample: Sample) -> Predict:
     """Where its library loads: the wheel of 0.3.12 wants CUDA 9."""
     try:
         import thundersvm
     except OSError as error:  # of the library in the wheel
         raise ImportError(str(error)) from error
-    svc = thundersvm.SVC(n_jobs=n_threads)
+    svc = thundersvm.SVC(n_jobs=1)
     svc.load_from_file(os.fspath(trained.model_path))
     return lambda: np.asarray(svc.predict(sample.csr))
 
 
-PEER = Peer("ThunderSVM", prepare, is_rounded=False, is_parallel=True, package="thundersvm")
+PEER = Peer("ThunderSVM", prepare, is_rounded=False, package="thundersvm")

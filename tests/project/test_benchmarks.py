@@ -108,7 +108,7 @@ def test_every_peer_that_is_installed_gives_the_labels(peer: Peer, trained: Trai
     if peer == KARL and not shutil.which("c++"):
         pytest.skip("no C++ compiler here")
     try:
-        predict = peer.prepare(trained, Sample(rows, np.arange(200)), 1)
+        predict = peer.prepare(trained, Sample(rows, np.arange(200)))
     except ImportError as error:
         pytest.skip(f"{peer.name}: {error}")
     values = decision_function(trained.model, rows.toarray())[:, 0]
