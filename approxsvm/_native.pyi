@@ -62,7 +62,7 @@ class Predictor:
     # Rows that `values` sent straight to the engine in float64; `counts` has them, too.
     @property
     def exact_count(self) -> int: ...
-    # Multiply-adds that a support vector takes where rows on its grid go by few values; 0 where they do not.
+    # Multiply-adds that a support vector takes where rows go by the few values of its columns; 0 where they do not.
     @property
     def few_values_work(self) -> float: ...
     # What `want` says of raw rows, bits added up: 1 labels (uint32 positions), 2 decision values, 4 bounds, 8 stages

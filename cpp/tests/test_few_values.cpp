@@ -87,6 +87,28 @@ TEST(looked_up_bytes_are_added_up) {
     }
 }
 
+TEST(looked_up_factors_are_multiplied) {
+    Random random(9);
+    for (const std::size_t n_words : {1u, 2u, 7u}) {
+        for (const std::size_t n_panels : {1u, 3u, 16u}) {
+            std::vector<std::uint32_t> panels(n_panels * n_words * 64);
+            std::vector<float> factors(n_words * word_codes * 16), found(n_panels * 64);
+            for (auto& word : panels) word = static_cast<std::uint32_t>(random());
+            for (auto& factor : factors) factor = 1.0f - static_cast<float>(random() % 1000) / 2000.0f;
+            looked_up_products(reinterpret_cast<const unsigned char*>(panels.data()), n_words, n_panels,
+                               reinterpret_cast<const float (*)[16]>(factors.data()), found.data());
+            for (std::size_t lane = 0; lane < n_panels * 64; ++lane) {
+                float product = 1.0f;
+                for (std::size_t g = 0; g < n_words * word_codes; ++g) {
+                    const std::uint32_t word = panels[(lane / 64 * n_words + g / word_codes) * 64 + lane % 64];
+                    product *= factors[16 * g + (word >> 4 * (g % word_codes) & 15)];
+                }
+                CHECK_EQ(found[lane], product);
+            }
+        }
+    }
+}
+
 TEST(digits_make_a_function) {
     for (const std::size_t most : {1u, 7u, 63u, 64u, 511u, 512u, 1023u, 1024u, 4095u}) {
         const std::size_t n_digits = digits_of(most);
@@ -178,7 +200,7 @@ void check_sums(Vectors& vectors, Random& random, const std::string& where) {
     std::vector<std::uint8_t> codes(vectors.d + 7);
     std::vector<std::uint32_t> planes(few.n_parts), h(of_lane.size());
     std::vector<std::uint8_t> tables(16 * few.n_parts);
-    const FewRow row{planes.data(), reinterpret_cast<std::uint8_t (*)[16]>(tables.data())};
+    const FewRow row{planes.data(), reinterpret_cast<std::uint8_t (*)[16]>(tables.data()), nullptr};
     for (int k = 0; k < 5; ++k) {
         for (std::size_t j = 0; j < vectors.d; ++j) {
             codes[j] = static_cast<std::uint8_t>(below(random, static_cast<std::size_t>(few.range[j]) + 1));
@@ -233,7 +255,7 @@ TEST(sums_are_those_of_the_definition) {
                 for (std::size_t j = 2; j < d; j += 7) n_values[j] = 1;
                 Vectors vectors(n_sv, n_values, 0.25, 0.5, 0.3 / static_cast<double>(d), n_sv % 2 ? 2 : 3, random);
                 // A support vector alone takes less by its features.
-                if (vectors.few.starts == nullptr) continue;
+                if (!vectors.few.is_usable || vectors.few.has_factors) continue;
                 check_sums(vectors, random, text(n_sv) + " vectors, " + text(d) + " features of " + text(most));
             }
         }

@@ -1,4 +1,7 @@
-"""Support vectors on a grid of few values: rows on it go by integer distances and look-ups, others as ever."""
+"""Support vectors on a grid of few values: rows on it go by integer distances and look-ups, others as ever.
+
+Without a grid, where each column takes few values, rows go by looked-up factors.
+"""
 
 from __future__ import annotations
 
@@ -186,20 +189,46 @@ def test_one_support_vector(target: str) -> None:
         check(model, on_grid(30, [2] * 40, 10), exact(model))
 
 
-@pytest.mark.parametrize(
-    "vectors",
-    [
-        on_grid(80, [200] * 30, 0),  # pixels
-        on_grid(80, [2] * 30, 0) * np.linspace(1.0, 2.0, 30),  # standardized categories
-        np.round(on_grid(80, [8] * 30, 0, 0.0, 0.1), 1),  # 0.3 is not three times 0.1
-        np.random.default_rng(0).normal(size=(80, 30)),
-        on_grid(80, [16] * 30, 0),  # squared distances to 6,750
-    ],
-)
-def test_no_such_grid(vectors: Rows) -> None:
+@pytest.mark.parametrize("vectors", [on_grid(80, [200] * 30, 0), np.random.default_rng(0).normal(size=(80, 30))])
+def test_many_values(vectors: Rows) -> None:
     evaluator = exact(model_of(vectors))
     assert not goes_by_few_values(evaluator)
     check(model_of(vectors), vectors[:20], evaluator)
+
+
+COLUMNS = {
+    "standardized categories": on_grid(150, [2] * 40, 0) * np.linspace(1.0, 2.0, 40) - 0.3,
+    "0.3 is not three times 0.1": np.round(on_grid(150, [8] * 30, 0, 0.0, 0.1), 1),
+    "squared distances to 6,750": on_grid(150, [16] * 30, 0),
+    "mostly zeros": on_grid(400, [2] * 64, 1)
+    * (np.random.default_rng(2).random((400, 64)) < 0.3)
+    * np.arange(1.0, 65.0),
+    "constant columns, one group": np.tile([[1.5, -7.0, 0.1]], (150, 14)) * on_grid(150, [1, 2, 1] * 14, 3),
+    "scales from 1e-15 to 1e15": on_grid(150, [2] * 31, 4) * 10.0 ** np.arange(-15, 16),
+}
+
+
+@pytest.mark.parametrize("n_labels", [2, 3])
+@pytest.mark.parametrize("name", COLUMNS)
+def test_columns_of_few_values_without_a_grid(target: str, name: str, n_labels: int) -> None:
+    """Factors of groups are looked up where registers hold their tables, for rows of any values."""
+    vectors = COLUMNS[name]
+    spread = float(np.square(vectors - vectors.mean(axis=0)).sum(axis=1).mean())
+    random = np.random.default_rng(5)
+    rows = np.vstack(
+        [
+            vectors[:20],
+            rows_about(vectors, [2] * vectors.shape[1], 0.0, float(np.abs(vectors).max())),
+            vectors[20:30] + random.normal(size=(10, vectors.shape[1])) * vectors.std(axis=0),
+            np.where(random.random((10, vectors.shape[1])) < 0.1, 1e155, vectors[30:40]),
+        ]
+    )
+    for factor in (1e-3, 0.5, 60.0):
+        model = model_of(vectors, n_labels, gamma=factor / spread)
+        with np.errstate(over="ignore"):
+            evaluator = exact(model)
+        assert goes_by_few_values(evaluator) == (target == "avx512")
+        check(model, rows, evaluator)
 
 
 def test_sparse_rows_with_unknown_features(target: str) -> None:
@@ -225,24 +254,26 @@ def test_rows_do_not_depend_on_the_call(target: str) -> None:
     assert np.array_equal(together[is_on_grid], np.array(alone)[is_on_grid])
 
 
-def test_the_hostile_find_no_row_beyond_its_bound(target: str) -> None:
+@pytest.mark.parametrize("scaled", [False, True])
+def test_the_hostile_find_no_row_beyond_its_bound(target: str, scaled: bool) -> None:
     """Sums that nearly cancel, row after row moved to where error and bound are closest."""
     rng = np.random.default_rng(16)
     n_values = [2] * 36
     worst = 0.0
     for trial in range(6):
         gamma = 10.0 ** rng.uniform(-3, 1)
+        scales = rng.uniform(0.5, 2.0, 36) if scaled else 1.0
         vectors = on_grid(400, n_values, 20 + trial)
         vectors[200:] = vectors[:200]
         vectors[200:, 0] = 1.0 - vectors[200:, 0]  # nearly the same, with the opposite sign
         coef = rng.uniform(0.5, 1.0, 200)
-        model = model_of(vectors, gamma=gamma, coef=np.concatenate([coef, -coef])[np.newaxis])
+        model = model_of(vectors * scales, gamma=gamma, coef=np.concatenate([coef, -coef])[np.newaxis])
         evaluator = exact(model)
-        assert goes_by_few_values(evaluator)
+        assert goes_by_few_values(evaluator) == (not scaled or target == "avx512")
         rows = on_grid(60, n_values, 40 + trial)
         for _ in range(15):
-            found, bounds = evaluator.evaluate(rows, VALUES | BOUNDS, "settled")
-            ratio = np.abs(found - reference.decision_function(model, rows).ravel()) / bounds
+            found, bounds = evaluator.evaluate(rows * scales, VALUES | BOUNDS, "settled")
+            ratio = np.abs(found - reference.decision_function(model, rows * scales).ravel()) / bounds
             worst = max(worst, float(ratio.max()))
             best = rows[np.argsort(ratio)[-20:]]
             flips = rng.random((2, *best.shape)) < 0.05

@@ -12,13 +12,18 @@
 //   of them in a plane; h is how many bits of row and vector differ;
 // * codes, (n_parts, few_panel) bytes, where features share bytes: the features of a group take at most 16 joint values
 //   among the support vectors, a row makes a table of what each adds to h, and h is a sum of look-ups.
+//
+// Codes do without a grid, too, as where the column of each category was scaled by itself: a row of any values makes a
+// table of the factor exp(-gamma D^2) of each group's features, and a kernel value is a product of look-ups. Eight
+// codes are a word, (n_parts, few_panel) uint32. That pays where registers hold tables of 16 floats. Rows that these
+// sums leave open go to the engines.
 #pragma once
 
 #include <cmath>
 
 #include "../carver.hpp"
 #include "../simd/bits.hpp"
-#include "../simd/simd.hpp"
+#include "../simd/exp.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
@@ -32,9 +37,10 @@ constexpr std::size_t most_sq_steps = 4095;  // h, at most
 struct FewValues {
     bool is_usable;
     bool in_planes;
-    double work;  // of a support vector, in multiply-adds of the engine in float32
+    bool has_factors;  // and no grid
+    double work;       // of a support vector, in multiply-adds of the engine in float32
     std::size_t n_features, n_segments, n_functions;
-    std::size_t n_parts;  // planes or groups
+    std::size_t n_parts;  // planes, groups or words
     std::size_t max_sq_steps;
 
     // The grid: values are origin + k step, and those of feature j have lowest[j] <= k <= lowest[j] + range[j].
@@ -57,6 +63,10 @@ struct FewValues {
     const double* kernels64;  // (max_sq_steps + 1,): exp(-g h)
     double grid_error;        // bound on what values beside their place on the grid do to f, of A1
     double exponent_reach;    // the largest g h that float64 can tell from infinity
+
+    std::size_t n_groups;  // of factors
+    double gamma;
+    const double (*joint_values)[16];  // (n_features,): of each code of the feature's group
 };
 
 // --- a row
@@ -65,6 +75,7 @@ struct FewValues {
 struct FewRow {
     std::uint32_t* planes;       // (n_parts,)
     std::uint8_t (*tables)[16];  // (n_parts,)
+    float (*factors)[16];        // (word_codes * n_parts,)
 };
 
 // `codes` has room for seven bytes more.
@@ -85,6 +96,41 @@ inline void fill_few_row(const FewValues& few, std::uint8_t* codes, const FewRow
         }
         std::memcpy(row.tables[p], table, 16);
     }
+}
+
+// The factors of a row of any values; false where squared distances are beyond float64.
+inline bool fill_factors(const FewValues& few, const double* values, const FewRow& row) {
+    constexpr std::size_t width = static_cast<std::size_t>(lanes64), n = 16 / width;
+    const f64v gamma = set1(few.gamma), most = set1(100.0);  // exp stops before that
+    f64v total = zero64();
+    for (std::size_t g = 0; g < few.n_groups; ++g) {
+        f64v sq[n];
+        APPROXSVM_UNROLL for (std::size_t k = 0; k < n; ++k) sq[k] = zero64();
+        for (std::size_t j = few.first_features[g]; j < few.first_features[g + 1]; ++j) {
+            const f64v value = set1(values[j]);
+            APPROXSVM_UNROLL for (std::size_t k = 0; k < n; ++k) {
+                const f64v gap = sub(value, load(few.joint_values[j] + k * width));
+                sq[k] = fmadd(gap, gap, sq[k]);
+            }
+        }
+        double exponents[16];
+        APPROXSVM_UNROLL for (std::size_t k = 0; k < n; ++k) {
+            total = add(total, sq[k]);
+            store(exponents + k * width, min_or_nan(mul(gamma, sq[k]), most));
+        }
+        for (std::size_t c = 0; c < 16; ++c) row.factors[g][c] = -static_cast<float>(exponents[c]);
+    }
+    constexpr std::size_t lanes_here = static_cast<std::size_t>(lanes);
+    for (std::size_t k = 0; k < 16 * few.n_groups; k += lanes_here) {
+        store(row.factors[0] + k, exp_nonpositive(load(row.factors[0] + k)));
+    }
+    for (std::size_t g = few.n_groups; g < word_codes * few.n_parts; ++g) {
+        for (float& factor : row.factors[g]) factor = 1.0f;
+    }
+    double lane[lanes64], all = 0.0;
+    store(lane, total);
+    for (const double x : lane) all += x;
+    return all <= largest_double;  // not where a value is NaN
 }
 
 // --- distances and kernels
@@ -151,14 +197,33 @@ inline double few_sum_of(const FewValues& few, const FewRow& row, std::size_t se
     return few.coef_scale * sum;
 }
 
+// Kernel values of panels by their factors.
+inline void factor_kernels(const FewValues& few, const FewRow& row, std::size_t first_panel, std::size_t n_panels,
+                           float* kernels) {
+    const std::size_t panel_bytes = few.n_parts * few_panel * sizeof(std::uint32_t);
+    looked_up_products(few.vectors + first_panel * panel_bytes, few.n_parts, n_panels, row.factors, kernels);
+}
+inline double factor_sum(const FewValues& few, const FewRow& row, std::size_t segment) {
+    double sum = 0.0;
+    float kernels[few_chunk];
+    for_chunks(few, segment, [&](std::size_t first, std::size_t n) {
+        factor_kernels(few, row, first / few_panel, n / few_panel, kernels);
+        sum += weighted_sum([&](std::size_t i) { return load(kernels + i); }, coef_of(few, few.coef, segment, 0, first),
+                            n);
+    });
+    return few.coef_scale * sum;
+}
+
 // The sum of the only function over a segment.
 inline double few_sum(const FewValues& few, const FewRow& row, std::size_t segment) {
+    if (few.has_factors) return factor_sum(few, row, segment);
     return with_digits(few.n_digits, [&](auto n) { return few_sum_of<n.value>(few, row, segment); });
 }
 
 // kernels[i] = exp(-g h) of lane i, of all segments.
 inline void few_kernels(const FewValues& few, const FewRow& row, float* kernels) {
     const std::size_t n_lanes = few.starts[few.n_segments];
+    if (few.has_factors) return factor_kernels(few, row, 0, n_lanes / few_panel, kernels);
     std::uint32_t h[few_chunk];
     for (std::size_t first = 0; first < n_lanes; first += few_chunk) {
         const std::size_t left = n_lanes - first, n = left < few_chunk ? left : few_chunk;

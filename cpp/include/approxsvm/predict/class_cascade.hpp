@@ -315,7 +315,7 @@ class ClassCascade {
     // A row on the grid of few values: in float32, in float64, by the definition; false for any other row. All pairs
     // share the kernel values, and so there is no presuming whose pairs suffice.
     bool answer_by_few_values(std::size_t i) {
-        if (!few_.takes(i)) return false;
+        if ((exact_ && !few_.settles_all()) || !few_.takes(i)) return false;
         if (!exact_) {
             few_.kernels32();
             const auto sum = [this](std::size_t c, std::size_t f) { return few_.class_sum32(c, f); };
@@ -325,6 +325,7 @@ class ClassCascade {
             judge(i, by_float32, [&](std::size_t) { is_open = true; });
             if (!is_open) return true;
         }
+        if (!few_.settles_all()) return false;
         few_.sums64();
         const auto sum = [this](std::size_t c, std::size_t f) { return few_.class_sum64(c, f); };
         const auto bound = [this](double moduli, const DecisionNumbers& d) { return few_.bound64(moduli, d); };

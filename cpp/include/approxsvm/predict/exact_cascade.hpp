@@ -132,13 +132,15 @@ class ExactCascade {
     }
     // A row on the grid, in float32 where that may do, in float64, by the definition; false for any other row.
     bool answer_by_few_values(std::size_t i) {
-        if (!few_.takes(i)) return false;
+        const bool float32_may_do = !(engine_tolerance_ < infinity);
+        if (!(few_.settles_all() || float32_may_do) || !few_.takes(i)) return false;
         const DecisionNumbers& decision = view_.decisions[0];
         double sum, moduli;
-        if (!(engine_tolerance_ < infinity)) {
+        if (float32_may_do) {
             few_.sum32(sum, moduli);
             if (settle_by_sum(i, sum, few_.bound32(moduli, decision), by_float32)) return true;
         }
+        if (!few_.settles_all()) return false;
         few_.sum64(sum, moduli);
         if (!settle_by_sum(i, sum, few_.bound64(moduli, decision), by_float64)) settle_by_definition(i);
         return true;

@@ -1,6 +1,7 @@
 // Which models exact/few_values.hpp is for, and their support vectors laid out for it: all values are origin + k step,
 // computed like this in float64 and compared exactly, with few values of k in each feature, and the squared distances
-// are small. Found out from the dictionary of the packed support vectors, without arithmetic on all of them.
+// are small. Found out from the dictionary of the packed support vectors, without arithmetic on all of them. Or else
+// each feature takes at most 16 values, whatever they are.
 #pragma once
 
 #include "../artifact/support_vectors.hpp"
@@ -14,9 +15,10 @@ inline namespace APPROXSVM_TARGET {
 
 constexpr std::size_t most_few_features = 4096, most_few_labels = 16;  // of more classes, a winner's pairs take less
 
-// Whether the values of support vectors are a small dictionary's.
+// Whether the values of support vectors are a dictionary's, so small that a feature may have few of them.
 inline bool has_dictionary(const ModelView& view) {
-    return view.packed.n_dictionary > 0 && view.packed.n_dictionary <= 256 && view.n_features <= most_few_features &&
+    const std::size_t of_features = 16 * view.n_features, most = of_features > 256 ? of_features : 256;
+    return view.packed.n_dictionary > 0 && view.packed.n_dictionary <= most && view.n_features <= most_few_features &&
            view.n_labels <= most_few_labels;
 }
 
@@ -106,7 +108,7 @@ inline std::size_t panel_bytes_before(std::size_t n_features) {
 }
 
 struct FewValuesMemory {
-    double *lowest, *range, *coef64, *kernels64;
+    double *lowest, *range, *coef64, *kernels64, (*joint_values)[16];
     std::uint8_t *codes_of_zeros, (*squares)[16], (*joint)[16];
     std::size_t* starts;
     unsigned char* vectors;
@@ -121,6 +123,7 @@ struct FewValuesMemory {
         codes_of_zeros = carver.take<std::uint8_t>(d);
         squares = carver.take<std::uint8_t[16]>(d, most_steps + 1);
         joint = carver.take<std::uint8_t[16]>(d);
+        joint_values = carver.take<double[16]>(d);
         first_features = carver.take<std::uint32_t>(is_candidate ? d + 1 : 0);
         run_ends = carver.take<std::uint32_t>(d);
         first_squares = carver.take<std::uint32_t>(d);
@@ -175,16 +178,18 @@ class FewValuesWriter {
         few.n_segments = segments_.n();
         few.n_functions = segments_.n_functions();
         const double largest = segments_.largest_modulus();
-        if (!(largest <= largest_double) || !segments_.have_signs() || !find_grid(few) || !find_ranges(few)) return few;
+        if (!(largest <= largest_double) || !segments_.have_signs()) return few;
         segments_.fill_starts(memory_.starts);
         few.starts = memory_.starts;
-        fill_codes(few);
+        if (!has_small_dictionary() || !find_grid(few) || !find_ranges(few)) return write_factors(few, largest);
+        fill_codes([&](std::size_t j, double value) { return steps(few, value) - few.lowest[j]; });
         few.in_planes = counts_bits() && most_range_ <= 1.0;
         few.vectors = memory_.vectors;
         if (few.in_planes) {
             fill_planes(few);
         } else {
             fill_groups(few);
+            close_gaps(few.n_parts);
             fill_squares(few);
         }
         fill_coefficients(few, largest);
@@ -196,10 +201,82 @@ class FewValuesWriter {
     }
 
   private:
+    bool has_small_dictionary() const { return view_.packed.n_dictionary <= 256; }
+
+    // Where there is no grid.
+    FewValues write_factors(FewValues& few, double largest) const {
+        if (!registers_hold_factors || view_.n_sv == 0 || !find_values()) return few;
+        few.has_factors = true;
+        fill_codes([&](std::size_t j, double value) {
+            std::size_t code = 0;
+            while (memory_.joint_values[j][code] != value) ++code;
+            return static_cast<double>(code);
+        });
+        few.vectors = memory_.vectors;
+        fill_groups(few);
+        fill_words(few);
+        for (std::size_t j = 0; j < d_; ++j) {
+            double values[16];
+            for (std::size_t c = 0; c < 16; ++c) values[c] = memory_.joint_values[j][memory_.joint[j][c]];
+            std::memcpy(memory_.joint_values[j], values, sizeof values);
+        }
+        few.gamma = view_.gamma;
+        few.joint_values = memory_.joint_values;
+        fill_coefficients(few, largest);
+        few.work = work_of(few);
+        few.is_usable = few.work < work_of_engine();
+        return few;
+    }
+    void fill_words(FewValues& few) const {
+        few.n_groups = few.n_parts;
+        few.n_parts = (few.n_groups + word_codes - 1) / word_codes;
+        for (std::size_t panel = 0; panel < n_panels(); ++panel) {
+            for (std::size_t w = 0; w < few.n_parts; ++w) {
+                std::uint32_t words[few_panel] = {};
+                for (std::size_t g = word_codes * w; g < few.n_groups && g < word_codes * (w + 1); ++g) {
+                    const unsigned char* const codes = codes_at(panel, g);
+                    for (std::size_t i = 0; i < few_panel; ++i) {
+                        words[i] |= std::uint32_t{codes[i]} << 4 * (g - word_codes * w);
+                    }
+                }
+                std::memcpy(codes_at(panel, 4 * w), words, sizeof words);
+            }
+        }
+        close_gaps(4 * few.n_parts);
+    }
+    // The values that each feature takes, the first once more where they are less than 16; false where they are more.
+    bool find_values() const {
+        std::uint8_t* const counts = memory_.codes_of_zeros;
+        for (std::size_t j = 0; j < d_; ++j) {
+            counts[j] = view_.packed.compressed;
+            for (double& value : memory_.joint_values[j]) value = reference_value(view_.packed, j);
+        }
+        bool are_few = true;
+        SupportVectorReader reader(view_);
+        for (std::size_t i = 0; are_few && i < view_.n_sv; ++i) {
+            for_stored(reader, i, [&](std::size_t j, double value) {
+                double* const values = memory_.joint_values[j];
+                for (std::size_t c = 0; c < counts[j]; ++c) {
+                    if (values[c] == value) return;
+                }
+                if (counts[j] == joint_values) {
+                    are_few = false;
+                    return;
+                }
+                for (std::size_t c = counts[j]++ == 0 ? 0 : counts[j] - 1u; c < joint_values; ++c) values[c] = value;
+            });
+        }
+        return are_few;
+    }
+
     // Of a support vector.
-    static double work_of(const FewValues& few) {
+    double work_of(const FewValues& few) const {
         const double n = static_cast<double>(few.n_parts), functions = static_cast<double>(few.n_functions);
-        return bits_work.rest + n * (few.in_planes ? bits_work.plane : bits_work.part) + 1.5 * functions;
+        const double rest = bits_work.rest + 1.5 * functions;
+        if (!few.has_factors) return rest + n * (few.in_planes ? bits_work.plane : bits_work.part);
+        const double n_groups = static_cast<double>(few.n_groups),
+                     of_row = 16.0 * (2.0 * static_cast<double>(d_) + n_groups);
+        return rest + bits_work.factor * n_groups + of_row / static_cast<double>(view_.n_sv);
     }
     // That of the engine in float32: exp, and as many products as there are features, or values where these are few. Of
     // many classes it goes by the vectors of one.
@@ -310,9 +387,11 @@ class FewValuesWriter {
     }
     std::size_t n_panels() const { return memory_.starts[segments_.n()] / few_panel; }
 
-    void fill_codes(const FewValues& few) const {
+    // code_of(feature, value)
+    template <class CodeOf>
+    void fill_codes(const CodeOf& code_of) const {
         for (std::size_t j = 0; view_.packed.compressed && j < d_; ++j) {
-            const int code = static_cast<int>(steps(few, reference_value(view_.packed, j)) - few.lowest[j]);
+            const int code = static_cast<int>(code_of(j, reference_value(view_.packed, j)));
             for (std::size_t panel = 0; panel < n_panels(); ++panel) std::memset(codes_at(panel, j), code, few_panel);
         }
         SupportVectorReader reader(view_);
@@ -320,13 +399,12 @@ class FewValuesWriter {
         segments_.for_each(memory_.starts, [&](std::size_t i, std::size_t, std::size_t lane) {
             if (i == 0) first_lane = lane;
             for_stored(reader, i, [&](std::size_t j, double value) {
-                codes_at(lane / few_panel, j)[lane % few_panel] =
-                    static_cast<std::uint8_t>(steps(few, value) - few.lowest[j]);
+                codes_at(lane / few_panel, j)[lane % few_panel] = static_cast<std::uint8_t>(code_of(j, value));
             });
         });
         // Lanes left over are like the first support vector: joint values are those of support vectors alone.
         for (std::size_t s = 0; s < segments_.n(); ++s) {
-            for (std::size_t lane = few.starts[s] + segments_.count(s); lane < few.starts[s + 1]; ++lane) {
+            for (std::size_t lane = memory_.starts[s] + segments_.count(s); lane < memory_.starts[s + 1]; ++lane) {
                 for (std::size_t j = 0; j < d_; ++j) {
                     codes_at(lane / few_panel, j)[lane % few_panel] =
                         codes_at(first_lane / few_panel, j)[first_lane % few_panel];
@@ -354,7 +432,7 @@ class FewValuesWriter {
         std::size_t n_groups = 0, n_runs = 0;
         double of_group = 0.0, of_run = 0.0;
         for (std::size_t j = 0; j < d_; ++j) {
-            const double square = few.range[j] * few.range[j];
+            const double square = few.has_factors ? 0.0 : few.range[j] * few.range[j];
             if (n_groups > 0 && of_group + square <= 255.0 && joins(memory_.first_features[n_groups - 1], j)) {
                 of_group += square;
                 continue;
@@ -372,7 +450,6 @@ class FewValuesWriter {
                 std::memmove(codes_at(panel, g), codes_at(panel, memory_.first_features[g]), few_panel);
             }
         }
-        close_gaps(n_groups);
         few.n_parts = n_groups;
         few.first_features = memory_.first_features;
         few.run_ends = memory_.run_ends;
@@ -407,10 +484,10 @@ class FewValuesWriter {
         }
         for (std::size_t k = first; k < j; ++k) {
             std::uint8_t values[16] = {};
-            for (std::size_t c = 0; c < n; ++c) values[c] = memory_.joint[k][found[c] / 16];
+            for (std::size_t c = 0; c < 16; ++c) values[c] = memory_.joint[k][found[c < n ? c : 0] / 16];
             std::memcpy(memory_.joint[k], values, 16);
         }
-        for (std::size_t c = 0; c < 16; ++c) memory_.joint[j][c] = static_cast<std::uint8_t>(c < n ? found[c] % 16 : 0);
+        for (std::size_t c = 0; c < 16; ++c) memory_.joint[j][c] = static_cast<std::uint8_t>(found[c < n ? c : 0] % 16);
         return true;
     }
 

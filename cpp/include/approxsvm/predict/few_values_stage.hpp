@@ -26,6 +26,7 @@ struct FewRoom {
         codes = carver.take<std::uint8_t>(few.is_usable ? d + 7 : 0);
         row.planes = carver.take<std::uint32_t>(few.is_usable ? (d + 31) / 32 : 0);
         row.tables = carver.take<std::uint8_t[16]>(d);
+        row.factors = carver.take<float[16]>(few.has_factors ? word_codes * few.n_parts : 0);
         kernels = carver.take<float>(few.is_usable && has_classes(model) ? segments.n_lanes() : 0);
     }
 };
@@ -51,6 +52,17 @@ struct FewErrors {
             1.02 * unit32 * (2.0 * static_cast<double>(few.n_digits) + few_path + 1.0) + 1.01 * n * unit64 + 0x1p-40,
             few.grid_error + 0x1p-120 * n, 0x1p-145 * n * few.coef_scale};
     }
+    // By factors exp(-y_g), y_g = gamma times the squared distance in the features of group g: y_g is off by u of
+    // itself in float32, and by less in float64 before that, exp by 2 u, and each product by u. So K errs by u (3
+    // n_groups + x), x the sum of all y_g: by 20 u more of itself where x <= 20, and elsewhere by u x exp(-x), below
+    // 1e-14, of A1. Exp stops at -87.3, and products below 2^-126 may be zero, which is of A1, too.
+    static FewErrors of_factors(const FewValues& few) {
+        const double n = static_cast<double>(few.starts[few.n_segments]) + 16.0;
+        const double n_groups = static_cast<double>(few.n_groups);
+        const double path = 3.0 * n_groups + 20.0 + few_path + 2.0;
+        const double in_float64 = 20.0 * (static_cast<double>(few.n_features) + 8.0) * unit64;
+        return {1.02 * (unit32 * path + in_float64) + 1.01 * n * unit64, 1e-13, 0x1p-145 * n * few.coef_scale};
+    }
     static FewErrors of_float64(const FewValues& few) {
         const double n = static_cast<double>(few.starts[few.n_segments]) + 16.0;
         return {1.01 * unit64 * (n + 3.0 * few.exponent_reach), few.grid_error + 0x1p-1000, 0.0};
@@ -67,12 +79,22 @@ class FewValuesStage {
         : few_(few && few->is_usable ? few : nullptr),
           source_(source),
           room_(room),
-          errors32_(few_ ? FewErrors::of_float32(*few_) : FewErrors{}),
-          errors64_(few_ ? FewErrors::of_float64(*few_) : FewErrors{}) {}
+          errors32_(!few_               ? FewErrors{}
+                    : few_->has_factors ? FewErrors::of_factors(*few_)
+                                        : FewErrors::of_float32(*few_)),
+          errors64_(few_ && settles_all() ? FewErrors::of_float64(*few_) : FewErrors{}) {}
 
-    // Takes row i, if it is on the grid.
+    // Whether there are sums in float64, too: no row that those in float32 leave open needs the engines.
+    bool settles_all() const { return !few_ || !few_->has_factors; }
+
+    // Takes row i, if it is on the grid, or there is none.
     bool takes(std::size_t i) {
-        if (!few_ || !has_codes(i)) return false;
+        if (!few_) return false;
+        if (few_->has_factors) {
+            return source_.load(i, nullptr, 1.0, room_.values, 1) == 0.0 &&
+                   fill_factors(*few_, room_.values, room_.row);
+        }
+        if (!has_codes(i)) return false;
         fill_few_row(*few_, room_.codes, room_.row);
         return true;
     }
