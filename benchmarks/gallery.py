@@ -5,6 +5,10 @@ runs them, `fit` of scikit-learn's predictors is wrapped: what was fitted is com
 values and probabilities of the rows that it was fitted on (comparison.py). Whether the tests pass is scikit-learn's
 matter; some examples of its docstrings show fewer digits. The exit code is 1 where an answer differs, or where compile
 raises anything but UnsupportedModelError and NotFittedError. skl2onnx's wheel ships no tests, so they take no part.
+
+Of the RBF family is what has inside, as a parameter or fitted: an SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge or
+Nystroem with kernel="rbf", a Gaussian process whose kernel is made of RBF, constants and noise, KernelDensity with the
+Gaussian kernel, or RBFSampler. Its share is of those whose source answers `predict` itself.
 """
 
 from __future__ import annotations
@@ -23,10 +27,11 @@ from typing import Any
 import click
 import numpy as np
 import sklearn
+from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import _safe_indexing
 from sklearn.utils.discovery import all_estimators
 
-from benchmarks.comparison import FAULTS, Finding, compare, counts, short
+from benchmarks.comparison import FAULTS, Finding, answers, compare, counts, short
 from benchmarks.experiment import Experiment, MissingError, Rows, Run
 
 PACKAGE = Path(sklearn.__file__).parent
@@ -43,6 +48,12 @@ SUITES: dict[str, tuple[str, ...]] = {
 }
 _MAX_ROWS = 1000
 _REFUSALS = ("UnsupportedModelError", "NotFittedError")
+# By class, the parameter that must have this value; None for any.
+_RBF: dict[str, tuple[str, str] | None] = {
+    **dict.fromkeys(("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "KernelRidge", "Nystroem"), ("kernel", "rbf")),
+    "KernelDensity": ("kernel", "gaussian"),
+    "RBFSampler": None,
+}
 
 
 @dataclass(frozen=True)
@@ -52,6 +63,7 @@ class Fitted:
     test: str
     kind: str
     finding: Finding
+    of_rbf: bool  # of that family, and the source answers
 
 
 @dataclass
@@ -95,14 +107,18 @@ class Gallery:
 
     def _compare(self, estimator: Any, X: Any) -> None:
         random_state = np.random.get_state()  # noqa: NPY002  # the tests' own
+        of_rbf = False
         try:
-            finding = compare(estimator, _first_rows(X), mode=self.mode)
+            rows = _first_rows(X)
+            theirs = answers(estimator, rows)
+            of_rbf = is_rbf_family(estimator) and not isinstance(theirs["predict"], Exception)
+            finding = compare(estimator, rows, theirs=theirs, mode=self.mode)
         except Exception as error:  # no test of scikit-learn's may notice
             finding = Finding("wrong exception", f"the gallery itself: {error}", type(error).__name__)
         np.random.set_state(random_state)  # noqa: NPY002
         if finding.verdict == "refused" and finding.exception not in _REFUSALS:
             finding = replace(finding, verdict="wrong exception")
-        self.fitted.append(Fitted(self.test, kind_of(estimator), finding))
+        self.fitted.append(Fitted(self.test, kind_of(estimator), finding, of_rbf))
 
 
 def _first_rows(X: Any) -> Any:
@@ -120,6 +136,34 @@ def kind_of(estimator: Any) -> str:
     if isinstance(kernel, str):
         return f"{name} {kernel}"
     return name if inner is None or isinstance(inner, str) else f"{name} of {kind_of(inner)}"
+
+
+def is_rbf_family(estimator: Any) -> bool:
+    """Whether it is of the RBF family, as said above, or has an estimator inside that is."""
+    waiting, seen = [estimator], set()
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, (list, tuple)):
+            waiting += one
+        if not hasattr(one, "get_params") or isinstance(one, (type, Kernel)) or id(one) in seen:
+            continue
+        seen.add(id(one))
+        name = type(one).__name__
+        wanted = _RBF.get(name)
+        if name in _RBF and (wanted is None or getattr(one, wanted[0]) == wanted[1]):
+            return True
+        if isinstance(getattr(one, "kernel_", None), Kernel) and _is_rbf_kernel(one.kernel_):
+            return True
+        waiting += vars(one).values()
+    return False
+
+
+def _is_rbf_kernel(kernel: Any) -> bool:
+    """Whether a Gaussian process's kernel is made of RBF, constants and noise."""
+    parts = [kernel, *kernel.get_params().values()]
+    leaves = [part for part in parts if isinstance(part, Kernel) and not hasattr(part, "k1")]
+    names = {type(leaf).__name__ for leaf in leaves}
+    return "RBF" in names and names <= {"RBF", "ConstantKernel", "WhiteKernel"}
 
 
 @contextmanager
@@ -163,15 +207,25 @@ def _tables(gallery: Gallery) -> Rows:
     for kind in sorted({one.kind for one in fitted}):
         of_kind = [one.finding for one in fitted if one.kind == kind]
         yield "kinds", {"kind": kind, "fitted": len(of_kind), **counts(of_kind)}
-    refused = Counter(_clause(one.finding) for one in fitted if one.finding.verdict == "refused")
-    for reason, n in refused.most_common():
-        yield "refusals", {"n": n, "reason": reason}
+    yield "RBF family", _share([one.finding for one in fitted if one.of_rbf])
+    refused = [one for one in fitted if one.finding.verdict == "refused"]
+    for name, some in (("RBF family, refused", [one for one in refused if one.of_rbf]), ("refusals", refused)):
+        for reason, n in Counter(_clause(one.finding) for one in some).most_common():
+            yield name, {"n": n, "reason": reason}
     faults = [one for one in fitted if one.finding.verdict in FAULTS]
     alike = Counter((one.kind, one.finding.exception, _clause(one.finding), one.test) for one in faults)
     for (kind, exception, reason, test), n in alike.items():
         yield "faults", {"n": n, "kind": kind, "exception": exception, "reason": reason, "test": test}
     for test in gallery.failed:
         yield "failed", {"test": test}
+
+
+def _share(findings: list[Finding]) -> dict[str, Any]:
+    """How many of these compile."""
+    refused = sum(finding.verdict == "refused" for finding in findings)
+    compiled = len(findings) - refused
+    share = f"{100.0 * compiled / max(len(findings), 1):.1f} %"
+    return {"fitted": len(findings), "compiled": compiled, "refused": refused, "share": share}
 
 
 def _clause(finding: Finding) -> str:

@@ -29,6 +29,9 @@ FREQUENT_SHARE: Final = int(_CORE["frequent_share"])
 LEAST_PROBABILITY: Final = float(_CORE["least_probability"])
 COUPLING_TOLERANCE: Final = float(_CORE["coupling_tolerance"])
 COUPLING_SWEEPS: Final = int(_CORE["coupling_sweeps"])
+# The inverse of the normal distribution function: coefficients, shape (2 ranges, above and below, 8); least argument.
+INVERSE_NORMAL: Final = _CORE["inverse_normal"]
+LEAST_INVERSE_NORMAL: Final = float(_CORE["least_inverse_normal"])
 
 
 def gaussian_slope(gamma: float) -> float:

@@ -357,7 +357,7 @@ class InputMap:
         if outside is None or not outside.any():
             return
         row, j = map(int, np.argwhere(outside)[0])
-        needs = stage.needs(j)
+        needs = stage.needs(j, float(x[row, j]))
         shown = self._raw_column(stage, j) if needs is None else needs
         raise InputError(f"row {first_row + row}: {DOMAINS[stage.kind]} {shown:.6g}, got {x[row, j]:.6g}")
 

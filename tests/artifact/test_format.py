@@ -105,7 +105,7 @@ def test_enumerations() -> None:
         "decision_shape": "1 a score for each label, 2 a decision function for each label",
         "probability": "2 for regression, 3 for one-class; of an ensemble 0 or 6, and where decision_shape is 2 0, 4 "
         "or 5; 6 of ensembles alone",
-        "stage_kind": "* kind 7: each of m outputs is a product of inputs",
+        "stage_kind": "* kind 10: `x = low + (x - low) % length`",
     }
     assert numbers.keys() == _native.schema()["enumerations"].keys()
     for name, words in numbers.items():

@@ -13,11 +13,13 @@ from scipy.sparse import csr_array
 from sklearn.cluster import FeatureAgglomeration
 from sklearn.compose import ColumnTransformer
 from sklearn.cross_decomposition import CCA, PLSCanonical, PLSRegression
-from sklearn.decomposition import FastICA, IncrementalPCA
+from sklearn.decomposition import PCA, FastICA, IncrementalPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.kernel_approximation import AdditiveChi2Sampler
+from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
@@ -113,8 +115,20 @@ ROUNDED = {
     "splines, continued": of_reals(MinMaxScaler(), SplineTransformer(5, degree=2, extrapolation="continue")),
     "quantiles": QuantileTransformer(n_quantiles=50),
     "scaled quantiles": of_reals(StandardScaler(), QuantileTransformer(n_quantiles=9)),
+    "splines that repeat": of_reals(StandardScaler(), SplineTransformer(6, extrapolation="periodic")),
+    "splines that repeat, some": of_codes(SplineTransformer(4, degree=2, extrapolation="periodic", include_bias=False)),
+    "splines that end": SplineTransformer(degree=2, extrapolation="error"),
+    "normal quantiles": QuantileTransformer(n_quantiles=50, output_distribution="normal"),
+    "scaled normal quantiles": of_reals(
+        PCA(3), QuantileTransformer(n_quantiles=30, output_distribution="normal"), StandardScaler()
+    ),
+    "waves": of_codes(AdditiveChi2Sampler()),
+    "scaled waves": of_reals(MinMaxScaler(clip=True), AdditiveChi2Sampler(sample_steps=3, sample_interval=0.7)),
     "bent": ColumnTransformer(
         [
+            ("e", QuantileTransformer(n_quantiles=20, output_distribution="normal"), [1, 2]),
+            ("f", SplineTransformer(extrapolation="periodic"), [3]),
+            ("g", AdditiveChi2Sampler(), [4]),
             ("a", SplineTransformer(degree=1), [0, 1]),
             ("b", QuantileTransformer(n_quantiles=30), [3, 5]),
             ("c", PolynomialFeatures(), [2, 0]),
@@ -427,7 +441,7 @@ def test_what_bends_is_the_cores_too():
         assert (np.abs(values - source.decision_function(rows)) <= bounds + 1e-7).all()
 
 
-@pytest.mark.parametrize("name", ["splines", "interactions"])
+@pytest.mark.parametrize("name", ["splines", "interactions", "normal quantiles", "waves", "splines that repeat"])
 def test_broken_sections_of_what_bends_are_refused(name):
     X, y = table()
     compiled = approxsvm.compile(fitted(ROUNDED[name], X, y))
@@ -498,8 +512,6 @@ def test_coefficients_beyond_normal_float64_are_refused(scale):
 @pytest.mark.parametrize(
     ("step", "message"),
     [
-        (QuantileTransformer(n_quantiles=9, output_distribution="normal"), "its output_distribution is 'normal'"),
-        (SplineTransformer(extrapolation="periodic"), "its extrapolation is 'periodic'"),
         (SplineTransformer(degree=1, extrapolation="linear"), "refit it with 'continue', the same there"),
         (SplineTransformer(degree=8), "its degree is 8; supported are 1 to 7"),
         (PolynomialFeatures(12), "products of up to 12 features"),
@@ -544,6 +556,109 @@ def test_powers_hold_their_errors(method, seed):
         assert off <= bound, (off, bound)
     assert np.isfinite(allowed).all()
     assert LIBRARY > 0
+
+
+def standard_normal(p):
+    limit = mpmath.mpf(2) ** -24
+    return mpmath.sqrt(2) * mpmath.erfinv(2 * min(max(p, limit), 1 - limit) - 1)
+
+
+def wave(x, a, w, sine):
+    return a * mpmath.sqrt(x) * (mpmath.sin if sine else mpmath.cos)(w * mpmath.log(x)) if x else mpmath.mpf(0)
+
+
+def wrapped(x, low, length):
+    return low + (x - low) - mpmath.floor((x - low) / length) * length
+
+
+def functions_of_one_feature(rng):
+    """A step, its function of exact numbers, and numbers that it takes."""
+    tails = np.r_[10.0 ** -rng.uniform(0, 9, 30), [0.0, 0.5, 0.075, 2.0**-24, 1e-7, 0.25]]
+    shares = np.r_[tails, 1.0 - tails, 0.5 + rng.normal(size=20) * 10.0 ** -rng.uniform(1, 16, 20)]
+    yield steps.InverseNormal(np.ones(1, np.bool_)), standard_normal, shares
+    for sine in (False, True, True):
+        a, w = rng.uniform(0, 3), rng.uniform(0, 9)
+        made = steps.Waves(1, np.zeros(1, np.intp), np.array([sine]), np.array([a]), np.array([w]))
+        yield made, lambda x, a=a, w=w, sine=sine: wave(x, a, w, sine), np.append(10.0 ** rng.uniform(-30, 30, 50), 0.0)
+    low, length = float(rng.normal()), float(rng.uniform(0.1, 3))
+    numbers = rng.normal(size=60) * 10.0 ** rng.integers(-3, 6, 60)
+    turns = steps.Interval("turns", np.array([low]), np.array([length]))
+    numbers = np.r_[numbers, low, low + length, low - length]
+    yield turns, lambda x: wrapped(x, mpmath.mpf(low), mpmath.mpf(length)), numbers
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_functions_of_one_feature_hold_their_errors(seed):
+    mpmath.mp.prec = 300
+    rng = np.random.default_rng(seed)
+    for step, function, numbers in functions_of_one_feature(rng):
+        came = np.abs(numbers) * 10.0 ** -rng.uniform(3, 17, len(numbers)) * rng.integers(0, 2, len(numbers))
+        shares = rng.uniform(-1, 1, len(came))
+        moved = [mpmath.mpf(x) + mpmath.mpf(e) * u for x, e, u in zip(numbers, came, shares, strict=True)]
+        moved = [abs(x) if isinstance(step, steps.Waves) else x for x in moved]
+        given, errors = step.run(numbers[:, np.newaxis].copy(), came[:, np.newaxis].copy())
+        for x, y, error in zip(moved, given[:, 0].tolist(), errors[:, 0].tolist(), strict=True):
+            assert abs(function(x) - mpmath.mpf(y)) <= error
+        near = (came == 0) & np.isfinite(errors[:, 0])  # own errors say something
+        assert (errors[near, 0] <= 1e-10 * (1 + np.abs(numbers[near]) + np.abs(given[near, 0]))).all()
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        QuantileTransformer(n_quantiles=30, output_distribution="normal"),
+        AdditiveChi2Sampler(sample_steps=1),
+        SplineTransformer(3, degree=1, extrapolation="periodic", include_bias=False),
+    ],
+    ids=lambda step: type(step).__name__,
+)
+def test_the_core_maps_within_its_bound(step):
+    rng = np.random.default_rng(0)
+    X = rng.exponential(size=(300, 1)) * 10.0 ** rng.integers(-9, 2, size=(300, 1))
+    for front in ([], [MinMaxScaler(clip=True)]):
+        source = make_pipeline(*front, step, LinearRegression()).fit(X, X[:, 0])
+        source[-1].coef_, source[-1].intercept_ = np.ones_like(source[-1].coef_), 0.0
+        compiled = approxsvm.compile(source, mode="exact")
+        rows = np.r_[X * rng.uniform(0.9, 1.1, size=X.shape), X]
+        mapped, errors = compiled.artifact.input_map.mapped_with_errors(rows)
+        off = np.abs(compiled.predict(rows) - mapped.sum(axis=1))
+        assert (off <= compiled.error_bound(rows) + errors).all()
+        assert np.median(compiled.error_bound(rows)) < 1e-8
+
+
+def test_rows_beyond_their_interval_are_refused_as_by_the_source():
+    X, y = table()
+    source = fitted(SplineTransformer(extrapolation="error"), X, y)
+    compiled = approxsvm.compile(source)
+    bad = X.copy()
+    bad[7, 2] = X[:, 2].max() + 1e-9
+    with pytest.raises(ValueError, match="beyond the limits"):
+        source.predict(bad)
+    for call in (compiled.predict, compiled.artifact.input_map.apply):
+        with pytest.raises(InputError, match="row 7: a value between its limits is needed, the nearest of which is"):
+            call(bad)
+    source = fitted(of_codes(AdditiveChi2Sampler()), X, y)
+    compiled = approxsvm.compile(source)
+    X[9, 3] = -2.0
+    for call in (compiled.predict, compiled.artifact.input_map.apply):
+        with pytest.raises(InputError, match="row 9: additive chi2 needs a value of at least 0, got -2"):
+            call(X)
+
+
+def test_normal_quantiles_at_ends_and_ties():
+    X = np.repeat([0.0, 1.0, 1.0, 2.0, 5.0, 5.0], 40)[:, np.newaxis]
+    rows = np.c_[X, np.full_like(X, 3.0), (X + 1) * 1e20, X * 1e-9]
+    near = np.array([0.0, 1e-7, -1e-7, 2e-7])
+    for n_quantiles in (1, 3, 50, 240):
+        step = QuantileTransformer(n_quantiles=n_quantiles, output_distribution="normal").fit(rows)
+        asked = np.concatenate([point + near for point in (0.0, 1.0, 1.5, 3.0, 5.0, 1e20, 6e20, 5e-9, 2e-9)])
+        asked = np.repeat(np.r_[asked, np.nextafter(asked, 9e30), np.nextafter(asked, -9.0)][:, np.newaxis], 4, axis=1)
+        compiled = approxsvm.compile(make_pipeline(step, SVC()).fit(rows, X.ravel() > 1))
+        map_ = compiled.artifact.input_map
+        mapped, errors = map_.mapped_with_errors(asked)
+        off = np.linalg.norm(mapped - step.transform(asked), axis=1)
+        assert (off <= errors + map_.source_rounding(asked)).all()
+        assert np.quantile(off, 0.9) < 1e-6
 
 
 def random_steps(rng):

@@ -200,11 +200,16 @@ def examples_of_steps(name, cls):
         yield of_map(cls(), SVC, TWO, MISSING)
     elif name == "QuantileTransformer":
         yield of_step(cls(n_quantiles=9))
+        yield of_step(cls(n_quantiles=9, output_distribution="normal"))
+    elif name == "AdditiveChi2Sampler":
+        yield of_map(cls(), SVC, TWO, POSITIVE)
+        yield of_map(cls(sample_interval=0.3), SVC, TWO, POSITIVE)
     elif name == "PolynomialFeatures":
         yield of_step(cls())
     elif name == "SplineTransformer":
         yield of_step(cls())
         yield of_step(cls(extrapolation="continue", include_bias=False))
+        yield of_step(cls(4, extrapolation="periodic"))
     elif name in ("Binarizer", "Normalizer", "PowerTransformer"):
         yield of_step(cls())
         source = transformed(FeatureUnion([("a", cls()), ("b", StandardScaler())]))
@@ -408,7 +413,7 @@ def of_kind(source):
 
 def needs_positive(source):
     first = source.steps[0][1] if isinstance(source, Pipeline) and source.steps else None
-    return type(first).__name__ == "SkewedChi2Sampler" or isinstance(first, FunctionTransformer)
+    return type(first).__name__ in ("AdditiveChi2Sampler", "FunctionTransformer", "SkewedChi2Sampler")
 
 
 def answers(source, rows):

@@ -17,10 +17,13 @@ import numpy as np
 
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
+from approxsvm.model.constants import INVERSE_NORMAL, LEAST_INVERSE_NORMAL
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import (
     Affine,
+    Interval,
+    InverseNormal,
     Logarithm,
     Monomials,
     Normalizer,
@@ -28,7 +31,9 @@ from approxsvm.model.steps import (
     Power,
     Projection,
     Table,
+    Waves,
 )
+from approxsvm.model.steps.inverse_normal import MIDDLE, OWN_ERROR, STEEPEST, TAIL
 from approxsvm.model.steps.normalizer import LEAST_NORM
 
 # Eight times the unit roundoff, for each operation.
@@ -351,8 +356,84 @@ def _piece(g: GraphBuilder, stage: Piecewise, x: str) -> str:
     return str(found)
 
 
+def _interval(g: GraphBuilder, stage: Interval, x: str, error: str | None, with_errors: bool) -> tuple[str, str | None]:
+    """What is refused is NaN; next to a full turn nothing is proven."""
+    taken, low = stage.second < np.inf, stage.low
+    second = np.where(taken, stage.second, 1.0)
+    if stage.rule == "refuses":
+        inside = g.op("And", g.op("Not", g.op("Less", x, low)), g.op("Not", g.op("Greater", x, second)))
+        return str(g.op("Where", g.op("Or", inside, ~taken), x, np.nan)), error
+    from_low = g.op("Sub", x, low)
+    rest = g.op("Mod", from_low, second, fmod=1)
+    rest = g.op("Where", g.op("Less", rest, 0.0), g.op("Add", rest, second), rest)
+    y = g.op("Where", taken, g.op("Add", rest, low), x)
+    if error is None:  # the source's own rows, bit for bit
+        return y, None
+    own = g.op("Add", g.op("Mul", g.op("Abs", from_low), _ROUNDING), _ROUNDING * second)
+    off = g.op("Mul", g.op("Add", error, own), UP)
+    known = g.op("And", g.op("Greater", rest, off), g.op("Greater", g.op("Sub", second, rest), off))
+    moved = g.op("Where", known, g.op("Add", off, g.op("Mul", g.op("Abs", y), _ROUNDING)), np.inf)
+    return y, g.op("Where", taken, moved, error)
+
+
+def _inverse_normal(
+    g: GraphBuilder, stage: InverseNormal, x: str, error: str | None, with_errors: bool
+) -> tuple[str, str | None]:
+    """As model/steps/inverse_normal.py, with eight times its error."""
+    t = g.op("Min", x, g.op("Sub", np.ones(stage.n_features), x))
+    limited = g.op("Max", t, LEAST_INVERSE_NORMAL)
+    q = g.op("Sub", np.full(stage.n_features, 0.5), limited)
+    middle = g.op("Mul", q, _ratio(g, INVERSE_NORMAL[0], g.op("Sub", MIDDLE**2, g.op("Mul", q, q))))
+    tail = _ratio(g, INVERSE_NORMAL[1], g.op("Sub", g.op("Sqrt", g.op("Neg", g.op("Log", limited))), TAIL))
+    y = g.op("Where", g.op("Greater", q, MIDDLE), tail, middle)
+    mapped = g.op("Where", stage.taken, g.op("Where", g.op("Less", x, 0.5), g.op("Neg", y), y), x)
+    if not with_errors:
+        return mapped, None
+    grown = g.op("Add", g.op("Mul", y, 8.0 * OWN_ERROR), _TINY)
+    if error is not None:
+        gap = g.op("Max", g.op("Sub", t, error), LEAST_INVERSE_NORMAL)
+        carried = g.op("Div", error, g.op("Mul", gap, g.op("Max", y, STEEPEST)))
+        grown = g.op("Add", grown, g.op("Mul", carried, UP))
+    return mapped, g.op("Where", stage.taken, grown, 0.0 if error is None else error)
+
+
+def _ratio(g: GraphBuilder, coefs: FloatArray, r: str) -> str:
+    sums = []
+    for numbers in coefs.tolist():
+        total = g.op("Add", g.op("Mul", r, numbers[-1]), numbers[-2])
+        for number in numbers[-3::-1]:
+            total = g.op("Add", g.op("Mul", total, r), number)
+        sums.append(total)
+    return str(g.op("Div", *sums))
+
+
+def _waves(g: GraphBuilder, stage: Waves, x: str, error: str | None, with_errors: bool) -> tuple[str, str | None]:
+    """As model/steps/waves.py; of negative numbers NaN."""
+    picked, passes = g.columns(x, stage.source), g.constant(stage.passes)
+    amplitudes = np.where(stage.passes, 0.0, stage.amplitudes)
+    size = g.op("Mul", g.op("Sqrt", picked), amplitudes)
+    turn = g.op("Mul", g.op("Log", g.op("Where", g.op("Equal", picked, 0.0), 1.0, picked)), stage.frequencies)
+    y = g.op("Mul", size, g.op("Where", stage.sines, g.op("Sin", turn), g.op("Cos", turn)))
+    mapped = g.op("Where", passes, picked, y)
+    if not with_errors:
+        return mapped, None
+    path = g.op("Add", g.op("Mul", g.op("Abs", turn), 4 * _ROUNDING), 4 * _ROUNDING)
+    grown = g.op("Add", g.op("Mul", size, path), 2.0**-400)
+    if error is None:
+        return mapped, g.op("Where", passes, 0.0, grown)
+    came = g.columns(error, stage.source)
+    nearest = g.op("Sub", picked, came)
+    slope = g.op("Div", amplitudes * np.sqrt(0.25 + stage.frequencies**2) * UP, g.op("Sqrt", nearest))
+    whole = g.op("Add", size, g.op("Mul", g.op("Sqrt", g.op("Add", picked, came)), amplitudes * UP))
+    carried = g.op("Where", g.op("Greater", nearest, 0.0), g.op("Min", g.op("Mul", came, slope), whole), whole)
+    carried = g.op("Where", g.op("Greater", came, 0.0), carried, 0.0)
+    return mapped, g.op("Where", passes, came, g.op("Mul", g.op("Add", grown, carried), UP))
+
+
 _RUN: Final[dict[type, Callable[..., tuple[str, str | None]]]] = {
     Affine: _affine,
+    Interval: _interval,
+    InverseNormal: _inverse_normal,
     Logarithm: _logarithm,
     Monomials: _monomials,
     Normalizer: _normalizer,
@@ -360,4 +441,5 @@ _RUN: Final[dict[type, Callable[..., tuple[str, str | None]]]] = {
     Power: _power,
     Projection: _projection,
     Table: _table,
+    Waves: _waves,
 }

@@ -100,7 +100,7 @@ class Logarithm(Step):
         outside: npt.NDArray[np.bool_] = self.taken & (x <= -self.offset)
         return outside
 
-    def needs(self, feature: int) -> float:
+    def needs(self, feature: int, found: float) -> float:
         """What a number must be above."""
         return float(0.0 - self.offset[feature])
 

@@ -122,7 +122,7 @@ class Power(Step):
         """Box-Cox takes numbers above 0."""
         return None if self.method == "yeo-johnson" else self.taken & (x <= 0)
 
-    def needs(self, feature: int) -> float:
+    def needs(self, feature: int, found: float) -> float:
         """What a number must be above."""
         return 0.0
 

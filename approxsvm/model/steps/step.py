@@ -97,8 +97,8 @@ class Step(ABC):
         """Which numbers of `x` it does not take, of its shape; None where it takes all."""
         return None
 
-    def needs(self, feature: int) -> float | None:
-        """The number in the message of one that it does not take; None for that of the raw column."""
+    def needs(self, feature: int, found: float) -> float | None:
+        """The number in the message of one that it does not take, `found`; None for that of the raw column."""
         return None
 
     def origin(self, output: int) -> int | None:

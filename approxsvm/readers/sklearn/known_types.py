@@ -179,7 +179,7 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
     (
         "unsupported feature map",
         "sklearn.kernel_approximation",
-        "AdditiveChi2Sampler PolynomialCountSketch",
+        "PolynomialCountSketch",
         "",
         "always",
     ),
@@ -225,7 +225,7 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
         "sklearn.preprocessing",
         "QuantileTransformer",
         "output_distribution quantiles_ references_ copy",
-        "output_distribution='normal'; copy=False where others take the same rows",
+        "copy=False where others take the same rows",
     ),
     (
         "step",
@@ -239,8 +239,9 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
         "sklearn.preprocessing",
         "SplineTransformer",
         "bsplines_ degree extrapolation include_bias handle_missing",
-        "extrapolation='periodic' and 'error'; degree 0; handle_missing='zeros'",
+        "degree 0; handle_missing='zeros'",
     ),
+    ("step", "sklearn.kernel_approximation", "AdditiveChi2Sampler", "sample_steps sample_interval", ""),
     ("step", "sklearn.preprocessing", "Normalizer", "norm copy", "copy=False where others take the same rows"),
     ("step", "sklearn.preprocessing", "Binarizer", "threshold copy", "copy=False where others take the same rows"),
     ("step", "sklearn.preprocessing", "KBinsDiscretizer", "bin_edges_ encode dtype _encoder", "dtype=np.float32"),

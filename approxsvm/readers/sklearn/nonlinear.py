@@ -1,17 +1,20 @@
-"""Transformers of scikit-learn that bend features: products, splines, quantiles."""
+"""Transformers of scikit-learn that bend features: products, splines, quantiles, waves."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import zip_longest
 from typing import Any, Final
 
 import numpy as np
+from scipy.special import ndtri
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import FloatArray
-from approxsvm.model.steps import Monomials, Piecewise
+from approxsvm.model.steps import Interval, InverseNormal, Monomials, Piecewise, Waves
 from approxsvm.model.steps.pieces import MAX_DEGREE, Pieces
 from approxsvm.readers.sklearn.support_vector_machines import require_fitted
 
@@ -19,6 +22,9 @@ from approxsvm.readers.sklearn.support_vector_machines import require_fitted
 _MOST_PRODUCTS: Final = 1 << 14
 _MOST_FACTORS: Final = 64
 Polynomial = list[Fraction]
+# Of QuantileTransformer with normal quantiles: so near the ends probabilities are limited.
+_BOUNDS_THRESHOLD: Final = 1e-7
+_PI: Final = Decimal("3.14159265358979323846264338327950288419716939937511")
 # Of normal float64.
 _SMALLEST: Final = Fraction(float(np.finfo(np.float64).tiny))
 _LARGEST: Final = Fraction(float(np.finfo(np.float64).max))
@@ -42,8 +48,8 @@ def _polynomial_features(map_: InputMap, step: Any) -> InputMap:
 
 def _spline_transformer(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "SplineTransformer", "bsplines_")
-    if step.extrapolation not in ("constant", "linear", "continue"):
-        raise UnsupportedModelError(f"its extrapolation is {step.extrapolation!r}")
+    if step.extrapolation not in ("constant", "linear", "continue", "periodic", "error"):
+        raise ModelFormatError(f"its extrapolation is {step.extrapolation!r}")
     if getattr(step, "handle_missing", "error") != "error":
         raise UnsupportedModelError(f"its handle_missing is {step.handle_missing!r}")
     if step.extrapolation == "linear" and step.degree == 1 and len(step.bsplines_) > 1:
@@ -52,20 +58,36 @@ def _spline_transformer(map_: InputMap, step: Any) -> InputMap:
             "its degree is 1, its extrapolation 'linear'; refit it with 'continue', the same there"
         )
     columns: list[tuple[int, Pieces]] = []
+    low, high = [], []
     for j, spline in enumerate(step.bsplines_):
         degree = int(spline.k)
         if not 1 <= degree <= MAX_DEGREE:
             raise UnsupportedModelError(f"its degree is {degree}; supported are 1 to {MAX_DEGREE}")
         n_splines = len(spline.t) - degree - 1
-        if degree != step.degree or not np.array_equal(spline.c, np.eye(n_splines)):
+        # Splines that repeat begin again with the last ones.
+        n_different = n_splines - (degree if step.extrapolation == "periodic" else 0)
+        coefs = np.eye(max(n_different, 0))[np.arange(n_splines) % max(n_different, 1)]
+        if degree != step.degree or not np.array_equal(spline.c, coefs):
             raise ModelFormatError(f"the splines of column {j} are not those of its knots")
-        own = _basis(np.asarray(spline.t, np.float64), degree, step.extrapolation)
+        if step.extrapolation == "error" and spline.extrapolate:
+            raise ModelFormatError(f"its extrapolation is 'error', but the splines of column {j} go on")
+        own = _basis(np.asarray(spline.t, np.float64), degree, step.extrapolation, n_different)
         columns += [(j, pieces) for pieces in (own if step.include_bias else own[:-1])]
+        low.append(float(spline.t[degree]))
+        high.append(float(spline.t[n_splines]))
+    map_ = _within(map_, step.extrapolation, np.array(low), np.array(high))
     return map_.then_stage(Piecewise.of(map_.n_features, columns))
 
 
-def _basis(knots: FloatArray, degree: int, extrapolation: str) -> list[Pieces]:
-    """The basis splines, exactly in rational numbers up to the last rounding."""
+def _within(map_: InputMap, extrapolation: str, low: FloatArray, high: FloatArray) -> InputMap:
+    """What happens to numbers beyond the knots before splines see them."""
+    if extrapolation == "periodic":
+        return map_.then_stage(Interval("turns", low, high - low))
+    return map_.then_stage(Interval("refuses", low, high)) if extrapolation == "error" else map_
+
+
+def _basis(knots: FloatArray, degree: int, extrapolation: str, n_different: int) -> list[Pieces]:
+    """The basis splines, exactly in rational numbers up to the last rounding; spline k + n_different is part of k."""
     t = [Fraction(knot) for knot in knots.tolist()]
     n_splines = len(t) - degree - 1
     spans = [k for k in range(degree, n_splines) if t[k] < t[k + 1]]
@@ -83,7 +105,7 @@ def _basis(knots: FloatArray, degree: int, extrapolation: str) -> list[Pieces]:
     # Where a piece begins (the first one has no beginning), where its polynomials do, and these.
     pieces = [(float(t[k]), float(t[k]), _on_span(t, degree, k)) for k in spans]
     below, beyond = (_on_span(t, degree, k) for k in ends)
-    if extrapolation == "continue":
+    if extrapolation not in ("constant", "linear"):
         pieces[:0] = [(-np.inf, float(low), below)] if spans[0] != ends[0] else []
         pieces += [(float(high), float(high), beyond)] if spans[-1] != ends[1] else []
     else:
@@ -99,10 +121,12 @@ def _basis(knots: FloatArray, degree: int, extrapolation: str) -> list[Pieces]:
             above = float(np.nextafter(above, np.inf))
         pieces = [(-np.inf, float(low), first), *pieces, (above, float(high), last)]
     edges, origins = [start for start, _, _ in pieces[1:]], [origin for _, origin, _ in pieces]
-    numbers = np.zeros((n_splines, len(pieces), degree + 1))
+    numbers = np.zeros((n_different, len(pieces), degree + 1))
     for i, (_, _, polynomials) in enumerate(pieces):
-        for k, polynomial in enumerate(polynomials):
-            numbers[k, i, : len(polynomial)] = [_rounded(coef) for coef in polynomial]
+        for k in range(n_different):
+            parts = zip_longest(*polynomials[k::n_different], fillvalue=Fraction(0))
+            coefs = [_rounded(sum(part, Fraction(0))) for part in parts]
+            numbers[k, i, : len(coefs)] = coefs
     return [Pieces(np.array(edges), np.array(origins), coefs) for coefs in numbers]
 
 
@@ -154,11 +178,6 @@ def _moved(polynomial: Polynomial, by: Fraction) -> Polynomial:
 
 def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "QuantileTransformer", "quantiles_")
-    if step.output_distribution != "uniform":
-        raise UnsupportedModelError(
-            f"its output_distribution is {step.output_distribution!r}; refit it with 'uniform', or put a "
-            "PowerTransformer in its place"
-        )
     quantiles, references = (np.asarray(numbers, np.float64) for numbers in (step.quantiles_, step.references_))
     if quantiles.shape != (len(references), map_.n_features) or not np.isfinite(quantiles).all():
         raise ModelFormatError(f"quantiles_ has shape {quantiles.shape}, or is not finite")
@@ -166,12 +185,58 @@ def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
         raise ModelFormatError("its quantiles or references descend")
     if references[0] != 0.0 or references[-1] != float(len(references) > 1):
         raise ModelFormatError(f"its references are from {references[0]} to {references[-1]}, expected 0 to 1")
-    columns = [(j, _interpolated(quantiles[:, j], references)) for j in range(map_.n_features)]
-    return map_.then_stage(Piecewise.of(map_.n_features, columns))
+    is_uniform = step.output_distribution == "uniform"
+    columns = [_interpolated(quantiles[:, j], references, is_uniform) for j in range(map_.n_features)]
+    if is_uniform:
+        return map_.then_stage(Piecewise.of(map_.n_features, list(enumerate(columns))))
+    columns = [_between(pieces, *_bounds(quantiles[:, j])) for j, pieces in enumerate(columns)]
+    shares = map_.then_stage(Piecewise.of(map_.n_features, list(enumerate(columns))))
+    # The next float64 below, as scikit-learn has it.
+    least = _BOUNDS_THRESHOLD - np.spacing(1.0)
+    normal = shares.then_stage(InverseNormal(np.ones(map_.n_features, np.bool_)))
+    return normal.then_affine(low=ndtri(least), high=ndtri(1.0 - least))
 
 
-def _interpolated(quantiles: FloatArray, references: FloatArray) -> Pieces:
-    """From 0 below the first quantile to 1 from the last on; at one that comes several times the mean of its ends."""
+def _bounds(quantiles: FloatArray) -> tuple[float, float]:
+    """The first numbers that scikit-learn does not take for below all quantiles, and takes for above all."""
+    first, last = float(quantiles[0]), float(quantiles[-1])
+    low = _first(lambda x: not x - _BOUNDS_THRESHOLD < first)
+    return low, max(low, _first(lambda x: x + _BOUNDS_THRESHOLD > last))
+
+
+def _first(holds: Callable[[float], bool]) -> float:
+    """The least float64 that something holds for which holds for all above it, too."""
+    # Their bits as integers ascend as they do, but those of negative ones descend.
+    low, high = -(0x7FEF << 48 | (1 << 48) - 1), 0x7FEF << 48 | (1 << 48) - 1
+    while low < high:
+        middle = (low + high) // 2
+        number = float(np.int64(abs(middle)).view(np.float64))
+        if holds(-number if middle < 0 else number):
+            high = middle
+        else:
+            low = middle + 1
+    number = float(np.int64(abs(low)).view(np.float64))
+    return -number if low < 0 else number
+
+
+def _between(pieces: Pieces, low: float, high: float) -> Pieces:
+    """The same from `low` on and below `high`; 0 and 1 beyond."""
+    inside = (pieces.edges > low) & (pieces.edges < high)
+    edges = [low, *pieces.edges[inside], high] if low < high else [low]
+    of = [int(k) for k in np.searchsorted(pieces.edges, edges[:-1], side="right")]
+    zero, one = np.zeros((1, pieces.coefs.shape[1])), np.eye(1, pieces.coefs.shape[1])
+    return Pieces(
+        np.array(edges),
+        np.concatenate([[0.0], pieces.origins[of], [0.0]]),
+        np.concatenate([zero, pieces.coefs[of], one]),
+    )
+
+
+def _interpolated(quantiles: FloatArray, references: FloatArray, has_ends: bool) -> Pieces:
+    """From 0 below the first quantile to 1 beyond the last; at one that comes several times the mean of its ends.
+
+    With `has_ends` it is 0 at the first one and 1 at the last one nevertheless.
+    """
     if len(references) == 1:  # scikit-learn makes 0 of everything
         return Pieces(np.zeros(0), np.zeros(1), np.zeros((1, 2)))
     points, low = np.unique(quantiles, return_index=True)
@@ -186,11 +251,13 @@ def _interpolated(quantiles: FloatArray, references: FloatArray) -> Pieces:
     for k, point in enumerate(points.tolist()):
         beyond = float(np.nextafter(point, np.inf))
         is_first, is_last = k == 0, k == len(points) - 1
-        if is_last:
-            add(beyond if is_first else point, (0.0, 1.0, 0.0))
-            break
         mean = float((Fraction(float(references[low[k]])) + Fraction(float(references[high[k]]))) / 2)
-        at_point = 0.0 if is_first else mean
+        at_point = mean if not has_ends else 0.0 if is_first else 1.0 if is_last else mean
+        if is_last:
+            if at_point not in (0.0, 1.0):
+                add(point, (0.0, at_point, 0.0))
+            add(point if at_point == 1.0 else beyond, (0.0, 1.0, 0.0))
+            break
         own, rise = float(references[high[k]]), references[low[k + 1]]
         if at_point != own:
             add(point, (0.0, at_point, 0.0))
@@ -202,7 +269,38 @@ def _interpolated(quantiles: FloatArray, references: FloatArray) -> Pieces:
     return Pieces(np.array(edges), numbers[:, 0].copy(), numbers[:, 1:].copy())
 
 
+# --- waves
+
+
+def _additive_chi2_sampler(map_: InputMap, step: Any) -> InputMap:
+    """All of the roots, then cos and sin of each further step, feature after feature."""
+    n = map_.n_features
+    steps, interval = int(step.sample_steps), step.sample_interval
+    if interval is None:
+        if steps not in _INTERVALS:
+            raise ModelFormatError(f"sample_steps is {steps}, and sample_interval None")
+        interval = _INTERVALS[steps]
+    blocks = [(False, _amplitude(0, interval), 0.0)]
+    for j in range(1, steps):
+        blocks += [(sine, _amplitude(j, interval), j * interval) for sine in (False, True)]
+    sines, amplitudes, frequencies = (np.repeat(np.array(part), n) for part in zip(*blocks, strict=True))
+    return map_.then_stage(Waves(n, np.tile(np.arange(n), len(blocks)), sines, amplitudes, frequencies))
+
+
+# What scikit-learn takes by itself for so many steps.
+_INTERVALS: Final = {1: 0.8, 2: 0.5, 3: 0.4}
+
+
+def _amplitude(j: int, interval: float) -> float:
+    """sqrt(interval), or sqrt(2 interval / cosh(pi j interval)), rounded once."""
+    with localcontext(prec=60):
+        power = (_PI * j * Decimal(interval)).exp()
+        of_root = Decimal(interval) * (1 if j == 0 else 4 / (power + 1 / power))
+        return float(of_root.sqrt())
+
+
 FOLDERS: Final[dict[str, Callable[[InputMap, Any], InputMap]]] = {
+    "AdditiveChi2Sampler": _additive_chi2_sampler,
     "PolynomialFeatures": _polynomial_features,
     "QuantileTransformer": _quantile_transformer,
     "SplineTransformer": _spline_transformer,

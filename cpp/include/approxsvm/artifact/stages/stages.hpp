@@ -2,6 +2,8 @@
 #pragma once
 
 #include "affine.hpp"
+#include "interval.hpp"
+#include "inverse_normal.hpp"
 #include "logarithm.hpp"
 #include "monomials.hpp"
 #include "normalizer.hpp"
@@ -9,6 +11,7 @@
 #include "power.hpp"
 #include "projection.hpp"
 #include "table.hpp"
+#include "waves.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
@@ -24,7 +27,7 @@ struct StageList {
     static constexpr std::uint32_t last = sizeof...(Kinds) - 1;  // their numbers go from 0 up
 };
 using AllStages = StageList<AffineStage, ProjectionStage, LogarithmStage, TableStage, NormalizerStage, PowerStage,
-                            PiecesStage, MonomialsStage>;
+                            PiecesStage, MonomialsStage, InverseNormalStage, WavesStage, IntervalStage>;
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm

@@ -1,0 +1,61 @@
+// Numbers beyond an interval are moved into it by whole turns, or refused, feature by feature.
+#pragma once
+
+#include "stage.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+struct IntervalStage : AnyStage {
+    static constexpr StageKind kind = StageKind::interval;
+    static constexpr bool by_feature = true, as_source = true;
+    enum Rule : std::uint32_t { turns, refuses, n_rules };
+
+    static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs, std::uint64_t index) {
+        return check(field::stage_parts, header.parts, from_to(0, n_rules - 1), index) &&
+               check(field::stage_n_outputs, header.n_outputs, equal_to(n_inputs), index);
+    }
+    static ClaimedSize n_words(const StageHeader&, ClaimedSize n_inputs) { return 2 * n_inputs; }
+    static void find_parts(MapStage& stage, StageArrays& arrays) {
+        stage.parts[0] = arrays.numbers(stage.n_inputs);  // low
+        stage.parts[1] = arrays.numbers(stage.n_inputs);  // length, infinite where x stays as it is; or high
+    }
+    static bool is_valid(Check& check, const MapStage& stage) {
+        const double least = stage.parts_number == turns ? 0x1p-1022 : -largest_double;
+        return check.finite(field::stage_low, stage.parts[0], stage.n_inputs) &&
+               check.each(field::stage_high, stage.parts[1], stage.n_inputs, at_least(least));
+    }
+
+    static void run(const MapStage& stage, const double*, const RowsOnTheWay& on) {
+        for (std::size_t r = 0; r < on.n_rows; ++r) {
+            double *x = on.x + r * on.stride, *error = on.error + r * on.stride;
+            for (std::size_t j = 0; j < stage.n_inputs; ++j) {
+                const double low = stage.parts[0][j], second = stage.parts[1][j];
+                if (!on.has_errors) error[j] = 0.0;
+                if (!(second <= largest_double)) continue;
+                if (stage.parts_number == turns) {
+                    turn(low, second, on.is_source, x[j], error[j]);
+                } else if (!(x[j] >= low && x[j] <= second) && x[j] == x[j] && on.rows[r].is_inside) {
+                    on.refuse(r, kind, x[j], x[j] < low ? low : second);
+                }
+            }
+        }
+    }
+
+  private:
+    // As NumPy's x % length does it, low + (x - low) % length. Two roundings; and where x is not the source's own, it
+    // may be on either side of a full turn.
+    static void turn(double low, double length, bool is_source, double& x, double& error) {
+        constexpr double u = unit64, up = 1.0 + 0x1p-30;
+        const double from_low = x - low;
+        double rest = std::fmod(from_low, length);
+        if (rest < 0.0) rest += length;
+        x = low + rest;
+        const double off = (error + 2.0 * u * std::fabs(from_low) + u * length) * up;
+        const bool is_known = is_source || (rest > off && length - rest > off);
+        error = is_known ? (off + u * std::fabs(x)) * up : HUGE_VAL;
+    }
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
