@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+from functools import cache
 
 import numpy as np
 import pytest
@@ -189,15 +190,20 @@ def libsvm_outputs(model, rows, probability):
     return np.array(labels), np.array(values)
 
 
+@cache
+def libsvm_answers(options, n_classes, n_rows):
+    """A model, and of random rows values, labels with probabilities, and these."""
+    model = train_libsvm(options, n_classes)
+    rows = np.random.default_rng(0).normal(size=(n_rows, 8)) * 2
+    return model, libsvm_outputs(model, rows, 0)[1], *libsvm_outputs(model, rows, 1)
+
+
 @pytest.mark.peers
 @pytest.mark.slow
 @pytest.mark.parametrize("svm_type", [0, 1])
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
 def test_probabilities_are_libsvms_to_the_last_bit_or_nearly(n_classes, svm_type, outputs):
-    model = train_libsvm(f"-s {svm_type} -g 0.1 -b 1 -n 0.2", n_classes)
-    rows = np.random.default_rng(0).normal(size=(300, 8)) * 2
-    _, values = libsvm_outputs(model, rows, 0)
-    labels, expected = libsvm_outputs(model, rows, 1)
+    model, values, labels, expected = libsvm_answers(f"-s {svm_type} -g 0.1 -b 1 -n 0.2", n_classes, 300)
     n_pairs = values.shape[1]
     head = PairwiseSigmoid(np.array(model.probA[:n_pairs]), np.array(model.probB[:n_pairs]))
     given = outputs.probabilities(head, values)
@@ -207,11 +213,8 @@ def test_probabilities_are_libsvms_to_the_last_bit_or_nearly(n_classes, svm_type
 
 
 def test_density_marks_are_libsvms(outputs):
-    model = train_libsvm("-s 2 -g 0.1 -b 1 -n 0.3", 2)
+    model, values, labels, expected = libsvm_answers("-s 2 -g 0.1 -b 1 -n 0.3", 2, 400)
     marks = np.array(model.prob_density_marks[:10])
-    rows = np.random.default_rng(0).normal(size=(400, 8)) * 2
-    _, values = libsvm_outputs(model, rows, 0)
-    labels, expected = libsvm_outputs(model, rows, 1)
     head = DensityMarks(marks)
     np.testing.assert_array_equal(outputs.probabilities(head, values), expected)
     assert len(np.unique(expected[:, 0])) > 3

@@ -326,7 +326,8 @@ def examples_of_linear_models(name, cls, y):
         for loss in ("log_loss", "modified_huber"):
             yield of_last(Nystroem(n_components=8, random_state=0), cls(loss=loss, random_state=0), y=y)
     else:
-        yield of_last(Nystroem(n_components=8, random_state=0), cls(), y=y)
+        linear = cls(Cs=2, cv=2) if name == "LogisticRegressionCV" else cls()
+        yield of_last(Nystroem(n_components=8, random_state=0), linear, y=y)
     if name in ("LinearSVC", "LinearSVR"):
         yield of_machine(cls(), y)
 
@@ -857,18 +858,16 @@ def calibrated_inside(method="sigmoid"):
 
 
 @pytest.mark.parametrize(
-    ("method", "y", "ensemble"),
-    [("sigmoid", TWO, True), ("sigmoid", THREE, False), ("isotonic", TWO, False), ("temperature", THREE, False)],
-    ids=["sigmoid", "three sigmoids", "isotonic", "temperature"],
-)
-@pytest.mark.parametrize(
-    "inside",
+    ("method", "y", "ensemble", "inside"),
     [
-        calibrated_inside,
-        lambda: make_pipeline(StandardScaler(), calibrated_inside()),
-        lambda: GridSearchCV(calibrated_inside(), {"method": ["sigmoid"]}, cv=2),
+        ("sigmoid", TWO, True, calibrated_inside),
+        ("sigmoid", THREE, False, calibrated_inside),
+        ("isotonic", TWO, False, calibrated_inside),
+        ("temperature", THREE, False, calibrated_inside),
+        ("isotonic", TWO, False, lambda: make_pipeline(StandardScaler(), calibrated_inside())),
+        ("sigmoid", TWO, True, lambda: GridSearchCV(calibrated_inside(), {"method": ["sigmoid"]}, cv=2)),
     ],
-    ids=["calibrated", "pipeline", "search"],
+    ids=["sigmoid", "three sigmoids", "isotonic", "temperature", "pipeline", "search"],
 )
 def test_probabilities_that_are_calibrated_again_are_refused(method, y, ensemble, inside):
     """scikit-learn calibrates predict_proba of what has no decision_function."""
