@@ -71,8 +71,10 @@ class Model {
     std::size_t n_decisions() const {
         return view_.n_decisions;
     }  // values of a row; 0 where probabilities are averaged
-    std::size_t n_probabilities() const { return approxsvm::n_probabilities(view_); }  // of a row; 0 for none
-    std::size_t n_labels() const { return n_labels_of(view_); }                        // 0 for a regression
+    std::size_t n_probabilities() const {
+        return approxsvm::n_probabilities(view_);
+    }                                                            // of a row; 0 for none, 1 for a deviation
+    std::size_t n_labels() const { return n_labels_of(view_); }  // 0 for a regression
     // The label at a position; of a one-class model 1 and -1, and beyond the last one a Label of LabelKind::none.
     Label label(std::size_t position) const { return label_at(view_, position); }
 
@@ -118,7 +120,7 @@ class Model {
         return evaluate_one(rows, &Evaluation::bounds, bounds, workspace, fault);
     }
 
-    // n_probabilities() numbers for each row, one for each label in their order.
+    // n_probabilities() numbers for each row, one for each label in their order; of a regression its deviation.
     template <class Rows>
     Status probabilities(const Rows& rows, Span<double> shares, Span<unsigned char> workspace,
                          Fault* fault = nullptr) const {
