@@ -6,9 +6,11 @@ import inspect
 import os
 import time
 import warnings
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import cycle
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -21,7 +23,7 @@ from approxsvm.estimators import CompiledModel, estimator_for
 from approxsvm.evaluator import read_artifact
 from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.outputs import ClassProbability
+from approxsvm.model.outputs import ClassProbability, ProcessProbability
 from approxsvm.model.schema import MAX_LABELS, Mode
 from approxsvm.model.single_model import SingleModel
 from approxsvm.planning import features, gaussian, polynomial
@@ -56,6 +58,7 @@ def compile(
     random_state: int = 0,
     rows_per_call: int | None = None,
     n_jobs: int | None = None,
+    variance: bool = False,
     verbose: bool | None = None,
     progress: Progress | None = None,
 ) -> CompiledModel:
@@ -120,6 +123,9 @@ def compile(
         Threads that the result predicts with, as in scikit-learn: 1 when left out, -1 for all processors.
     verbose : bool, optional
         Whether a bar on stderr shows what is being done. When left out, it does in a terminal and in a notebook.
+    variance : bool
+        Of a Gaussian process of scikit-learn: whether to compile its variance as well, for ``predict(return_std=True)``
+        and ``predict_proba``. It takes 8 n^2 bytes for n training rows, at most 1,024, and is computed in float64.
     progress : callable, optional
         Told what is being done, in words, and the share of that which is done, from 0 to 1; in place of the bar.
 
@@ -166,22 +172,29 @@ def compile(
     with compiling(verbose) if progress is None else nullcontext(progress) as told:
         request = Request(mode, center, tolerance, limits, told)
         request.check()
-        compiled, doubt = _compiled(model, X, n_features, request, labels, n_jobs)
+        read = partial(read_any, model, variance=variance)
+        compiled, doubt = _compiled(model, X, n_features, request, labels, n_jobs, read)
     if doubt is not None:
         warnings.warn(doubt, SourceAccuracyWarning, stacklevel=2)
     return compiled
 
 
 def _compiled(
-    model: Any, X: Any, n_features: int | None, request: Request, labels: str, n_jobs: int | None
+    model: Any,
+    X: Any,
+    n_features: int | None,
+    request: Request,
+    labels: str,
+    n_jobs: int | None,
+    read: Callable[..., SingleModel | Ensemble],
 ) -> tuple[CompiledModel, str | None]:
     """The predictor, and what may be said against the source's own answers."""
     start = time.perf_counter()
-    source = read_any(model, n_features=n_features)  # before X is looked at: it may have what no model takes
+    source = read(n_features=n_features)  # before X is looked at: it may have what no model takes
     if X is not None:
         rows = _sample_rows(X, RawColumns.of(source))
         if isinstance(model, (str, os.PathLike)) and n_features is None and rows.shape[1] > source.n_raw_features:
-            source = read_any(model, n_features=int(rows.shape[1]))  # the file does not contain the number
+            source = read(n_features=int(rows.shape[1]))  # the file does not contain the number
         columns = RawColumns.of(source)
         _check_columns(X, columns, int(rows.shape[1]))
         rows = zero_unused(rows, columns)
@@ -190,13 +203,17 @@ def _compiled(
     if labels == "probability":
         source = _by_probability(source)
     if isinstance(source, Ensemble):
-        is_sum = source.task == "regression" and source.outputs.weights is not None
+        of_processes = source.outputs.of_processes
+        is_sum = source.task == "regression" and source.outputs.weights is not None and not of_processes
         if is_sum and request.tolerance is not None:
             raise UnsupportedModelError(
                 f"a tolerance cannot be promised for a weighted sum of {len(source.members)} models: leave it out, "
                 "error_bound bounds each value"
             )
-        built, plans = zip(*(_build(member, request) for member in source.members), strict=True)
+        # Variances are exact, whatever their means are.
+        exactly = replace(request, mode="exact", tolerance=None, limits=Limits())
+        requests = cycle((request, exactly if of_processes else request))
+        built, plans = zip(*map(_build, source.members, requests), strict=True)
         artifact = writer.build_ensemble(built, source)
     else:
         artifact, tried = _build(source, request)
@@ -206,7 +223,9 @@ def _compiled(
         raise UnsupportedModelError(
             f"the artifact takes {artifact.n_bytes:,} bytes, but max_bytes is {limits.max_bytes:,}"
         )
-    doubt = None if X is None else doubt_of_sample(model, source, request.rows)
+    # Of a process by its mean; members of several classes are judged by nobody.
+    judged = source.members[0] if isinstance(source, Ensemble) and source.outputs.of_processes else source
+    doubt = None if X is None else doubt_of_sample(model, judged, request.rows)
     compiled = estimator_for(artifact, n_jobs=n_jobs)
     options = {"mode": request.mode, "center": request.center, "tolerance": request.tolerance, "labels": labels}
     options |= asdict(limits)
@@ -218,6 +237,8 @@ def _compiled(
 
 def _by_probability(model: SingleModel | Ensemble) -> SingleModel | Ensemble:
     """The same with labels by the greatest probability, as ensembles have them anyway."""
+    if isinstance(model.outputs.probability, ProcessProbability):
+        raise UnsupportedModelError("a Gaussian process labels by its mean, which labels='probability' cannot change")
     if not isinstance(model.outputs.probability, ClassProbability):
         raise UnsupportedModelError(
             f"labels='probability' needs a model with class probabilities, but this {model.source} has none"

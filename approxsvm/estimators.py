@@ -745,6 +745,55 @@ class CompiledDensity(CompiledSVR):
         return float(np.sum(self.score_samples(X)))
 
 
+class CompiledProcess(CompiledSVR):
+    """Compiled Gaussian process regression with its variance; parameters as in CompiledModel."""
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Predict means, and with `return_std` the deviations by the formula of GaussianProcessRegressor as well.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+        return_std : bool
+
+        Returns
+        -------
+        mean : ndarray of shape (n_rows,), float64
+        deviation : ndarray of shape (n_rows,), float64
+            Only with `return_std`; `deviation_bound` says how far it may be off.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sklearn.gaussian_process import GaussianProcessRegressor
+        >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+        >>> import approxsvm
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> process = GaussianProcessRegressor(RBF(0.1) + WhiteKernel(0.5), optimizer=None, normalize_y=True)
+        >>> process = process.fit(X[:200], y[:200])
+        >>> fast = approxsvm.compile(process, variance=True)
+        >>> mean, deviation = fast.predict(X[200:], return_std=True)
+        >>> bool(abs(deviation - process.predict(X[200:], return_std=True)[1]).max() < 1e-9)
+        True
+        """
+        mean = super().predict(X)
+        return (mean, self._evaluator.deviation(self._rows(X))) if return_std else mean
+
+    @property
+    def members(self) -> list[CompiledModel]:
+        """The mean, which `verify` takes, and the functions of the variance."""
+        return [estimator_for(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
+
+    def deviation_bound(self, X: Any) -> FloatArray:
+        """Upper bound of `|deviation - that of the formula over the real numbers|`, shape (n_rows,).
+
+        Near training rows the deviation is the root of a small difference, and the bound grows to the root of that of
+        the variance.
+        """
+        bounds: FloatArray = self._evaluator.deviation(self._rows(X), bound=True)
+        return bounds
+
+
 class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
     """Compiled one-class support vector machine; parameters as in CompiledModel.
 
@@ -801,9 +850,9 @@ class CompiledEnsemble(CompiledClassifier):
     """
 
     @property
-    def members(self) -> list[CompiledSVC]:
+    def members(self) -> list[CompiledModel]:
         """The compiled classifiers."""
-        return [CompiledSVC(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
+        return [estimator_for(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
 
 
 class CompiledMultiOutput(CompiledModel):
@@ -897,7 +946,11 @@ def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:
         else CompiledEnsemble
         if artifact.n_decisions == 0
         else CompiledSVC,
-        "regression": CompiledDensity if artifact.is_density else CompiledSVR,
+        "regression": CompiledDensity
+        if artifact.is_density
+        else CompiledProcess
+        if artifact.outputs.of_processes
+        else CompiledSVR,
         "one_class": CompiledOneClassSVM,
     }
     n_threads(n_jobs)  # refuses an invalid number; `set_params` accepts any, as in scikit-learn

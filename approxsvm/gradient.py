@@ -82,7 +82,8 @@ def gradients(evaluator: Evaluator, rows: Any) -> Slopes:
         raise UnsupportedModelError(
             "a mean of probabilities and labels alone have no decision function, and so no gradient of one"
         )
-    functions = [_Function(one) for one in artifact.members or (artifact,)]
+    members = artifact.members[:1] if artifact.outputs.of_processes else artifact.members  # the mean
+    functions = [_Function(one) for one in members or (artifact,)]
     evaluator.evaluate(rows)  # refuses what is not a row
     n_rows, n_columns = rows.shape
     found: list[FloatArray] = [np.zeros((n_rows, artifact.n_decisions, n_columns)) for _ in range(2)]

@@ -96,8 +96,9 @@ from approxsvm import Artifact, KernelModel
 from approxsvm.artifact.input_map import pack_input_map
 from approxsvm.artifact.outputs import pack_outputs
 from approxsvm.compiler import compile as compile_model
+from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.input_map import InputMap
-from approxsvm.model.outputs import Outputs, TemperatureCalibration
+from approxsvm.model.outputs import Outputs, ProcessDeviation, TemperatureCalibration
 from approxsvm.model.schema import SECTION_IDS, names_of
 from approxsvm.model.steps import Projection
 
@@ -1302,6 +1303,37 @@ def broken_combinations(artifact: Artifact) -> Broken:
         (outputs(2, 1, 0), "member 0: task is 0, expected 1"),
     ):
         yield broken("outputs", content({OUTPUTS: wrong}), artifact, said)
+    of_processes = outputs(0, 2, 10, *ones, 0.0)
+    yield broken("members", content({OUTPUTS: of_processes}), artifact, "member 0: task is 0, expected 1")
+    for wrong, said in (
+        (outputs(0, 0, 10, *ones, 0.0), "label_rule of section outputs is 0, expected at least 2"),
+        (outputs(0, 2, 10, *ones, -0.5), "addend of section outputs is -0.5, expected 0"),
+        (outputs(0, 2, 9, *ones, 0.0), "probability of section outputs is 9, expected 0"),
+        (outputs(0, 2, 11, *ones, 0.0), "probability of section outputs is 11, expected 0 to 10"),
+    ):
+        yield broken("outputs", content({OUTPUTS: wrong}), artifact, said)
+
+
+def broken_processes() -> Broken:
+    """A regression with its variance, whose members are told apart by their places."""
+    mean = random_model(5, task="regression")
+    variance = replace(mean, dual_coef=np.ones((2, mean.n_sv)), intercept=np.zeros(2), value_error=np.zeros(2))
+    process = Ensemble((mean, variance), outputs=Outputs(ProcessDeviation(), weights=np.array([2.0, 1.0])))
+    artifact = compile_model(process).artifact
+    header, first, second = artifact.section("outputs")[:24], *(member.data for member in artifact.members)
+    assert is_read(artifact.data)
+    for members, said in (
+        (second + first, "member 0: n_decisions is 2, expected 1"),
+        (first, "section outputs has"),
+    ):
+        yield broken("members", content({MEMBER_ARTIFACTS: bytes(members)}), artifact, said)
+    four = content({MEMBER_ARTIFACTS: bytes(first + second) * 2, OUTPUTS: header + struct.pack("<5d", 1, 1, 1, 1, 0)})
+    yield broken("members", four, artifact, "number of members of section members is 4, expected 2")
+    for wrong, said in (
+        ((-1.0, 1.0, 0.0), "weight of member 0 of section outputs is -1, expected at least 0"),
+        ((1.0, 1.0, 0.5), "addend of section outputs is 0.5, expected 0"),
+    ):
+        yield broken("outputs", content({OUTPUTS: header + struct.pack("<3d", *wrong)}), artifact, said)
 
 
 LABEL_DTYPES: list[tuple[list[Any], list[bytes]]] = [
@@ -1376,6 +1408,7 @@ SOURCES: list[tuple[Callable[..., Broken], tuple[Any, ...]]] = [
             broken_subspace_expansion,
             broken_presumption,
             broken_outputs,
+            broken_processes,
             broken_input_map,
             broken_categories,
             broken_members,

@@ -21,8 +21,7 @@ from approxsvm.artifact.outputs import unpack_outputs
 from approxsvm.artifact.sealed import SealedBytes
 from approxsvm.errors import ArtifactError
 from approxsvm.model.input_map import InputMap
-from approxsvm.model.kernel_model import DENSITY_SOURCE
-from approxsvm.model.outputs import ClassProbability, MembersMean, Outputs, class_pairs
+from approxsvm.model.outputs import ClassProbability, GaussianDensity, MembersMean, Outputs, SignAlone, class_pairs
 from approxsvm.model.schema import (
     ALIGNMENT,
     DECISION_NUMBERS,
@@ -207,8 +206,8 @@ class Artifact(SealedBytes):
 
     @property
     def averages(self) -> bool:
-        """Whether this is an ensemble that averages its members' probabilities, and has no decision values."""
-        return isinstance(self.outputs.probability, MembersMean)
+        """Whether this is an ensemble with probabilities of its members, and no decision values."""
+        return self.has_class_probabilities and bool(self.members) and self.n_decisions == 0
 
     @property
     def has_labels_alone(self) -> bool:
@@ -230,7 +229,8 @@ class Artifact(SealedBytes):
     @property
     def has_decision_function(self) -> bool:
         """Whether the source gives decision values: one that is calibrated gives probabilities alone."""
-        return self.n_decisions > 0 and self.outputs.label_rule != "probability"
+        head = self.outputs.probability
+        return self.n_decisions > 0 and self.outputs.label_rule != "probability" and (head is None or head.has_values)
 
     @property
     def why_no_decision_function(self) -> str:
@@ -242,6 +242,8 @@ class Artifact(SealedBytes):
                 "votes of several models are read as labels alone, without a decision function: compile each of "
                 "estimators_ for its own"
             )
+        if isinstance(self.outputs.probability, SignAlone):
+            return "labels are the sign of a latent function: the source has no decision function"
         return "labels are those of the greatest probability, without a decision function: take the probabilities"
 
     @property
@@ -251,6 +253,8 @@ class Artifact(SealedBytes):
             return "labels of several targets have probabilities only where each of members has them"
         if self.has_labels_alone:
             return "votes of several models are read as labels alone, without probabilities"
+        if isinstance(self.outputs.probability, SignAlone):
+            return "probabilities of a Gaussian process need its variance: compile it with variance=True"
         return "there are no probabilities: the source has none, or none that are read (docs/sources.md)"
 
     @property
@@ -351,7 +355,7 @@ class Artifact(SealedBytes):
     @property
     def is_density(self) -> bool:
         """Whether the mean of a kernel comes from a density: its answers are those of any regression."""
-        return self.source == DENSITY_SOURCE and self.task == "regression" and self.kernel == "gaussian"
+        return isinstance(self.outputs.probability, GaussianDensity) and self.kernel == "gaussian"
 
     @property
     def subspace_coordinates(self) -> tuple[int, ...]:

@@ -60,6 +60,9 @@ class Ensemble:
         """Check once."""
         if not self.members:
             raise ModelFormatError("an ensemble without members")
+        if self.outputs.of_processes:
+            self._check_processes()
+            return
         if self.is_plain and self.task == "classification":
             object.__setattr__(self, "outputs", Outputs(MembersMean(), "probability"))
         if self.of_targets:
@@ -95,6 +98,20 @@ class Ensemble:
                 raise ModelFormatError(f"a member ({member.source}) has other labels than {labels}")
             if member.n_raw_features != self.n_raw_features:
                 raise ModelFormatError(f"members take {self.n_raw_features} and {member.n_raw_features} features")
+
+    def _check_processes(self) -> None:
+        outputs, members = self.outputs, self.members
+        head = outputs.probability
+        assert head is not None
+        n_processes = 1 if self.classes is None else len(self.classes)
+        if self.task != head.task or len(members) != 2 * n_processes or (n_processes == 1) != (self.classes is None):
+            raise ModelFormatError(f"{len(members)} members are no means and variances of a {self.task}")
+        for mean, variance in zip(members[::2], members[1::2], strict=True):
+            if mean.n_decisions != 1 or variance.task != "regression" or mean.n_raw_features != self.n_raw_features:
+                raise ModelFormatError(f"members ({mean.source}) are no mean and its variance")
+        weights = outputs.weights
+        if weights is None or weights.shape != (len(members),) or not ((weights >= 0) & (weights < np.inf)).all():
+            raise ModelFormatError(f"the priors and scales of {n_processes} processes are {weights}")
 
     def _check_functions(self) -> None:
         if len(self.labels) != len(self.members) or self.members[0].task != "regression":
@@ -159,7 +176,7 @@ class Ensemble:
     @property
     def n_decisions(self) -> int:
         """Number of decision values: none of means, votes and targets."""
-        if self.task == "classification" and not self.outputs.of_each_class:
+        if self.task == "classification" and (not self.outputs.of_each_class or self.outputs.of_processes):
             return 0
         return 1 if self.outputs.weights is not None else len(self.members)
 

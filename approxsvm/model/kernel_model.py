@@ -17,9 +17,6 @@ from approxsvm.model.schema import MAX_FORM_DEGREE as MAX_FORM_DEGREE
 from approxsvm.model.schema import MAX_KERNEL_DEGREE as MAX_KERNEL_DEGREE
 from approxsvm.model.schema import Task as Task
 
-# The source of a kernel density, whose log Python gives as well; for every other door it is a regression.
-DENSITY_SOURCE = "sklearn KernelDensity"
-
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 

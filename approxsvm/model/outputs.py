@@ -51,10 +51,16 @@ class Probability:
         Its name in schema.inc.
     task : {"classification", "regression", "one_class"}
         Of the models that may have it.
+    of_members : bool
+        Whether it is what an ensemble makes of its members, rather than of decision values.
+    has_values : bool
+        Whether the source has decision values besides.
     """
 
     kind: ClassVar[str]
     task: ClassVar[Task]
+    of_members: ClassVar[bool] = False
+    has_values: ClassVar[bool] = True
 
     @property
     def facts(self) -> tuple[int, int, int]:
@@ -342,7 +348,38 @@ class TemperatureCalibration(ClassProbability):
 class MembersMean(ClassProbability):
     """An ensemble's probabilities: the weighted mean of its members'."""
 
-    kind = "members_mean"
+    kind, of_members = "members_mean", True
+
+
+@dataclass(frozen=True)
+class GaussianDensity(Probability):
+    """Values are a mean of Gaussian kernels: the density of rows but for a factor (density.py gives its logarithm)."""
+
+    kind, task = "gaussian_density", "regression"
+
+
+@dataclass(frozen=True)
+class SignAlone(Probability):
+    """Labels are the sign of a latent function: there are no decision values, and probabilities are not read."""
+
+    kind, task, has_values = "sign_alone", "classification", False
+
+
+@dataclass(frozen=True)
+class ProcessDeviation(Probability):
+    """Of a Gaussian process: the first member is its mean, the second one has the functions of its variance.
+
+    The variance is ``weights[0] - ||v||^2`` of these functions v, and the deviation its root times ``weights[1]``.
+    """
+
+    kind, task, of_members = "process_deviation", "regression", True
+
+
+@dataclass(frozen=True)
+class ProcessProbability(ClassProbability):
+    """Laplace's approximation of a process of two classes, or of one of each of several: members as of a deviation."""
+
+    kind, of_members = "process_probability", True
 
 
 PROBABILITIES: Final[dict[str, type[Probability]]] = {
@@ -354,6 +391,10 @@ PROBABILITIES: Final[dict[str, type[Probability]]] = {
         OneVsRestCalibration,
         TemperatureCalibration,
         MembersMean,
+        GaussianDensity,
+        SignAlone,
+        ProcessDeviation,
+        ProcessProbability,
     )
 }
 
@@ -418,10 +459,15 @@ class Outputs:
         """Whether there is a decision function for each of several classes, rather than for each pair."""
         return self.decision_shape == "each"
 
+    @property
+    def of_processes(self) -> bool:
+        """Whether members are the means and variances of Gaussian processes."""
+        return isinstance(self.probability, (ProcessDeviation, ProcessProbability))
+
     def check(self, task: str, n_classes: int) -> None:
         """Raise ModelFormatError unless these outputs fit a model of this task with so many classes."""
         head = self.probability
-        if isinstance(head, MembersMean) or self.weights is not None:
+        if (head is not None and head.of_members) or self.weights is not None:
             raise ModelFormatError("a single model has no members to weigh")
         if head is not None and head.task != task:
             raise ModelFormatError(f"a {task} model cannot have probabilities by {type(head).__name__}")

@@ -28,6 +28,9 @@ from approxsvm.threads import one_thread_inside
 
 # Where no tolerance is asked for, values of a regression model are this close, as a share of their range.
 DEFAULT_SHARE_OF_RANGE: Final = 1e-3
+# Functions of the same kernels have one bound in float64, by the largest coefficients of any: with less than a few of
+# it, nearly every row would be computed again by the definition.
+_OF_SHARED_MODULI: Final = 16.0
 # Rows that show how well float64 can scale rows.
 _TYPICAL_ROWS: Final = 256
 
@@ -50,13 +53,14 @@ def _of_several(model: KernelModel, request: Request) -> Artifact:
             f"this {model.source} has {model.n_decisions} functions of the same kernels, which have no expansion: "
             "compile it with mode='certified' or 'exact', without degree and n_centers"
         )
+    asked = request.tolerance is not None
     plan = f"the exact engine alone: {model.n_decisions} functions of the same {model.n_sv:,} kernels"
     return writer.build(
         model,
         "exact",
         writer.Frame.of(model, request.center),
-        tolerance=max(_promise(model, request), least_tolerance(model)),
-        tolerance_asked=request.tolerance is not None,
+        tolerance=max(_promise(model, request), least_tolerance(model) * (1.0 if asked else _OF_SHARED_MODULI)),
+        tolerance_asked=asked,
         plan=plan,
     )
 

@@ -65,11 +65,15 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequ
 
 
 def read_any(
-    source: Any, *, n_features: int | None = None, trust: bool | Sequence[str] = False
+    source: Any,
+    *,
+    n_features: int | None = None,
+    trust: bool | Sequence[str] = False,
+    variance: bool = False,
 ) -> SingleModel | Ensemble:
     """Read whatever approxsvm knows: as `read_model`, and averages and linear models on features as well.
 
-    Parameters and errors as for `read_model`.
+    Parameters and errors as for `read_model`; with `variance`, a Gaussian process has that as well.
 
     Returns
     -------
@@ -94,7 +98,9 @@ def read_any(
     if libsvm.is_svm_model(source):
         source = libsvm.read_svm_model(source)
     known = isinstance(source, (KernelModel, FeatureModel, Ensemble))
-    model: SingleModel | Ensemble = source if known else sklearn.read_estimator(source)
+    if variance and known:
+        raise UnsupportedModelError("variance=True is for Gaussian processes of scikit-learn")
+    model: SingleModel | Ensemble = source if known else sklearn.read_estimator(source, variance=variance)
     if n_features not in (None, model.n_raw_features):
         raise UnsupportedModelError(f"the model has {model.n_raw_features} features, but {n_features} were asked for")
     return model

@@ -58,16 +58,8 @@ py::dict read_libsvm_model(const std::string& path) {
     result["gamma"] = model.gamma;
     result["coef0"] = model.coef0;
     result["n_classes"] = model.n_classes;
-    result["rho"] = to_numpy(std::move(model.rho));
-    result["labels"] = to_numpy(std::move(model.labels));
-    result["n_sv_per_class"] = to_numpy(std::move(model.n_sv_per_class));
-    result["prob_a"] = to_numpy(std::move(model.prob_a));
-    result["prob_b"] = to_numpy(std::move(model.prob_b));
-    result["prob_density_marks"] = to_numpy(std::move(model.prob_density_marks));
+    model.for_lists([&](const char* name, auto& list) { result[name] = to_numpy(std::move(list)); });
     result["coef"] = to_numpy(std::move(model.coef), {n_sv, n_coef});
-    result["indptr"] = to_numpy(std::move(model.indptr));
-    result["indices"] = to_numpy(std::move(model.indices));
-    result["values"] = to_numpy(std::move(model.values));
     result["min_index"] = model.min_index;
     result["max_index"] = model.max_index;
     result["ends_in_line_break"] = model.ends_in_line_break;

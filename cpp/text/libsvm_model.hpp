@@ -57,6 +57,20 @@ struct LibsvmModel {
 
     /// False may mean that the file was cut inside its last row, and deserves a warning.
     bool ends_in_line_break = false;
+
+    /// Calls visit(name, list) for each list of numbers.
+    template <class Visit>
+    void for_lists(const Visit& visit) {
+        visit("rho", rho);
+        visit("labels", labels);
+        visit("n_sv_per_class", n_sv_per_class);
+        visit("prob_a", prob_a);
+        visit("prob_b", prob_b);
+        visit("prob_density_marks", prob_density_marks);
+        visit("indptr", indptr);
+        visit("indices", indices);
+        visit("values", values);
+    }
 };
 
 /// Parses the text of a LIBSVM or ThunderSVM model file. Throws TextError if it is incomplete, contradictory or not

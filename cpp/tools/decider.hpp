@@ -84,7 +84,7 @@ class Decider {
             wanted.labels = out.labels;
         }
         if (with_probabilities_) {
-            out.probabilities.resize(rows.n_rows * n_classes_);
+            out.probabilities.resize(rows.n_rows * predictor_->n_probabilities());
             wanted.probabilities = out.probabilities;
         }
         evaluate(rows, wanted);

@@ -72,7 +72,7 @@ class Formatter {
 
     /// The first line of the output.
     std::string header() const {
-        if (!with_probabilities_) return "";
+        if (!with_probabilities_ || is_regression_) return "";
         if (is_one_class_) return "label normal outlier\n";
         std::string line = "labels";
         for (const Answer& answer : answers_) line += " " + answer.text;
@@ -82,7 +82,7 @@ class Formatter {
     void format(const Decisions& decisions, const std::vector<double>& targets, ChunkResult& result) const {
         result.n_rows = targets.size();
         if (is_regression_) {
-            write_values(decisions.values, result);
+            write_values(decisions, result);
             result.predictions = decisions.values;
             result.targets = targets;
             return;
@@ -122,10 +122,13 @@ class Formatter {
         }
     }
 
-    void write_values(const std::vector<double>& values, ChunkResult& result) const {
+    // Deviations are of regressions with one value.
+    void write_values(const Decisions& decisions, ChunkResult& result) const {
+        const std::vector<double>& values = decisions.values;
         result.lines.reserve(values.size() * (max_real_bytes + 1));
         for (std::size_t k = 0; k < values.size(); ++k) {
             append(result.lines, values[k], 17);
+            if (with_probabilities_) append(result.lines += ' ', decisions.probabilities[k], 17);
             result.lines += (k + 1) % n_values_ == 0 ? '\n' : ' ';
         }
     }

@@ -52,8 +52,12 @@ class LoadedModel {
     bool has_probabilities() const { return has_probabilities_; }
     /// Scale of a regression's errors, if the model has it; else null.
     const double* sigma() const { return sigma_; }
-    /// Whether rows get probabilities besides their labels; a regression model has one number for all rows.
-    bool gives_probabilities() const { return with_probabilities_ && view().task != Task::regression; }
+    /// Whether rows get probabilities besides their labels, or deviations besides their values; most regressions have
+    /// one number for all rows, or none.
+    bool gives_probabilities() const {
+        return with_probabilities_ && (view().task != Task::regression || n_probabilities() > 0);
+    }
+    std::size_t n_probabilities() const { return predictor_ ? predictor_->n_probabilities() : n_answers(); }
 
   private:
     void open_artifact(std::string_view bytes, bool wants_probabilities) {

@@ -44,7 +44,7 @@ from sklearn.utils.metaestimators import available_if
 import approxsvm
 from approxsvm.errors import ApproxSVMError, ModelFormatError, UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.kernel_model import DENSITY_SOURCE
+from approxsvm.model.outputs import GaussianDensity
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn import known_types
 from approxsvm.readers.sklearn.known_types import KNOWN
@@ -445,7 +445,7 @@ def answers_of_model(model, rows):
 
 
 def answers_of_values(model, values):
-    if model.source == DENSITY_SOURCE:
+    if isinstance(model.outputs.probability, GaussianDensity):
         constant = 0.5 * model.n_features * np.log(model.gamma / np.pi)
         return {"predict": np.log(values[:, 0]) + constant}
     if model.task == "regression":
@@ -623,7 +623,7 @@ def test_what_changes_the_answer_changes_ours_or_is_refused(known):
     assert unnoticed == []
 
 
-# What answers depend on that are refused: probabilities of Gaussian processes.
+# What answers depend on that are read with variance=True alone: probabilities of Gaussian processes.
 OF_REFUSED = {"_BinaryGaussianProcessClassifierLaplace": {"L_", "W_sr_"}}
 
 

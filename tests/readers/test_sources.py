@@ -188,23 +188,24 @@ def test_classifiers(name, n_classes, labels):
 
 @pytest.mark.parametrize("kernel", [None, 2.0 * RBF(3.0), 0.5 + 1.5 * RBF([1.0, 5, 0.5, 2, 1, 9])])
 def test_gaussian_process_classifiers(kernel):
-    """Labels of two classes are by the sign of the latent mean; probabilities are not had, nor are more classes."""
+    """Labels of two classes are by the sign of the latent mean; the rest takes variance=True (test_processes)."""
     X, y = data(2)
     labels = np.array(["red", "blue"])[y]
     source = GaussianProcessClassifier(kernel, optimizer=None).fit(X, labels)
     fast, rows = approxsvm.compile(source, X), rows_like(X)
     inner = source.base_estimator_
     latent = inner.kernel_(rows, inner.X_train_) @ (inner.y_train_ - inner.pi_)
-    np.testing.assert_allclose(fast.decision_function(rows), latent, atol=1e-9 * np.abs(inner.pi_).sum())
+    np.testing.assert_allclose(fast._evaluator.evaluate(rows), latent, atol=1e-9 * np.abs(inner.pi_).sum())
     np.testing.assert_array_equal(fast.predict(rows), source.predict(rows))
     assert approxsvm.verify(fast, source, rows).kept
     assert not hasattr(fast, "predict_proba")
+    assert not hasattr(fast, "decision_function")
     # A row at which the value is exactly 0 is of the first class.
     far = np.full((1, FEATURES), 1e6)
     if kernel is None:
         np.testing.assert_array_equal(fast.predict(far), source.predict(far))
     X, y = data(3)
-    with pytest.raises(UnsupportedModelError, match="of 3 classes; train CalibratedClassifierCV"):
+    with pytest.raises(UnsupportedModelError, match="of 3 classes without variance=True; compile it"):
         approxsvm.compile(GaussianProcessClassifier(kernel, optimizer=None).fit(X, y))
 
 

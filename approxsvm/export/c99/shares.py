@@ -20,8 +20,8 @@ from approxsvm.export.c99 import shares_source
 from approxsvm.export.c99.device_router import smallest
 from approxsvm.model.constants import COUPLING_SWEEPS
 from approxsvm.model.outputs import (
+    ClassProbability,
     DensityMarks,
-    LaplaceNoise,
     OneVsRestCalibration,
     PairwiseSigmoid,
     SigmoidCalibrator,
@@ -65,8 +65,8 @@ def shares_of(artifact: Artifact) -> Shares | None:
 
 
 def has_shares(head: Any) -> bool:
-    """Whether it is known what becomes of values: probabilities of classes, or nothing, of a regression's noise."""
-    return type(head) in _BY_KIND or isinstance(head, LaplaceNoise)
+    """Whether it is known what becomes of values: probabilities of classes, or nothing."""
+    return type(head) in _BY_KIND or not isinstance(head, ClassProbability)
 
 
 def _pairwise(artifact: Artifact, head: PairwiseSigmoid) -> Shares:

@@ -7,12 +7,14 @@ from typing import Any, Final
 
 from approxsvm.errors import ApproxSVMError, ModelFormatError, UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
+from approxsvm.model.outputs import SignAlone
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers.sklearn import (
     committees,
     kernel_machines,
     linear_models,
     pipeline,
+    processes,
     support_vector_machines,
     wrappers,
 )
@@ -36,7 +38,7 @@ def _asks_for_values(name: str, read_around: pipeline.ReadAround) -> pipeline.Re
     def read_wrapper(estimator: Any, read: pipeline.Read) -> SingleModel | Ensemble:
         def read_inner(inner: Any) -> SingleModel | Ensemble:
             model = read(inner)
-            if model.source == kernel_machines.PROCESS_SOURCE and model.task == "classification":
+            if isinstance(model.outputs.probability, SignAlone):
                 raise UnsupportedModelError(
                     f"this {name} takes probabilities of its {class_name(inner)}, of whose Gaussian process only "
                     "labels are read: compile what is inside"
@@ -79,8 +81,14 @@ _AROUND: Final = {
 }
 
 
-def read_estimator(estimator: Any) -> SingleModel | Ensemble:
+def read_estimator(estimator: Any, *, variance: bool = False) -> SingleModel | Ensemble:
     """Read a fitted estimator: a kernel machine, a pipeline that ends in one, or an estimator around one.
+
+    Parameters
+    ----------
+    estimator : object
+    variance : bool
+        Of a Gaussian process, alone, behind steps or found by a search: with its variance.
 
     Returns
     -------
@@ -103,7 +111,7 @@ def read_estimator(estimator: Any) -> SingleModel | Ensemble:
         Its fitted attributes contradict each other.
     """
     try:
-        return pipeline.with_same_texts(_read(estimator))
+        return pipeline.with_same_texts(_read_with_variance(estimator) if variance else _read(estimator))
     except ApproxSVMError:
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
@@ -128,6 +136,19 @@ def _read(estimator: Any) -> SingleModel | Ensemble:
     return model
 
 
+def _read_with_variance(estimator: Any) -> SingleModel | Ensemble:
+    known = recognise(estimator)
+    if known is not None and known.name in ("GaussianProcessRegressor", "GaussianProcessClassifier"):
+        return processes.read_with_variance(estimator, known.name)
+    if known is not None and known.role == "pipeline":
+        return pipeline.read_pipeline(estimator, _read_with_variance, {})
+    if known is not None and known.name in _AS_INNER:
+        return _AROUND[known.name](estimator, _read_with_variance)
+    raise UnsupportedModelError(
+        f"variance=True is for Gaussian processes, alone or behind steps, not for this {class_name(estimator)}"
+    )
+
+
 def _read_known(estimator: Any) -> SingleModel | Ensemble:
     known = recognise(estimator)
     if known is None:
@@ -144,11 +165,11 @@ def _read_known(estimator: Any) -> SingleModel | Ensemble:
     if name == "KernelRidge":
         return kernel_machines.read_kernel_ridge(estimator, name)
     if name == "GaussianProcessRegressor":
-        return kernel_machines.read_gaussian_process(estimator, name)
+        return processes.read_gaussian_process(estimator, name)
     if name == "KernelDensity":
         return kernel_machines.read_density(estimator, name)
     if name == "GaussianProcessClassifier":
-        return kernel_machines.read_process_classifier(estimator, name)
+        return processes.read_process_classifier(estimator, name)
     if known.role == "pipeline":
         return pipeline.read_pipeline(estimator, _read, _AROUND)
     if name in wrappers.SELECTED:

@@ -464,7 +464,7 @@ def _with_labels_reversed(member: SingleModel, name: str) -> SingleModel:
         probability = replace(probability, prob_b=-probability.prob_b)
     elif isinstance(probability, (OneVsRestCalibration, TemperatureCalibration)):
         probability = replace(probability, positive=1 - probability.positive)
-    elif probability is not None:
+    elif isinstance(probability, ClassProbability):
         raise UnsupportedModelError(f"a member of this {name} ({member.source}) has its labels in descending order")
     changed = replace(outputs, probability=probability)
     if outputs.label_rule == "votes":  # above 0 for what was the first one, and is the second

@@ -27,7 +27,7 @@ _INSTEAD: Final = {
     "ClassifierChain": _CHAIN,
     "EllipticEnvelope": _OUTLIERS,
     "FixedThresholdClassifier": f"{_THRESHOLD} threshold",
-    "GaussianProcessClassifier": "train CalibratedClassifierCV(SVC()), which has probabilities and can be compiled",
+    "GaussianProcessClassifier": "compile it with variance=True, fitted one_vs_rest where there are several classes",
     "IsolationForest": _OUTLIERS,
     "LocalOutlierFactor": _OUTLIERS,
     "MultiOutputClassifier": _TARGETS,

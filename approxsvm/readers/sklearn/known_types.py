@@ -80,14 +80,14 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
         "sklearn.gaussian_process",
         "GaussianProcessRegressor",
         "kernel_ X_train_ alpha_ _y_train_mean _y_train_std",
-        f"{_ONE_TARGET}; of predictions all but the mean",
+        f"{_ONE_TARGET}; deviations without variance=True; covariances",
     ),
     (
         "kernel machine",
         "sklearn.gaussian_process",
         "GaussianProcessClassifier",
         "base_estimator_ classes_",
-        "more than two classes; its probabilities",
+        "probabilities and more than two classes without variance=True; one_vs_one",
     ),
     (
         "kernel machine",

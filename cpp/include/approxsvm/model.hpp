@@ -71,8 +71,9 @@ class Model {
     std::size_t n_decisions() const {
         return view_.n_decisions;
     }  // values of a row; 0 where probabilities are averaged
-    std::size_t n_probabilities() const { return approxsvm::n_probabilities(view_); }  // of a row; 0 for none
-    std::size_t n_labels() const { return n_labels_of(view_); }                        // 0 for a regression
+    // Of a row; 0 for none, 1 for a deviation.
+    std::size_t n_probabilities() const { return approxsvm::n_probabilities(view_); }
+    std::size_t n_labels() const { return n_labels_of(view_); }  // 0 for a regression
     // Labels and certificates of a row: 1, or one for each target of several.
     std::size_t n_targets() const { return is_open() ? n_targets_of(view_) : 0; }
     // The label at a position; of a one-class model 1 and -1, and beyond the last one a Label of LabelKind::none.
@@ -120,7 +121,7 @@ class Model {
         return evaluate_one(rows, &Evaluation::bounds, bounds, workspace, fault);
     }
 
-    // n_probabilities() numbers for each row, one for each label in their order.
+    // n_probabilities() numbers for each row, one for each label in their order; of a regression its deviation.
     template <class Rows>
     Status probabilities(const Rows& rows, Span<double> shares, Span<unsigned char> workspace,
                          Fault* fault = nullptr) const {

@@ -215,7 +215,7 @@ struct Evaluation {
     Span<std::uint8_t> certified =
         {};  // 1 where the first stage proves the label (of a regression, has a bound), (n_rows, n_targets)
     Span<double> probabilities =
-        {};  // (n_rows, n_probabilities), in the order of the model's labels; inlier and outlier
+        {};  // (n_rows, n_probabilities), in the order of the model's labels; inlier and outlier; a deviation
     Span<double> probability_bounds = {};  // |probability - that of the exact values| never exceeds it
 };
 

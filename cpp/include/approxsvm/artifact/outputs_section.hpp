@@ -10,8 +10,8 @@ inline namespace APPROXSVM_TARGET {
 // Who may have a kind of probabilities: models of pairs of classes, whoever has decision values (members that are the
 // functions of each class among these), or members whose own answers become one.
 enum class Owner : std::uint8_t { anybody, pairs, values, members };
-// What it gives for a row: no number, or one for each class, inlier and outlier among these.
-enum class Gives : std::uint8_t { nothing, of_classes };
+// What it gives for a row: no number, one, or one for each class, inlier and outlier among these.
+enum class Gives : std::uint8_t { nothing, of_row, of_classes };
 
 // What schema.inc says of a kind of probabilities.
 struct ProbabilityRules {
@@ -31,6 +31,12 @@ constexpr ProbabilityRules probability_rules[] = {
 };
 constexpr const ProbabilityRules& rules_of(ProbabilityKind kind) {
     return probability_rules[number_of(kind)];
+}
+
+// Of an ensemble: whether its members are the means and the variances of Gaussian processes, in turn.
+constexpr bool is_of_processes(const OutputsView& outputs) {
+    return outputs.probability == ProbabilityKind::process_deviation ||
+           outputs.probability == ProbabilityKind::process_probability;
 }
 
 // Whether the numbers of a kind of probabilities are what they may be.
@@ -139,6 +145,8 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, const 
                                                            : LabelRule::probability));
     if (each) check(field::outputs_label_rule, header.label_rule, at_least(number_of(LabelRule::scores)));
     if (mean) check(field::outputs_label_rule, header.label_rule, at_least(number_of(LabelRule::probability)));
+    if (kind == ProbabilityKind::process_probability)
+        check(field::outputs_label_rule, header.label_rule, equal_to(number_of(LabelRule::probability)));
     if (ensemble && !each)  // labels side by side are of targets, or say of each class whether a row has it
         check(field::outputs_decision_shape, header.decision_shape, from_to(0, by_target ? 1 : 0));
     check(field::outputs_positive, header.positive, from_to(0u, rules.flags));
@@ -159,11 +167,12 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, const 
 
 // Whether the weights of an ensemble's members and the addend, at `numbers`, are what they may be.
 inline bool weights_are_valid(Check& check, const OutputsOf& of, const double* numbers, OutputsView& outputs) {
-    const bool is_mean = outputs.probability == ProbabilityKind::members_mean;
+    const bool is_mean = rules_of(outputs.probability).owner == Owner::members;
     double sum = 0.0;
     if (!check.finite(field::outputs_weight, numbers, of.n_members)) return false;
     for (std::size_t k = 0; k < of.n_members; ++k) {
-        if (of.task == Task::classification) check(field::outputs_weight, numbers[k], at_least(0.0), k);
+        if (of.task == Task::classification || is_of_processes(outputs))
+            check(field::outputs_weight, numbers[k], at_least(0.0), k);
         sum += numbers[k];
     }
     outputs.weights = numbers;
@@ -190,8 +199,8 @@ inline Status read_outputs(const unsigned char* bytes, std::size_t n_bytes, cons
         !read_outputs_header(check, bytes, of, outputs))
         return check.status();
     const double* numbers = reinterpret_cast<const double*>(bytes + sizeof(OutputsHeader));
-    const bool weighs = of.n_members > 0 && outputs.decision_shape != DecisionShape::each &&
-                        outputs.label_rule != LabelRule::targets;
+    const bool weighs =
+        of.n_members > 0 && outputs.decision_shape != DecisionShape::each && outputs.label_rule != LabelRule::targets;
     if (weighs) {
         const std::size_t n_numbers = of.n_members + 1;
         if (!check(field::any_size, n_bytes, at_least(sizeof(OutputsHeader) + 8 * n_numbers)) ||

@@ -193,14 +193,17 @@ inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, cons
     ModelView member;
     status = describe_artifact(bytes, n_bytes, member, fault);
     if (status != Status::ok) return status;
-    // Of targets, a regression has one for each function: its sign, of two labels.
-    const bool of_targets = is_of_targets(ensemble), has_signs = of_targets && member.task == Task::regression,
-               classifies = ensemble.task == Task::classification && !is_of_functions(ensemble) && !has_signs;
+    // Of Gaussian processes the mean of two classes has labels; variances are any number of functions. Of targets, a
+    // regression has one for each function: its sign, of two labels.
+    const bool of_processes = is_of_processes(ensemble.outputs), is_variance = of_processes && ensemble.n_members % 2;
+    const bool of_targets = is_of_targets(ensemble), has_signs = of_targets && member.task == Task::regression;
+    const bool classifies = ensemble.task == Task::classification && !is_of_functions(ensemble) && !has_signs &&
+                            !(of_processes && (is_variance || ensemble.n_labels > 2));
     same(field::header_task, number_of(member.task),
          equal_to(number_of(classifies ? Task::classification : Task::regression)));
     same(field::header_n_raw_features, member.n_raw_features, equal_to(ensemble.n_raw_features));
     if (has_signs) same(field::header_n_labels, ensemble.n_labels, equal_to(2));
-    if (!classifies && !has_signs) same(field::header_n_decisions, member.n_decisions, equal_to(1));
+    if (!classifies && !has_signs && !is_variance) same(field::header_n_decisions, member.n_decisions, equal_to(1));
     if (same.status() != Status::ok || (classifies && !(of_targets ? labels_are_among(labels, member, ensemble)
                                                                    : labels_are_equal(labels, member, ensemble))))
         return Status::bad_labels;
@@ -274,6 +277,8 @@ inline Status read_members(const SectionTable& sections, ModelView& model, Artif
     const bool of_functions = is_of_functions(model), classifies = model.task == Task::classification;
     if (!check(field::any_n_members, model.n_members, from_to(1, max_n_members))) return check.status();
     if (of_functions) check(field::any_n_members, model.n_members, equal_to(model.n_labels));
+    if (is_of_processes(model.outputs))
+        check(field::any_n_members, model.n_members, equal_to(2 * (model.n_labels > 2 ? model.n_labels : 1u)));
     header(field::header_n_decisions, model.n_decisions,
            equal_to(classifies && !of_functions ? 0
                     : model.outputs.weights     ? 1

@@ -26,6 +26,12 @@ constexpr std::size_t outputs_doubles(std::size_t n_classes) {
     return coupling_doubles(n_classes) + 8 * n_classes;
 }
 
+// How far a share is from the farther end of its interval.
+APPROXSVM_INLINE double farther_end(double share, double lowest, double highest) {
+    const double above = highest - share, below = share - lowest;
+    return above > below ? above : below;
+}
+
 // --- scores: scikit-learn's one-vs-rest scores of one-vs-one values, votes + s / (3 (|s| + 1)), s the sum of the
 // values in favour of a class. A value of 0 votes for the first class of its pair, unlike in votes.hpp.
 

@@ -1,0 +1,201 @@
+"""Gaussian processes with their variance: deviations and probabilities within their bounds of 50 digits."""
+
+from __future__ import annotations
+
+import mpmath as mp
+import numpy as np
+import pytest
+from predict_tool import libsvm_text, needs_tool, predict
+from scipy.sparse import csr_array
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
+
+import approxsvm
+from approxsvm.errors import InputError, UnsupportedModelError
+from approxsvm.estimators import CompiledEnsemble, CompiledProcess
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 3))
+TARGET = 7.0 * np.sin(2.0 * X[:, 0]) + X[:, 1] + 100.0
+KINDS = np.digitize(TARGET, np.quantile(TARGET, [0.3, 0.7]))
+LABELS = np.array(["c", "a", "b"])[KINDS]
+# Training rows, rows a hair from them, between them, and far away.
+ROWS = np.concatenate([X[:4], X[4:8] + 1e-7, RNG.normal(size=(4, 3)), [[30.0, 0.0, 0.0], [1e6, 1e6, 1e6]]])
+KERNELS = {
+    "plain": RBF(1.3),
+    "with constant and noise": 2.5 * RBF(2.0) + ConstantKernel(0.3) + WhiteKernel(0.2),
+    "anisotropic": ConstantKernel(0.7) * RBF([1.0, 3.0, 0.5]),
+    "nearly singular": RBF(20.0),
+}
+
+
+def exact(number):
+    return mp.mpf(float(number))
+
+
+def exact_kernels(kernel, a, b, same):
+    """A kernel of scikit-learn's between two rows over the reals; `same` where they are one row of one matrix."""
+    kind = type(kernel).__name__
+    if kind == "ConstantKernel":
+        return exact(kernel.constant_value)
+    if kind == "WhiteKernel":
+        return exact(kernel.noise_level) if same else mp.mpf(0)
+    if kind == "RBF":
+        lengths = np.broadcast_to(np.ravel(kernel.length_scale), a.shape)
+        return mp.exp(-sum(((exact(p) - exact(q)) / exact(h)) ** 2 for p, q, h in zip(a, b, lengths, strict=True)) / 2)
+    first, second = (exact_kernels(inner, a, b, same) for inner in (kernel.k1, kernel.k2))
+    return first + second if kind == "Sum" else first * second
+
+
+def exact_latent(machine, row, weights, scales):
+    """Mean and variance at a row, by substitution with the factor that is stored."""
+    values = [exact_kernels(machine.kernel_, x, row, False) for x in machine.X_train_]
+    mean = mp.fsum(exact(w) * k for w, k in zip(weights, values, strict=True))
+    v = []
+    for k, factor in enumerate(machine.L_):
+        known = mp.fsum(exact(factor[j]) * v[j] for j in range(k))
+        v.append((exact(scales[k]) * values[k] - known) / exact(factor[k]))
+    return mean, max(mp.mpf(0), exact_kernels(machine.kernel_, row, row, True) - mp.fsum(one**2 for one in v))
+
+
+def exact_share(machine, row):
+    """The probability of the second class by the formula of scikit-learn."""
+    f, q = exact_latent(machine, row, machine.y_train_ - machine.pi_, machine.W_sr_)
+    lambdas = ("0.41", "0.4", "0.37", "0.44", "0.39")
+    factors = ("-1854.8214151", "3516.89893646", "221.29346712", "128.12323805", "-2010.49422654")
+    return mp.fsum(
+        exact(c) * (1 + mp.erf(exact(h) * f / mp.sqrt(1 + 2 * exact(h) ** 2 * q))) / 2
+        for c, h in zip(factors, lambdas, strict=True)
+    )
+
+
+@pytest.fixture(params=KERNELS.values(), ids=list(KERNELS))
+def kernel(request):
+    return request.param
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("alpha", [1e-10, 0.1])
+def test_deviations(kernel, alpha):
+    source = GaussianProcessRegressor(kernel, alpha=alpha, optimizer=None, normalize_y=True).fit(X, TARGET)
+    fast = approxsvm.compile(source, variance=True)
+    assert type(fast) is CompiledProcess
+    mean, deviation = fast.predict(ROWS, return_std=True)
+    bounds, scale = fast.deviation_bound(ROWS), float(source._y_train_std)
+    np.testing.assert_array_equal(mean, approxsvm.compile(source).predict(ROWS))
+    with mp.workdps(50):
+        for k, row in enumerate(ROWS):
+            _, variance = exact_latent(source, row, source.alpha_, np.ones(len(X)))
+            error = abs(exact(deviation[k]) - mp.sqrt(variance) * exact(scale))
+            assert error <= bounds[k], (k, float(error), bounds[k])
+    # Useful: what the bound allows of the variance is small beside the prior, unless L has hardly an inverse.
+    if alpha > 1e-10:
+        assert (bounds * (deviation + bounds) <= 1e-9 * scale**2).all()
+        np.testing.assert_allclose(deviation, source.predict(ROWS, return_std=True)[1], rtol=1e-6)
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities(kernel, n_classes):
+    labels = LABELS if n_classes == 3 else np.where(TARGET > 100.0, "yes", "no")
+    source = GaussianProcessClassifier(kernel, optimizer=None).fit(X, labels)
+    fast = approxsvm.compile(source, variance=True)
+    assert type(fast) is CompiledEnsemble
+    assert not hasattr(fast, "decision_function")
+    shares, bounds = fast.predict_proba(ROWS), fast.probability_bound(ROWS)
+    assert (bounds <= 1e-7).all()
+    np.testing.assert_allclose(shares, source.predict_proba(ROWS), atol=1e-7)
+    np.testing.assert_array_equal(fast.predict(ROWS), source.predict(ROWS))
+    base = source.base_estimator_
+    with mp.workdps(50):
+        for k, row in enumerate(ROWS):
+            of_each = [exact_share(one, row) for one in (base.estimators_ if n_classes == 3 else [base])]
+            truth = of_each if n_classes == 3 else [1 - of_each[0], of_each[0]]
+            total = mp.fsum(truth) if n_classes == 3 else mp.mpf(1)
+            for share, bound, one in zip(shares[k], bounds[k], truth, strict=True):
+                assert abs(exact(share) - one / total) <= bound, (k, share, bound)
+            if n_classes == 3 and fast.certified(row[np.newaxis])[0]:
+                assert fast.predict(row[np.newaxis])[0] == source.classes_[int(np.argmax(of_each))]
+
+
+@pytest.mark.attack
+def test_probabilities_from_loose_means():
+    """The mean of mode "approximate" is off by what its bound says; the bound of the probability follows."""
+    source = GaussianProcessClassifier(4.0 * RBF(3.0), optimizer=None).fit(X, TARGET > 100.0)
+    fast = approxsvm.compile(source, variance=True, mode="approximate", degree=2)
+    shares, bounds = fast.predict_proba(X)[:, 1], fast.probability_bound(X)[:, 1]
+    with mp.workdps(50):
+        errors = [
+            float(abs(exact(a) - exact_share(source.base_estimator_, row))) for a, row in zip(shares, X, strict=True)
+        ]
+    assert (errors <= bounds).all()
+    assert max(errors) > 1e-4  # it is loose
+
+
+def test_behind_steps_and_by_a_search():
+    for around in (
+        make_pipeline(StandardScaler(), GaussianProcessRegressor(RBF([1.0, 2.0, 3.0]), alpha=0.1, optimizer=None)),
+        GridSearchCV(GaussianProcessRegressor(RBF(2.0), optimizer=None), {"alpha": [0.1, 0.5]}, cv=2),
+    ):
+        source = around.fit(X, TARGET)
+        fast, own_source = approxsvm.compile(source, X, variance=True), getattr(source, "best_estimator_", source)
+        (own, own_deviation), (mean, deviation) = (one.predict(ROWS, return_std=True) for one in (own_source, fast))
+        assert (np.abs(mean - own) <= fast.error_bound(ROWS) + 1e-9).all()
+        np.testing.assert_allclose(deviation, own_deviation, rtol=1e-9)
+        assert (fast.gradient(X[:2]) == approxsvm.compile(source, X).gradient(X[:2])).all()
+
+
+def test_the_mean_keeps_its_speed_and_its_promise():
+    """Labels and means are answered by what answers them without variance; a tolerance is of the mean."""
+    source = GaussianProcessRegressor(RBF(2.0), alpha=0.1, optimizer=None).fit(X, TARGET)
+    fast = approxsvm.compile(source, variance=True, tolerance=1e-2)
+    fast.predict(ROWS)
+    assert sum(fast.rows_per_stage.values()) == len(ROWS)
+    assert (fast.error_bound(ROWS) <= 1e-2).all()
+
+
+@needs_tool
+def test_saved_and_by_the_tool(tmp_path):
+    source = GaussianProcessRegressor(RBF(2.0), alpha=0.1, optimizer=None).fit(X, TARGET)
+    fast = approxsvm.compile(source, variance=True)
+    fast.save(tmp_path / "model.asvm")
+    again = approxsvm.load(tmp_path / "model.asvm")
+    np.testing.assert_array_equal(again.predict(ROWS, return_std=True), fast.predict(ROWS, return_std=True))
+    predictor = approxsvm.Predictor(tmp_path / "model.asvm")
+    np.testing.assert_array_equal(predictor.deviation(ROWS), fast.predict(ROWS, return_std=True)[1])
+    (tmp_path / "rows").write_text(libsvm_text([0] * len(ROWS), csr_array(ROWS)))
+    predict("-b", 1, tmp_path / "rows", tmp_path / "model.asvm", tmp_path / "out")
+    np.testing.assert_array_equal(np.loadtxt(tmp_path / "out").T, fast.predict(ROWS, return_std=True))
+    predict(tmp_path / "rows", tmp_path / "model.asvm", tmp_path / "out")
+    np.testing.assert_array_equal(np.loadtxt(tmp_path / "out"), fast.predict(ROWS))
+
+
+def test_what_is_refused():
+    regressor = GaussianProcessRegressor(RBF(2.0), alpha=0.1, optimizer=None).fit(X, TARGET)
+    classifier = GaussianProcessClassifier(RBF(2.0), optimizer=None, multi_class="one_vs_one").fit(X, LABELS)
+    many = GaussianProcessRegressor(RBF(0.1), alpha=0.1, optimizer=None).fit(RNG.normal(size=(1025, 2)), np.zeros(1025))
+    for source, said in (
+        (SVR().fit(X, TARGET), "variance=True is for Gaussian processes.* not for this SVR"),
+        (classifier, "of 3 classes by OneVsOneClassifier; compile it with variance=True, fitted one_vs_rest"),
+        (many, "has 1025 functions, one for each training row, of which at most 1024 .* without variance=True"),
+    ):
+        with pytest.raises(UnsupportedModelError, match=said):
+            approxsvm.compile(source, variance=True)
+    fast = approxsvm.compile(regressor, variance=True)
+    with pytest.raises(UnsupportedModelError, match="another rule: export each member"):
+        fast.export_c("unused.h")
+    with pytest.raises(UnsupportedModelError, match="variance of a Gaussian process"):
+        fast.to_onnx()
+    with pytest.raises(InputError, match="verify its members"):
+        approxsvm.verify(fast, regressor, X)
+    assert approxsvm.verify(fast.members[0], regressor, X).kept
+    binary = GaussianProcessClassifier(RBF(2.0), optimizer=None).fit(X, TARGET > 100.0)
+    with pytest.raises(UnsupportedModelError, match="labels by its mean"):
+        approxsvm.compile(binary, variance=True, labels="probability")
+    with pytest.raises(AttributeError) as told:
+        approxsvm.compile(binary).predict_proba(X)
+    assert "compile it with variance=True" in str(told.value.__cause__)
