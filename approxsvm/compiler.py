@@ -26,6 +26,7 @@ from approxsvm.model.schema import MAX_LABELS, Mode
 from approxsvm.model.single_model import SingleModel
 from approxsvm.planning import features, gaussian, polynomial
 from approxsvm.planning.request import Built, Effort, Limits, Progress, Request
+from approxsvm.planning.sharing import shared
 from approxsvm.progress_bar import compiling
 from approxsvm.raw_columns import RawColumns
 from approxsvm.readers import read_any
@@ -196,7 +197,8 @@ def _compiled(
                 f"a tolerance cannot be promised for a weighted sum of {len(source.members)} models: leave it out, "
                 "error_bound bounds each value"
             )
-        built, plans = zip(*(_build(member, request) for member in source.members), strict=True)
+        source, made = shared(source, [_build(member, request) for member in source.members], request)
+        built, plans = zip(*made, strict=True)
         artifact = writer.build_ensemble(built, source)
     else:
         artifact, tried = _build(source, request)

@@ -178,7 +178,7 @@ struct ModelView {
     // An ensemble holds other models, and its outputs say how their answers become one.
     std::size_t n_members;
     const unsigned char* members;  // whole artifacts, one after the other
-    std::size_t n_targets;         // labels of its rows, where these are side by side; else 0
+    std::size_t n_targets;         // of all members: labels, or of each regression its values
 
     // Describes an artifact inside this one, which has been validated with it, by the reader that opened this one: the
     // other targets, which lay models out, need none.
