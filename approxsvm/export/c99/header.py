@@ -116,6 +116,8 @@ def check_exportable(artifact: Artifact) -> None:
     UnsupportedModelError
         The message says what was found and what to do.
     """
+    if artifact.of_targets:
+        raise UnsupportedModelError("the C export has one label for each row: export each of members by itself")
     if artifact.members and artifact.section("outputs"):
         raise UnsupportedModelError(
             "the C export has plain means of members' probabilities and values side by side, but this ensemble has "

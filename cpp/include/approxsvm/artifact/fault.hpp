@@ -30,19 +30,19 @@ enum class Rule : std::uint8_t {
     finite,           // any finite number
     finite_at_least,  // low
     not_nan,
-    power_of_two,       // from low to high
-    zero_or_modulus,    // 0, or a modulus from low to high
-    multiple_of,        // low
-    none_in_mode,       // no such section in mode `low` with kernel `high`
-    needed_in_mode,     // it is missing there
-    one_sign,           // as the numbers before it in its list, such as low
-    utf8,               // a byte of valid UTF-8
-    text_above,         // after text number `low`, byte by byte
-    distinct,           // not the label number `low` again
+    power_of_two,            // from low to high
+    zero_or_modulus,         // 0, or a modulus from low to high
+    multiple_of,             // low
+    none_in_mode,            // no such section in mode `low` with kernel `high`
+    needed_in_mode,          // it is missing there
+    one_sign,                // as the numbers before it in its list, such as low
+    utf8,                    // a byte of valid UTF-8
+    text_above,              // after text number `low`, byte by byte
+    distinct,                // not the label number `low` again
     label_of_ensemble,       // the ensemble's label number `low`
     some_label_of_ensemble,  // any of them
-    holds_label,        // label_dtype, whose bytes are found and high, holds label number `low`
-    newer_format,       // version low; release `high` is the first that reads the file's
+    holds_label,             // label_dtype, whose bytes are found and high, holds label number `low`
+    newer_format,            // version low; release `high` is the first that reads the file's
 };
 
 struct Expected {

@@ -154,8 +154,8 @@ inline Status read_outputs(const unsigned char* bytes, std::size_t n_bytes, cons
         return check.status();
     const unsigned char* p = bytes + sizeof(OutputsHeader);
     const double* numbers = reinterpret_cast<const double*>(p);
-    const bool weighs = of.n_members > 0 && outputs.decision_shape != DecisionShape::each &&
-                        outputs.label_rule != LabelRule::targets;
+    const bool weighs =
+        of.n_members > 0 && outputs.decision_shape != DecisionShape::each && outputs.label_rule != LabelRule::targets;
     if (weighs) {
         const std::size_t n_numbers = of.n_members + 1;
         if (!check(field::any_size, n_bytes, at_least(sizeof(OutputsHeader) + 8 * n_numbers)) ||

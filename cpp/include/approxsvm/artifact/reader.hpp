@@ -207,8 +207,7 @@ inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, cons
         same(field::header_n_decisions, member.n_decisions, equal_to(1));
     if (of_sum && classifies) same(field::header_n_labels, member.n_labels, equal_to(2));
     const auto fits = of_targets || of_sum ? labels_are_among : labels_are_equal;
-    if (same.status() != Status::ok || (classifies && !fits(labels, member, ensemble)))
-        return Status::bad_labels;
+    if (same.status() != Status::ok || (classifies && !fits(labels, member, ensemble))) return Status::bad_labels;
     n_targets = classifies ? 1 : member.n_decisions;
     if (ensemble.outputs.probability == ProbabilityKind::members_mean || (of_sum && classifies))
         outputs(field::outputs_probability, number_of(member.outputs.probability), at_least(1));

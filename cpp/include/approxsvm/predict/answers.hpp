@@ -324,10 +324,11 @@ class EnsembleAnswers {
 
     Status answer(const RowSource& rows, const Request& request, const Evaluation& out) const {
         if (is_of_functions(view_) || is_labeled_sum(view_)) {
-            const auto evaluate = [this](const RowSource& some, const Request& own, const Evaluation& wanted) {
-                return by_pieces(some, own, wanted,
-                                 is_of_functions(view_) ? &EnsembleAnswers::side_by_side
-                                                        : &EnsembleAnswers::add_values);
+            const auto evaluate = [this](const RowSource& some, Request own, const Evaluation& wanted) {
+                if (is_of_functions(view_)) return by_pieces(some, own, wanted, &EnsembleAnswers::side_by_side);
+                // A classifier's values are exact, whatever tolerance its members have.
+                if (own.values == Values::promised) own.values = Values::exact;
+                return by_pieces(some, own, wanted, &EnsembleAnswers::add_values);
             };
             return ValueAnswers<decltype(evaluate)>(view_, evaluate, memory_.of_functions).answer(rows, request, out);
         }
