@@ -1301,7 +1301,7 @@ def broken_targets() -> Broken:
         (content({MEMBER_ARTIFACTS: function.data}), "member 0: n_labels is 3, expected 2"),
         (of_two(summed, 1), "member 0: probability of section outputs is 0, expected at least 1"),
     ):
-        yield broken("targets", change, artifact, said)
+        yield broken("n_decisions" if said.startswith("n_dec") else "members", change, artifact, said)
 
 
 def broken_combinations(artifact: Artifact) -> Broken:

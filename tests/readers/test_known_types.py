@@ -310,7 +310,7 @@ def examples_of_wrappers(name, cls):
     elif name == "TransformedTargetRegressor":
         yield of_search_of_target(cls)
     elif name == "_ConstantPredictor":
-        source = OneVsRestClassifier(SVC()).fit(X, LABELS * [0, 1])
+        source = OneVsRestClassifier(LogisticRegression()).fit(X, LABELS * [0, 1])
         yield source, source.estimators_[0]
     elif name in COMMITTEES:
         yield from (of_machine(source, y) for source, y in COMMITTEES[name](cls))

@@ -159,6 +159,8 @@ def read_stacking_classifier(estimator: Any, read: Read) -> Model:
         raise UnsupportedModelError(refusal(estimator, f"of {len(classes)} classes"))
     if estimator.passthrough:
         raise UnsupportedModelError(refusal(estimator, "with passthrough=True"))
+    if not np.array_equal(estimator._label_encoder.classes_, classes):
+        raise ModelFormatError("_label_encoder and classes_ of this StackingClassifier have other classes")
     if len(estimator.stack_method_) != len(members):
         raise ModelFormatError(f"stack_method_ has {len(estimator.stack_method_)} entries for {len(members)} members")
     parts, weights, addend = _final_parts(estimator, len(members), "classification")

@@ -352,7 +352,7 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
         "wrapper",
         "sklearn.multioutput",
         "MultiOutputClassifier",
-        "estimators_ classes_",
+        "estimators_",
         f"labels of which some are texts and some numbers; {_NESTED}",
     ),
     (
