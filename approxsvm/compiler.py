@@ -28,6 +28,7 @@ from approxsvm.model.schema import MAX_LABELS, Mode
 from approxsvm.model.single_model import SingleModel
 from approxsvm.planning import features, gaussian, polynomial
 from approxsvm.planning.request import Built, Effort, Limits, Progress, Request
+from approxsvm.planning.sharing import shared
 from approxsvm.progress_bar import compiling
 from approxsvm.raw_columns import RawColumns
 from approxsvm.readers import read_any
@@ -204,7 +205,7 @@ def _compiled(
         source = _by_probability(source)
     if isinstance(source, Ensemble):
         of_processes = source.outputs.of_processes
-        is_sum = source.task == "regression" and source.outputs.weights is not None and not of_processes
+        is_sum = source.n_decisions > 0 and source.outputs.weights is not None and not of_processes
         if is_sum and request.tolerance is not None:
             raise UnsupportedModelError(
                 f"a tolerance cannot be promised for a weighted sum of {len(source.members)} models: leave it out, "
@@ -213,7 +214,10 @@ def _compiled(
         # Variances are exact, whatever their means are.
         exactly = replace(request, mode="exact", tolerance=None, limits=Limits())
         requests = cycle((request, exactly if of_processes else request))
-        built, plans = zip(*map(_build, source.members, requests), strict=True)
+        made = list(map(_build, source.members, requests))
+        if not of_processes:
+            source, made = shared(source, made, request)
+        built, plans = zip(*made, strict=True)
         artifact = writer.build_ensemble(built, source)
     else:
         artifact, tried = _build(source, request)

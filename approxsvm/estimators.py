@@ -858,8 +858,8 @@ class CompiledEnsemble(CompiledClassifier):
 class CompiledMultiOutput(CompiledModel):
     """Compiled classifiers side by side: several labels of each row, each with a certificate.
 
-    Of MultiOutputClassifier, and of OneVsRestClassifier fitted with an indicator matrix; parameters as in CompiledModel.
-    ``predict_proba`` and ``decision_function`` are those of the members, where all have them.
+    Of MultiOutputClassifier, and of OneVsRestClassifier fitted with an indicator matrix. Parameters are those of
+    CompiledModel. ``predict_proba`` and ``decision_function`` are those of the members, where all have them.
 
     Attributes
     ----------
@@ -868,8 +868,8 @@ class CompiledMultiOutput(CompiledModel):
     """
 
     @property
-    def members(self) -> list[CompiledModel]:
-        """The compiled models: a classifier for each target, or a regression whose values are above 0 for label 1."""
+    def members(self) -> list[Any]:
+        """The compiled models: classifiers, or regressions whose values are above 0 for the second label."""
         return [estimator_for(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
 
     @property
@@ -882,7 +882,12 @@ class CompiledMultiOutput(CompiledModel):
         """Labels of each target, sorted; or the classes."""
         if self.multilabel_:
             return np.arange(self.artifact.n_targets)
-        return [np.sort(member.labels) for member in self.artifact.members]
+        own = np.sort(self.artifact.labels)
+        return [
+            labels
+            for member in self.artifact.members
+            for labels in ([own] * member.n_decisions if member.task == "regression" else [np.sort(member.labels)])
+        ]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predict all labels of each row, shape (n_rows, n_targets)."""
@@ -904,7 +909,7 @@ class CompiledMultiOutput(CompiledModel):
     @available_if(_have_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
         """Class probabilities: a list with those of each target, or of each class that a row is of it."""
-        found = [member.predict_proba(X) for member in self.members]  # type: ignore[attr-defined]
+        found = [member.predict_proba(X) for member in self.members]
         return np.column_stack([shares[:, 1] for shares in found]) if self.multilabel_ else found
 
     def _have_values(self) -> bool:
@@ -915,9 +920,9 @@ class CompiledMultiOutput(CompiledModel):
 
     @available_if(_have_values)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> FloatArray:
-        """Decision values of each class, shape (n_rows, n_targets), as the source's: exact ones, or within a tolerance."""
+        """Decision values of each class, shape (n_rows, n_targets): exact ones, or within a tolerance."""
         values = [
-            member.predict(X) if member.artifact.task == "regression" else member.decision_function(X)  # type: ignore[attr-defined]
+            member.predict(X) if member.artifact.task == "regression" else member.decision_function(X)
             for member in self.members
         ]
         return np.column_stack(values)

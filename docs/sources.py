@@ -76,12 +76,13 @@ def _models() -> dict[str, Callable[[], Any]]:
     from sklearn.calibration import CalibratedClassifierCV
     from sklearn.datasets import load_iris
     from sklearn.decomposition import PCA
-    from sklearn.ensemble import VotingClassifier, VotingRegressor
+    from sklearn.ensemble import StackingClassifier, VotingClassifier, VotingRegressor
     from sklearn.kernel_approximation import RBFSampler
     from sklearn.kernel_ridge import KernelRidge
     from sklearn.linear_model import Ridge
     from sklearn.model_selection import FixedThresholdClassifier
     from sklearn.multiclass import OneVsRestClassifier
+    from sklearn.multioutput import MultiOutputClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import KBinsDiscretizer
     from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
@@ -110,6 +111,8 @@ def _models() -> dict[str, Callable[[], Any]]:
         "weighted sum of several models": lambda: VotingRegressor([("a", SVR()), ("b", Ridge())]).fit(X, X[:, 0]),
         "a threshold": lambda: FixedThresholdClassifier(SVC(), threshold=0.2).fit(X, (y > 0).astype(int)),
         "several targets": lambda: KernelRidge(kernel="rbf", gamma=0.1).fit(X, X[:, :2]),
+        "several labels for each row": lambda: MultiOutputClassifier(SVC()).fit(X, np.column_stack([y, y > 0])),
+        "a stack of two classes": lambda: StackingClassifier([("a", SVC()), ("b", LinearSVC())]).fit(X, y > 0),
     }
 
 

@@ -1279,6 +1279,31 @@ def broken_members() -> Broken:
     yield broken("members", content({MEMBER_ARTIFACTS: plain}), artifact, said)
 
 
+def broken_targets() -> Broken:
+    """Labels side by side whose members have others, and a sum of two labels whose members have no probabilities."""
+    members = tuple(random_model(k, n_sv=4, n_features=2, labels=np.array([k, k + 1])) for k in range(2))
+    source = Ensemble(members, outputs=Outputs(label_rule="targets"), classes=np.arange(3))
+    artifact = compile_model(source, mode="exact").artifact
+    function = compile_model(random_model(0, n_sv=4, n_features=2, task="regression"), mode="exact").artifact
+
+    def of_two(outputs: bytes, n_decisions: int) -> Change:
+        def change(data: bytearray) -> None:
+            field(N_LABELS, "I", 2)(data)
+            field(N_DECISIONS, "I", n_decisions)(data)
+            content({LABELS: struct.pack("<2q", 0, 1), OUTPUTS: outputs})(data)
+
+        return change
+
+    summed = struct.pack("<6I", 0, 3, 0, 0, 0, 0) + struct.pack("<5d", -1.0, 2.0, 0.5, 0.0, 1.0)
+    for change, said in (
+        (of_two(section(artifact, OUTPUTS), 0), "member 1: label 1 of section labels is 1, expected one of the ensem"),
+        (field(N_DECISIONS, "I", 2), "n_decisions is 2, expected 0"),
+        (content({MEMBER_ARTIFACTS: function.data}), "member 0: n_labels is 3, expected 2"),
+        (of_two(summed, 1), "member 0: probability of section outputs is 0, expected at least 1"),
+    ):
+        yield broken("n_decisions" if said.startswith("n_dec") else "members", change, artifact, said)
+
+
 def broken_combinations(artifact: Artifact) -> Broken:
     """Outputs of an ensemble of three classes."""
     n = len(artifact.members)
@@ -1301,6 +1326,11 @@ def broken_combinations(artifact: Artifact) -> Broken:
         (outputs(0, 2, 5, *ones, 0.0, 1.0), "probability of section outputs is 5, expected 0"),
         (outputs(0, 4, 6, *ones, 0.0, 0.5, 0.0), "label_rule of section outputs is 4, expected 0 to 2"),
         (outputs(2, 1, 0), "member 0: task is 0, expected 1"),
+        (outputs(2, 5, 0), "label_rule of section outputs is 5, expected 0 to 1"),
+        (outputs(0, 5, 6), "label_rule of section outputs is 5, expected 0 to 2"),
+        (outputs(0, 5, 5), "probability of section outputs is 5, expected 0"),
+        (outputs(0, 5, 0, *ones, 0.0), "section outputs has"),
+        (outputs(0, 3, 0, *ones, 0.0, 0.0, 0.0), "label_rule of section outputs is 3, expected 0"),
     ):
         yield broken("outputs", content({OUTPUTS: wrong}), artifact, said)
     of_processes = outputs(0, 2, 10, *ones, 0.0)
@@ -1412,6 +1442,7 @@ SOURCES: list[tuple[Callable[..., Broken], tuple[Any, ...]]] = [
             broken_input_map,
             broken_categories,
             broken_members,
+            broken_targets,
         )
     ),
 ]

@@ -70,7 +70,7 @@ def declared() -> ctypes.CDLL:
     library.approxsvm_open_bytes.argtypes = [c_void_p, c_size_t, POINTER(c_void_p), error]
     library.approxsvm_close.argtypes = [c_void_p]
     library.approxsvm_close.restype = None
-    for name in ("n_features", "n_labels", "n_decisions", "n_probabilities"):
+    for name in ("n_features", "n_labels", "n_targets", "n_decisions", "n_probabilities"):
         getattr(library, f"approxsvm_{name}").argtypes = [c_void_p]
         getattr(library, f"approxsvm_{name}").restype = c_size_t
     for name in ("task", "mode"):
@@ -139,7 +139,7 @@ class Runtime:
 
     def per_row(self, answer: str) -> int:
         n = {"values": "decisions", "bounds": "decisions", "probabilities": "probabilities"}
-        n["probability_bounds"] = "probabilities"
+        n |= {"probability_bounds": "probabilities", "labels": "targets", "certified": "targets"}
         return self.count(n[answer]) if answer in n else 1
 
     def evaluate(self, rows: Any, *wanted: str, values_kind: int = 0, n_threads: int = 1) -> list[npt.NDArray[Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,11 +29,13 @@ class Ensemble:
 
     * their labels side by side, one for each target (``label_rule="targets"``).
 
-    Of regressions, each of one function,
+    Of regressions, each of one function but for the first,
 
     * their values side by side: several targets;
     * the sum of their values times `weights`, and an addend;
     * the functions of several classes, one for each label (``decision_shape="each"``, with `classes`).
+    * that sum as the value of a classifier of two `classes`, by a threshold; classifiers of these two among the members
+      count by the probability of the first.
 
     Parameters
     ----------
@@ -43,7 +45,7 @@ class Ensemble:
     outputs : Outputs, optional
         Default: the mean of probabilities, or values side by side.
     classes : array of labels, optional
-        Of functions of classes, in the members' order; of targets all labels that any of them has.
+        Of functions of classes, in the members' order; of targets all labels that any of them has; of a sum the two.
 
     Raises
     ------
@@ -65,8 +67,8 @@ class Ensemble:
             return
         if self.is_plain and self.task == "classification":
             object.__setattr__(self, "outputs", Outputs(MembersMean(), "probability"))
-        if self.of_targets:
-            self._check_targets()
+        if self.of_targets or self.labels_sum:
+            self._check_targets() if self.of_targets else self._check_sum()
             return
         if self.classes is not None:
             self._check_functions()
@@ -76,7 +78,7 @@ class Ensemble:
         for member in self.members:
             if member.task != own or own == "one_class":
                 raise ModelFormatError(f"an ensemble has a {own} and a {member.task} as members")
-            if own == "regression" and member.n_decisions != 1:
+            if own == "regression" and member.n_decisions != 1 and not self.is_plain:
                 raise ModelFormatError(f"a member ({member.source}) has {member.n_decisions} targets")
             if self.averages and not isinstance(member.outputs.probability, ClassProbability):
                 raise ModelFormatError(f"a member ({member.source}) has no class probabilities")
@@ -112,6 +114,21 @@ class Ensemble:
         weights = outputs.weights
         if weights is None or weights.shape != (len(members),) or not ((weights >= 0) & (weights < np.inf)).all():
             raise ModelFormatError(f"the priors and scales of {n_processes} processes are {weights}")
+
+    def _check_sum(self) -> None:
+        outputs, labels = self.outputs, self.labels.tolist()
+        assert outputs.weights is not None
+        if outputs.weights.shape != (len(self.members),) or not np.isfinite([*outputs.weights, outputs.addend]).all():
+            raise ModelFormatError(f"the weights of {len(self.members)} members are {outputs.weights.tolist()}")
+        replace(outputs, weights=None).check("classification", len(labels))
+        for member in self.members:
+            if member.task == "classification":
+                fits = sorted(member.labels.tolist()) == sorted(labels) and len(labels) == 2
+                fits = fits and isinstance(member.outputs.probability, ClassProbability)
+            else:
+                fits = member.task == "regression" and member.n_decisions == 1
+            if not fits or member.n_raw_features != self.n_raw_features:
+                raise ModelFormatError(f"a member ({member.source}) has no value of {labels} to add up")
 
     def _check_functions(self) -> None:
         if len(self.labels) != len(self.members) or self.members[0].task != "regression":
@@ -164,6 +181,11 @@ class Ensemble:
         return self.outputs.label_rule == "targets"
 
     @property
+    def labels_sum(self) -> bool:
+        """Whether a weighted sum of the members' values labels."""
+        return self.classes is not None and self.outputs.label_rule == "value_threshold"
+
+    @property
     def averages(self) -> bool:
         """Whether its probabilities are a mean of the members'."""
         return isinstance(self.outputs.probability, MembersMean)
@@ -176,9 +198,10 @@ class Ensemble:
     @property
     def n_decisions(self) -> int:
         """Number of decision values: none of means, votes and targets."""
-        if self.task == "classification" and (not self.outputs.of_each_class or self.outputs.of_processes):
+        has_none = not (self.outputs.of_each_class or self.labels_sum) or self.outputs.of_processes
+        if self.task == "classification" and has_none:
             return 0
-        return 1 if self.outputs.weights is not None else len(self.members)
+        return 1 if self.outputs.weights is not None else sum(member.n_decisions for member in self.members)
 
     @property
     def n_raw_features(self) -> int:

@@ -41,7 +41,7 @@ from approxsvm.model.constants import FREQUENT_SHARE, MAX_FREQUENT
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 
 # Cost of each extra sum of the exact engine with several classes.
-_SUM_COST: Final = 5.0
+SUM_COST: Final = 5.0
 # Pairs of a presumed winner, in float32: cost of exp, factor of the whole, and share presumed wrongly if unknown.
 _LISTED_COST: Final = 40.0
 _LISTED_SHARE: Final = 1.5
@@ -198,7 +198,7 @@ class PairCosts:
         """By the sums of all pairs in float64."""
         n_sv, constants = float(self.counts.sum()), self.products.constants
         products = constants.product * self.products.cost
-        return self.products.slower * (products + n_sv * (constants.kernel + _SUM_COST * len(self.counts)))
+        return self.products.slower * (products + n_sv * (constants.kernel + SUM_COST * len(self.counts)))
 
     def of_winner(self, frequency: FloatArray) -> float:
         """By the pairs of one class, which each class is as often as `frequency` says."""

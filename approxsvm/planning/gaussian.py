@@ -40,26 +40,30 @@ def build(model: KernelModel, request: Request) -> Built:
     writer.input_scale_for(model.gamma)  # refuses what the format cannot hold, before any arithmetic
     with one_thread_inside("blas"):
         if model.has_several:
-            return _of_several(model, request), ()
+            return of_several(model, request), ()
         problem = _problem(model, request)
         plan = _choose(problem, request.progress)
         return _written(model, problem, plan, request), plan.tried
 
 
-def _of_several(model: KernelModel, request: Request) -> Artifact:
-    """The exact engine, which computes each kernel value once for all functions."""
+def of_several(model: KernelModel, request: Request, *, by_sign: bool = False) -> Artifact:
+    """The exact engine, which computes each kernel value once for all functions.
+
+    Of values whose signs are labels none is promised, so that the cheapest stage that tells the sign suffices.
+    """
     if request.mode == "approximate" or (request.limits.degree, request.limits.n_centers) != ("auto", "auto"):
         raise UnsupportedModelError(
             f"this {model.source} has {model.n_decisions} functions of the same kernels, which have no expansion: "
             "compile it with mode='certified' or 'exact', without degree and n_centers"
         )
     asked = request.tolerance is not None
+    least = least_tolerance(model) * (1.0 if asked else _OF_SHARED_MODULI)
     plan = f"the exact engine alone: {model.n_decisions} functions of the same {model.n_sv:,} kernels"
     return writer.build(
         model,
         "exact",
         writer.Frame.of(model, request.center),
-        tolerance=max(_promise(model, request), least_tolerance(model) * (1.0 if asked else _OF_SHARED_MODULI)),
+        tolerance=math.inf if by_sign else max(_promise(model, request), least),
         tolerance_asked=asked,
         plan=plan,
     )

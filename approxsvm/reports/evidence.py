@@ -352,7 +352,9 @@ def _judge_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any) -
         means, slack = combined(ensemble, exact, slacks)
         values, bounds = (a.reshape(means.shape) for a in evaluator.evaluate(rows, VALUES | BOUNDS, "settled"))
         errors = np.maximum(np.abs(values - means) - slack, 0.0)
-        tolerances: Any = [float(member.header["tolerance"]) for member in compiled.artifact.members]
+        tolerances: Any = np.concatenate(
+            [[member.header["tolerance"]] * member.n_decisions for member in compiled.artifact.members]
+        )
         keeps = ensemble.outputs.weights is None and ensemble.task == "regression"
         broken = ((errors > bounds) | (errors > (tolerances if keeps else np.inf))).any(axis=1)
     elif ensemble.averages:

@@ -174,7 +174,7 @@ def _open_rows(
     values = [definition.values(mapped) for definition, _, mapped in of_each]
     if isinstance(model, Ensemble):
         certain = classes_of(model, values, noises)[1]
-        certain = certain if certain.ndim == 1 else certain.all(axis=1)
+        certain = np.asarray(certain if certain.ndim == 1 else certain.all(axis=1))
     else:
         certain = _told_by_float64(definitions[0], model, values[0], noises[0])[1]
     return int((~certain).sum())
@@ -231,10 +231,9 @@ def combined(
     ensemble: Ensemble, values: Sequence[FloatArray], slacks: Sequence[FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
     """Decision values of an ensemble of regressions, side by side or added up, and errors of these."""
-    columns, errors = (
-        np.column_stack([np.broadcast_to(a, v.shape) for a, v in zip(one, values, strict=True)])
-        for one in (values, slacks)
-    )
+    slacks = [np.broadcast_to(slack, own.shape) for slack, own in zip(slacks, values, strict=True)]
+    numbers = [_added(ensemble, *of_member) for of_member in zip(ensemble.members, values, slacks, strict=True)]
+    columns, errors = (np.column_stack(same) for same in zip(*numbers, strict=True))
     weights = ensemble.outputs.weights
     if weights is None:
         return columns, errors
@@ -242,6 +241,18 @@ def combined(
     rounding = (len(weights) + 6) * UNIT64 * (np.abs(terms).sum(axis=1) + abs(ensemble.outputs.addend))
     summed = terms.sum(axis=1) + ensemble.outputs.addend
     return summed[:, np.newaxis], (errors @ np.abs(weights) + rounding)[:, np.newaxis]
+
+
+def _added(
+    ensemble: Ensemble, member: SingleModel, values: FloatArray, slack: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """What of a member is added up or side by side: values, or probabilities of the ensemble's first label."""
+    if member.task == "regression":
+        return values, slack
+    outputs = native_outputs(member.outputs, member.task, len(member.labels))
+    at = member.labels.tolist().index(ensemble.labels[0])
+    low, high = (end[:, at] for end in outputs.probability_interval(values, slack.copy()))
+    return (low + high) / 2, (high - low) / 2
 
 
 def mean_probabilities(

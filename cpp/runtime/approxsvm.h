@@ -118,10 +118,10 @@ enum { APPROXSVM_APPROXIMATE = 0, APPROXSVM_CERTIFIED = 1, APPROXSVM_EXACT = 2, 
 
 APPROXSVM_API int32_t approxsvm_task(const approxsvm_model* model);
 APPROXSVM_API int32_t approxsvm_mode(const approxsvm_model* model);
-APPROXSVM_API size_t approxsvm_n_features(const approxsvm_model* model);      /* of a raw row */
-APPROXSVM_API size_t approxsvm_n_labels(const approxsvm_model* model);        /* 0 for a regression */
-APPROXSVM_API size_t approxsvm_n_targets(const approxsvm_model* model);     /* labels of a row: 1 where not of several */
-APPROXSVM_API size_t approxsvm_n_decisions(const approxsvm_model* model);     /* values of a row */
+APPROXSVM_API size_t approxsvm_n_features(const approxsvm_model* model);  /* of a raw row */
+APPROXSVM_API size_t approxsvm_n_labels(const approxsvm_model* model);    /* 0 for a regression */
+APPROXSVM_API size_t approxsvm_n_targets(const approxsvm_model* model);   /* labels of a row: 1 where not of several */
+APPROXSVM_API size_t approxsvm_n_decisions(const approxsvm_model* model); /* values of a row */
 APPROXSVM_API size_t approxsvm_n_probabilities(const approxsvm_model* model); /* of a row; 0: none, 1: a deviation */
 APPROXSVM_API const char* approxsvm_target(const approxsvm_model* model);     /* "avx512", "avx2", "neon", "baseline" */
 
@@ -179,7 +179,8 @@ typedef struct approxsvm_request {
     size_t probabilities_size;
     double* probability_bounds;
     size_t probability_bounds_size;
-    uint8_t* certified; /* n_targets for each row: 1 where the first stage proved the label, or of a regression has a bound */
+    uint8_t* certified; /* n_targets for each row: 1 where the first stage proved the label, or of a regression has a
+                           bound */
     size_t certified_size;
 } approxsvm_request;
 

@@ -26,12 +26,12 @@ const REQUEST = { size: 60, kind: 4, threads: 8, answers: 12 };
 
 // The answers in a request, in their order: what they are made of, and how many of it a row has.
 const ANSWERS = {
-  labels: [Uint32Array, () => 1],
+  labels: [Uint32Array, (model) => model.nTargets],
   values: [Float64Array, (model) => model.nDecisions],
   bounds: [Float64Array, (model) => model.nDecisions],
   probabilities: [Float64Array, (model) => model.nProbabilities],
   probabilityBounds: [Float64Array, (model) => model.nProbabilities],
-  certified: [Uint8Array, () => 1],
+  certified: [Uint8Array, (model) => model.nTargets],
 };
 
 /** What the library refuses. `code` is its APPROXSVM_... number, `row` the row that is to blame, or -1. */
@@ -109,6 +109,8 @@ export class Model {
     this.mode = MODES[of("mode")];
     /** Numbers of a row. */
     this.nFeatures = of("n_features");
+    /** Labels of a row: 1, or one for each of several targets. */
+    this.nTargets = of("n_targets");
     /** Decision values of a row: one for each pair of several classes; 0 where probabilities are averaged. */
     this.nDecisions = of("n_decisions");
     /** Probabilities of a row, in the order of `labels`; 0 for none. */
@@ -119,7 +121,7 @@ export class Model {
   }
 
   /**
-   * The label of each row; of a regression its value.
+   * The label of each row, nTargets of them; of a regression its value.
    * @param {number[][] | Float32Array | Float64Array} rows
    * @returns {(number | string | bigint)[]}
    */

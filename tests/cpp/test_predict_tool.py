@@ -30,6 +30,7 @@ from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.decomposition import PCA
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR
@@ -282,6 +283,17 @@ def test_values_of_several_regressions_stand_side_by_side(files: Files) -> None:
     expected = fast.predict(csr_array(X))
     assert expected.shape == (60, 3)
     assert files.output.read_text() == "".join(" ".join(map(shown, row)) + "\n" for row in expected)
+
+
+@pytest.mark.parametrize("labels", [[-14, 1], ["yes", "n o"]], ids=str)
+def test_several_labels_of_a_row_stand_side_by_side(files: Files, labels: list[Any]) -> None:
+    X = np.random.default_rng(0).normal(size=(60, N_FEATURES)).round(3)
+    source = MultiOutputClassifier(SVC()).fit(X, np.array(labels)[(X[:, :3] > 0).astype(int)])
+    approxsvm.compile(source).save(files.model)
+    files.data.write_text(libsvm_text([1] * len(X), csr_array(X)))
+    assert predict(*files.arguments) == ""
+    lines = [" ".join(map(str, row)) for row in source.predict(X).tolist()]
+    assert files.output.read_text().splitlines() == lines
 
 
 # --- models

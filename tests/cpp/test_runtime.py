@@ -18,8 +18,11 @@ import pytest
 from conftest import GOLDEN, REPOSITORY
 from runtime_library import LIB, LIBRARY, LIBRARY_FOLDER, STRUCTS, Error, Request, Runtime, RuntimeLibraryError, built
 from scipy.sparse import csr_array
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
-from test_cpp_programs import ANSWERED, DOCUMENTED
+from test_cpp_programs import ANSWERED, DOCUMENTED, sample
 
 import approxsvm
 from approxsvm import _native
@@ -50,6 +53,7 @@ SYMBOLS = [
     "n_features",
     "n_labels",
     "n_probabilities",
+    "n_targets",
     "open_bytes",
     "open_file",
     "predict_f32",
@@ -122,6 +126,16 @@ def test_answers_are_those_of_python(name: str | Path, tmp_path: Path) -> None:
                 check_answers(model, predictor, artifact, given)
 
 
+def test_several_labels_of_a_row() -> None:
+    X, y = sample(3)
+    y = np.column_stack([y, y > 0])
+    fast = approxsvm.compile(make_pipeline(StandardScaler(), MultiOutputClassifier(SVC())).fit(X, y))
+    model = Runtime(fast.artifact.data)
+    assert model.count("targets") == 2
+    check_answers(model, approxsvm.Predictor(fast.artifact), fast.artifact, X)
+    failure(lambda: model.evaluate(X, "values"), "NO_VALUES", "no decision values")
+
+
 def check_answers(model: Runtime, predictor: Any, artifact: Any, rows: Any) -> None:
     n = rows.shape[0]
     expected = {"values": VALUES, "bounds": BOUNDS} if model.count("decisions") else {}
@@ -135,8 +149,8 @@ def check_answers(model: Runtime, predictor: Any, artifact: Any, rows: Any) -> N
         return
     labels, certified = model.evaluate(rows, "labels", "certified")
     expected_labels = predictor.predict(rows)
-    assert [model.label(position) for position in labels.ravel()] == expected_labels.tolist()
-    np.testing.assert_array_equal(certified.ravel() != 0, predictor._evaluator.certified(rows))
+    assert [model.label(position) for position in labels.ravel()] == expected_labels.ravel().tolist()
+    np.testing.assert_array_equal(certified.ravel() != 0, predictor._evaluator.certified(rows).ravel())
     (threaded,) = model.evaluate(rows, "labels", n_threads=3)
     np.testing.assert_array_equal(threaded, labels)
     assert model.label(model.count("labels")) is None

@@ -11,16 +11,20 @@ from dataclasses import replace
 import mpmath
 import numpy as np
 import onnxruntime
+import pyarrow as pa
 import pytest
+from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
+    StackingClassifier,
     StackingRegressor,
     VotingClassifier,
     VotingRegressor,
 )
 from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import (
     LogisticRegression,
     Perceptron,
@@ -30,7 +34,8 @@ from sklearn.linear_model import (
     SGDOneClassSVM,
 )
 from sklearn.model_selection import FixedThresholdClassifier
-from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multiclass import OneVsRestClassifier, OutputCodeClassifier
+from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
@@ -44,7 +49,9 @@ from approxsvm.model.outputs import MembersMean, Outputs, TemperatureCalibration
 from approxsvm.readers import read_any
 from approxsvm.reports.judgement import classes_of
 
-pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::FutureWarning", "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:Label .* is present in all"
+)
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 3))
 TARGET = np.sin(X[:, 0]) + X[:, 1]
@@ -355,6 +362,200 @@ def test_members_against_the_rest_share_their_vectors():
     model = read_any(source)
     assert model.n_sv <= len(X) < sum(len(member.support_) for member in source.estimators_)
     assert approxsvm.compile(source).artifact.header["n_support_vectors"] == model.n_sv
+
+
+# --- several labels for each row
+
+
+SEVERAL = np.column_stack([X[:, 0] > 0, TARGET > 0.2, KINDS == 1, X[:, 2] > 1]).astype(int)
+TARGETS = {
+    "texts": np.column_stack([LABELS["texts"][KINDS], TWO_LABELS["texts"][KINDS % 2]]),
+    "numbers": np.column_stack([KINDS, 7 - KINDS, KINDS % 2]),
+    "booleans": SEVERAL.astype(bool),
+}
+
+
+@pytest.mark.parametrize("inner", [LinearSVC(), LogisticRegression(), Ridge(), RidgeClassifier()], ids=str)
+def test_labels_whose_values_are_0_or_half(inner):
+    """Of whole numbers, so that many values are what labels change at."""
+    for y in (SEVERAL, SEVERAL * [0, 1, 1, 1], np.maximum(SEVERAL, [0, 0, 1, 0])):
+        source = OneVsRestClassifier(inner).fit(X, y)
+        of_half = isinstance(inner, Ridge) or not y[:, 0].any()  # the first member is no classifier
+        for seed, member in enumerate(source.estimators_):
+            if hasattr(member, "coef_"):
+                edited(member, seed)
+                member.intercept_ = member.intercept_ + 0.5 * of_half
+        fast = assert_labels_are_the_source_s(source, WHOLE)
+        certified = fast.certified(WHOLE)
+        assert certified.shape == (len(WHOLE), 4)
+        assert 0 < (~certified).sum() < certified.size
+        assert fast.multilabel_
+        np.testing.assert_array_equal(fast.classes_, source.classes_)
+        np.testing.assert_array_equal(fast.predict_one(WHOLE[0]), source.predict(WHOLE[:1])[0])
+        for name in ("decision_function", "predict_proba"):
+            if all(hasattr(member, name) for member in source.estimators_):
+                np.testing.assert_allclose(getattr(fast, name)(WHOLE), getattr(source, name)(WHOLE), atol=1e-12)
+
+
+@pytest.mark.parametrize("labels", TARGETS)
+@pytest.mark.parametrize("inner", [SVC(gamma=0.5), make_pipeline(StandardScaler(), LogisticRegression())], ids=str)
+def test_several_targets(inner, labels):
+    source = MultiOutputClassifier(inner).fit(X, TARGETS[labels])
+    fast = assert_labels_are_the_source_s(source, np.concatenate([WHOLE, X]))
+    assert fast.score(X, TARGETS[labels]) == source.score(X, TARGETS[labels])
+    for own, its in zip(fast.classes_, source.classes_, strict=True):
+        np.testing.assert_array_equal(own, its)
+    assert hasattr(fast, "predict_proba") == hasattr(source, "predict_proba")
+    if hasattr(source, "predict_proba"):
+        for own, its in zip(fast.predict_proba(X), source.predict_proba(X), strict=True):
+            np.testing.assert_allclose(own, its, atol=1e-12)
+    for absent in ("decision_function", "error_bound"):
+        assert not hasattr(fast, absent)
+    for refused in (lambda: fast.certified_radius(X), lambda: fast.gradient(X), lambda: fast.export_c("none.h")):
+        with pytest.raises(UnsupportedModelError):
+            refused()
+    with pytest.raises(InputError, match="one label for each row"):
+        fast.report(X)
+
+
+@pytest.mark.parametrize("mode", ["certified", "approximate", "exact"])
+def test_certified_labels_of_several_are_the_source_s(mode):
+    """By coarse expansions, with and without anything behind them, and by shared kernels; in ONNX and Arrow, too."""
+    rows = np.concatenate([WHOLE / 2, X])
+    for source in (OneVsRestClassifier(SVC(gamma=0.5)).fit(X, SEVERAL), MultiOutputClassifier(SVC()).fit(X, SEVERAL)):
+        expected = source.predict(rows)
+        fast = approxsvm.compile(source, mode=mode)
+        certified, found = fast.certified(rows), fast.predict(rows)
+        assert certified.any()
+        np.testing.assert_array_equal(found[certified], expected[certified])
+        if mode != "approximate":
+            np.testing.assert_array_equal(found, expected)
+        table = pa.table({f"f{j}": rows[:, j] for j in range(3)})
+        columns = approxsvm.Predictor(fast.artifact).predict_arrow(table, outputs=["label", "certified"]).to_pydict()
+        assert list(columns) == [f"{name}_{k}" for name in ("label", "certified") for k in range(4)]
+        np.testing.assert_array_equal(np.column_stack(list(columns.values())), np.hstack([found, certified]))
+        session = onnxruntime.InferenceSession(
+            fast.to_onnx(input_type="float64", certain=True).SerializeToString(), providers=["CPUExecutionProvider"]
+        )
+        label, certain = session.run(["label", "certain"], {"X": rows})
+        np.testing.assert_array_equal(label[certain], expected[certain])
+        assert certain.any()
+
+
+def test_labels_of_members_that_share_their_vectors():
+    source = OneVsRestClassifier(SVC(gamma=0.5)).fit(X, SEVERAL)
+    fast = approxsvm.compile(source, mode="exact")
+    (member,) = fast.artifact.members
+    assert (member.task, member.n_decisions) == ("regression", 4)
+    assert member.header["n_support_vectors"] <= len(X) < sum(len(one.support_) for one in source.estimators_)
+    np.testing.assert_allclose(fast.decision_function(X), source.decision_function(X), atol=1e-12)
+    on_the_line = source.estimators_[0]  # a row on the boundary of one label, as near as float64 comes to it
+    low, high = X[on_the_line.decision_function(X) < 0][0], X[on_the_line.decision_function(X) > 0][0]
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if on_the_line.decision_function([middle])[0] < 0 else (low, middle)
+    assert fast.certified([low])[0].tolist()[0] is False
+
+
+def test_targets_that_share_their_vectors():
+    targets = np.column_stack([TARGET, TARGET**2, X[:, 0]])
+    for source in (KernelRidge(kernel="rbf", gamma=0.5), MultiOutputRegressor(SVR(gamma=0.5))):
+        source.fit(X, targets)
+        fast = approxsvm.compile(source, mode="exact")
+        assert [member.n_decisions for member in fast.artifact.members] == [3]
+        error = np.abs(fast.predict(WHOLE) - source.predict(WHOLE))
+        assert (error <= fast.error_bound(WHOLE) + 1e-12).all()
+        assert fast.gradient(WHOLE[:2]).shape == (2, 3, 3)
+
+
+# --- codes and stacks
+
+
+@pytest.mark.parametrize("labels", LABELS)
+def test_equal_distances_of_codes(labels):
+    """The nearest row of a code book, of which some are alike, and members that all training rows agree on."""
+    for book in ([[1, 1, -1], [-1, 1, 1], [-1, 1, -1]], [[1, -1, 1], [1, 1, -1], [-1, -1, -1]]):
+        source = OutputCodeClassifier(LinearSVC(), code_size=1, random_state=0).fit(X, LABELS[labels][KINDS])
+        source.code_book_ = np.array(book, float)
+        source.estimators_ = [edited(LinearSVC().fit(X, k == KINDS), k) for k in range(3)]
+        if book[0][1] == book[1][1]:
+            source.estimators_[1] = OneVsRestClassifier(SVC()).fit(X, SEVERAL * [0, 1, 1, 1]).estimators_[0]
+            source.estimators_[1].y_ = np.array([1])
+        fast = assert_labels_are_the_source_s(source, WHOLE)
+        assert 0 < (~fast.certified(WHOLE)).sum() < len(WHOLE)
+
+
+def test_classes_with_one_code():
+    """The later of two classes is never predicted."""
+    y = np.digitize(TARGET, np.quantile(TARGET, [0.25, 0.5, 0.75]))
+    source = OutputCodeClassifier(SVC(gamma=0.5), code_size=1, random_state=0).fit(X, y)
+    source.code_book_[3] = source.code_book_[0] = [1, 1, 1, -1]
+    source.code_book_[1:3] = [[1, -1, 1, 1], [-1, 1, -1, 1]]
+    fast = assert_labels_are_the_source_s(source, np.concatenate([X, WHOLE]))
+    assert fast.classes_.tolist() == [0, 1, 2]
+    source.code_book_[2] = source.code_book_[1]
+    with pytest.raises(UnsupportedModelError, match="tells 2 classes apart"):
+        read_any(source)
+
+
+@pytest.mark.parametrize("labels", TWO_LABELS)
+def test_stacked_values_of_0(labels):
+    y = TWO_LABELS[labels][KINDS % 2]
+    unlike = make_pipeline(StandardScaler(with_mean=False, with_std=False), LinearSVC())
+    for second in (LinearSVC(), unlike):  # one model, and two
+        source = StackingClassifier([("a", LinearSVC()), ("b", second)], LinearSVC(), cv=2).fit(X, y)
+        for seed, member in enumerate(source.estimators_):
+            edited(getattr(member, "steps", [(0, member)])[-1][1], seed)
+        edited(source.final_estimator_, 2).coef_ = np.array([[1.0, -2.0]])
+        assert (source.decision_function(WHOLE) == 0).any()
+        fast = assert_labels_are_the_source_s(source, WHOLE)
+        np.testing.assert_allclose(fast.decision_function(WHOLE), source.decision_function(WHOLE), atol=1e-12)
+        assert 0 < (~fast.certified(WHOLE)).sum() < len(WHOLE)
+
+
+@pytest.mark.parametrize("labels", TWO_LABELS)
+@pytest.mark.parametrize("mode", ["certified", "approximate", "exact"])
+def test_stacks_of_values_and_probabilities(mode, labels):
+    y = TWO_LABELS[labels][KINDS % 2]
+    members = [
+        ("values", SVC(gamma=0.5)),
+        ("others", SVC(gamma=2.0)),
+        ("shares", CalibratedClassifierCV(LinearSVC(), ensemble=False, cv=2)),
+        ("logistic", LogisticRegression()),
+        ("coupled", SVC(probability=True, random_state=0)),
+    ]
+    for chosen in (members[:4], members):
+        source = StackingClassifier(chosen, cv=2).fit(X, y)
+        fast = approxsvm.compile(source, mode=mode)
+        expected, certified = source.predict(WHOLE), fast.certified(WHOLE)
+        np.testing.assert_array_equal(fast.predict(WHOLE)[certified], expected[certified])
+        error = np.abs(fast.decision_function(WHOLE) - source.decision_function(WHOLE))
+        assert (error <= fast.error_bound(WHOLE) + 1e-9).all()
+        error = np.abs(fast.predict_proba(WHOLE) - source.predict_proba(WHOLE))
+        assert (error <= fast.probability_bound(WHOLE) + 1e-9).all()
+        if mode != "approximate":
+            np.testing.assert_array_equal(fast.predict(WHOLE), expected)
+            assert error.max() < 1e-9
+        with pytest.raises(UnsupportedModelError, match="cannot be promised for a weighted sum"):
+            approxsvm.compile(source, tolerance=0.1)
+
+
+@pytest.mark.parametrize(
+    ("source", "y", "message"),
+    [
+        (StackingClassifier([("a", SVC())], cv=2), KINDS, "of 3 classes"),
+        (StackingClassifier([("a", SVC())], passthrough=True, cv=2), KINDS % 2, "passthrough=True"),
+        (StackingClassifier([("a", SVC())], SVC(), cv=2), KINDS % 2, "whose final_estimator_ is a SVC"),
+        (StackingClassifier([("a", SVC())], stack_method="predict", cv=2), KINDS % 2, "asks a sklearn SVC for predict"),
+        (OneVsRestClassifier(SVC()), csr_array(SEVERAL), "sparse indicator matrix"),
+        (OneVsRestClassifier(SVC()), 0 * SEVERAL, "none of whose labels depends on rows"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_of_these_is_refused(source, y, message):
+    source.fit(X, y)
+    with pytest.raises(UnsupportedModelError, match=message):
+        read_any(source)
 
 
 # --- what does not fit together

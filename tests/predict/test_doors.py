@@ -26,6 +26,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingRegressor,
+    StackingClassifier,
     StackingRegressor,
     VotingClassifier,
     VotingRegressor,
@@ -38,7 +39,7 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler, SkewedChi2Sampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge, SGDOneClassSVM
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV
-from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import (
@@ -196,6 +197,8 @@ SOURCES: dict[str, dict[str, Any]] = {
         "stack": fitted(StackingRegressor([("a", SVR()), ("b", Ridge())], cv=2), TARGET),
         "bag": fitted(BaggingRegressor(SVR(gamma=0.1), 3, random_state=0), TARGET),
         "pairs": fitted(OneVsOneClassifier(SVC(gamma=0.1)), NAMES),
+        "codes": fitted(OutputCodeClassifier(SVC(gamma=0.1), code_size=2, random_state=0), NAMES),
+        "stacked": fitted(StackingClassifier([("a", SVC()), ("b", of_half()), ("c", LinearSVC())], cv=2), TWO),
         "targets": fitted(MultiOutputRegressor(SVR()), np.column_stack([TARGET, X[:, 0]])),
     },
     "pipelines": {

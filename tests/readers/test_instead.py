@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn import (
     compose,
     covariance,
@@ -55,15 +56,15 @@ REFUSED: dict[str, tuple[Any, Any]] = {
     "GaussianProcessClassifier": (gaussian_process.GaussianProcessClassifier(), THREE),
     "IsolationForest": (ensemble.IsolationForest(n_estimators=3, random_state=0), None),
     "LocalOutlierFactor": (neighbors.LocalOutlierFactor(novelty=True), None),
-    "MultiOutputClassifier": (multioutput.MultiOutputClassifier(svc), BOTH),
+    "MultiOutputClassifier": (multioutput.MultiOutputClassifier(averaged), BOTH),
     "OneVsOneClassifier": (multiclass.OneVsOneClassifier(svc), THREE),
-    "OneVsRestClassifier": (multiclass.OneVsRestClassifier(svc), np.eye(3, dtype=int)[THREE]),
-    "OutputCodeClassifier": (multiclass.OutputCodeClassifier(svc, code_size=1.5, random_state=6), THREE),
+    "OneVsRestClassifier": (multiclass.OneVsRestClassifier(svc), csr_array(np.eye(3, dtype=int)[THREE])),
+    "OutputCodeClassifier": (multiclass.OutputCodeClassifier(averaged, code_size=1.5, random_state=6), THREE),
     "RANSACRegressor": (linear_model.RANSACRegressor(svr, min_samples=9, random_state=0), TARGET),
     "RegressorChain": (multioutput.RegressorChain(svr), BOTH),
     "SelectFromModel": (feature_selection.SelectFromModel(SVC(kernel="linear")), Y),
     "SequentialFeatureSelector": (feature_selection.SequentialFeatureSelector(svc, cv=2), Y),
-    "StackingClassifier": (ensemble.StackingClassifier([("a", svc)], cv=2), Y),
+    "StackingClassifier": (ensemble.StackingClassifier([("a", svc)], cv=2), THREE),
     "StackingRegressor": (ensemble.StackingRegressor([("a", svr)], final_estimator=svr, cv=2), TARGET),
     "TunedThresholdClassifierCV": (model_selection.TunedThresholdClassifierCV(of_pairs, cv=2), Y),
     "VotingClassifier": (ensemble.VotingClassifier([("a", svc), ("b", averaged)]), Y),
@@ -114,7 +115,7 @@ def test_one_against_the_rest_by_its_parts() -> None:
     """The advice, followed: so the words are right."""
     source = fitted("OneVsRestClassifier")
     values = np.array([approxsvm.compile(part, X).decision_function(X) for part in source.estimators_])
-    np.testing.assert_array_equal((values > 0.0).T.astype(int), source.predict(X))
+    np.testing.assert_array_equal((values > 0.0).T.astype(int), source.predict(X).toarray())
 
 
 def test_a_vote_by_its_parts() -> None:
@@ -151,7 +152,7 @@ def test_strangers_get_a_short_sentence() -> None:
         pass
 
     assert refusal_of(Found()).endswith("Found; compile best_estimator_")
-    assert refusal_of(Mine(svc).fit(X, THREE)).endswith("Mine; " + instead._INSTEAD["OutputCodeClassifier"])
+    assert refusal_of(Mine(averaged).fit(X, THREE)).endswith("; " + instead._INSTEAD["OutputCodeClassifier"])
     assert refusal_of(KNeighborsClassifier().fit(X, Y)).endswith("; docs/sources.md says what can be compiled")
     for thing, name in ((7, "builtins.int"), ([svc], "builtins.list"), (None, "builtins.NoneType")):
         assert refusal_of(thing) == f"cannot compile a {name}; docs/sources.md says what can be compiled"
@@ -160,10 +161,10 @@ def test_strangers_get_a_short_sentence() -> None:
 
 
 def test_steps_of_pipelines_say_the_same() -> None:
-    pipeline = make_pipeline(preprocessing.StandardScaler(), fitted("OutputCodeClassifier"))
-    assert refusal_of(pipeline.fit(X, THREE)) == (
-        "step 'outputcodeclassifier' of the pipeline: cannot compile a sklearn.multiclass.OutputCodeClassifier; "
-        + instead._INSTEAD["OutputCodeClassifier"]
+    pipeline = make_pipeline(preprocessing.StandardScaler(), ensemble.IsolationForest(n_estimators=3, random_state=0))
+    assert refusal_of(pipeline.fit(X)) == (
+        "step 'isolationforest' of the pipeline: cannot compile a sklearn.ensemble._iforest.IsolationForest; "
+        + instead._INSTEAD["IsolationForest"]
     )
 
 

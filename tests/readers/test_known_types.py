@@ -36,6 +36,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, MultiTaskLasso, Ridge
 from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, OneClassSVM
@@ -61,6 +62,7 @@ X = _RNG.normal(size=(40, 4)) * [1.0, 2.0, 0.5, 1.0] + [0.0, 1.0, 0.0, 3.0]
 TARGET = np.sin(X[:, 0]) + 0.3 * X[:, 1]
 TWO = np.array(["no", "yes"])[(np.median(TARGET) < TARGET).astype(int)]
 THREE = np.digitize(TARGET, np.quantile(TARGET, [0.35, 0.7]))
+LABELS = np.column_stack([X[:, 0] > 0, X[:, 1] > 1]).astype(int)
 ROWS = X[::5] + 0.1 * _RNG.normal(size=(8, 4))
 POSITIVE = np.abs(X) + 0.1
 CODES = _RNG.integers(0, 4, size=X.shape).astype(float)
@@ -281,6 +283,16 @@ COMMITTEES = {
         (cls(SVC(gamma=0.3)), THREE),
         (cls(shares()), THREE),
         (cls(LogisticRegression()), TWO),
+        (cls(SVC()), LABELS),
+    ],
+    "MultiOutputClassifier": lambda cls: [(cls(SVC()), LABELS), (cls(shares()), np.column_stack([TWO, TWO[::-1]]))],
+    "OutputCodeClassifier": lambda cls: [
+        (cls(SVC(gamma=0.3), code_size=2, random_state=0), THREE),
+        (cls(LinearSVC(), code_size=2, random_state=0), THREE),
+    ],
+    "StackingClassifier": lambda cls: [
+        (cls([("a", SVC(gamma=0.3)), ("b", SVC(gamma=0.3, C=3.0))], cv=2), TWO),
+        (cls([("a", SVC(gamma=0.3)), ("b", shares()), ("c", LinearSVC())], LinearSVC(), cv=2), TWO),
     ],
     "FixedThresholdClassifier": lambda cls: [
         (cls(SVC(), threshold=0.2, pos_label="no"), TWO),
@@ -302,6 +314,9 @@ def examples_of_wrappers(name, cls):
             yield source, source
     elif name == "TransformedTargetRegressor":
         yield of_search_of_target(cls)
+    elif name == "_ConstantPredictor":
+        source = OneVsRestClassifier(LogisticRegression()).fit(X, LABELS * [0, 1])
+        yield source, source.estimators_[0]
     elif name in COMMITTEES:
         yield from (of_machine(source, y) for source, y in COMMITTEES[name](cls))
     else:
@@ -429,8 +444,10 @@ def answers_of_model(model, rows):
     rows = rows.toarray() if issparse(rows) else rows
     if isinstance(model, Ensemble):
         members, outputs = [answers_of_model(member, rows) for member in model.members], model.outputs
+        if model.of_targets:
+            return {"predict": np.column_stack([member["predict"] for member in members])}
         if model.n_decisions > 0:
-            values = np.column_stack([member["predict"] for member in members])
+            values = np.column_stack([added(model, *pair) for pair in zip(model.members, members, strict=True)])
             if outputs.weights is not None:
                 values = (values @ outputs.weights + outputs.addend)[:, np.newaxis]
             return answers_of_values(model, values)
@@ -442,6 +459,13 @@ def answers_of_model(model, rows):
         predicted = reference_outputs.predicted_by(outputs, shares[:, np.argsort(order)])
         return {"predict": model.labels[predicted], "predict_proba": shares}
     return answers_of_values(model, exact_decision_values(model, rows))
+
+
+def added(ensemble, member, found):
+    """What of a member is added up: its value, or of a classifier the probability of the ensemble's first label."""
+    if member.task == "regression":
+        return found["predict"]
+    return found["predict_proba"][:, np.unique(ensemble.labels).tolist().index(ensemble.labels[0])]
 
 
 def answers_of_values(model, values):

@@ -118,6 +118,8 @@ def check_exportable(artifact: Artifact) -> None:
     UnsupportedModelError
         The message says what was found and what to do.
     """
+    if artifact.of_targets:
+        raise UnsupportedModelError("the C export has one label for each row: export each of members by itself")
     if artifact.members:
         check_rule(artifact)
     for one in (artifact, *artifact.members):

@@ -28,7 +28,7 @@ from approxsvm.export.onnx.exact_graph import forms, kernel_sums
 from approxsvm.export.onnx.expansion_graph import expanded
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.export.onnx.known_values import KnownValues
-from approxsvm.export.onnx.outputs_graph import ClassOutputs, EnsembleOutputs, TargetOutputs
+from approxsvm.export.onnx.outputs_graph import SLACK, ClassOutputs, EnsembleOutputs, TargetOutputs
 from approxsvm.export.onnx.rows_graph import map_rows
 from approxsvm.model.outputs import class_pairs
 
@@ -314,6 +314,8 @@ class _Export:
         g, weights = self.g, self.artifact.outputs.weights
         if len(known) == 1 and weights is None:
             return known[0]
+        if self.artifact.members and weights is not None:
+            known = [self._added(part, one) for part, one in zip(self.parts, known, strict=True)]
         bounds = [one.bounds for one in known if one.bounds is not None]
         if weights is None:
             values = g.op("Concat", *(one.values for one in known), axis=1)
@@ -326,6 +328,19 @@ class _Export:
         moduli = g.op("Add", g.op("Sum", *(g.op("Abs", term) for term in terms)), abs(addend))
         errors = [g.op("Mul", bound, abs(weight)) for bound, weight in zip(bounds, weights.tolist(), strict=True)]
         return KnownValues(values, g.op("Add", g.op("Mul", g.op("Sum", *errors), UP), g.op("Mul", moduli, _SUM)))
+
+    def _added(self, part: Artifact, known: KnownValues) -> KnownValues:
+        """What of a member a sum has: its value, or the probability of the first label."""
+        if part.task == "regression":
+            return known
+        g, outputs = self.g, ClassOutputs(self.g, part.outputs, 2, known)
+        at = [part.labels.tolist().index(self.artifact.labels[0])]
+        share = g.columns(outputs.probabilities, at)
+        if known.bounds is None:
+            return KnownValues(share)
+        low, high = (g.columns(end, at) for end in outputs.probability_interval())
+        ends = g.op("Max", g.op("Sub", high, share), g.op("Sub", share, low))
+        return KnownValues(share, g.op("Add", ends, SLACK))
 
     def _give_classes(self, known: list[KnownValues]) -> None:
         g, found = self.g, self._class_outputs(known)

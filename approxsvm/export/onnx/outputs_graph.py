@@ -3,7 +3,7 @@
 These are the functions of cpp/include/approxsvm/outputs, operator by operator. Where bounds are known, `certain` says
 of each row whether every decision value within its bound leads to the same class: votes are counted as if every open
 pair voted against the winner, and scores and probabilities are monotone in each value, so that the ends of the
-intervals of values give the ends of theirs. What the functions themselves round is covered by `_SLACK`, and a tie is
+intervals of values give the ends of theirs. What the functions themselves round is covered by `SLACK`, and a tie is
 never certain.
 """
 
@@ -32,7 +32,7 @@ from approxsvm.model.outputs import (
 from approxsvm.model.schema import MAX_EXCESS
 
 # What probabilities and scores, numbers of at most n_classes, may be off by, and what more than one ulp of a tie is.
-_SLACK: Final = 1e-9
+SLACK: Final = 1e-9
 _INTERPOLATION_LIMIT: Final = 1e300
 
 
@@ -126,11 +126,11 @@ class ClassOutputs:
         ends = self._score_interval() if rule == "scores" else self.probability_interval()
         if rule == "probability_threshold":
             low, high = (self.g.columns(end, [self.outputs.threshold_label]) for end in ends)
-            return on_one_side(self.g, self.outputs, low, high, _SLACK)
-        return self._beats_all(predicted, *ends, self.n_classes * _SLACK)
+            return on_one_side(self.g, self.outputs, low, high, SLACK)
+        return self._beats_all(predicted, *ends, self.n_classes * SLACK)
 
     def probability_interval(self) -> tuple[str, str]:
-        """Where the probabilities of the exact values lie, shape (n_rows, n_classes) each, up to `_SLACK`."""
+        """Where the probabilities of the exact values lie, shape (n_rows, n_classes) each, up to `SLACK`."""
         g, head = self.g, self.outputs.probability
         assert isinstance(head, ClassProbability)
         if isinstance(head, PairwiseSigmoid) and (self.n_classes > 2 or head.couple_two_classes):
@@ -285,8 +285,8 @@ class ClassOutputs:
     def _share_interval(self, low: str, high: str) -> tuple[str, str]:
         """Shares x_c / sum(x) of all x between both ends; what is rounded or underflows widens them."""
         g = self.g
-        low = g.op("Max", g.op("Sub", g.op("Mul", low, 1.0 - _SLACK), 1e-300), 0.0)
-        high = g.op("Add", g.op("Mul", high, 1.0 + _SLACK), 1e-300)
+        low = g.op("Max", g.op("Sub", g.op("Mul", low, 1.0 - SLACK), 1e-300), 0.0)
+        high = g.op("Add", g.op("Mul", high, 1.0 + SLACK), 1e-300)
         others = np.ones((self.n_classes, self.n_classes)) - np.eye(self.n_classes)
         least = g.op("Div", low, g.op("Add", low, g.op("MatMul", high, others)))
         most = g.op("Div", high, g.op("Add", high, g.op("MatMul", low, others)))
@@ -382,7 +382,9 @@ class TargetOutputs:
         And where the ensemble has each label of the member.
     """
 
-    def __init__(self, g: GraphBuilder, members: list[tuple[ClassOutputs | KnownValues, npt.NDArray[np.int64]]]) -> None:
+    def __init__(
+        self, g: GraphBuilder, members: list[tuple[ClassOutputs | KnownValues, npt.NDArray[np.int64]]]
+    ) -> None:
         self.g, self.members = g, members
 
     def predicted(self) -> str:
@@ -442,10 +444,10 @@ class EnsembleOutputs:
 
     def certain(self, predicted: str) -> str:
         """Whether the bounds prove the class of each row, shape (n_rows,)."""
-        g, outputs, slack = self.g, self.outputs, self.n_classes * _SLACK
+        g, outputs, slack = self.g, self.outputs, self.n_classes * SLACK
         if not self.averages:
             _, sure, most = self._votes
-            return beats_all(g, predicted, sure, most, self.n_classes, _SLACK * sum(self.weights))
+            return beats_all(g, predicted, sure, most, self.n_classes, SLACK * sum(self.weights))
         ends = zip(*(member.probability_interval() for member in self.members), strict=True)
         low, high = (self._mean(list(end)) for end in ends)
         if outputs.threshold is not None:

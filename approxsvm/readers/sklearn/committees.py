@@ -22,7 +22,7 @@ from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.constants import UNIT64
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.input_map import InputMap
-from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.model.kernel_model import KernelModel
 from approxsvm.model.outputs import (
     ClassProbability,
     DecisionShape,
@@ -34,9 +34,8 @@ from approxsvm.model.outputs import (
     SigmoidCalibrator,
     TemperatureCalibration,
 )
+from approxsvm.model.shared_kernels import difference, of_functions, shared_rows
 from approxsvm.model.single_model import SingleModel
-from approxsvm.model.steps import Affine
-from approxsvm.model.steps.affine import AFFINE_PARTS
 from approxsvm.readers.pairs import PairTerms, pair_block
 from approxsvm.readers.sklearn import linear_models
 from approxsvm.readers.sklearn.instead import refusal
@@ -77,7 +76,9 @@ def read_multi_output_classifier(estimator: Any, read: Read) -> Model:
     if len({(member.labels.dtype.kind in "US") for member in members}) > 1:
         raise UnsupportedModelError(refusal(estimator, "of labels of which some are texts and some numbers"))
     members = [replace(member, labels=member.labels.astype(dtype)) for member in members]
-    return _targets(members, np.unique(np.concatenate([member.labels for member in members])))
+    labels = np.unique(np.concatenate([member.labels for member in members]))
+    # Where values above 0 mean the second label, as for members that share their kernels.
+    return _targets(members, members[0].labels[::-1] if len(labels) == 2 else labels)
 
 
 def read_voting_classifier(estimator: Any, read: Read) -> Model:
@@ -142,16 +143,78 @@ def read_stacking_regressor(estimator: Any, read: Read) -> Model:
     members = _members(estimator, read)
     if estimator.passthrough:
         raise UnsupportedModelError(refusal(estimator, "with passthrough=True"))
-    final = estimator.final_estimator_
-    if name_of(final) not in linear_models.NAMES:
-        raise UnsupportedModelError(refusal(estimator, f"whose final_estimator_ is a {class_name(final)}"))
-    parts = linear_models.linear_parts(final, class_name(final))
-    if parts.task != "regression" or parts.coef.shape != (1, len(members)) or parts.outputs.is_column:
+    parts, weights, addend = _final_parts(estimator, len(members), "regression")
+    if parts.outputs.is_column:
+        raise ModelFormatError("final_estimator_ has been fitted with a matrix of one target")
+    return _sum_of_values(estimator, members, weights, addend)
+
+
+def read_stacking_classifier(estimator: Any, read: Read) -> Model:
+    """Read a fitted StackingClassifier of two classes: a linear final model of its members' values or probabilities."""
+    members = _members(estimator, read)
+    if isinstance(estimator._label_encoder, list):
+        raise UnsupportedModelError(refusal(estimator, "of several labels for each row"))
+    classes = ascending_classes(estimator.classes_, "StackingClassifier")
+    if len(classes) != 2:
+        raise UnsupportedModelError(refusal(estimator, f"of {len(classes)} classes"))
+    if estimator.passthrough:
+        raise UnsupportedModelError(refusal(estimator, "with passthrough=True"))
+    if not np.array_equal(estimator._label_encoder.classes_, classes):
+        raise ModelFormatError("_label_encoder and classes_ of this StackingClassifier have other classes")
+    if len(estimator.stack_method_) != len(members):
+        raise ModelFormatError(f"stack_method_ has {len(estimator.stack_method_)} entries for {len(members)} members")
+    parts, weights, addend = _final_parts(estimator, len(members), "classification")
+    if parts.labels.tolist() != [1, 0]:
+        raise ModelFormatError(f"final_estimator_ knows the classes {parts.labels.tolist()} instead of 0 and 1")
+    labels = classes[::-1]
+    functions = [
+        _stacked(estimator, member, method, labels)
+        for member, method in zip(members, estimator.stack_method_, strict=True)
+    ]
+    return _sum_of_values(estimator, functions, weights, addend, labels, parts.outputs)
+
+
+def read_output_code(estimator: Any, read: Read) -> Model:
+    """Read a fitted OutputCodeClassifier: a row is of the class with the nearest row of code_book_, or the first such.
+
+    |f - c|^2 is |f|^2 - 2 (f.c - |c|^2 / 2), so that f.c - |c|^2 / 2 is a function of each class, of which the greatest
+    wins: a sum of the members' kernels. A class with the row of an earlier one is never predicted.
+    """
+    classes = ascending_classes(estimator.classes_, "OutputCodeClassifier")
+    constants = [name_of(inner) == "_ConstantPredictor" for inner in estimator.estimators_]
+    if all(constants):
+        raise UnsupportedModelError(refusal(estimator, "none of whose members depends on rows"))
+    members = _members(estimator, read, constants)
+    book = np.asarray(estimator.code_book_, np.float64)
+    if book.shape != (len(classes), len(members)) or not np.isin(book, [-1.0, 0.0, 1.0]).all():
         raise ModelFormatError(
-            f"final_estimator_ has coefficients of shape {parts.coef.shape} for {len(members)} estimators_"
+            f"code_book_ has shape {book.shape} for {len(classes)} classes, or is not of -1, 0 and 1"
         )
-    weights = [Fraction(float(weight)) for weight in parts.coef[0]]
-    return _sum_of_values(estimator, members, weights, Fraction(float(parts.intercept[0])))
+    for inner, member in zip(estimator.estimators_, members, strict=True):
+        if member.task != "regression" and not hasattr(inner, "decision_function"):
+            raise UnsupportedModelError(refusal(estimator, "of members without a decision_function"))
+    kept = np.sort(np.unique(book, axis=0, return_index=True)[1])
+    if len(kept) < 3:
+        raise UnsupportedModelError(refusal(estimator, f"whose code_book_ tells {len(kept)} classes apart"))
+    functions = [_value(estimator, member) for member in members]
+    varying = np.flatnonzero(~np.array(constants))
+    machines = _alike(estimator, [functions[k] for k in varying])
+
+    def of_class(row: Any) -> KernelModel:
+        addend = Fraction(-int(np.abs(row).sum()), 2)
+        for k in np.flatnonzero(constants):
+            addend += int(row[k]) * Fraction(float(np.ravel(estimator.estimators_[k].y_)[0]))
+        return _summed(machines, [Fraction(int(c)) for c in row[varying]], addend)
+
+    outputs = Outputs(label_rule="scores", decision_shape="each")
+    source = f"output codes: {machines[0].source}"
+    return replace(
+        of_functions([of_class(row) for row in book[kept]]),
+        task="classification",
+        labels=classes[kept],
+        source=source,
+        outputs=outputs,
+    )
 
 
 def read_one_vs_rest(estimator: Any, read: Read) -> Model:
@@ -187,25 +250,10 @@ def read_one_vs_rest(estimator: Any, read: Read) -> Model:
         outputs = replace(outputs, probability=_reversed(probability))
     names = feature_names(estimator) or members[0].feature_names
     machines = [function for function in functions if isinstance(function, KernelModel)]
-    if len(machines) < len(functions) or _difference(machines):
+    if len(machines) < len(functions) or difference(machines):
         return Ensemble(tuple(functions), source=source, outputs=outputs, classes=classes)
-    rows, where = _shared_rows(machines, sums=False)
-    dual_coef = np.zeros((len(machines), rows.shape[0]))
-    for row, at, machine in zip(dual_coef, where, machines, strict=True):
-        row[at] = machine.dual_coef[0]
-    return replace(
-        machines[0],
-        task="classification",
-        support_vectors=rows,
-        dual_coef=dual_coef,
-        intercept=np.concatenate([machine.intercept for machine in machines]),
-        labels=classes,
-        source=source,
-        feature_names=names,
-        outputs=outputs,
-        value_error=np.concatenate([machine.value_error for machine in machines]),
-        coef_error=max(machine.coef_error for machine in machines),
-    )
+    one = replace(of_functions(machines), source=source, feature_names=names)
+    return replace(one, task="classification", labels=classes, outputs=outputs)
 
 
 def _of_several_labels(estimator: Any, read: Read) -> Model:
@@ -215,7 +263,9 @@ def _of_several_labels(estimator: Any, read: Read) -> Model:
     """
     binarizer, n_labels = estimator.label_binarizer_, len(estimator.classes_)
     if (binarizer.neg_label, binarizer.pos_label) != (0, 1) or len(estimator.estimators_) != n_labels:
-        raise ModelFormatError(f"this OneVsRestClassifier has {len(estimator.estimators_)} members of {n_labels} labels")
+        raise ModelFormatError(
+            f"this OneVsRestClassifier has {len(estimator.estimators_)} members of {n_labels} labels"
+        )
     if binarizer.sparse_input_:
         raise UnsupportedModelError(refusal(estimator, "of a sparse indicator matrix, which it predicts, too"))
     constants = [name_of(inner) == "_ConstantPredictor" for inner in estimator.estimators_]
@@ -235,6 +285,45 @@ def _of_several_labels(estimator: Any, read: Read) -> Model:
         for member, calibrator, constant in zip(members, calibrators, constants, strict=True)
     ]
     return _targets(known, labels, "ovr")
+
+
+def _final_parts(
+    estimator: Any, n_members: int, task: str
+) -> tuple[linear_models.LinearParts, list[Fraction], Fraction]:
+    """A linear final model of one value of each member: what it means, its coefficients and intercept."""
+    final = estimator.final_estimator_
+    if name_of(final) not in linear_models.NAMES:
+        raise UnsupportedModelError(refusal(estimator, f"whose final_estimator_ is a {class_name(final)}"))
+    parts = linear_models.linear_parts(final, class_name(final))
+    if parts.task != task or parts.coef.shape != (1, n_members):
+        raise ModelFormatError(
+            f"final_estimator_ has coefficients of shape {parts.coef.shape} for {n_members} estimators_"
+        )
+    return parts, [Fraction(float(weight)) for weight in parts.coef[0]], Fraction(float(parts.intercept[0]))
+
+
+def _stacked(estimator: Any, member: SingleModel, method: str, labels: Any) -> SingleModel:
+    """What a final model takes of a member: a value in favour of the first label, or its probability."""
+    if method == "predict" and member.task == "regression":
+        return member
+    known = sorted(member.labels.tolist())
+    if member.task != "classification" or len(known) != 2 or known not in ([0, 1], sorted(labels.tolist())):
+        raise UnsupportedModelError(f"a member of this {class_name(estimator)} is a {member.source}")
+    if method == "decision_function":
+        return _value(estimator, member)
+    if method != "predict_proba" or not isinstance(member.outputs.probability, ClassProbability):
+        raise UnsupportedModelError(refusal(estimator, f"that asks a {member.source} for {method}"))
+    names = labels if member.labels.tolist() == known[::-1] else labels[::-1]
+    return replace(member, labels=names)
+
+
+def _value(estimator: Any, member: SingleModel) -> SingleModel:
+    """The decision value of a binary classifier in favour of the greater label, or a regression, as a regression."""
+    if member.task == "regression" and member.n_decisions == 1:
+        return member
+    if member.task != "classification" or len(member.labels) != 2:
+        raise UnsupportedModelError(f"a member of this {class_name(estimator)} is a {member.source}")
+    return _function(replace(member, labels=np.argsort(np.argsort(member.labels))))
 
 
 def _targets(members: Sequence[SingleModel], labels: Any, shape: DecisionShape = "ovo") -> Ensemble:
@@ -328,7 +417,7 @@ def read_one_vs_one(estimator: Any, read: Read) -> Model:
         if machine.outputs.label_rule != "votes":
             raise UnsupportedModelError(f"a member of this OneVsOneClassifier labels by {machine.outputs.label_rule}")
     signed = [machine if machine.labels[0] == 0 else machine.negated() for machine in machines]
-    rows, where = _shared_rows(signed)
+    rows, where = shared_rows(signed)
     functions = [
         PairTerms(at, machine.dual_coef[0], float(machine.intercept[0]))
         for at, machine in zip(where, signed, strict=True)
@@ -532,22 +621,41 @@ def _takes_last_of_ties(estimator: Any) -> bool:
 
 
 def _sum_of_values(
-    estimator: Any, members: Sequence[SingleModel], weights: Sequence[Fraction], addend: Fraction = Fraction(0)
+    estimator: Any,
+    members: Sequence[SingleModel],
+    weights: Sequence[Fraction],
+    addend: Fraction = Fraction(0),
+    classes: Any = None,
+    outputs: Outputs | None = None,
 ) -> Model:
-    """A weighted sum of regressions, over the real numbers: one sum of kernels where they have the same."""
+    """A weighted sum of regressions, over the real numbers: one sum of kernels where they have the same.
+
+    With two `classes`, the first where it is above 0, members may be classifiers as well, whose probabilities count.
+    """
     for member in members:
-        if member.task != "regression" or member.outputs.is_column or member.n_decisions != 1:
+        is_share = member.task == "classification" and classes is not None
+        if not is_share and (member.task != "regression" or member.outputs.is_column or member.n_decisions != 1):
             raise UnsupportedModelError(f"a member of this {class_name(estimator)} is a {member.source}")
     counts = [(member, weight) for member, weight in zip(members, weights, strict=True) if weight]
     if not counts:
         raise UnsupportedModelError(refusal(estimator, "whose members all count nothing"))
     chosen, weights = [member for member, _ in counts], [weight for _, weight in counts]
-    machines = [member for member in chosen if isinstance(member, KernelModel)]
-    if len(machines) < len(chosen) or _difference(machines):
-        outputs = Outputs(weights=np.array([rounded_float(w) for w in weights]), addend=rounded_float(addend))
-        return Ensemble(tuple(chosen), source=f"sum of {len(chosen)}: {chosen[0].source}", outputs=outputs)
+    machines = [m for m in chosen if isinstance(m, KernelModel) and m.task == "regression"]
+    if len(machines) < len(chosen) or difference(machines):
+        if outputs is not None:  # the second class has -f >= 0
+            outputs = replace(outputs, label_rule="value_threshold", threshold=0.0, threshold_label=1)
+        numbers = np.array([rounded_float(w) for w in weights])
+        outputs = replace(outputs or Outputs(), weights=numbers, addend=rounded_float(addend))
+        return Ensemble(tuple(chosen), f"sum of {len(chosen)}: {chosen[0].source}", outputs, classes)
+    one = _summed(machines, weights, addend)
+    one = replace(one, feature_names=feature_names(estimator) or one.feature_names)
+    return one if outputs is None else replace(one, task="classification", labels=classes, outputs=outputs)
+
+
+def _summed(machines: Sequence[KernelModel], weights: Sequence[Fraction], addend: Fraction) -> KernelModel:
+    """A weighted sum of regressions with one kernel, as one of them."""
     parts = [restored(machine, weight, Fraction(0)) for machine, weight in zip(machines, weights, strict=True)]
-    rows, where = _shared_rows(machines)
+    rows, where = shared_rows(machines)
     first = parts[0]
     # What the members' intercepts have lost to rounding is in their errors; here they are summed exactly.
     exact = sum((Fraction(float(part.intercept[0])) for part in parts), addend)
@@ -566,7 +674,7 @@ def _sum_of_values(
         intercept=np.array([intercept]),
         gamma=first.gamma,
         source=f"mean of {len(parts)}: {machines[0].source}",
-        feature_names=feature_names(estimator) or first.feature_names,
+        feature_names=first.feature_names,
         input_map=first.input_map,
         value_error=np.array([error * _UP + 2.0**-1040]),
         degree=first.degree,
@@ -581,73 +689,7 @@ def _alike(estimator: Any, members: Sequence[SingleModel]) -> list[KernelModel]:
     machines = [member for member in members if isinstance(member, KernelModel)]
     if len(machines) < len(members):
         raise UnsupportedModelError(refusal(estimator, "of members that are not all sums of kernels"))
-    difference = _difference(machines)
-    if difference:
-        raise UnsupportedModelError(refusal(estimator, difference))
+    unlike = difference(machines)
+    if unlike:
+        raise UnsupportedModelError(refusal(estimator, unlike))
     return machines
-
-
-def _difference(machines: Sequence[KernelModel]) -> str:
-    """What keeps machines from being one model, for a message; nothing where they can be."""
-    first = machines[0]
-    for machine in machines[1:]:
-        for key in ("kernel", "degree", "gamma", "coef0"):
-            mine, its = getattr(first, key), getattr(machine, key)
-            if mine != its:
-                number = ", where one number for all makes them one model" if key == "gamma" else ""
-                return f"whose members have the {key} {mine} and {its}{number}"
-        if not _same_map(first.input_map, machine.input_map) or first.n_features != machine.n_features:
-            return "whose members scale or choose columns in ways of their own; put what scales in front"
-    return ""
-
-
-def _same_map(one: InputMap | None, other: InputMap | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return (
-        one.n_raw_features == other.n_raw_features
-        and np.array_equal(one.columns, other.columns)
-        and len(one.stages) == len(other.stages)
-        and all(map(_same_stage, one.stages, other.stages))
-    )
-
-
-def _same_stage(one: Any, other: Any) -> bool:
-    if not (isinstance(one, Affine) and isinstance(other, Affine)):
-        return False  # what has other stages is not compared
-    parts = [(getattr(one, name), getattr(other, name)) for name in AFFINE_PARTS]
-    return all(np.array_equal(a, b) if a is not None and b is not None else a is b for a, b in parts)
-
-
-def _shared_rows(machines: Sequence[KernelModel], *, sums: bool = True) -> tuple[Any, list[Any]]:
-    """Support vectors of all machines, and where each one has its own.
-
-    Machines that share rows have them once; sparse ones, and the rows that one machine has twice, are kept apart. So
-    are those of polynomials where coefficients are going to be summed up: rounding is relative to the sum, and counts
-    by how large kernels are.
-    """
-    stacked = [machine.support_vectors for machine in machines]
-    ends = np.cumsum([rows.shape[0] for rows in stacked])
-    apart = [np.arange(end - rows.shape[0], end) for end, rows in zip(ends, stacked, strict=True)]
-    if not all(isinstance(rows, np.ndarray) for rows in stacked):
-        from scipy.sparse import csr_array, vstack
-
-        return csr_array(vstack([csr_array(rows) for rows in stacked])), apart
-    dense: FloatArray = np.concatenate(stacked)
-    if sums and machines[0].kernel != "gaussian":
-        return dense, apart
-    positions: dict[tuple[bytes, int], int] = {}
-    kept: list[int] = []
-    where = []
-    for own in apart:
-        seen: dict[bytes, int] = {}
-        at = []
-        for k in own.tolist():
-            row = (dense[k] + 0.0).tobytes()  # -0.0 is 0.0
-            seen[row] = seen.get(row, -1) + 1
-            if (row, seen[row]) not in positions:
-                positions[row, seen[row]] = len(kept)
-                kept.append(k)
-            at.append(positions[row, seen[row]])
-        where.append(np.array(at, np.intp))
-    return dense[kept], where

@@ -353,7 +353,7 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
         "wrapper",
         "sklearn.multioutput",
         "MultiOutputClassifier",
-        "estimators_ classes_",
+        "estimators_",
         f"labels of which some are texts and some numbers; {_NESTED}",
     ),
     (
@@ -388,12 +388,26 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
     ),
     (
         "wrapper",
+        "sklearn.ensemble",
+        "StackingClassifier",
+        "estimators_ stack_method_ final_estimator_ passthrough classes_ _label_encoder",
+        f"more than two classes; final_estimator_ that is no linear model; passthrough=True; {_NESTED}",
+    ),
+    (
+        "wrapper",
         "sklearn.multiclass",
         "OneVsRestClassifier",
         "estimators_ classes_ label_binarizer_",
         f"a sparse indicator matrix; predict_proba of SVC(probability=True); {_NESTED}",
     ),
     ("wrapper", "sklearn.multiclass", "_ConstantPredictor", "y_", "by itself"),
+    (
+        "wrapper",
+        "sklearn.multiclass",
+        "OutputCodeClassifier",
+        "estimators_ classes_ code_book_",
+        f"members without a decision_function; {_APART}",
+    ),
     (
         "wrapper",
         "sklearn.model_selection",

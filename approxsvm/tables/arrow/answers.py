@@ -36,7 +36,7 @@ class AnswerColumns:
 
     def arrays(self, answers: dict[str, npt.NDArray[Any]]) -> list[Any]:
         """The answers of `Evaluator.answers` as columns, one for each field."""
-        found = []
+        found: list[Any] = []
         for output in self.outputs:
             answer = answers[output]
             columns = [answer] if answer.ndim == 1 else [np.ascontiguousarray(column) for column in answer.T]

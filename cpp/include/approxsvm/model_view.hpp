@@ -175,7 +175,7 @@ struct ModelView {
     // An ensemble holds other models, and its outputs say how their answers become one.
     std::size_t n_members;
     const unsigned char* members;  // whole artifacts, one after the other
-    std::size_t n_targets;         // labels of its rows, where these are side by side; else 0
+    std::size_t n_targets;         // of all members: labels, or of each regression its values
 
     // Describes an artifact inside this one, which has been validated with it, by the reader that opened this one: the
     // other targets, which lay models out, need none.
@@ -208,10 +208,11 @@ struct Span {
 // for the second. Python's decision_function of two classes follows scikit-learn, where positive means the greater
 // label: it has the other sign wherever the model's first label is the smaller one, as in every model of scikit-learn.
 struct Evaluation {
-    Span<double> values;         // decision values, (n_rows, n_decisions)
-    Span<double> bounds;         // |value - exact| never exceeds it, (n_rows, n_decisions)
-    Span<std::uint8_t> stages;   // which Stage answered, (n_rows,); the last one of an ensemble's members
-    Span<std::uint32_t> labels;  // positions of the predicted labels, (n_rows, n_targets); 0 is a one-class model's inlier
+    Span<double> values;        // decision values, (n_rows, n_decisions)
+    Span<double> bounds;        // |value - exact| never exceeds it, (n_rows, n_decisions)
+    Span<std::uint8_t> stages;  // which Stage answered, (n_rows,); the last one of an ensemble's members
+    Span<std::uint32_t>
+        labels;  // positions of the predicted labels, (n_rows, n_targets); 0 is a one-class model's inlier
     Span<std::uint8_t> certified =
         {};  // 1 where the first stage proves the label (of a regression, has a bound), (n_rows, n_targets)
     Span<double> probabilities =

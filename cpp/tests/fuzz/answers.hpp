@@ -50,9 +50,9 @@ struct RowForms {
 /// Room for what is wanted: 0 labels alone, 1 all there is, 2 values alone, 3 probabilities and their bounds.
 struct Room {
     Room(const ModelView& model, std::size_t n_probabilities, std::size_t n_rows, unsigned wanted)
-        : labels(n_rows),
+        : labels(n_rows * n_targets_of(model)),
           stages(n_rows),
-          certified(n_rows),
+          certified(labels.size),
           values(n_rows * model.n_decisions),
           bounds(values.size),
           shares(n_rows * n_probabilities),

@@ -52,12 +52,12 @@ class Script {
 
 struct Room {
     Room(const approxsvm_model* model, std::size_t n_rows, unsigned wanted, unsigned missing)
-        : labels(less(n_rows, missing & 1u)),
+        : labels(less(n_rows * approxsvm_n_targets(model), missing & 1u)),
           values(less(n_rows * approxsvm_n_decisions(model), missing & 2u)),
           bounds(less(n_rows * approxsvm_n_decisions(model), missing & 4u)),
           shares(less(n_rows * approxsvm_n_probabilities(model), missing & 8u)),
           share_bounds(less(n_rows * approxsvm_n_probabilities(model), missing & 16u)),
-          certified(less(n_rows, missing & 32u)) {
+          certified(less(n_rows * approxsvm_n_targets(model), missing & 32u)) {
         if (wanted & 1u) request.labels = labels.data.get(), request.labels_size = labels.size;
         if (wanted & 2u) request.values = values.data.get(), request.values_size = values.size;
         if (wanted & 4u) request.bounds = bounds.data.get(), request.bounds_size = bounds.size;

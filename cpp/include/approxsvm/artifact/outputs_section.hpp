@@ -125,9 +125,12 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, const 
                of_each_class = kind == ProbabilityKind::one_vs_rest_calibration,
                of_classes = classifies && rules.gives == Gives::of_classes;
     // An ensemble averages probabilities, counts votes or has labels side by side, unless its members are the functions
-    // of each class.
-    const bool from_values = !ensemble || each, mean = of_classes && rules.owner == Owner::members;
-    const bool owned = rules.owner == Owner::pairs    ? !ensemble && !each
+    // of each class, or the sum of their values labels.
+    const bool mean = of_classes && rules.owner == Owner::members,
+               of_sum = ensemble && classifies && n_labels == 2 && !each && !mean &&
+                        header.label_rule == number_of(LabelRule::value_threshold),
+               from_values = !ensemble || each || of_sum;
+    const bool owned = rules.owner == Owner::pairs    ? from_values && !each
                        : rules.owner == Owner::values ? from_values
                                                       : !from_values;
     const bool suits = rules.owner == Owner::anybody ||
@@ -167,18 +170,18 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, const 
 
 // Whether the weights of an ensemble's members and the addend, at `numbers`, are what they may be.
 inline bool weights_are_valid(Check& check, const OutputsOf& of, const double* numbers, OutputsView& outputs) {
-    const bool is_mean = rules_of(outputs.probability).owner == Owner::members;
+    const bool is_mean = rules_of(outputs.probability).owner == Owner::members,
+               counts = of.task == Task::classification && outputs.label_rule != LabelRule::value_threshold;
     double sum = 0.0;
     if (!check.finite(field::outputs_weight, numbers, of.n_members)) return false;
     for (std::size_t k = 0; k < of.n_members; ++k) {
-        if (of.task == Task::classification || is_of_processes(outputs))
-            check(field::outputs_weight, numbers[k], at_least(0.0), k);
+        if (counts || is_of_processes(outputs)) check(field::outputs_weight, numbers[k], at_least(0.0), k);
         sum += numbers[k];
     }
     outputs.weights = numbers;
     outputs.addend = numbers[of.n_members];
     check(field::outputs_addend, outputs.addend, is_mean ? equal_to(0.0) : finite_number);
-    if (of.task == Task::classification) {
+    if (counts) {
         check(field::outputs_sum_of_weights, sum, Expected{Rule::above, stored(0.0), {}});
         if (is_mean) check(field::outputs_sum_of_weights, sum, at_least(0x1p-900));  // products must not underflow
         check(field::outputs_sum_of_weights, sum, finite_number);

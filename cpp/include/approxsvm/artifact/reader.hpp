@@ -195,20 +195,24 @@ inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, cons
     if (status != Status::ok) return status;
     // Of Gaussian processes the mean of two classes has labels; variances are any number of functions. Of targets, a
     // regression has one for each function: its sign, of two labels.
-    const bool of_processes = is_of_processes(ensemble.outputs), is_variance = of_processes && ensemble.n_members % 2;
-    const bool of_targets = is_of_targets(ensemble), has_signs = of_targets && member.task == Task::regression;
-    const bool classifies = ensemble.task == Task::classification && !is_of_functions(ensemble) && !has_signs &&
-                            !(of_processes && (is_variance || ensemble.n_labels > 2));
+    const bool of_processes = is_of_processes(ensemble.outputs), is_variance = of_processes && ensemble.n_members % 2,
+               of_targets = is_of_targets(ensemble), of_sum = is_labeled_sum(ensemble),
+               has_signs = of_targets && member.task == Task::regression,
+               classifies = ensemble.task == Task::classification && !is_of_functions(ensemble) &&
+                            !((of_targets || of_sum) && member.task == Task::regression) &&
+                            !(of_processes && (is_variance || ensemble.n_labels > 2)),
+               may_have_several = is_variance || (ensemble.task == Task::regression && !ensemble.outputs.weights);
     same(field::header_task, number_of(member.task),
          equal_to(number_of(classifies ? Task::classification : Task::regression)));
     same(field::header_n_raw_features, member.n_raw_features, equal_to(ensemble.n_raw_features));
     if (has_signs) same(field::header_n_labels, ensemble.n_labels, equal_to(2));
-    if (!classifies && !has_signs && !is_variance) same(field::header_n_decisions, member.n_decisions, equal_to(1));
-    if (same.status() != Status::ok || (classifies && !(of_targets ? labels_are_among(labels, member, ensemble)
-                                                                   : labels_are_equal(labels, member, ensemble))))
-        return Status::bad_labels;
+    if (!classifies && !has_signs && !may_have_several)
+        same(field::header_n_decisions, member.n_decisions, equal_to(1));
+    if (of_sum && classifies) same(field::header_n_labels, member.n_labels, equal_to(2));
+    const auto fits = of_targets || of_sum ? labels_are_among : labels_are_equal;
+    if (same.status() != Status::ok || (classifies && !fits(labels, member, ensemble))) return Status::bad_labels;
     n_targets = classifies ? 1 : member.n_decisions;
-    if (ensemble.outputs.probability == ProbabilityKind::members_mean)
+    if (ensemble.outputs.probability == ProbabilityKind::members_mean || (of_sum && classifies))
         outputs(field::outputs_probability, number_of(member.outputs.probability), at_least(1));
     return outputs.status();
 }
@@ -271,7 +275,7 @@ inline Status read_members(const SectionTable& sections, ModelView& model, Artif
             if (fault) fault->member = static_cast<std::uint32_t>(model.n_members);
             return status;
         }
-        if (is_of_targets(model)) model.n_targets += n_targets;
+        model.n_targets += n_targets;
         at += static_cast<std::size_t>(n_bytes);
     }
     const bool of_functions = is_of_functions(model), classifies = model.task == Task::classification;
@@ -280,9 +284,9 @@ inline Status read_members(const SectionTable& sections, ModelView& model, Artif
     if (is_of_processes(model.outputs))
         check(field::any_n_members, model.n_members, equal_to(2 * (model.n_labels > 2 ? model.n_labels : 1u)));
     header(field::header_n_decisions, model.n_decisions,
-           equal_to(classifies && !of_functions ? 0
-                    : model.outputs.weights     ? 1
-                                                : model.n_members));
+           equal_to(classifies && !of_functions && !is_labeled_sum(model) ? 0
+                    : model.outputs.weights                               ? 1
+                                                                          : model.n_targets));
     header(field::header_n_features, model.n_features, equal_to(model.n_raw_features));
     return check.status() == Status::ok ? header.status() : check.status();
 }

@@ -27,6 +27,11 @@ inline bool is_of_functions(const ModelView& ensemble) {
 inline bool is_of_targets(const ModelView& ensemble) {
     return ensemble.outputs.label_rule == LabelRule::targets;
 }
+// Whether the weighted sum of its members' values, or of probabilities of their first label, labels rows, of two.
+inline bool is_labeled_sum(const ModelView& ensemble) {
+    return ensemble.task == Task::classification && ensemble.outputs.weights &&
+           ensemble.outputs.label_rule == LabelRule::value_threshold;
+}
 // How many labels a row has, each with a certificate; a regression has a certificate of all its values.
 inline std::size_t n_targets_of(const ModelView& model) {
     return is_of_targets(model) ? model.n_targets : 1;

@@ -327,9 +327,12 @@ class EnsembleAnswers {
         : prepared_(prepared), view_(*prepared.view), counts_(counts), memory_(memory), n_classes_(view_.n_labels) {}
 
     Status answer(const RowSource& rows, const Request& request, const Evaluation& out) const {
-        if (is_of_functions(view_)) {
-            const auto evaluate = [this](const RowSource& some, const Request& own, const Evaluation& wanted) {
-                return by_pieces(some, own, wanted, &EnsembleAnswers::side_by_side);
+        if (is_of_functions(view_) || is_labeled_sum(view_)) {
+            const auto evaluate = [this](const RowSource& some, Request own, const Evaluation& wanted) {
+                if (is_of_functions(view_)) return by_pieces(some, own, wanted, &EnsembleAnswers::side_by_side);
+                // A classifier's values are exact, whatever tolerance its members have.
+                if (own.values == Values::promised) own.values = Values::exact;
+                return by_pieces(some, own, wanted, &EnsembleAnswers::add_values);
             };
             return ValueAnswers<decltype(evaluate)>(view_, evaluate, memory_.of_functions).answer(rows, request, out);
         }
@@ -702,6 +705,7 @@ class EnsembleAnswers {
         const std::size_t n = rows.n_rows(), n_members = view_.n_members;
         const double u = 1.01 * (static_cast<double>(n_members) + 4.0) * unit64;
         double *const sums = memory_.sums, *const bounds = memory_.lowest;
+        const std::uint32_t* positions = prepared_.label_positions;
         for (std::size_t i = 0; i < n; ++i) {
             sums[i] = view_.outputs.addend;
             bounds[i] = u * std::fabs(sums[i]) + 0x1p-1000;
@@ -711,6 +715,8 @@ class EnsembleAnswers {
             const Status status = evaluate_member(k, rows, request, out.stages);
             if (status != Status::ok) return status;
             const double w = weight(k), modulus = std::fabs(w);
+            if (member.task == Task::classification) take_shares(member, positions[0] == 0 ? 0 : 1, n);
+            positions += member.n_labels;
             for (std::size_t i = 0; i < n; ++i) {
                 sums[i] += w * memory_.values[i];
                 // Products of a subnormal weight lose up to 2^-1074 of a value.
@@ -732,23 +738,41 @@ class EnsembleAnswers {
         return Status::ok;
     }
 
+    // Probabilities of one of two labels, in place of the values that they are made of, and what bounds them.
+    void take_shares(const ModelView& member, std::size_t label, std::size_t n) const {
+        for (std::size_t i = 0; i < n; ++i) {
+            const double value = memory_.values[i], bound = memory_.bounds[i];
+            probabilities_of(member.outputs, 2, &value, memory_.shares, memory_.room);
+            probability_interval(member.outputs, 2, &value, &bound, memory_.low, memory_.high, memory_.room);
+            memory_.values[i] = memory_.shares[label];
+            memory_.bounds[i] = farther_end(memory_.values[i], memory_.low[label], memory_.high[label]);
+        }
+    }
+
     // --- values side by side
 
     bool is_proven(const ModelView& member, std::size_t i) const {
-        return has_engines(member) ? is_first_stage(member, memory_.stages[i]) : is_finite(memory_.bounds[i]);
+        if (has_engines(member)) return is_first_stage(member, memory_.stages[i]);
+        for (std::size_t c = 0; c < member.n_decisions; ++c) {
+            if (!is_finite(memory_.bounds[i * member.n_decisions + c])) return false;
+        }
+        return true;
     }
 
     Status side_by_side(const RowSource& rows, Request request, const Evaluation& out) const {
-        const std::size_t n = rows.n_rows(), n_members = view_.n_members;
-        for (std::size_t k = 0; k < n_members; ++k) {
+        const std::size_t n = rows.n_rows();
+        for (std::size_t k = 0, first = 0; k < view_.n_members; ++k) {
             const ModelView& member = *prepared_.members[k]->view;
+            const std::size_t n_own = member.n_decisions;
             const Status status = evaluate_member(k, rows, request, out.stages);
             if (status != Status::ok) return status;
             for (std::size_t i = 0; i < n; ++i) {
-                if (out.values) out.values[i * n_members + k] = memory_.values[i];
-                if (out.bounds) out.bounds[i * n_members + k] = memory_.bounds[i];
+                const std::size_t to = i * view_.n_decisions + first, from = i * n_own;
+                for (std::size_t c = 0; out.values && c < n_own; ++c) out.values[to + c] = memory_.values[from + c];
+                for (std::size_t c = 0; out.bounds && c < n_own; ++c) out.bounds[to + c] = memory_.bounds[from + c];
                 if (out.certified) out.certified[i] = (k == 0 || out.certified[i]) && is_proven(member, i);
             }
+            first += n_own;
         }
         return Status::ok;
     }

@@ -59,7 +59,7 @@ struct PreparedModel {
     double largest_moduli;                    // the largest A1 of a decision function
     const void* of_kind;                      // of a kernel that is not Gaussian, in place of all but zeros and gains
     const PreparedModel* const* members;      // of an ensemble, which has nothing else ...
-    const std::uint32_t* label_positions;     // ... but where it has the labels of each member, where these are targets
+    const std::uint32_t* label_positions;     // ... but where it has the labels of each member, if it knows_positions()
 };
 
 // Rows stay sparse in the exact engine when its center is the row that support vectors are stored relative to, most
@@ -183,6 +183,11 @@ inline std::size_t single_prepared_bytes(const ModelView& view) {
     return counter.bytes_anywhere();
 }
 
+// Whether members of an ensemble may have its labels in another order, or some of them.
+inline bool knows_positions(const ModelView& ensemble) {
+    return is_of_targets(ensemble) || is_labeled_sum(ensemble);
+}
+
 // An ensemble's own: its members' views and where they are laid out.
 struct PreparedMembers {
     PreparedModel* model;
@@ -193,7 +198,7 @@ struct PreparedMembers {
     PreparedMembers(const ModelView& view, Carver& carver) {
         std::size_t n_labels = 0;
         for_members(view, [&](const ModelView& member) {
-            n_labels += is_of_targets(view) ? member.n_labels : 0;
+            n_labels += knows_positions(view) ? member.n_labels : 0;
             return Status::ok;
         });
         model = carver.take<PreparedModel>(1);
@@ -570,7 +575,7 @@ inline const PreparedModel& lay_out(const ModelView& view, void* memory) {
     std::size_t k = 0;
     for_members(view, [&](const ModelView& member) {
         const ModelView& kept = *new (pieces.views + k) ModelView(member);
-        for (std::size_t c = 0; is_of_targets(view) && c < kept.n_labels; ++c) {
+        for (std::size_t c = 0; knows_positions(view) && c < kept.n_labels; ++c) {
             *next++ = static_cast<std::uint32_t>(position_in(view, kept, c));
         }
         pieces.members[k++] = &lay_out_single(kept, carver.take<unsigned char>(single_prepared_bytes(kept)));

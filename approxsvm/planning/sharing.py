@@ -1,0 +1,72 @@
+"""Members of an ensemble that the planner leaves to the exact engine, as one that computes each kernel once for all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from approxsvm.artifact.views import Artifact
+from approxsvm.evaluator import Evaluator
+from approxsvm.model.ensemble import Ensemble
+from approxsvm.model.kernel_model import KernelModel
+from approxsvm.model.outputs import Outputs
+from approxsvm.model.shared_kernels import difference, of_functions
+from approxsvm.model.single_model import SingleModel
+from approxsvm.planning.cost import SUM_COST, Constants
+from approxsvm.planning.gaussian import of_several
+from approxsvm.planning.request import Built, Request
+
+
+def shared(ensemble: Ensemble, built: Sequence[Built], request: Request) -> tuple[Ensemble, list[Built]]:
+    """The same ensemble, in which neighbours that are alike are one model where that costs less; and what is built."""
+    members: list[SingleModel] = []
+    found: list[Built] = []
+    constants = Constants.alone() if request.limits.rows_per_call == 1 else Constants.here()
+    k = 0
+    while k < len(built):
+        run: list[KernelModel] = []
+        for member, (artifact, _) in zip(ensemble.members[k:], built[k:], strict=True):
+            machine = _machine(ensemble, member, artifact)
+            if machine is None or difference([*run[:1], machine]):
+                break
+            run.append(machine)
+        own = [artifact for artifact, _ in built[k : k + len(run)]]
+        one = of_functions(run) if len(run) > 1 else None
+        if one is not None and _cost(one, constants) < sum(map(_cost, run, [constants] * len(run), own)):
+            members.append(one)
+            found.append((of_several(one, request, by_sign=ensemble.of_targets and request.tolerance is None), ()))
+            k += len(run)
+            continue
+        many = max(1, len(run))
+        members += ensemble.members[k : k + many]
+        found += built[k : k + many]
+        k += many
+    return replace(ensemble, members=tuple(members)), found
+
+
+def _machine(ensemble: Ensemble, member: SingleModel, artifact: Artifact) -> KernelModel | None:
+    """A member as a regression whose values are a target's, or above 0 for its label; None where it stays as it is."""
+    if not isinstance(member, KernelModel) or member.kernel != "gaussian" or member.n_decisions > 1:
+        return None
+    if artifact.mode != "exact" or artifact.section("subspaces"):
+        return None
+    if ensemble.task == "regression":
+        return member if ensemble.is_plain else None
+    outputs = member.outputs
+    by_sign = outputs.label_rule == "votes" and outputs.probability is None
+    if not (ensemble.of_targets and by_sign and member.labels.tolist() == ensemble.labels[::-1].tolist()):
+        return None
+    return replace(member, labels=np.empty(0), n_support=np.empty(0, np.int64), outputs=Outputs(), task="regression")
+
+
+def _cost(model: KernelModel, constants: Constants, artifact: Artifact | None = None) -> float:
+    """Of a row in the exact engine."""
+    of_vector = constants.product * model.n_features + constants.kernel
+    if model.n_decisions > 1:
+        of_vector += SUM_COST * model.n_decisions
+    elif artifact is not None:
+        few_work = Evaluator(artifact).native.few_values_work
+        of_vector = min(of_vector, few_work) if few_work > 0.0 else of_vector
+    return constants.row + model.n_sv * of_vector
