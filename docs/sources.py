@@ -84,12 +84,20 @@ def _models() -> dict[str, Callable[[], Any]]:
     from sklearn.multiclass import OneVsRestClassifier
     from sklearn.multioutput import MultiOutputClassifier
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import KBinsDiscretizer
+    from sklearn.preprocessing import (
+        KBinsDiscretizer,
+        Normalizer,
+        PolynomialFeatures,
+        PowerTransformer,
+        SplineTransformer,
+    )
     from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
     from approxsvm.features import TaylorFeatures
 
     X, y = load_iris(return_X_y=True)
+    turns = make_pipeline(RBFSampler(), LinearSVC())
+    sure = CalibratedClassifierCV(SVC(), ensemble=False)
     return {
         "RBF kernel, two classes": lambda: SVC().fit(X, y > 0),
         "RBF kernel, several classes": lambda: SVC().fit(X, y),
@@ -106,9 +114,20 @@ def _models() -> dict[str, Callable[[], Any]]:
         "mean of several models' probabilities": lambda: CalibratedClassifierCV(SVC(), cv=2).fit(X, y),
         "behind a table of categories or bins": lambda: make_pipeline(KBinsDiscretizer(3), SVC()).fit(X, y),
         "behind a projection": lambda: make_pipeline(PCA(2), SVC()).fit(X, y),
+        "behind products of features": lambda: make_pipeline(PolynomialFeatures(2), SVC()).fit(X, y),
+        "behind splines or quantiles": lambda: make_pipeline(SplineTransformer(3), SVC()).fit(X, y),
+        "behind a norm of rows": lambda: make_pipeline(Normalizer(), SVC()).fit(X, y),
+        "behind powers or logarithms": lambda: make_pipeline(PowerTransformer(), SVC()).fit(X, y),
         "several linear functions of kernels": lambda: OneVsRestClassifier(SVC(gamma=0.1)).fit(X, y),
+        "functions of classes of several models": lambda: OneVsRestClassifier(turns).fit(X, y),
+        "weighted mean of several models' probabilities": lambda: VotingClassifier(
+            [("a", sure), ("b", sure)], voting="soft", weights=[1, 2]
+        ).fit(X, y),
         "votes of several models": lambda: VotingClassifier([("a", SVC()), ("b", LinearSVC())]).fit(X, y),
         "weighted sum of several models": lambda: VotingRegressor([("a", SVR()), ("b", Ridge())]).fit(X, X[:, 0]),
+        "a threshold of several models' mean": lambda: FixedThresholdClassifier(
+            CalibratedClassifierCV(SVC(), cv=2), threshold=0.4
+        ).fit(X, (y > 0).astype(int)),
         "a threshold": lambda: FixedThresholdClassifier(SVC(), threshold=0.2).fit(X, (y > 0).astype(int)),
         "several targets": lambda: KernelRidge(kernel="rbf", gamma=0.1).fit(X, X[:, :2]),
         "several labels for each row": lambda: MultiOutputClassifier(SVC()).fit(X, np.column_stack([y, y > 0])),

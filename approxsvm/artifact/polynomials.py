@@ -88,5 +88,8 @@ def _polynomial_check_rows(model: KernelModel, header: dict[str, Any]) -> bytes:
         elif amplitude > 0.0:  # smaller rows, the origin in the end
             amplitude = amplitude * 2.0**-40 if amplitude > 2.0**-200 else 0.0
         else:
-            raise UnsupportedModelError("the kernel of this model is beyond the range of float64 at the origin")
+            raise UnsupportedModelError(
+                "the kernel of this model, or its bound, is beyond the range of float64 at the origin: coef0 is "
+                f"{model.coef0:.3g}"
+            )
     return np.array(result, "<f8").tobytes()

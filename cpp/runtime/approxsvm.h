@@ -81,7 +81,7 @@ enum {
     APPROXSVM_WRONG_ROW_SIZE = 41, /* the size is not a multiple of n_features */
     APPROXSVM_BAD_ROW_STARTS = 42, /* do not ascend, or exceed the numbers given */
     APPROXSVM_NO_LABELS = 43,      /* a regression has none */
-    APPROXSVM_NO_VALUES = 44,      /* an ensemble that averages probabilities has none */
+    APPROXSVM_NO_VALUES = 44,      /* ensembles that average probabilities or vote have none */
     APPROXSVM_NO_PROBABILITIES = 45,
     APPROXSVM_NO_EXACT_VALUES = 46 /* an approximate model has none */
 };

@@ -1,6 +1,7 @@
 """Every source through every door: what docs/sources.md says is read is one kind of file with one answer.
 
-The doors are the estimators, `approxsvm.Predictor` with NumPy alone, approxsvm-predict, and the C++ headers.
+The doors are the estimators, `approxsvm.Predictor` with NumPy alone, approxsvm-predict, the C++ headers, the C library,
+and tables: Arrow's, which Spark, Dask and `score` go through too, and DuckDB's. Exports are made of all of them.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -48,15 +50,18 @@ from sklearn.preprocessing import (
     MaxAbsScaler,
     MinMaxScaler,
     Normalizer,
+    PolynomialFeatures,
     PowerTransformer,
+    QuantileTransformer,
     RobustScaler,
+    SplineTransformer,
     StandardScaler,
 )
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 from test_predictor import NUMPY_ALONE
 
 import approxsvm
-from approxsvm.errors import InputError
+from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.evaluator import BOUNDS, PROBABILITIES, PROBABILITY_BOUNDS, VALUES
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.readers import read_any
@@ -223,6 +228,9 @@ SOURCES: dict[str, dict[str, Any]] = {
         ),
         "normalized": fitted(make_pipeline(Normalizer(), SVC(C=100.0)), NAMES),
         "powers": fitted(make_pipeline(PowerTransformer(), SVR()), TARGET),
+        "products": fitted(make_pipeline(scaled(), PolynomialFeatures(2), SVC()), NAMES),
+        "splines": fitted(make_pipeline(SplineTransformer(3), SVR()), TARGET),
+        "quantiles": fitted(make_pipeline(QuantileTransformer(n_quantiles=20), SVC()), NAMES),
         "discriminants": fitted(make_pipeline(LinearDiscriminantAnalysis(), SVC()), NAMES),
     },
     "arrays": {"least squares": least_squares_svm},
@@ -400,6 +408,71 @@ def test_headers(cases: list[Case], program: Path, tmp_path: Path) -> None:
             assert (np.abs(shares - case.shares) <= share_bounds + case.share_bounds).all(), (case.name, form)
             np.testing.assert_allclose(shares, case.shares, rtol=0, atol=1e-6, err_msg=case.name)
     assert next(lines, None) is None
+
+
+# --- C, tables, exports
+
+
+def test_the_c_library(cases: list[Case]) -> None:
+    runtime = pytest.importorskip("runtime_library")
+    for case in cases:
+        model = runtime.Runtime(case.path)
+        if case.task != "regression":
+            (positions,) = model.evaluate(ROWS, "labels")
+            labels = [model.label_text(k) for k in positions.ravel()]
+            assert labels == list(map(word, case.fast.predict(ROWS).tolist())), case.name
+        for name, expected in (("values", case.values), ("probabilities", case.shares)):
+            assert model.per_row(name) == expected.shape[1], case.name
+            if expected.size:
+                np.testing.assert_array_equal(model.evaluate(csr_array(ROWS), name)[0], expected, case.name)
+
+
+@pytest.mark.filterwarnings("ignore::approxsvm.errors.ColumnsByPositionWarning")
+def test_tables(cases: list[Case]) -> None:
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
+    rows = pa.table({f"x{j}": ROWS[:, j] for j in range(N_FEATURES)})
+    for case in cases:
+        found = approxsvm.Predictor(case.path).predict_arrow(rows)
+        answers = np.column_stack([column.to_numpy() for column in found.columns])
+        np.testing.assert_array_equal(answers, case.fast.predict(ROWS).reshape(len(ROWS), -1), case.name)
+
+
+def test_a_function_of_duckdb(cases: list[Case]) -> None:
+    """Of a source of each row of the table: tables are Arrow's there."""
+    duckdb = pytest.importorskip("duckdb")
+    from approxsvm.duckdb import register
+
+    first = {case.name.partition(":")[0]: case for case in cases}
+    with duckdb.connect() as connection:
+        columns = ", ".join(f"unnest({ROWS[:, j].tolist()}) AS x{j}" for j in range(N_FEATURES))
+        for k, case in enumerate(first.values()):
+            register(connection, f"f{k}", case.path)
+            found = connection.sql(f"SELECT f{k}(x0, x1, x2, x3) FROM (SELECT {columns})").fetchall()
+            answers = [list(row[0].values()) if isinstance(row[0], dict) else [row[0]] for row in found]
+            assert answers == case.fast.predict(ROWS).reshape(len(ROWS), -1).tolist(), case.name
+
+
+# Doors that are closed to a source, and why.
+CLOSED = {
+    ("to_onnx", "SVC, NuSVC: beyond int64"): "neither whole numbers nor text, as those of ONNX classifiers",
+    ("export_c", "RBFSampler, SkewedChi2Sampler: skewed"): "the C export has no logarithms",
+    ("export_c", "pipelines: normalized"): "the C export has no normalization of rows",
+    ("export_c", "pipelines: powers"): "the C export has no power transforms",
+}
+
+
+def test_exports_of_every_source(cases: list[Case], tmp_path: Path) -> None:
+    for case in cases:
+        for name, export in (
+            ("to_onnx", lambda case=case: case.fast.to_onnx()),
+            ("export_c", lambda case=case: case.fast.export_c(tmp_path / "model.h")),
+        ):
+            with (
+                pytest.raises(UnsupportedModelError, match=CLOSED[name, case.name])
+                if (name, case.name) in CLOSED
+                else nullcontext()
+            ):
+                export()
 
 
 # --- golden artifacts of scikit-learn's sources

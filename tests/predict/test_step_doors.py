@@ -197,3 +197,19 @@ def test_headers_refuse_by_name(name, message, tmp_path):
     compiled = approxsvm.compile(fitted(STEPS[name][0], X, y), mode="approximate")
     with pytest.raises(UnsupportedModelError, match=message):
         compiled.export_c(tmp_path / "model.h")
+
+
+@pytest.mark.parametrize("category", [0.1, float(2**24 + 1)])
+def test_categories_that_are_no_float32_are_refused_where_rows_are(category, tmp_path):
+    """A graph of float64 rows finds them; a row of float32 could not."""
+    X = np.tile([[1.0], [category], [2.0]], (10, 1))
+    pipeline = make_pipeline(OneHotEncoder(), SVC()).fit(X, X[:, 0] == category)
+    compiled = approxsvm.compile(pipeline)
+    graph = compiled.to_onnx(input_type="float64")
+    session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    assert (session.run(["label"], {"X": X})[0] == (X[:, 0] == category)).all()
+    refused = rf"column 0 has the value {category!r}, which is no float32.*: export with input_type='float64'"
+    with pytest.raises(UnsupportedModelError, match=refused):
+        compiled.to_onnx()
+    with pytest.raises(UnsupportedModelError, match=r"which is no float32.*: train on numbers that are"):
+        compiled.export_c(tmp_path / "model.h")

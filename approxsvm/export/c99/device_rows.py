@@ -29,7 +29,8 @@ from approxsvm.export.c99.device_steps import (
     step_lines,
 )
 from approxsvm.export.c99.input_codes import InputCodes
-from approxsvm.export.c99.lookups import LOOKED_UP, leading_table, lookup_arrays, most_looked_up
+from approxsvm.export.c99.lookups import LOOKED_UP, lookup_arrays, most_looked_up
+from approxsvm.export.float32_rows import leading_table
 from approxsvm.model.steps import Affine, Step
 
 Arrays = Iterator[tuple[str, npt.NDArray[Any]]]

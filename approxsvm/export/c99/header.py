@@ -30,9 +30,10 @@ from approxsvm.export.c99.device_rows import DeviceRows
 from approxsvm.export.c99.ensembles import asks_members_for_labels, check_rule, rule_functions, rule_stack_bytes
 from approxsvm.export.c99.expansions import Expansions
 from approxsvm.export.c99.input_codes import CodeType, InputCodes, input_codes
-from approxsvm.export.c99.lookups import CATEGORY_CODE, categories, category_arrays, leading_table
+from approxsvm.export.c99.lookups import CATEGORY_CODE, categories, category_arrays
 from approxsvm.export.c99.shares import has_shares
 from approxsvm.export.c99.sums import SumFunction
+from approxsvm.export.float32_rows import check_float32_rows, leading_table
 from approxsvm.model.outputs import class_pairs
 from approxsvm.output_files import write_whole
 
@@ -122,6 +123,7 @@ def check_exportable(artifact: Artifact) -> None:
         raise UnsupportedModelError("the C export has one label for each row: export each of members by itself")
     if artifact.members:
         check_rule(artifact)
+    check_float32_rows(artifact, "train on numbers that are, x.astype('float32')")
     for one in (artifact, *artifact.members):
         outputs = one.outputs
         if not (one.averages or outputs.probability is None or has_shares(outputs.probability)):

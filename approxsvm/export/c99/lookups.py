@@ -5,7 +5,7 @@ Features are looked up in the row as it is given, so nothing of it is rounded: a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +15,7 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.c99.device_router import smallest
 from approxsvm.model.kernel_model import FloatArray
-from approxsvm.model.steps import Step, Table
+from approxsvm.model.steps import Table
 from approxsvm.model.steps.table import REFUSED, SAME, Steps
 from approxsvm.text_columns import NONE
 
@@ -25,12 +25,6 @@ _REFUSED: Final = 3.0e301
 _LARGEST: Final = 1.0e300
 # A number as it is, and no NaN.
 _CHECKED: Final = Steps.of([], [SAME], REFUSED)
-
-
-def leading_table(artifact: Artifact) -> Table | None:
-    """The table that comes first, if there is one."""
-    stages: Sequence[Step] = () if artifact.input_map is None else artifact.input_map.stages
-    return stages[0] if stages and isinstance(stages[0], Table) else None
 
 
 def most_looked_up(table: Table) -> FloatArray:

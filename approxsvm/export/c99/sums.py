@@ -421,7 +421,8 @@ class SumFunction:
         self.artifact, self.rows, self.sums = artifact, rows, sums_of(artifact)
         bounds = self.sums.majorant, self.sums.slope
         if not all((numbers < LARGEST).all() for numbers in bounds):
-            raise UnsupportedModelError("bounds of this model do not fit float32: scale rows or coefficients")
+            what = f", with coef0 {artifact.coef0:.3g}" if abs(artifact.coef0) > 1e6 else ""
+            raise UnsupportedModelError(f"bounds of this model{what} do not fit float32: scale rows or coefficients")
 
     @property
     def strange(self) -> str:

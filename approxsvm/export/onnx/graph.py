@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import OpenAnswersWarning, UnsupportedModelError
+from approxsvm.export.float32_rows import check_float32_rows
 from approxsvm.export.onnx.exact_graph import forms, kernel_sums
 from approxsvm.export.onnx.expansion_graph import expanded
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
@@ -78,8 +79,8 @@ def onnx_model(
     ------
     UnsupportedModelError
         The graph would be larger than `max_bytes`, if need be without a fallback that was not asked for; labels are
-        neither whole numbers nor text, `certain` is asked for where nothing says how close values are to be, or
-        `fallback` of an artifact without support vectors.
+        neither whole numbers nor text, `certain` is asked for where nothing says how close values are to be,
+        `fallback` of an artifact without support vectors, or rows of float32 where categories are not.
     MissingPackageError
         The package onnx is not installed.
     ValueError
@@ -101,7 +102,12 @@ def onnx_model(
         is_told = artifact.task != "regression" or (artifact.mode == "certified" and has_tolerance)
         certain = is_told and artifact.mode != "approximate"
     if certain and artifact.task == "regression" and not has_tolerance:
-        raise UnsupportedModelError("no tolerance says which values of this regression would be certain: certain=False")
+        raise UnsupportedModelError(
+            "no tolerance says which values of this regression would be certain: compile it with one, or leave "
+            "certain out"
+        )
+    if input_type == "float32":
+        check_float32_rows(artifact, "export with input_type='float64'")
     if fallback and any(map(_is_expansion_alone, parts)):
         raise UnsupportedModelError("there are no support vectors to fall back on in mode 'approximate'")
     make = partial(_Export, artifact, input_type, certain=certain, max_bytes=max_bytes)

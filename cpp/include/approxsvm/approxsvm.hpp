@@ -27,7 +27,7 @@
 // Rows are those that the source model takes: an artifact of a pipeline scales and projects them itself. Every buffer
 // says how large it is, and one that is too small is refused before anything is written: Status::buffer_too_small. What
 // a model does not have is refused, too: labels of a regression, probabilities of a source without them, values of an
-// ensemble that averages probabilities. So are calls before open() and prepare().
+// ensemble that averages probabilities or counts votes. So are calls before open() and prepare().
 //
 // What is asked for decides what is computed. Labels alone cost least: the expansion proves most of them. Values of a
 // certified or exact artifact are the source model's own, by the exact engine in float64, unless a tolerance was asked
