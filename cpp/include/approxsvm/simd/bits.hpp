@@ -70,16 +70,29 @@ APPROXSVM_INLINE bool counts_bits() {
 }
 #endif
 
-APPROXSVM_INLINE std::uint32_t n_bits(std::uint32_t x) {
-#if defined(APPROXSVM_NEON) && defined(__GNUC__)
-    return static_cast<std::uint32_t>(__builtin_popcount(x));
+#if defined(APPROXSVM_NEON)
+inline void differing_bits(const unsigned char* panels, std::size_t n_planes, std::size_t n_panels,
+                           const std::uint32_t* row, std::uint32_t* count) {
+    for (std::size_t panel = 0; panel < n_panels; ++panel, count += 64) {
+        uint32x4_t sum[16];
+        APPROXSVM_UNROLL for (uint32x4_t& lanes_of : sum) lanes_of = vdupq_n_u32(0);
+        for (std::size_t p = 0; p < n_planes; ++p, panels += 256) {
+            const uint8x16_t bits = vreinterpretq_u8_u32(vdupq_n_u32(row[p]));
+            APPROXSVM_UNROLL for (int k = 0; k < 16; ++k) {
+                const uint8x16_t differing = veorq_u8(bits, vld1q_u8(panels + 16 * k));
+                sum[k] = vpadalq_u16(sum[k], vpaddlq_u8(vcntq_u8(differing)));
+            }
+        }
+        APPROXSVM_UNROLL for (int k = 0; k < 16; ++k) vst1q_u32(count + 4 * k, sum[k]);
+    }
+}
 #else
+APPROXSVM_INLINE std::uint32_t n_bits(std::uint32_t x) {
     x -= x >> 1 & 0x55555555u;
     x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
     x = (x + (x >> 4)) & 0x0F0F0F0Fu;
     x += x >> 8;
     return (x + (x >> 16)) & 0x3Fu;
-#endif
 }
 inline void differing_bits(const unsigned char* panels, std::size_t n_planes, std::size_t n_panels,
                            const std::uint32_t* row, std::uint32_t* count) {
@@ -92,6 +105,8 @@ inline void differing_bits(const unsigned char* panels, std::size_t n_planes, st
         }
     }
 }
+
+#endif
 
 #endif
 
