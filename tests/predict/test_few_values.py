@@ -203,7 +203,7 @@ COLUMNS = {
     "mostly zeros": on_grid(400, [2] * 64, 1)
     * (np.random.default_rng(2).random((400, 64)) < 0.3)
     * np.arange(1.0, 65.0),
-    "constant columns, one group": np.tile([[1.5, -7.0, 0.1]], (150, 14)) * on_grid(150, [1, 2, 1] * 14, 3),
+    "constant columns": np.tile([1.5, -7.0, 0.1], 14) + np.pi * on_grid(150, [1, 2, 1] * 14, 3),
     "scales from 1e-15 to 1e15": on_grid(150, [2] * 31, 4) * 10.0 ** np.arange(-15, 16),
 }
 

@@ -29,6 +29,7 @@ from approxsvm.export.c99.coefficients import CoefficientType
 from approxsvm.export.c99.device_rows import DeviceRows
 from approxsvm.export.c99.ensembles import asks_members_for_labels, check_rule, rule_functions, rule_stack_bytes
 from approxsvm.export.c99.expansions import Expansions
+from approxsvm.export.c99.few_values import FewValues
 from approxsvm.export.c99.input_codes import CodeType, InputCodes, input_codes
 from approxsvm.export.c99.lookups import CATEGORY_CODE, categories, category_arrays
 from approxsvm.export.c99.shares import has_shares
@@ -160,7 +161,11 @@ class _Unit:
                 f"coefficients are {kind} in expansions alone, but this header has "
                 f"{artifact.kernel_name if artifact.kernel != 'gaussian' else 'support vectors'}: leave them float32"
             )
-        self.function = Expansions(artifact, self.rows, kind) if expands else SumFunction(artifact, self.rows)
+        self.function: Expansions | FewValues | SumFunction
+        if expands:
+            self.function = Expansions(artifact, self.rows, kind)
+        else:
+            self.function = FewValues.of(artifact, self.rows) or SumFunction(artifact, self.rows)
         self.answers = Answers(artifact, only_labels=votes)
         self.arrays = {**dict(self.rows.arrays()), **dict(self.function.arrays()), **self.answers.arrays}
 

@@ -4,6 +4,10 @@
 
 #include "simd.hpp"
 
+#if defined(__wasm_simd128__)
+#include <wasm_simd128.h>
+#endif
+
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
@@ -13,6 +17,48 @@ APPROXSVM_INLINE std::uint32_t lowest_bits(const std::uint8_t* bytes) {
     for (int i = 0; i < 8; ++i) all |= static_cast<std::uint64_t>(bytes[i]) << (8 * i);
     return static_cast<std::uint32_t>((all & 0x0101010101010101u) * 0x0102040810204080u >> 56);
 }
+
+// Sixteen bytes, where a target has no wider registers of them.
+#if defined(APPROXSVM_NEON)
+#define APPROXSVM_BYTES16
+using u8x16 = uint8x16_t;
+APPROXSVM_INLINE u8x16 load16(const unsigned char* p) {
+    return vld1q_u8(p);
+}
+APPROXSVM_INLINE void store16(unsigned char* p, u8x16 x) {
+    vst1q_u8(p, x);
+}
+APPROXSVM_INLINE u8x16 add8(u8x16 a, u8x16 b) {
+    return vaddq_u8(a, b);
+}
+// The byte of a table for each code below 16.
+APPROXSVM_INLINE u8x16 look_up(u8x16 table, u8x16 codes) {
+    return vqtbl1q_u8(table, codes);
+}
+// Of four uint32, sum and how many bits differ between a and b.
+APPROXSVM_INLINE u8x16 add_differing(u8x16 sum, u8x16 a, u8x16 b) {
+    return vreinterpretq_u8_u32(vpadalq_u16(vreinterpretq_u32_u8(sum), vpaddlq_u8(vcntq_u8(veorq_u8(a, b)))));
+}
+#elif defined(__wasm_simd128__)
+#define APPROXSVM_BYTES16
+using u8x16 = v128_t;
+APPROXSVM_INLINE u8x16 load16(const unsigned char* p) {
+    return wasm_v128_load(p);
+}
+APPROXSVM_INLINE void store16(unsigned char* p, u8x16 x) {
+    wasm_v128_store(p, x);
+}
+APPROXSVM_INLINE u8x16 add8(u8x16 a, u8x16 b) {
+    return wasm_i8x16_add(a, b);
+}
+APPROXSVM_INLINE u8x16 look_up(u8x16 table, u8x16 codes) {
+    return wasm_i8x16_swizzle(table, codes);
+}
+APPROXSVM_INLINE u8x16 add_differing(u8x16 sum, u8x16 a, u8x16 b) {
+    const v128_t of_bytes = wasm_i8x16_popcnt(wasm_v128_xor(a, b));
+    return wasm_i32x4_add(sum, wasm_u32x4_extadd_pairwise_u16x8(wasm_u16x8_extadd_pairwise_u8x16(of_bytes)));
+}
+#endif
 
 // --- bits that differ
 
@@ -70,16 +116,31 @@ APPROXSVM_INLINE bool counts_bits() {
 }
 #endif
 
-APPROXSVM_INLINE std::uint32_t n_bits(std::uint32_t x) {
-#if defined(APPROXSVM_NEON) && defined(__GNUC__)
-    return static_cast<std::uint32_t>(__builtin_popcount(x));
+#if defined(APPROXSVM_BYTES16)
+inline void differing_bits(const unsigned char* panels, std::size_t n_planes, std::size_t n_panels,
+                           const std::uint32_t* row, std::uint32_t* count) {
+    std::memset(count, 0, 64 * n_panels * sizeof(std::uint32_t));
+    for (std::size_t panel = 0; panel < n_panels; ++panel, count += 64) {
+        unsigned char* const sums = reinterpret_cast<unsigned char*>(count);
+        u8x16 sum[16];
+        APPROXSVM_UNROLL for (int k = 0; k < 16; ++k) sum[k] = load16(sums + 16 * k);
+        for (std::size_t p = 0; p < n_planes; ++p, panels += 256) {
+            const std::uint32_t four[4] = {row[p], row[p], row[p], row[p]};
+            const u8x16 bits = load16(reinterpret_cast<const unsigned char*>(four));
+            APPROXSVM_UNROLL for (int k = 0; k < 16; ++k) {
+                sum[k] = add_differing(sum[k], bits, load16(panels + 16 * k));
+            }
+        }
+        APPROXSVM_UNROLL for (int k = 0; k < 16; ++k) store16(sums + 16 * k, sum[k]);
+    }
+}
 #else
+APPROXSVM_INLINE std::uint32_t n_bits(std::uint32_t x) {
     x -= x >> 1 & 0x55555555u;
     x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
     x = (x + (x >> 4)) & 0x0F0F0F0Fu;
     x += x >> 8;
     return (x + (x >> 16)) & 0x3Fu;
-#endif
 }
 inline void differing_bits(const unsigned char* panels, std::size_t n_planes, std::size_t n_panels,
                            const std::uint32_t* row, std::uint32_t* count) {
@@ -92,6 +153,8 @@ inline void differing_bits(const unsigned char* panels, std::size_t n_planes, st
         }
     }
 }
+
+#endif
 
 #endif
 
@@ -168,11 +231,10 @@ inline void looked_up_sums(const unsigned char* panels, std::size_t n_parts, std
         for (std::size_t p = 0, r = 0; p < n_parts; ++r) {
             std::uint8_t bytes[64] = {};
             for (; p < run_ends[r]; ++p, panels += 64) {
-#if defined(APPROXSVM_NEON)
-                const uint8x16_t table = vld1q_u8(tables[p]);
+#if defined(APPROXSVM_BYTES16)
+                const u8x16 table = load16(tables[p]);
                 APPROXSVM_UNROLL for (int k = 0; k < 4; ++k) {
-                    const uint8x16_t more = vqtbl1q_u8(table, vld1q_u8(panels + 16 * k));
-                    vst1q_u8(bytes + 16 * k, vaddq_u8(vld1q_u8(bytes + 16 * k), more));
+                    store16(bytes + 16 * k, add8(load16(bytes + 16 * k), look_up(table, load16(panels + 16 * k))));
                 }
 #else
                 for (std::size_t i = 0; i < 64; ++i) {
