@@ -28,7 +28,7 @@ from approxsvm.model.kernel_model import FloatArray
 from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.summary import Summary, summarize
 from approxsvm.rows import check_finite, check_sparse, is_plain_matrix, zero_unused
-from approxsvm.table_columns import frame_names, rows_by_column
+from approxsvm.table_columns import check_exact, frame_names, rows_by_column
 from approxsvm.threads import n_threads
 
 if TYPE_CHECKING:
@@ -120,6 +120,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         width = self.artifact.n_raw_features
         plain = type(X) is np.ndarray and X.dtype in NATIVE_DTYPES and X.shape[1:] == (width,)
         plain = plain or is_plain_matrix(X, width)
+        if plain and self.artifact.raw_columns.looked_up:
+            check_exact(X, self.artifact.raw_columns)
         if plain and self.artifact.feature_names is None:
             return X  # the common case, at a tenth of the cost; the core checks the values
         if plain:

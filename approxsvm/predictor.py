@@ -15,7 +15,7 @@ from approxsvm.errors import InputError
 from approxsvm.evaluator import BoolArray, Evaluator, read_artifact, with_one_index_type
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.rows import check_sparse, is_plain_matrix
-from approxsvm.table_columns import numpy_rows
+from approxsvm.table_columns import check_exact, numpy_rows
 
 
 class Predictor:
@@ -179,6 +179,7 @@ class Predictor:
 
     def _rows(self, X: Any) -> Any:
         if is_plain_matrix(X, self.n_features):
+            check_exact(X, self.artifact.raw_columns)
             return X
         if not hasattr(X, "tocsr"):
             return numpy_rows(X, self.artifact.raw_columns, stacklevel=3)  # the caller of a method
