@@ -32,10 +32,12 @@ from approxsvm.planning.sharing import shared
 from approxsvm.progress_bar import compiling
 from approxsvm.raw_columns import RawColumns
 from approxsvm.readers import read_any
+from approxsvm.readers.sklearn.vectorizers import split
 from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.judgement import doubt_of_sample
 from approxsvm.rows import check_finite, check_sparse, zero_unused
 from approxsvm.table_columns import rows_by_column
+from approxsvm.text_rows import are_texts
 from approxsvm.threads import n_threads
 
 # From a model to its artifact, by the kind of model.
@@ -173,7 +175,7 @@ def compile(
     with compiling(verbose) if progress is None else nullcontext(progress) as told:
         request = Request(mode, center, tolerance, limits, told)
         request.check()
-        read = partial(read_any, model, variance=variance)
+        read = partial(read_any, variance=variance)
         compiled, doubt = _compiled(model, X, n_features, request, labels, n_jobs, read)
     if doubt is not None:
         warnings.warn(doubt, SourceAccuracyWarning, stacklevel=2)
@@ -191,11 +193,14 @@ def _compiled(
 ) -> tuple[CompiledModel, str | None]:
     """The predictor, and what may be said against the source's own answers."""
     start = time.perf_counter()
-    source = read(n_features=n_features)  # before X is looked at: it may have what no model takes
+    texts, model = split(model)
+    if texts is not None and X is not None and are_texts(X):
+        X = texts.rows(X)
+    source = read(model, n_features=n_features)  # before X is looked at: it may have what no model takes
     if X is not None:
         rows = _sample_rows(X, RawColumns.of(source))
         if isinstance(model, (str, os.PathLike)) and n_features is None and rows.shape[1] > source.n_raw_features:
-            source = read(n_features=int(rows.shape[1]))  # the file does not contain the number
+            source = read(model, n_features=int(rows.shape[1]))  # the file does not contain the number
         columns = RawColumns.of(source)
         _check_columns(X, columns, int(rows.shape[1]))
         rows = zero_unused(rows, columns)
@@ -222,6 +227,8 @@ def _compiled(
     else:
         artifact, tried = _build(source, request)
         plans = (tried,)
+    if texts is not None:
+        artifact = writer.with_vectorizers(artifact, texts)
     limits = request.limits
     if limits.max_bytes is not None and artifact.n_bytes > limits.max_bytes:
         raise UnsupportedModelError(

@@ -28,7 +28,8 @@ from approxsvm.model.kernel_model import FloatArray
 from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.summary import Summary, summarize
 from approxsvm.rows import check_finite, check_sparse, is_plain_matrix, zero_unused
-from approxsvm.table_columns import frame_names, rows_by_column
+from approxsvm.table_columns import check_exact, frame_names, rows_by_column
+from approxsvm.text_rows import are_texts
 from approxsvm.threads import n_threads
 
 if TYPE_CHECKING:
@@ -120,11 +121,15 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         width = self.artifact.n_raw_features
         plain = type(X) is np.ndarray and X.dtype in NATIVE_DTYPES and X.shape[1:] == (width,)
         plain = plain or is_plain_matrix(X, width)
+        if plain and self.artifact.raw_columns.looked_up:
+            check_exact(X, self.artifact.raw_columns)
         if plain and self.artifact.feature_names is None:
             return X  # the common case, at a tenth of the cost; the core checks the values
         if plain:
             validate_data(self, X, reset=False, skip_check_array=True)  # warns that names are missing
             return X
+        if self.artifact.takes_texts and are_texts(X):
+            return with_one_index_type(self.artifact.text_rows.rows(X))
         raw = self.artifact.raw_columns
         if (raw.by_column or raw.has_categories) and not hasattr(X, "tocsr"):
             rows, is_named = rows_by_column(X, raw, _as_numbers), frame_names(X) is not None

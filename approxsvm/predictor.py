@@ -15,7 +15,8 @@ from approxsvm.errors import InputError
 from approxsvm.evaluator import BoolArray, Evaluator, read_artifact, with_one_index_type
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.rows import check_sparse, is_plain_matrix
-from approxsvm.table_columns import numpy_rows
+from approxsvm.table_columns import check_exact, numpy_rows
+from approxsvm.text_rows import are_texts
 
 
 class Predictor:
@@ -191,7 +192,10 @@ class Predictor:
 
     def _rows(self, X: Any) -> Any:
         if is_plain_matrix(X, self.n_features):
+            check_exact(X, self.artifact.raw_columns)
             return X
+        if self.artifact.takes_texts and are_texts(X):
+            return with_one_index_type(self.artifact.text_rows.rows(X))
         if not hasattr(X, "tocsr"):
             return numpy_rows(X, self.artifact.raw_columns, stacklevel=3)  # the caller of a method
         rows = check_sparse(X)

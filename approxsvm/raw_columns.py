@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import InputError
-from approxsvm.text_columns import NONE, UNKNOWN, TextColumn, is_na
+from approxsvm.text_columns import NONE, UNKNOWN, TextColumn, is_na, is_other_missing
 
 # The most characters of a value in a message.
 _SHOWN = 60
@@ -38,6 +38,8 @@ class RawColumns:
         Of these columns, which codes of what is no known text the source refuses.
     taking_na : frozenset of int
         Of these columns, where pandas.NA is a missing value; elsewhere it is something unknown.
+    knowing_nan : frozenset of int
+        Of the columns of texts, where NaN is not just one more unknown value.
     looked_up : frozenset of int
         Positions of the columns of numbers that are looked up as they are, where "1" is not 1.
     """
@@ -50,6 +52,7 @@ class RawColumns:
     texts: Mapping[int, TextColumn] = field(default_factory=dict)
     refused: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     taking_na: frozenset[int] = frozenset()
+    knowing_nan: frozenset[int] = frozenset()
     looked_up: frozenset[int] = frozenset()
 
     @classmethod
@@ -63,8 +66,14 @@ class RawColumns:
         refused = {j: tuple(c for c in (UNKNOWN, NONE) if _refuses(maps, j, c)) for j in texts}
         # Who takes pandas.NA asks pandas what is missing, to which None and NaN are the same.
         na = frozenset(j for j in texts if all(m is None or m.reached(j, np.nan) == m.reached(j, NONE) for m in maps))
+        nan = frozenset(
+            j
+            for j in texts
+            if any(m is not None and _differs(m.reached(j, np.nan), m.reached(j, UNKNOWN)) for m in maps)
+        )
         looked_up = frozenset(int(j) for one in maps if one is not None for j in one.columns_looked_up())
-        return cls(n_columns, model.feature_names, used, by_column, _taking_nan(maps), texts, refused, na, looked_up)
+        names, taking = model.feature_names, _taking_nan(maps)
+        return cls(n_columns, names, used, by_column, taking, texts, refused, na, nan, looked_up)
 
     @property
     def has_categories(self) -> bool:
@@ -88,13 +97,16 @@ class RawColumns:
         Raises
         ------
         InputError
-            A value is none that the source knows, and it refuses such values.
+            A value is none that the source knows, and it refuses such values; or it may be missing or unknown to it.
         """
         values = list(values)
         takes_na = column in self.taking_na
         codes = self.texts[column].codes(np.nan if takes_na and is_na(value) else value for value in values)
         for row in np.flatnonzero(np.isin(codes, self.refused[column]))[:1].tolist():
             raise self.wrong_value(row, column, "a known category", values[row])
+        for row in np.flatnonzero(codes == UNKNOWN).tolist() if column in self.knowing_nan else ():
+            if is_other_missing(values[row]):
+                raise self.wrong_value(row, column, "a text, None or NaN", values[row])
         return codes
 
     def wrong_value(self, row: int, column: int, needed: str, value: Any) -> InputError:
@@ -113,6 +125,10 @@ class RawColumns:
         if len(self.takes_nan) and not taken.all():
             taken |= np.isnan(values) & np.isin(columns, self.takes_nan)
         return np.asarray(taken)
+
+
+def _differs(some: Any, others: Any) -> bool:
+    return not np.array_equal(some, others, equal_nan=True)
 
 
 def _refuses(maps: list[Any], column: int, code: float) -> bool:

@@ -229,6 +229,8 @@ def _is_numeric(X: Any) -> bool:
 def _rows(table: Any, places: list[int], model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
     """Rows of a table whose columns at these places are those that are used, with codes of texts."""
     if _is_numeric(table):
+        if isinstance(table, np.ndarray):
+            check_exact(table, model)
         return _spread(as_numbers(_taken(table, places)), model)
     pairs = list(zip(model.used.tolist(), places, strict=True))
     if not model.texts:
@@ -263,6 +265,17 @@ def _check_values(table: Any, pairs: list[tuple[int, int]], model: RawColumns, i
         for row, value in enumerate(taken.ravel().astype(object)):
             if not is_fine(value):
                 raise model.wrong_value(row, column, "a number", value)
+
+
+def check_exact(rows: npt.NDArray[Any], model: RawColumns) -> None:
+    """Raise InputError where an integer is looked up that float64 rounds to another."""
+    if rows.dtype.kind in "iu" and rows.dtype.itemsize == 8:
+        for column in sorted(model.looked_up):
+            for row in np.flatnonzero(
+                (rows[:, column] > _LARGEST_EXACT) | (rows[:, column] < -_LARGEST_EXACT)
+            ).tolist():
+                if not _is_exact(rows[row, column]):
+                    raise model.wrong_value(row, column, "a number of float64", int(rows[row, column]))
 
 
 def _is_exact(value: Any) -> bool:

@@ -95,6 +95,14 @@ def is_na(value: Any) -> bool:
     return type(value).__name__ == "NAType"
 
 
+def is_other_missing(value: Any) -> bool:
+    """Whether a value is missing to some and a value to others: pandas.NA, NaT, a Decimal that is NaN."""
+    try:
+        return is_na(value) or (value is not None and not is_nan(value) and bool(value != value))
+    except (TypeError, ValueError):
+        return False
+
+
 def _check_unicode(text: str) -> None:
     try:
         text.encode()

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import warnings
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -564,3 +565,31 @@ def test_codes_and_texts_are_inverse():
     assert known.value(UNKNOWN) not in known.texts
     with pytest.raises(UnsupportedModelError, match="is no valid Unicode"):
         known.with_texts(["\ud800"])
+
+
+@pytest.mark.parametrize("value", [pd.NA, pd.NaT, Decimal("NaN"), np.datetime64("NaT")], ids=repr)
+def test_what_may_be_missing_or_unknown_is_refused(value):
+    X = np.array([["x"], ["y"], [np.nan], ["z"]] * 20, dtype=object)
+    y = X[:, 0] == "x"
+    source = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore"), SVC())
+    compiled = approxsvm.compile(source.fit(X, y))
+    X[3, 0] = value  # missing to scikit-learn's imputer, or an error, and unknown to its encoder
+    for model in (compiled, approxsvm.Predictor(compiled.artifact.data)):
+        with pytest.raises(InputError, match="row 3: a text, None or NaN is needed in column 0, got "):
+            model.predict(X)
+    X[3, 0] = 5.0
+    assert (compiled.predict(X) == source.predict(X)).all()
+
+
+def test_integers_that_float64_rounds_are_no_categories():
+    big = 2**53
+    X = np.array([[big], [big + 2], [big + 4]] * 20)
+    source = make_pipeline(OneHotEncoder(handle_unknown="ignore"), SVC()).fit(X, X[:, 0] == big + 2)
+    compiled = approxsvm.compile(source)
+    assert (compiled.predict(X) == source.predict(X)).all()
+    for kind in (np.int64, np.uint64):
+        X = X.astype(kind)
+        X[7] = big + 1
+        for model in (compiled, approxsvm.Predictor(compiled.artifact.data)):
+            with pytest.raises(InputError, match=f"row 7: a number of float64 is needed in column 0, got {big + 1}"):
+                model.predict(X)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
 from approxsvm.model.constants import UNIT64
-from approxsvm.model.steps.step import TINY, UP, IntArray, Mapped, Step, Stored, check
+from approxsvm.model.steps.step import TINY, UP, IntArray, Mapped, Step, Stored, check, check_source
 
 MAX_DEGREE = 7
 # Pieces that an error may reach over; beyond that nothing is known.
@@ -87,10 +87,7 @@ class Piecewise(Step):
 
     def __post_init__(self) -> None:
         """Check once."""
-        check("source", self.source, (len(self.pieces),))
-        if len(self.source) and not 0 <= int(self.source.min()) <= int(self.source.max()) < self.n_features:
-            worst = int(self.source.max())
-            raise ModelFormatError(f"a piecewise polynomial takes feature {worst} of {self.n_features}")
+        check_source("a piecewise polynomial", self.source, len(self.pieces), self.n_features)
         for edges, origins, coefs in self.pieces:
             check("edges", edges, edges.shape)
             check("origins", origins, (len(edges) + 1,))

@@ -143,3 +143,10 @@ def check(name: str, values: npt.NDArray[Any], shape: tuple[int, ...], finite: b
         raise ModelFormatError(f"{name} of an input step has shape {values.shape}, expected {shape}")
     if finite and not np.isfinite(values).all():
         raise ModelFormatError(f"{name} of an input step holds NaN or infinity")
+
+
+def check_source(what: str, source: IntArray, n_outputs: int, n_features: int) -> None:
+    """Raise ModelFormatError where outputs do not each come from one of the features."""
+    check("source", source, (n_outputs,))
+    if n_outputs and not 0 <= int(source.min()) <= int(source.max()) < n_features:
+        raise ModelFormatError(f"{what} takes feature {int(source.max())} of {n_features}")

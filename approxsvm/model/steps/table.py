@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
-from approxsvm.model.steps.step import NO_NAN, UP, IntArray, Mapped, Step, Stored, check
+from approxsvm.model.steps.step import NO_NAN, UP, IntArray, Mapped, Step, Stored, check, check_source
 from approxsvm.text_columns import NONE, UNKNOWN
 
 # The texts of a column whose positions were its codes, and those whose positions are.
@@ -103,9 +103,7 @@ class Table(Step):
 
     def __post_init__(self) -> None:
         """Check once."""
-        check("source", self.source, (len(self.steps),))
-        if len(self.source) and not 0 <= int(self.source.min()) <= int(self.source.max()) < self.n_features:
-            raise ModelFormatError(f"a table takes feature {int(self.source.max())} of {self.n_features}")
+        check_source("a table", self.source, len(self.steps), self.n_features)
         for edges, values, _ in self.steps:
             check("values", values, (len(edges) + 1,), finite=False)
             check("edges", edges, edges.shape)

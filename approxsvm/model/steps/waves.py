@@ -12,7 +12,7 @@ import numpy.typing as npt
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
 from approxsvm.model.constants import UNIT64
-from approxsvm.model.steps.step import LIBRARY, UP, IntArray, Mapped, Step, Stored, check
+from approxsvm.model.steps.step import LIBRARY, UP, IntArray, Mapped, Step, Stored, check, check_source
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +45,9 @@ class Waves(Step):
 
     def __post_init__(self) -> None:
         """Check once."""
-        for name in ("source", "sines", "amplitudes", "frequencies"):
+        check_source("a wave", self.source, len(self.source), self.n_features)
+        for name in ("sines", "amplitudes", "frequencies"):
             check(name, getattr(self, name), (len(self.source),), finite=name != "amplitudes")
-        if len(self.source) and not 0 <= int(self.source.min()) <= int(self.source.max()) < self.n_features:
-            raise ModelFormatError(f"a wave takes feature {int(self.source.max())} of {self.n_features}")
         if not (self.amplitudes >= 0).all():
             raise ModelFormatError(f"the amplitude of a wave is {self.amplitudes.min()}, but must be at least 0")
 

@@ -15,6 +15,7 @@ from approxsvm.packages import import_package
 from approxsvm.raw_columns import RawColumns
 from approxsvm.table_columns import Features
 from approxsvm.text_columns import UNKNOWN
+from approxsvm.text_rows import TextRows
 
 pa = import_package("pyarrow", "arrow", "scoring tables")
 pc = import_package("pyarrow.compute", "arrow", "scoring tables")
@@ -25,6 +26,29 @@ _MISSING = pa.array(["", "NA", "N/A", "#N/A", "NULL", "null", "None", "nan", "Na
 _TRUTH = {"true": 1.0, "false": 0.0}
 # Numbers between columns of the buffer: with a power of two of rows, columns would share few sets of the cache.
 _PADDING = 16
+
+
+class TextRowsColumn:
+    """Makes sparse rows of one column of texts; with the methods of FeatureColumns."""
+
+    def __init__(self, name: str, texts: TextRows, columns: RawColumns) -> None:
+        self.names = (name,)
+        self._texts = texts
+        self._columns = columns
+
+    def matrix(self, batch: Any) -> Any:
+        """What the vectorizers make of the texts of a batch, as csr_array; NaN stands in the row of a missing one."""
+        texts = batch.column(self.names[0]).to_pylist()
+        rows = self._texts.rows("" if text is None else text for text in texts)
+        missing = np.array([k for k, text in enumerate(texts) if text is None], np.intp)
+        if not len(missing):
+            return rows
+        somewhere = np.full(len(missing), self._columns.used[0])
+        return rows + type(rows)((np.full(len(missing), np.nan), (missing, somewhere)), shape=rows.shape)
+
+    def fault(self, batch: Any, row: int, columns: RawColumns) -> str:
+        """What is wrong with a row."""
+        return f"column {self.names[0]!r} is null"
 
 
 class FeatureColumns:
@@ -58,9 +82,9 @@ class FeatureColumns:
         texts = {} if self._is_list or columns is None else columns.texts
         self._texts = {k: _CodeColumn(columns, k, text) for k in self._positions if columns and k in texts}
         for position, name, kind in zip(self._positions, self.names, numbers, strict=True):
-            if position in texts and not (_is_text(kind) or pa.types.is_null(kind)):
+            if position in texts and not (is_text(kind) or pa.types.is_null(kind)):
                 raise InputError(f"column {name!r} is {kind}, but the model takes texts there")
-            if position not in texts and not (_is_number(kind) or (text and _is_text(kind))):
+            if position not in texts and not (_is_number(kind) or (text and is_text(kind))):
                 raise InputError(f"column {name!r} is {kind}, but a feature must be a number")
         self._dtype = np.float32 if all(kind == pa.float32() for kind in numbers) else np.float64
 
@@ -203,7 +227,8 @@ def _is_number(kind: Any) -> bool:
     )
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Whether a column has texts."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
@@ -211,7 +236,7 @@ def _floats(column: Any) -> npt.NDArray[Any]:
     """A column as numbers, NaN where it is null; storing them as floats then rounds as NumPy does."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    if _is_text(column.type):
+    if is_text(column.type):
         column = _parsed(column)
     elif pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())  # booleans with nulls would become objects
