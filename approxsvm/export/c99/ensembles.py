@@ -35,10 +35,15 @@ def check_rule(artifact: Artifact) -> None:
         It has another rule, or numbers beyond float32.
     """
     outputs = artifact.outputs
-    if artifact.counts_votes and outputs.label_rule != "votes":
+    is_labeled_sum = artifact.task == "classification" and artifact.n_decisions == 1
+    if is_labeled_sum or (artifact.has_labels_alone and outputs.label_rule != "votes"):
         raise UnsupportedModelError(
             f"the C export has means, votes and sums of several models, but no labels by {outputs.label_rule} of "
             "them: export each member by itself"
+        )
+    if outputs.of_processes:
+        raise UnsupportedModelError(
+            "the C export has no variances of Gaussian processes: compile without variance=True"
         )
     largest = max(map(abs, (outputs.addend, *_weights(artifact))))
     if artifact.task == "regression" and not largest < LARGEST:
@@ -47,7 +52,7 @@ def check_rule(artifact: Artifact) -> None:
 
 def asks_members_for_labels(artifact: Artifact) -> bool:
     """Whether members answer by their labels, rather than by values or probabilities."""
-    return bool(artifact.members) and artifact.counts_votes
+    return bool(artifact.members) and artifact.has_labels_alone
 
 
 def rule_functions(artifact: Artifact, prefixes: Prefixes) -> Iterator[str]:
@@ -55,7 +60,7 @@ def rule_functions(artifact: Artifact, prefixes: Prefixes) -> Iterator[str]:
     if artifact.averages:
         yield from _mean(artifact, prefixes)
         yield from Answers(artifact).labels()
-    elif artifact.counts_votes:
+    elif artifact.has_labels_alone:
         yield from _votes(artifact, prefixes)
     elif artifact.outputs.weights is not None:
         yield from _sum(artifact, prefixes)
@@ -68,7 +73,7 @@ def rule_functions(artifact: Artifact, prefixes: Prefixes) -> Iterator[str]:
 
 def rule_stack_bytes(artifact: Artifact) -> int:
     """Of the arrays of a call beside those of members, about."""
-    per_label = 48 if artifact.averages else 16 if artifact.counts_votes else 0
+    per_label = 48 if artifact.averages else 16 if artifact.has_labels_alone else 0
     return per_label * len(artifact.labels) + (0 if per_label else Answers(artifact).stack_bytes)
 
 

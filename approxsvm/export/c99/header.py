@@ -120,8 +120,6 @@ def check_exportable(artifact: Artifact) -> None:
     UnsupportedModelError
         The message says what was found and what to do.
     """
-    if artifact.of_targets:
-        raise UnsupportedModelError("the C export has one label for each row: export each of members by itself")
     if artifact.members:
         check_rule(artifact)
     check_float32_rows(artifact, "train on numbers that are, x.astype('float32')")
