@@ -1361,7 +1361,7 @@ def broken_processes() -> Broken:
     assert is_read(artifact.data)
     for members, said in (
         (second + first, "member 0: n_decisions is 2, expected 1"),
-        (first, "section outputs has"),
+        (first, "addend of section outputs is 1, expected 0"),
     ):
         yield broken("members", content({MEMBER_ARTIFACTS: bytes(members)}), artifact, said)
     four = content({MEMBER_ARTIFACTS: bytes(first + second) * 2, OUTPUTS: header + struct.pack("<5d", 1, 1, 1, 1, 0)})

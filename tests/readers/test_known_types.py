@@ -45,7 +45,7 @@ from sklearn.utils.metaestimators import available_if
 import approxsvm
 from approxsvm.errors import ApproxSVMError, ModelFormatError, UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.outputs import GaussianDensity
+from approxsvm.model.outputs import ClassProbability, GaussianDensity
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn import known_types
 from approxsvm.readers.sklearn.known_types import KNOWN
@@ -488,7 +488,7 @@ def answers_of_values(model, values):
         pairs = model.outputs.decision_shape == "ovo"
         scores = values if pairs else reference_outputs.class_scores(model.outputs, values)
         found["decision_function"] = scores if pairs else scores[:, np.argsort(model.labels)]
-    if model.outputs.probability is not None:
+    if isinstance(model.outputs.probability, ClassProbability):
         scores = values if model.outputs.of_each_class else None
         shares = reference_outputs.probabilities(model.outputs.probability, values, scores)
         found["predict_proba"] = shares[:, np.argsort(model.labels)]

@@ -130,9 +130,9 @@ def _variance(estimator: Any, trained: Any, name: str) -> tuple[float, KernelMod
     scales = np.asarray(getattr(trained, "W_sr_", np.ones(n)), np.float64)
     if scales.shape != (n,) or not (np.isfinite(scales) & (scales >= 0.0)).all():
         raise ModelFormatError(f"W_sr_ of this {name} has shape {scales.shape}, or numbers that are no roots")
-    inverse: FloatArray = np.linalg.solve(factor, np.eye(n)).astype(np.float64)
-    inverse = inverse - (compensated.matmul(inverse, factor)[0] - np.eye(n)) @ inverse
-    product, errors = compensated.matmul(inverse, factor)
+    inverse: FloatArray = np.tril(np.linalg.solve(factor, np.eye(n)))
+    inverse = np.tril(inverse - (_product(inverse, factor)[0] - np.eye(n)) @ inverse)
+    product, errors = _product(inverse, factor)
     residual = np.abs(product - np.eye(n)) * _UP + errors + UNIT64 * np.eye(n)
     sums, rho = np.abs(inverse).sum(axis=1) * _UP, float(residual.sum(axis=1).max()) * _UP
     if not rho < 0.5:
@@ -158,6 +158,15 @@ def _variance(estimator: Any, trained: Any, name: str) -> tuple[float, KernelMod
         value_error=value_error * _UP + 2.0**-1060,
     )
     return rounded_float(_diagonal(trained.kernel_)), functions
+
+
+def _product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Of two lower triangles, as if in twice the precision, with what it is off by: some rows at a time."""
+    product, errors = np.zeros((2, *a.shape))
+    for start in range(0, len(a), 64):
+        rows, columns = slice(start, start + 64), slice(0, start + 64)
+        product[rows, columns], errors[rows, columns] = compensated.matmul(a[rows, columns], b[columns, columns])
+    return product, errors
 
 
 @dataclass(frozen=True, eq=False)
