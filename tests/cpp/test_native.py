@@ -29,10 +29,6 @@ SANITIZED = [
 ]
 
 
-# Optimized, what depends on the target, and the tool with all warnings; under sanitizers everything.
-OPTIMIZED_PARTS = ["approxsvm_target_tests", "approxsvm-predict"]
-
-
 def kernels_of_the_wheel() -> list[str]:
     """The option that takes the kernels of the installed package, where the sources have not changed since.
 
@@ -47,10 +43,18 @@ def kernels_of_the_wheel() -> list[str]:
     return []
 
 
+# Optimized, what depends on the target, and the tool with all warnings; under sanitizers everything.
+OPTIMIZED = [
+    "-DCMAKE_CXX_FLAGS=-Werror",
+    f"-DAPPROXSVM_SANITIZED_ELSEWHERE={_native.runnable_targets()[0]}",
+    *kernels_of_the_wheel(),
+]
+
+
 @pytest.mark.parametrize(
     ("options", "parts", "selection"),
     [
-        (["-DCMAKE_CXX_FLAGS=-Werror", *kernels_of_the_wheel()], OPTIMIZED_PARTS, ["--label-exclude", "any_target"]),
+        (OPTIMIZED, ["approxsvm_target_tests", "approxsvm-predict"], ["--label-exclude", "any_target"]),
         (SANITIZED, ["all"], []),
     ],
     ids=["release", "sanitized"],
