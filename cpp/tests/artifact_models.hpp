@@ -128,14 +128,6 @@ inline Status with_content(const artifact_writer::Model& model, std::uint32_t id
 /// A section more, in its place.
 Status with_section(const artifact_writer::Model& model, std::uint32_t identifier, const Bytes& content);
 
-/// Without a section, where there is one.
-inline Status without_section(const artifact_writer::Model& model, std::uint32_t identifier) {
-    return with_sections(model, [&](Sections& sections) {
-        const auto found = find(sections, identifier);
-        if (found != sections.end()) sections.erase(found);
-    });
-}
-
 Status with_labels(std::uint32_t kind, const Bytes& content);
 
 }  // namespace artifact_models

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from conftest import GOLDEN, REPOSITORY, filled_once
+from native_build import run as build_tool
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.decomposition import PCA
 from sklearn.kernel_ridge import KernelRidge
@@ -27,8 +27,8 @@ from approxsvm.evaluator import BOUNDS, PROBABILITIES, VALUES, read_artifact
 
 # Of sanitizers address alone, called instead of inlined: it compiles three times as fast. Undefined behavior is looked
 # for in what the native tests are made of.
-SANITIZED = ["-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", "-fsanitize=address"]
-SANITIZED += ["--param=asan-instrumentation-with-call-threshold=0"]
+SANITIZED = ["-Werror", "-fsanitize=address", "--param=asan-instrumentation-with-call-threshold=0"]
+STRICT = ["-std=c++17", "-O0", "-Wall", "-Wextra", *SANITIZED]
 INCLUDE = f"-I{REPOSITORY}/cpp/include"
 N_FEATURES = 4
 DOCUMENTED = REPOSITORY / "docs" / "howto" / "cpp.md"
@@ -38,31 +38,32 @@ def blocks() -> list[str]:
     return re.findall(r"^```cpp\n(.*?)^```", DOCUMENTED.read_text(), re.MULTILINE | re.DOTALL)
 
 
-def built(folder: Path, sources: list[Path], flags: Sequence[str] = ()) -> None:
-    compiler = shutil.which("c++")
-    if compiler is None:
-        pytest.skip("no C++ compiler here")
-    command = [compiler, *SANITIZED, *flags, INCLUDE, "-o", folder / "program", *sources]
-    result = subprocess.run([str(part) for part in command], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr[-5000:]
-
-
 @pytest.fixture(scope="module")
 def readme(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def build(folder: Path) -> None:
         (snippet,) = blocks()
         (folder / "snippet.cpp").write_text(snippet)
-        built(folder, [folder / "snippet.cpp"])
+        build_tool("c++", *STRICT, INCLUDE, "-o", folder / "program", folder / "snippet.cpp")
 
     return filled_once(tmp_path_factory, "readme", build) / "program"
 
 
 @pytest.fixture(scope="module")
 def embed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    source = REPOSITORY / "cpp" / "examples" / "embed"
-    sources = [source / "main.cpp", source / "mapped_model.cpp"]
-    build = partial(built, sources=sources, flags=["-march=native"])
-    return filled_once(tmp_path_factory, "embed", build) / "program"
+    """Outside the tree, as its CMakeLists.txt says."""
+
+    def build(folder: Path) -> None:
+        headers = ["-DAPPROXSVM_BUILD_TOOLS=OFF", "-DAPPROXSVM_BUILD_RUNTIME=OFF"]
+        build_tool("cmake", "-S", REPOSITORY, "-B", folder / "build", "-G", "Ninja", *headers)
+        prefix = folder / "prefix"
+        build_tool("cmake", "--install", folder / "build", "--prefix", prefix, "--component", "Unspecified")
+        shutil.copytree(REPOSITORY / "cpp" / "examples" / "embed", folder / "embed")
+        flags = ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0", f"-DCMAKE_CXX_FLAGS={' '.join(SANITIZED)}"]
+        found = f"-DCMAKE_PREFIX_PATH={prefix}"
+        build_tool("cmake", "-S", folder / "embed", "-B", folder / "out", "-G", "Ninja", found, *flags)
+        build_tool("cmake", "--build", folder / "out")
+
+    return filled_once(tmp_path_factory, "embed", build) / "out" / "embed"
 
 
 def run(program: Path, artifact: Path) -> subprocess.CompletedProcess[str]:

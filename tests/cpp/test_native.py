@@ -1,40 +1,19 @@
-"""Builds the native tests as a C++ developer would, plain and under sanitizers, and the example outside the tree."""
+"""Builds the native tests as a C++ developer would, plain and under sanitizers."""
 
 from __future__ import annotations
 
 import os
-import re
-import shutil
 import struct
-import subprocess
-import sysconfig
 from pathlib import Path
 
 import pytest
 from broken_artifacts import all_broken
-from conftest import GOLDEN, REPOSITORY
+from conftest import REPOSITORY
+from native_build import run
 
 from approxsvm import _native
 
 pytestmark = [pytest.mark.native, pytest.mark.slow]
-
-PATH = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]  # cmake and ninja of the test extra
-
-
-def run(*command: str | Path, cwd: Path | None = None) -> str:
-    result = subprocess.run(
-        [str(part) for part in command], cwd=cwd, env={**os.environ, "PATH": PATH}, capture_output=True, text=True
-    )
-    assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-5000:]
-    return result.stdout + result.stderr
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _tools() -> None:
-    for tool in ("cmake", "ninja", "c++"):
-        if shutil.which(tool, path=PATH) is None:
-            pytest.skip(f"{tool} is not installed")
-
 
 # Sanitizers look at the fastest target of the machine at hand; whoever has another looks at that. Baseline is what the
 # headers are without flags: in test_model here, and in the programs of test_cpp_programs.py. Undefined behavior ends a
@@ -48,10 +27,6 @@ SANITIZED = [
     "-DAPPROXSVM_BUILD_TOOLS=OFF",
     "-DAPPROXSVM_BUILD_RUNTIME=OFF",
 ]
-
-
-# Optimized, what depends on the target, and the tool with all warnings; under sanitizers everything.
-OPTIMIZED_PARTS = ["approxsvm_target_tests", "approxsvm-predict"]
 
 
 def kernels_of_the_wheel() -> list[str]:
@@ -68,10 +43,18 @@ def kernels_of_the_wheel() -> list[str]:
     return []
 
 
+# Optimized, what depends on the target, and the tool with all warnings; under sanitizers everything.
+OPTIMIZED = [
+    "-DCMAKE_CXX_FLAGS=-Werror",
+    f"-DAPPROXSVM_SANITIZED_ELSEWHERE={_native.runnable_targets()[0]}",
+    *kernels_of_the_wheel(),
+]
+
+
 @pytest.mark.parametrize(
     ("options", "parts", "selection"),
     [
-        (["-DCMAKE_CXX_FLAGS=-Werror", *kernels_of_the_wheel()], OPTIMIZED_PARTS, ["--label-exclude", "any_target"]),
+        (OPTIMIZED, ["approxsvm_target_tests", "approxsvm-predict"], ["--label-exclude", "any_target"]),
         (SANITIZED, ["all"], []),
     ],
     ids=["release", "sanitized"],
@@ -84,29 +67,3 @@ def test_native_tests(tmp_path: Path, options: list[str], parts: list[str], sele
     run("ninja", "-C", tmp_path, *parts)
     ctest = ["ctest", "--parallel", str(os.cpu_count() or 1), "--output-on-failure", "--test-dir", tmp_path]
     print(run(*ctest, *selection))
-
-
-def test_the_example_builds_outside_the_tree_and_predicts(tmp_path: Path) -> None:
-    headers = ["-DAPPROXSVM_BUILD_TOOLS=OFF", "-DAPPROXSVM_BUILD_RUNTIME=OFF"]
-    run("cmake", "-S", REPOSITORY, "-B", tmp_path / "build", "-G", "Ninja", *headers)
-    run("cmake", "--install", tmp_path / "build", "--prefix", tmp_path / "prefix", "--component", "Unspecified")
-    shutil.copytree(REPOSITORY / "cpp" / "examples" / "embed", tmp_path / "embed")
-    flags = [
-        "-G",
-        "Ninja",
-        f"-DCMAKE_PREFIX_PATH={tmp_path / 'prefix'}",
-        "-DCMAKE_CXX_FLAGS=-Werror",
-        "-DCMAKE_BUILD_TYPE=Debug",
-    ]
-    run("cmake", "-S", tmp_path / "embed", "-B", tmp_path / "out", *flags)
-    run("cmake", "--build", tmp_path / "out")
-    printed = run(tmp_path / "out" / "embed", GOLDEN / "breast_cancer.asvm")
-    expansion, labels, values = printed.splitlines()
-    assert expansion == "expansion: 5.58816"
-    assert re.fullmatch(r"labels: first 1, last -1, \d+ of 100 rows proven by the first stage", labels)
-    assert re.fullmatch(r"values: first 5\.58995, last -6\.31288, within \d\.\de-\d\d", values)
-    broken = subprocess.run(
-        [tmp_path / "out" / "embed", GOLDEN / "breast_cancer.model"], capture_output=True, text=True
-    )
-    assert broken.returncode == 1
-    assert "wrong magic bytes" in broken.stderr

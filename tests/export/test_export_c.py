@@ -22,6 +22,7 @@ from sklearn.feature_selection import SelectKBest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
+from test_export_c_kinds import mapped
 
 import approxsvm
 from approxsvm import KernelModel, _native
@@ -41,26 +42,6 @@ NOT_FINITE = (np.nan, np.inf, -np.inf)
 
 
 # --- the exact value, in extended precision
-
-
-def mapped(artifact: Artifact, rows: Any) -> Any:
-    """Rows through the stages of the input map, over numbers of more digits than float64."""
-    rows = rows.astype(Extended)
-    if artifact.input_map is None:
-        return rows
-    x = rows[:, artifact.input_map.columns]
-    for stage in artifact.input_map.stages:
-        for name, combine in (
-            ("subtract", np.subtract),
-            ("multiply", np.multiply),
-            ("divide", np.divide),
-            ("add", np.add),
-            ("low", np.maximum),
-            ("high", np.minimum),
-        ):
-            if getattr(stage, name) is not None:
-                x = combine(x, getattr(stage, name).astype(Extended))
-    return x
 
 
 def exact_values(model: KernelModel, x: Any) -> Any:

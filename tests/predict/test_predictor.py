@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -136,50 +133,3 @@ def test_broken_files_are_named(tmp_path):
         approxsvm.Predictor(b"RIFF and so on")
     with pytest.raises(FileNotFoundError):
         approxsvm.Predictor(tmp_path / "absent.asvm")
-
-
-NUMPY_ALONE = """
-import sys
-from importlib.abc import MetaPathFinder
-
-
-class NumPyAlone(MetaPathFinder):
-    def find_spec(self, name, path=None, target=None):
-        root = name.partition(".")[0]
-        if root not in sys.stdlib_module_names and root not in ("numpy", "approxsvm", "_approxsvm_editable"):
-            raise ModuleNotFoundError(f"{name} is not there", name=name)
-
-
-sys.meta_path.insert(0, NumPyAlone())
-import numpy as np
-import approxsvm
-"""
-ALONE = (
-    NUMPY_ALONE
-    + """
-rows = np.load(sys.argv[1])
-for path in sys.argv[2:]:
-    predictor = approxsvm.Predictor(path, n_jobs=2)
-    answers = predictor.predict(rows[:, : predictor.n_features])
-    predictor.predict_one(rows[0, : predictor.n_features])
-    predictor.error_bound(rows[:, : predictor.n_features])
-    print(*answers)
-assert not {"scipy", "sklearn", "joblib", "pandas", "click", "rich"} & set(sys.modules)
-"""
-)
-
-
-def test_numpy_alone_is_enough(tmp_path):
-    """Every golden model, and one of every other kind, in an interpreter that finds no other package."""
-    rows = np.random.default_rng(0).uniform(size=(20, 64))
-    np.save(tmp_path / "rows.npy", rows)
-    paths: list[Path] = sorted(GOLDEN.glob("*.asvm"))
-    for name in ("pipeline", "regression", "linear", "quadratic", "calibrated", "isotonic", "ensemble"):
-        paths.append(tmp_path / f"{name}.asvm")
-        approxsvm.compile(sources()[name], X).save(paths[-1])
-    command = [sys.executable, "-c", ALONE, str(tmp_path / "rows.npy"), *map(str, paths)]
-    result = subprocess.run(command, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    for path, line in zip(paths, result.stdout.splitlines(), strict=True):
-        fast = approxsvm.load(path)
-        assert line.split(" ") == [str(answer) for answer in fast.predict(rows[:, : fast.n_features_in_])]

@@ -173,8 +173,7 @@ CLASSIFIERS = {
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")
-@pytest.mark.parametrize("labels", ["int", "str"])
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize(("n_classes", "labels"), [(2, "str"), (3, "int"), (5, "str")])
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_classifiers(name, n_classes, labels):
     from sklearn.base import clone

@@ -1,0 +1,24 @@
+"""CMake and Ninja at work, those of the test extra or the system's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+PATH = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]
+
+
+def run(*command: str | Path) -> str:
+    """What a command prints; it has to succeed. Skip where a tool is missing."""
+    for tool in (str(command[0]), "c++"):
+        if shutil.which(tool, path=PATH) is None:
+            pytest.skip(f"{tool} is not installed")
+    environment = {**os.environ, "PATH": PATH}
+    result = subprocess.run([str(part) for part in command], env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-5000:]
+    return result.stdout + result.stderr
