@@ -35,6 +35,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     KBinsDiscretizer,
     MinMaxScaler,
+    Normalizer,
     OneHotEncoder,
     PolynomialFeatures,
     QuantileTransformer,
@@ -50,6 +51,8 @@ from approxsvm.export.c99.sums import sums_of
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.outputs import DensityMarks, Outputs
 from approxsvm.model.steps import Affine, Monomials, Piecewise, Table
+from approxsvm.model.steps import Normalizer as RowNorms
+from approxsvm.model.steps.normalizer import LEAST_NORM
 
 pytestmark = [pytest.mark.native, NEEDS_GCC]
 SANITIZED = [
@@ -82,6 +85,9 @@ def mapped(model: Any, rows: Any) -> Any:
         if isinstance(stage, Piecewise):
             x = bent(stage, x)
             continue
+        if isinstance(stage, RowNorms):
+            x = normalized(stage, x)
+            continue
         if not isinstance(stage, Affine):
             x = (x - stage.center.astype(Extended)) @ stage.matrix.astype(Extended) + stage.bias.astype(Extended)
             continue
@@ -106,6 +112,17 @@ def bent(stage: Piecewise, x: Any) -> Any:
         t = x[:, j] - origins[piece].astype(Extended)
         y.append((coefs[piece].astype(Extended) * t[:, np.newaxis] ** np.arange(coefs.shape[1])).sum(axis=1))
     return np.stack(y, axis=1)
+
+
+def normalized(stage: RowNorms, x: Any) -> Any:
+    """Vectors by their norms, unless these are next to nothing."""
+    y = x.copy()
+    for group in range(1, int(stage.groups.max()) + 1):
+        own = x[:, stage.groups == group]
+        norms = {"l1": np.abs(own).sum(axis=1), "l2": np.sqrt((own**2).sum(axis=1)), "max": np.abs(own).max(axis=1)}
+        norm = norms[stage.norm][:, np.newaxis]
+        y[:, stage.groups == group] = np.where(norm >= LEAST_NORM, own / np.where(norm == 0, 1, norm), own)
+    return y
 
 
 def exact_values(model: Any, rows: Any) -> tuple[Any, Any]:
@@ -361,6 +378,17 @@ VALUES = {
     ),
     "splines, products": (
         make_pipeline(SplineTransformer(2, degree=1), PolynomialFeatures(2), MinMaxScaler(clip=True), SVC()),
+        2,
+        "approximate",
+    ),
+    "l2 norms": (make_pipeline(Normalizer(), SVC(gamma=20.0)), 2, "exact"),
+    "l1 norms behind PCA": (projected(make_pipeline(Normalizer("l1"), SVC(kernel="poly", coef0=1.0))), 3, "exact"),
+    "norms of some": (
+        make_pipeline(
+            StandardScaler(),
+            ColumnTransformer([("a", Normalizer("max"), [0, 3]), ("b", Normalizer("max"), [5, 8])]),
+            SVC(gamma=0.1),
+        ),
         2,
         "approximate",
     ),

@@ -188,7 +188,6 @@ def test_graphs_of_unknown_categories_are_not_certain():
             "exact: scaled bins",
             r"the C export has no tables behind other steps \(categories, bins, missing values\), but this",
         ),
-        ("rounded: normalizer, l2", "the C export has no normalization of rows, but this pipeline normalizes"),
         ("rounded: yeo-johnson", "the C export has no power transforms, but this pipeline takes some"),
     ],
 )

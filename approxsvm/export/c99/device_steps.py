@@ -18,6 +18,9 @@ source's row over the real numbers is carried along, u = 2^-53:
   moduli. Over an error e of x it moves to another piece at most where one begins within e of x; there it is compared
   with y at the point next to x, which all others that are meant are within 2 e of, and moves by 2 e times the steepest
   slope of the piece, sum i |c_i| (|t| + 2 e)^(i - 1). Pieces that are reached are added up. A first step has e = 0;
+* a vector of n features and of the norm N, which is off by E <= g e + (n + 6) u N, g = sqrt(n) for l1 and 1 for other
+  norms, becomes one that is off by (e + E |x|_1 / N) / (N - E) + u |x|_1 / N. Where N may be on either side of the
+  least norm that is divided by, nothing is known;
 
 as in model/steps, where each is derived feature by feature; sums of moduli, which need no root, are no less than norms.
 """
@@ -35,7 +38,8 @@ from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.c99.device_router import smallest
 from approxsvm.model.constants import UNIT64
 from approxsvm.model.kernel_model import FloatArray
-from approxsvm.model.steps import Affine, Monomials, Piecewise, Projection, Step
+from approxsvm.model.steps import Affine, Monomials, Normalizer, Piecewise, Projection, Step
+from approxsvm.model.steps.normalizer import LEAST_NORM
 
 Arrays = Iterator[tuple[str, npt.NDArray[Any]]]
 
@@ -57,8 +61,8 @@ class _OnDevice(NamedTuple):
         What it works with; names get its number.
     lines : function of (k, stage)
         Statements that change x and `error`.
-    functions : str
-        What these call.
+    functions : function of (stage,)
+        The text of what these call.
     in_place : bool
         Or else they need room for y.
     """
@@ -66,7 +70,7 @@ class _OnDevice(NamedTuple):
     on_the_way: Callable[[Any, FloatArray], list[FloatArray]]
     arrays: Callable[[Any], dict[str, npt.NDArray[Any]]]
     lines: Callable[[int, Any], list[str]]
-    functions: str
+    functions: Callable[[Any], str]
     in_place: bool = False
 
 
@@ -98,7 +102,7 @@ def step_arrays(k: int, stage: Step) -> Arrays:
 
 def step_functions(stages: Sequence[Step]) -> str:
     """What the statements of all stages call."""
-    return "".join(dict.fromkeys(_BY_KIND[type(stage)].functions for stage in stages))
+    return "".join(dict.fromkeys(_BY_KIND[type(stage)].functions(stage) for stage in stages))
 
 
 def step_lines(k: int, stage: Step) -> list[str]:
@@ -355,9 +359,76 @@ static inline double @bent@@(const double edges[], int n, const double origins[]
 }
 """
 
+# --- norms of rows
+
+
+def _normalized(stage: Normalizer, most: FloatArray) -> list[FloatArray]:
+    """Of all features of a vector together; then those that are divided are at most 1."""
+    sums = (most**2 if stage.norm == "l2" else most).sum(keepdims=True)
+    return [sums, np.where(stage.groups > 0, 1.0 + 2.0**-30, most)]
+
+
+def _normalizing(k: int, stage: Normalizer) -> list[str]:
+    """A call for each vector; features of none keep their error."""
+    lines = [f"after = {'0.0' if stage.groups.all() else 'error'};"]
+    for group in range(1, int(stage.groups.max(initial=0)) + 1):
+        (features,) = np.nonzero(stage.groups == group)
+        n = len(features)
+        gain = math.sqrt(n) * _UP if stage.norm == "l1" else 1.0
+        lines.append(f"after += @normalize_{stage.norm}@@(x + {features[0]}, {n}, error, {gain!r} * error);")
+    return [*lines, f"error = 1.000000001 * after + {_UNDERFLOW!r};"]
+
+
+def _normalizer(stage: Normalizer) -> str:
+    add = {
+        "l1": "norm += modulus;",
+        "l2": "norm += modulus * modulus;",
+        "max": "norm = modulus > norm ? modulus : norm;",
+    }
+    root = "    norm = @root64@@(norm);\n" if stage.norm == "l2" else ""
+    text = _NORMALIZE.format(norm=stage.norm, add=add[stage.norm], root=root, least=LEAST_NORM)
+    return (_ROOT64 if stage.norm == "l2" else "") + text
+
+
+# Five steps of Newton's method, from a number that is within a tenth.
+_ROOT64: Final = """\
+/* The root of x >= 0 within 3 units, 0 of what is next to it; infinity and NaN stay what they are. */
+static inline double @root64@@(double x) {
+    double scale = 1.0, root;
+    int k;
+    if (!(x > 1e-290 && x < 1e305)) return x > 1.0 || x != x ? x : 0.0;
+    for (; x > 0x1p64; x *= 0x1p-64) scale *= 0x1p32;
+    for (; x < 0x1p-64; x *= 0x1p64) scale *= 0x1p-32;
+    root = (double)@float_of@@((@bits_of@@((float)x) >> 1) + 0x1FC00000u);
+    for (k = 0; k < 5; ++k) root = 0.5 * (root + x / root);
+    return scale * root;
+}
+"""
+_NORMALIZE: Final = """\
+/* Divides x by its norm, unless that is next to nothing; what it is off by then, where x was by `error`, its norm by
+   `of_norm`. */
+static inline double @normalize_{norm}@@(double x[], int n, double error, double of_norm) {{
+    double norm = 0.0, moduli = 0.0, off;
+    int j;
+    for (j = 0; j < n; ++j) {{
+        const double modulus = @modulus@@(x[j]);
+        moduli += modulus;
+        {add}
+    }}
+{root}    off = 1.000000001 * of_norm + (double)(n + 6) * 0x1.0001p-53 * norm + 1e-300;
+    if (norm + off < {least!r}) return error;
+    for (j = 0; j < n && norm >= {least!r}; ++j) x[j] /= norm;
+    if (!(norm - off >= {least!r})) return (double)@float_of@@(0x7F800000u);
+    moduli /= norm;
+    return (error + moduli * off) / (norm - off) + 0x1p-53 * moduli;
+}}
+"""
+
+
 _BY_KIND: Final[dict[type[Step], _OnDevice]] = {
-    Affine: _OnDevice(_scaled, affine_arrays, _scaling, _NEXT_ERROR, in_place=True),
-    Projection: _OnDevice(_projected, _projection_arrays, _projecting, _NEXT_ERROR),
-    Monomials: _OnDevice(_multiplied, _factors, _multiplying, _TIMES),
-    Piecewise: _OnDevice(_bent, _pieces, _bending, _BENT),
+    Affine: _OnDevice(_scaled, affine_arrays, _scaling, lambda _: _NEXT_ERROR, in_place=True),
+    Projection: _OnDevice(_projected, _projection_arrays, _projecting, lambda _: _NEXT_ERROR),
+    Monomials: _OnDevice(_multiplied, _factors, _multiplying, lambda _: _TIMES),
+    Piecewise: _OnDevice(_bent, _pieces, _bending, lambda _: _BENT),
+    Normalizer: _OnDevice(_normalized, lambda _: {}, _normalizing, _normalizer, in_place=True),
 }
