@@ -146,8 +146,8 @@ def test_headers_include_downwards(header: Path) -> None:
 # and that each kind answers by arithmetic of its own, such as C99 headers and gradients.
 FILES_THAT_NAME = {
     "(?i)cosine": 17,  # a kernel
-    "(?i)normalizer": 8,  # a step
-    r"\bLogarithm(Stage)?\b(?! of)|\(logarithm,": 8,  # another, which a feature map takes, too; not every logarithm
+    "(?i)normalizer": 9,  # a step
+    r"\bLogarithm(Stage)?\b(?! of)|\(logarithm,": 9,  # another, which a feature map takes, too; not every logarithm
     "density_marks|DensityMarks": 13,  # an output
     "(?i)presumption": 5,  # a section
     "direction_bound|direction_trace|direction_scale": 4,  # the bound of degree 2
