@@ -90,6 +90,7 @@ def _models() -> dict[str, Callable[[], Any]]:
         PolynomialFeatures,
         PowerTransformer,
         SplineTransformer,
+        StandardScaler,
     )
     from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
@@ -113,6 +114,7 @@ def _models() -> dict[str, Callable[[], Any]]:
         "probabilities of one model": lambda: CalibratedClassifierCV(SVC(), ensemble=False).fit(X, y),
         "mean of several models' probabilities": lambda: CalibratedClassifierCV(SVC(), cv=2).fit(X, y),
         "behind a table of categories or bins": lambda: make_pipeline(KBinsDiscretizer(3), SVC()).fit(X, y),
+        "behind bins of scaled numbers": lambda: make_pipeline(StandardScaler(), KBinsDiscretizer(3), SVC()).fit(X, y),
         "behind a projection": lambda: make_pipeline(PCA(2), SVC()).fit(X, y),
         "behind products of features": lambda: make_pipeline(PolynomialFeatures(2), SVC()).fit(X, y),
         "behind splines or quantiles": lambda: make_pipeline(SplineTransformer(3), SVC()).fit(X, y),

@@ -33,10 +33,13 @@ from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
+    FunctionTransformer,
     KBinsDiscretizer,
     MinMaxScaler,
+    Normalizer,
     OneHotEncoder,
     PolynomialFeatures,
+    PowerTransformer,
     QuantileTransformer,
     SplineTransformer,
     StandardScaler,
@@ -49,7 +52,9 @@ from approxsvm.export.c99.header import export_c
 from approxsvm.export.c99.sums import sums_of
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.outputs import DensityMarks, Outputs
-from approxsvm.model.steps import Affine, Monomials, Piecewise, Table
+from approxsvm.model.steps import Affine, Logarithm, Monomials, Piecewise, Power, Table
+from approxsvm.model.steps import Normalizer as RowNorms
+from approxsvm.model.steps.normalizer import LEAST_NORM
 
 pytestmark = [pytest.mark.native, NEEDS_GCC]
 SANITIZED = [
@@ -82,6 +87,15 @@ def mapped(model: Any, rows: Any) -> Any:
         if isinstance(stage, Piecewise):
             x = bent(stage, x)
             continue
+        if isinstance(stage, Logarithm):
+            x[:, stage.taken] = np.log(x[:, stage.taken] + stage.offset[stage.taken].astype(Extended))
+            continue
+        if isinstance(stage, Power):
+            x = powered(stage, x)
+            continue
+        if isinstance(stage, RowNorms):
+            x = normalized(stage, x)
+            continue
         if not isinstance(stage, Affine):
             x = (x - stage.center.astype(Extended)) @ stage.matrix.astype(Extended) + stage.bias.astype(Extended)
             continue
@@ -106,6 +120,28 @@ def bent(stage: Piecewise, x: Any) -> Any:
         t = x[:, j] - origins[piece].astype(Extended)
         y.append((coefs[piece].astype(Extended) * t[:, np.newaxis] ** np.arange(coefs.shape[1])).sum(axis=1))
     return np.stack(y, axis=1)
+
+
+def powered(stage: Power, x: Any) -> Any:
+    """Box-Cox or Yeo-Johnson."""
+    is_shifted, y = stage.method == "yeo-johnson", x.copy()
+    for j in np.flatnonzero(stage.taken):
+        mirrored = is_shifted & (x[:, j] < 0)
+        p = np.where(mirrored, 2 - Extended(stage.powers[j]), Extended(stage.powers[j]))
+        log = np.log1p(np.abs(x[:, j])) if is_shifted else np.log(x[:, j])
+        y[:, j] = np.where(mirrored, -1, 1) * np.where(p == 0, log, np.expm1(p * log) / np.where(p == 0, 1, p))
+    return y
+
+
+def normalized(stage: RowNorms, x: Any) -> Any:
+    """Vectors by their norms, unless these are next to nothing."""
+    y = x.copy()
+    for group in range(1, int(stage.groups.max()) + 1):
+        own = x[:, stage.groups == group]
+        norms = {"l1": np.abs(own).sum(axis=1), "l2": np.sqrt((own**2).sum(axis=1)), "max": np.abs(own).max(axis=1)}
+        norm = norms[stage.norm][:, np.newaxis]
+        y[:, stage.groups == group] = np.where(norm >= LEAST_NORM, own / np.where(norm == 0, 1, norm), own)
+    return y
 
 
 def exact_values(model: Any, rows: Any) -> tuple[Any, Any]:
@@ -288,7 +324,8 @@ def table(n_classes: int, n_features: int = 9) -> tuple[Any, Any]:
     rng = np.random.default_rng(0)
     y = rng.integers(0, n_classes, 240)
     X = rng.normal(size=(240, n_features)) + 1.5 * np.eye(n_classes, n_features)[y]
-    return X * 10.0 ** rng.uniform(-2, 2, n_features) + 5.0, y
+    X = X * 10.0 ** rng.uniform(-2, 2, n_features) + 5.0
+    return X.astype(np.float32).astype(float), y  # or else categories are none of float32 rows
 
 
 def looked_up(*steps: Any) -> Any:
@@ -361,6 +398,24 @@ VALUES = {
     ),
     "splines, products": (
         make_pipeline(SplineTransformer(2, degree=1), PolynomialFeatures(2), MinMaxScaler(clip=True), SVC()),
+        2,
+        "approximate",
+    ),
+    "powers": (make_pipeline(PowerTransformer(), SVC(gamma=0.05)), 2, "exact"),
+    "powers behind PCA": (projected(make_pipeline(PowerTransformer(), SVC(kernel="poly", coef0=1.0))), 3, "exact"),
+    "logarithms": (
+        make_pipeline(MinMaxScaler((0.0, 1.0), clip=True), FunctionTransformer(np.log1p), SVC(gamma=1.0)),
+        2,
+        "approximate",
+    ),
+    "l2 norms": (make_pipeline(Normalizer(), SVC(gamma=20.0)), 2, "exact"),
+    "l1 norms behind PCA": (projected(make_pipeline(Normalizer("l1"), SVC(kernel="poly", coef0=1.0))), 3, "exact"),
+    "norms of some": (
+        make_pipeline(
+            StandardScaler(),
+            ColumnTransformer([("a", Normalizer("max"), [0, 3]), ("b", Normalizer("max"), [5, 8])]),
+            SVC(gamma=0.1),
+        ),
         2,
         "approximate",
     ),

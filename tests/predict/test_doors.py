@@ -466,9 +466,6 @@ def test_a_function_of_duckdb(cases: list[Case]) -> None:
 # Doors that are closed to a source, and why.
 CLOSED = {
     ("to_onnx", "SVC, NuSVC: beyond int64"): "neither whole numbers nor text, as those of ONNX classifiers",
-    ("export_c", "RBFSampler, SkewedChi2Sampler: skewed"): "the C export has no logarithms",
-    ("export_c", "pipelines: normalized"): "the C export has no normalization of rows",
-    ("export_c", "pipelines: powers"): "the C export has no power transforms",
 }
 
 

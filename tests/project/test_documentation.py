@@ -56,6 +56,7 @@ NEEDED = {
     "docs/howto/spark.md": ["pyarrow", "pyspark"],
     "docs/howto/serve.md": ["fastapi", "httpx", "onnx", "onnxruntime"],
     "docs/howto/mlflow.md": ["mlflow", "pandas"],
+    "docs/howto/shap.md": ["shap"],
 }
 
 

@@ -18,6 +18,13 @@ source's row over the real numbers is carried along, u = 2^-53:
   moduli. Over an error e of x it moves to another piece at most where one begins within e of x; there it is compared
   with y at the point next to x, which all others that are meant are within 2 e of, and moves by 2 e times the steepest
   slope of the piece, sum i |c_i| (|t| + 2 e)^(i - 1). Pieces that are reached are added up. A first step has e = 0;
+* a vector of n features and of the norm N, which is off by E <= g e + (n + 6) u N, g = sqrt(n) for l1 and 1 for other
+  norms, becomes one that is off by (e + E |x|_1 / N) / (N - E) + u |x|_1 / N. Where N may be on either side of the
+  least norm that is divided by, nothing is known;
+* a logarithm L of s is within 2^-48 (1 + |L|), and 2^-53 for the rounding of s; an error e of s makes e / (s - e);
+* a power (exp(p L) - 1) / p, L off by d: exp is within 2^-48, its argument t by |p| d + 2^-51 |t|, which is less than
+  0.001 or nothing is known, so that it errs by exp(t) (2^-47 + 1.01 (|p| d + 2^-51 |t|)) / |p| + 2^-50 (1 / |p| + |y|).
+  With |p| < 1e-12 it is L, off by |p| L^2. Its derivative is monotone: e grows by that of an end of its reach;
 
 as in model/steps, where each is derived feature by feature; sums of moduli, which need no root, are no less than norms.
 """
@@ -35,7 +42,8 @@ from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.c99.device_router import smallest
 from approxsvm.model.constants import UNIT64
 from approxsvm.model.kernel_model import FloatArray
-from approxsvm.model.steps import Affine, Monomials, Piecewise, Projection, Step
+from approxsvm.model.steps import Affine, Logarithm, Monomials, Normalizer, Piecewise, Power, Projection, Step
+from approxsvm.model.steps.normalizer import LEAST_NORM
 
 Arrays = Iterator[tuple[str, npt.NDArray[Any]]]
 
@@ -57,8 +65,8 @@ class _OnDevice(NamedTuple):
         What it works with; names get its number.
     lines : function of (k, stage)
         Statements that change x and `error`.
-    functions : str
-        What these call.
+    functions : function of (stage,)
+        The text of what these call.
     in_place : bool
         Or else they need room for y.
     """
@@ -66,7 +74,7 @@ class _OnDevice(NamedTuple):
     on_the_way: Callable[[Any, FloatArray], list[FloatArray]]
     arrays: Callable[[Any], dict[str, npt.NDArray[Any]]]
     lines: Callable[[int, Any], list[str]]
-    functions: str
+    functions: Callable[[Any], str]
     in_place: bool = False
 
 
@@ -98,7 +106,7 @@ def step_arrays(k: int, stage: Step) -> Arrays:
 
 def step_functions(stages: Sequence[Step]) -> str:
     """What the statements of all stages call."""
-    return "".join(dict.fromkeys(_BY_KIND[type(stage)].functions for stage in stages))
+    return "".join(dict.fromkeys(_BY_KIND[type(stage)].functions(stage) for stage in stages))
 
 
 def step_lines(k: int, stage: Step) -> list[str]:
@@ -355,9 +363,215 @@ static inline double @bent@@(const double edges[], int n, const double origins[]
 }
 """
 
+# --- norms of rows
+
+
+def _normalized(stage: Normalizer, most: FloatArray) -> list[FloatArray]:
+    """Of all features of a vector together; then those that are divided are at most 1."""
+    sums = (most**2 if stage.norm == "l2" else most).sum(keepdims=True)
+    return [sums, np.where(stage.groups > 0, 1.0 + 2.0**-30, most)]
+
+
+def _normalizing(k: int, stage: Normalizer) -> list[str]:
+    """A call for each vector; features of none keep their error."""
+    lines = [f"after = {'0.0' if stage.groups.all() else 'error'};"]
+    for group in range(1, int(stage.groups.max(initial=0)) + 1):
+        (features,) = np.nonzero(stage.groups == group)
+        n = len(features)
+        gain = math.sqrt(n) * _UP if stage.norm == "l1" else 1.0
+        lines.append(f"after += @normalize_{stage.norm}@@(x + {features[0]}, {n}, error, {gain!r} * error);")
+    return [*lines, f"error = 1.000000001 * after + {_UNDERFLOW!r};"]
+
+
+def _normalizer(stage: Normalizer) -> str:
+    add = {
+        "l1": "norm += modulus;",
+        "l2": "norm += modulus * modulus;",
+        "max": "norm = modulus > norm ? modulus : norm;",
+    }
+    root = "    norm = @root64@@(norm);\n" if stage.norm == "l2" else ""
+    text = _NORMALIZE.format(norm=stage.norm, add=add[stage.norm], root=root, least=LEAST_NORM)
+    return (_ROOT64 if stage.norm == "l2" else "") + text
+
+
+# Five steps of Newton's method, from a number that is within a tenth.
+_ROOT64: Final = """\
+/* The root of x >= 0 within 3 units, 0 of what is next to it; infinity and NaN stay what they are. */
+static inline double @root64@@(double x) {
+    double scale = 1.0, root;
+    int k;
+    if (!(x > 1e-290 && x < 1e305)) return x > 1.0 || x != x ? x : 0.0;
+    for (; x > 0x1p64; x *= 0x1p-64) scale *= 0x1p32;
+    for (; x < 0x1p-64; x *= 0x1p64) scale *= 0x1p-32;
+    root = (double)@float_of@@((@bits_of@@((float)x) >> 1) + 0x1FC00000u);
+    for (k = 0; k < 5; ++k) root = 0.5 * (root + x / root);
+    return scale * root;
+}
+"""
+_NORMALIZE: Final = """\
+/* Divides x by its norm, unless that is next to nothing; what it is off by then, where x was by `error`, its norm by
+   `of_norm`. */
+static inline double @normalize_{norm}@@(double x[], int n, double error, double of_norm) {{
+    double norm = 0.0, moduli = 0.0, off;
+    int j;
+    for (j = 0; j < n; ++j) {{
+        const double modulus = @modulus@@(x[j]);
+        moduli += modulus;
+        {add}
+    }}
+{root}    off = 1.000000001 * of_norm + (double)(n + 6) * 0x1.0001p-53 * norm + 1e-300;
+    if (norm + off < {least!r}) return error;
+    for (j = 0; j < n && norm >= {least!r}; ++j) x[j] /= norm;
+    if (!(norm - off >= {least!r})) return (double)@float_of@@(0x7F800000u);
+    moduli /= norm;
+    return (error + moduli * off) / (norm - off) + 0x1p-53 * moduli;
+}}
+"""
+
+# --- logarithms and powers
+
+# In place of infinity, for features that stay as they are.
+_NOT_TAKEN: Final = 1e301
+
+
+def _logarithmic(stage: Logarithm, most: FloatArray) -> list[FloatArray]:
+    """A logarithm of a float64 is at most 745 in modulus."""
+    shifted = most + np.abs(np.where(stage.taken, stage.offset, 0.0))
+    return [shifted, np.where(stage.taken, 745.0, most)]
+
+
+def _taking_logarithms(k: int, stage: Logarithm) -> list[str]:
+    return _one_by_one(f"@logarithm@@(x[j], @offset_{k}@@[j], error, &after)", stage.n_features)
+
+
+def _powered(stage: Power, most: FloatArray) -> list[FloatArray]:
+    """At its arguments' far ends; beyond exp(650) nothing is known, and the value is that of there."""
+    p = np.where(stage.taken, stage.powers, 1.0)
+    p = np.maximum(np.abs(p), np.abs(2.0 - p)) if stage.method == "yeo-johnson" else np.abs(p)
+    farthest = np.minimum(p * (np.log1p(most) if stage.method == "yeo-johnson" else 745.0), 651.0)
+    divisor = np.minimum(np.abs(stage.powers), np.abs(2.0 - stage.powers))
+    largest = (np.exp(farthest) + 1.0) / np.clip(divisor, 1e-12, 1.0) + 745.0
+    return [np.where(stage.taken, largest, most)]
+
+
+def _taking_powers(k: int, stage: Power) -> list[str]:
+    is_shifted = int(stage.method == "yeo-johnson")
+    return _one_by_one(f"@powered@@(x[j], @power_{k}@@[j], {is_shifted}, error, &after)", stage.n_features)
+
+
+def _one_by_one(call: str, n: int) -> list[str]:
+    return [
+        "after = 0.0;",
+        f"for (j = 0; j < {n}; ++j) x[j] = {call};",
+        f"error = 1.000000001 * after + {_UNDERFLOW!r};",
+    ]
+
+
+_LOG64: Final = """\
+/* log(x), 0 < x < 1e305, within 2^-48 (1 + |log(x)|): x = m 2^n, log(m) by the series of (m - 1) / (m + 1). */
+static inline double @log64@@(double x) {
+    double n = 0.0, s, sum = 0.0;
+    int e, k;
+    for (; x > 0x1p100; x *= 0x1p-100) n += 100.0;
+    for (; x < 0x1p-100; x *= 0x1p100) n -= 100.0;
+    e = (int)(@bits_of@@((float)x) >> 23) - 127;
+    x *= @double_of@@((uint64_t)(1023 - e) << 52);
+    n += (double)e;
+    if (x > 1.4142135623730951) {
+        x *= 0.5;
+        n += 1.0;
+    }
+    s = (x - 1.0) / (x + 1.0);
+    for (k = 27; k > 0; k -= 2) sum = sum * (s * s) + 1.0 / (double)k;
+    return n * 0.6931471805599453 + 2.0 * s * sum;
+}
+"""
+_LOGARITHM: Final = """\
+/* log(x + offset), and what it is off by, added to *off; infinite where there is none. */
+static inline double @logarithm@@(double x, double offset, double error, double *off) {
+    const double sum = x + offset, nearest = sum * (1.0 - 0x1p-50) - error;
+    double log;
+    if (offset > 1e300) {
+        *off += error;
+        return x;
+    }
+    if (!(nearest > 0.0 && sum < 1e305)) {
+        *off += (double)@float_of@@(0x7F800000u);
+        return 0.0;
+    }
+    log = @log64@@(sum);
+    *off += 1.000001 * (error / nearest) + 0x1p-47 * (1.0 + @modulus@@(log));
+    return log;
+}
+"""
+_POWERED: Final = """\
+/* Not below s^q, s > 0; infinite beyond exp(650). */
+static inline double @power_above@@(double s, double q) {
+    const double t = s > 0.0 && s < 1e305 ? q * @log64@@(s) : 1e300;
+    return t < 650.0 ? 1.00001 * @exp64@@(t) : (double)@float_of@@(0x7F800000u);
+}
+/* (x^p - 1) / p; if shifted, that of 1 + x, and below 0 minus that of -x and 2 - p. What it is off by is added to *off,
+   infinite where it is not known. */
+static inline double @powered@@(double x, double power, int is_shifted, double error, double *off) {
+    const int is_mirrored = is_shifted && x < 0.0;
+    const double p = is_mirrored ? 2.0 - power : power, s = is_shifted ? 1.0 + @modulus@@(x) : x;
+    const double beyond = 1.000001 * error + 0x1p-50 * @modulus@@(x);
+    double log, moved, t, found, y, low, high;
+    if (power > 1e300) {
+        *off += error;
+        return x;
+    }
+    if (!(s > 0.0 && s < 1e305)) {
+        *off += (double)@float_of@@(0x7F800000u);
+        return 0.0;
+    }
+    log = @log64@@(s);
+    moved = 0x1p-47 * (1.0 + @modulus@@(log));
+    t = p * log;
+    if (@modulus@@(p) < 1e-12) {
+        y = log;
+        *off += moved + @modulus@@(p) * log * log;
+    } else {
+        moved = 1.01 * (@modulus@@(p) * moved + 0x1p-50 * @modulus@@(t));
+        found = @exp64@@(t < 650.0 ? t : 650.0);
+        y = (found - 1.0) / p;
+        *off += (found * (0x1p-47 + moved) + 0x1p-50) / @modulus@@(p) + 0x1p-50 * @modulus@@(y);
+    }
+    if (!(t < 650.0 && moved < 0.001 && @modulus@@(p) < 65536.0)) *off += (double)@float_of@@(0x7F800000u);
+    if (error > 0.0) {
+        low = x - beyond;
+        high = x + beyond;
+        if (is_shifted) {
+            low = @power_above@@(1.0 + @modulus@@(low), low < 0.0 ? 1.0 - power : power - 1.0);
+            high = @power_above@@(1.0 + @modulus@@(high), high < 0.0 ? 1.0 - power : power - 1.0);
+        } else {
+            low = @power_above@@(low, power - 1.0);
+            high = @power_above@@(high, power - 1.0);
+        }
+        *off += 1.000001 * error * (low > high ? low : high);
+    }
+    return is_mirrored ? -y : y;
+}
+"""
+
 _BY_KIND: Final[dict[type[Step], _OnDevice]] = {
-    Affine: _OnDevice(_scaled, affine_arrays, _scaling, _NEXT_ERROR, in_place=True),
-    Projection: _OnDevice(_projected, _projection_arrays, _projecting, _NEXT_ERROR),
-    Monomials: _OnDevice(_multiplied, _factors, _multiplying, _TIMES),
-    Piecewise: _OnDevice(_bent, _pieces, _bending, _BENT),
+    Affine: _OnDevice(_scaled, affine_arrays, _scaling, lambda _: _NEXT_ERROR, in_place=True),
+    Projection: _OnDevice(_projected, _projection_arrays, _projecting, lambda _: _NEXT_ERROR),
+    Monomials: _OnDevice(_multiplied, _factors, _multiplying, lambda _: _TIMES),
+    Piecewise: _OnDevice(_bent, _pieces, _bending, lambda _: _BENT),
+    Logarithm: _OnDevice(
+        _logarithmic,
+        lambda stage: {"offset": np.where(stage.taken, stage.offset, _NOT_TAKEN)},
+        _taking_logarithms,
+        lambda _: _LOG64 + _LOGARITHM,
+        in_place=True,
+    ),
+    Power: _OnDevice(
+        _powered,
+        lambda stage: {"power": np.where(stage.taken, stage.powers.clip(-1e299, 1e299), _NOT_TAKEN)},
+        _taking_powers,
+        lambda _: _LOG64 + _POWERED,
+        in_place=True,
+    ),
+    Normalizer: _OnDevice(_normalized, lambda _: {}, _normalizing, _normalizer, in_place=True),
 }

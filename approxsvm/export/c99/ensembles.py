@@ -22,6 +22,7 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.c99.answers import Answers
 from approxsvm.export.c99.sums import LARGEST
+from approxsvm.model.constants import UNIT64
 
 Prefixes = Sequence[str]
 
@@ -112,7 +113,7 @@ def _votes(artifact: Artifact, prefixes: Prefixes) -> Iterator[str]:
 
 
 def _sum(artifact: Artifact, prefixes: Prefixes) -> Iterator[str]:
-    addend, unit = artifact.outputs.addend, 1.01 * (len(prefixes) + 4) * 2.0**-53
+    addend, unit = artifact.outputs.addend, 1.01 * (len(prefixes) + 4) * UNIT64
     members = _for_each(_MEMBER_VALUE, artifact, prefixes, u=unit)
     yield _SUM.format(members=members, addend=addend, modulus=abs(addend), u=unit)
 

@@ -332,7 +332,7 @@ class CHeader:
         yield source.MODULUS
         yield source.EXP
         yield sums_source.NARROWED
-        if any(f"@{name}@@" in everything for name in ("exp64", "tanh")):
+        if any(f"@{name}@@" in everything for name in ("exp64", "tanh", "double_of")):
             yield sums_source.EXP64
         for name, text in (("tanh", sums_source.TANH), ("cos", sums_source.COS)):
             if f"@{name}@@" in everything:

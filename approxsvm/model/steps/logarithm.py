@@ -32,7 +32,7 @@ class Logarithm(Step):
     """
 
     kind = "logarithm"
-    on_device = "logarithms, but this pipeline takes them"
+    on_device = None
     by_feature = True
 
     offset: FloatArray

@@ -35,7 +35,7 @@ class Normalizer(Step):
     """
 
     kind = "normalizer"
-    on_device = "normalization of rows, but this pipeline normalizes"
+    on_device = None
 
     norm: str
     groups: IntArray

@@ -34,7 +34,7 @@ class Power(Step):
     """
 
     kind = "power"
-    on_device = "power transforms, but this pipeline takes some"
+    on_device = None
     by_feature = True
 
     method: str
