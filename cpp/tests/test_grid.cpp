@@ -111,3 +111,49 @@ TEST(kernel_values_on_a_grid) {
         }
     }
 }
+
+// Rows side by side, in one instruction and in two, and one by one: the same sums but for the order of additions.
+TEST(listed_sums_on_a_grid) {
+    Generator generator(3);
+    constexpr std::size_t n_sums = 2, n_tiles = 3, n = n_tiles * tile_rows, rows = Case::n_rows;
+    for (const std::size_t d : {3u, 64u}) {
+        const Case given(d, 1.0f, 0.5, generator);
+        Carver counter(nullptr);
+        const GridMemory size(48, d, counter);
+        std::vector<unsigned char> bytes(counter.bytes_anywhere());
+        Carver carver(bytes.data());
+        const GridKernels grid =
+            fill_grid(given.vectors.data(), given.n_sv, d, d, given.step, 1e-8, GridMemory(48, d, carver));
+        std::vector<std::size_t> offsets(n);
+        std::vector<std::uint32_t> lane_of(n);
+        std::vector<float> coef(n * n_sums), found[2], row(d), values(48);
+        for (std::size_t k = 0; k < n; ++k) {
+            const std::size_t lane = (7 * k + 3) % given.n_sv, width = panel_width<float>;
+            lane_of[k] = static_cast<std::uint32_t>(lane);
+            offsets[k] = lane / width * width * pairs_for(d) + lane % width;
+        }
+        for (std::size_t k = 0; k < coef.size(); ++k) coef[k] = static_cast<float>(k + 1);
+        const ListOfVectors list{offsets.data(), lane_of.data(), nullptr, coef.data()};
+        std::vector<std::int32_t> codes(pairs_for(d) * rows), norms(rows);
+        std::vector<float> off(rows);
+        round_block<1>(grid, given.rows.data(), codes.data(), norms.data(), off.data());
+        for (std::vector<float>& sums : found) sums.assign(n_sums * rows, 0.0f);
+        add_listed_on_grid<InTwo, 1>(grid, list, n_sums, 0, n_tiles, codes.data(), norms.data(), found[0].data());
+        if (fuses_pairs())
+            add_listed_on_grid<InOne, 1>(grid, list, n_sums, 0, n_tiles, codes.data(), norms.data(), found[1].data());
+        EXPECT(!fuses_pairs() || found[0] == found[1], "sums in one instruction are others");
+        for (std::size_t r = 0; r < rows; ++r) {
+            for (std::size_t j = 0; j < d; ++j) row[j] = given.rows[j * rows + r];
+            std::vector<std::int16_t> shorts(2 * pairs_for(d));
+            const RoundedRow rounded = round_row(grid, row.data(), shorts.data());
+            kernels_row(grid, shorts.data(), rounded.sq_norm, values.data());
+            double room[n_sums * tile_rows], alone[n_sums];
+            const float* const of_lanes = values.data();
+            listed_sums_row(list, n_sums, 0, n_tiles, of_lanes, room, alone);
+            for (std::size_t f = 0; f < n_sums; ++f) {
+                const double error = std::fabs(static_cast<double>(found[0][f * rows + r]) - alone[f]);
+                EXPECT(alone[f] > 0 && error <= 1e-5 * alone[f], "a row alone has another sum");
+            }
+        }
+    }
+}
