@@ -27,8 +27,12 @@ def _pack(groups: Sequence[SubspaceGroup], first_is_expansion: bool) -> bytes:
     numbers = [stage.n_coordinates for stage in groups[0].stages]
     pieces = [_HEADER.pack(len(numbers), 0) + np.array(numbers, "<u4").tobytes()]
     for group in groups:
-        known = [(r.total, r.value_error, *r.norms) for stage in group.stages for r in stage.known]
         summed = group.stages[1:] if first_is_expansion else group.stages
+        known = [
+            (r.total, (1 + 2.0**-50) * (r.value_error + (r.grid_error if stage in summed else 0.0)), *r.norms)
+            for stage in group.stages
+            for r in stage.known
+        ]
         coef = [np.concatenate([stage.own.ravel(), stage.others]) for stage in summed]
         pieces += [
             np.array(group.skew, "<f8").tobytes(),

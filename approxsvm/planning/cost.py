@@ -72,6 +72,7 @@ class Constants:
     form: float = 1_000.0  # of each of several classes about a center, besides its coefficients
     listed: float = 1.0  # of a coefficient in the lists of a class or of a subspace
     width: int = 8  # rows that fill the lanes of a block; 0 for rows alone
+    on_grid: float = 1.0  # of a coordinate of a subspace's support vectors on a grid, of what a float takes
 
     @classmethod
     def here(cls) -> Constants:
@@ -89,17 +90,17 @@ class Constants:
         return self.width == 0
 
 
-# Measured on a Xeon.
+# Measured on a Xeon; grids on a Zen 5, which takes a half as well with AVX2, but not all CPUs of that target do.
 _OF_TARGETS: Final = {
-    "avx512": Constants(2_900.0, 8_300.0, 38.0, 12.0, width=16),
+    "avx512": Constants(2_900.0, 8_300.0, 38.0, 12.0, width=16, on_grid=0.5),
     "avx2": Constants(1_500.0, 3_600.0, 36.0, 13.0),
 }
 # Read off on a Zen 5. Rows, coefficients, products and support vectors are fitted to what benchmarks.costs measured and
 # are off by a factor of 1.07 in the mean; runs, routing, forms and lists have been scaled since, by what newer code
 # takes of the time of older.
 _ALONE: Final = {
-    "avx512": Constants(14_000.0, 10_000.0, 28.0, 90.0, 9.0, 6.5, 2_300.0, 15.0, 0),
-    "avx2": Constants(6_400.0, 4_000.0, 45.0, 50.0, 6.0, 2.9, 1_200.0, 8.0, 0),
+    "avx512": Constants(14_000.0, 10_000.0, 28.0, 90.0, 9.0, 6.5, 2_300.0, 15.0, 0, 0.5),
+    "avx2": Constants(6_400.0, 4_000.0, 45.0, 50.0, 6.0, 2.9, 1_200.0, 8.0, 0, 0.5),
 }
 
 
@@ -237,6 +238,7 @@ class SubspaceCosts:
     exact: float  # cost of a row by the exact engine alone
     misses: float  # share of rows whose class is presumed wrongly
     constants: Constants
+    of_coordinate: float = 1.0  # of a support vector, of what a float takes
 
     @classmethod
     def of(
@@ -265,11 +267,12 @@ class SubspaceCosts:
         """Of a row in one stage, for each group: loading, projection and sums."""
         constants = self.constants
         projected = self.n_features * (constants.product * n_coordinates + _LOADED)
+        products = self.of_coordinate * n_coordinates
         if constants.is_alone:
-            values = self.n_listed * (constants.product * n_coordinates + constants.kernel)
+            values = self.n_listed * (constants.product * products + constants.kernel)
             sums = values + constants.listed * (self.n_own * self.n_forms + self.n_listed)
         else:
-            sums = self.n_listed * (n_coordinates + _LISTED_COST) + self.n_own * self.n_forms + self.n_listed
+            sums = self.n_listed * (products + _LISTED_COST) + self.n_own * self.n_forms + self.n_listed
         found: FloatArray = constants.row + projected + sums
         return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations, pairwise
 from typing import Any, Final, NamedTuple
@@ -128,6 +128,8 @@ def _best(problem: Problem, progress: Callable[[float], None], cost_of_plan: Cos
     blocks, alone = (
         SubspaceCosts.of(model, rows, constants, few_work) for constants in (Constants.here(), Constants.alone())
     )
+    if _are_on_grid(problem):
+        blocks, alone = (replace(costs, of_coordinate=costs.constants.on_grid) for costs in (blocks, alone))
     costs = _CallCosts(blocks, alone, Calls(problem.limits.rows_per_call, blocks.constants.width))
     exact = costs.exact
     if cost_of_plan is not None and cost_of_plan.asked < _GOOD_ENOUGH * exact.asked:
@@ -160,6 +162,11 @@ def _best(problem: Problem, progress: Callable[[float], None], cost_of_plan: Cos
         if cost.asked > to_beat or cost.is_slow_alone(least_alone, problem.limits.rows_per_call):
             return None
         return trial.built(best, cost, lambda share: progress(0.5 + 0.5 * share))
+
+
+def _are_on_grid(problem: Problem) -> bool:
+    """Whether coordinates are rounded to 16 bits: that moves values, which only labels can bear."""
+    return math.isinf(problem.tolerance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +247,12 @@ class _Trial:
 
     def _group(self, w: int, n_coordinates: int) -> GroupInSubspace:
         return GroupInSubspace(
-            self._model, self._lists[w], self._problem.frame.center, n_coordinates, self._problem.limits.random_state
+            self._model,
+            self._lists[w],
+            self._problem.frame.center,
+            n_coordinates,
+            self._problem.limits.random_state,
+            self._input_scale if _are_on_grid(self._problem) else None,
         )
 
     def run(self, k: int) -> bool:
@@ -347,6 +359,7 @@ def in_subspaces(
     X: Any = None,  # (n_rows, n_features): sample rows, which say how several classes are presumed
     center: CenterChoice = "mean",
     tolerance: float = math.inf,  # of values; infinite where labels alone count
+    on_grid: bool = False,  # coordinates as 16-bit integers
 ) -> Artifact:
     """An exact artifact with stages of as many coordinates, whether they pay or not.
 
@@ -357,7 +370,7 @@ def in_subspaces(
     scale, groups, expansion = input_scale_for(model.gamma), [], None
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for lists in Lists.of(model):
-            group = GroupInSubspace(model, lists, point, numbers[-1], random_state=0)
+            group = GroupInSubspace(model, lists, point, numbers[-1], 0, scale if on_grid else None)
             found = [group.stage(k, scale, one_by_one) for k in numbers]
             stages = [stage for stage in found if stage is not None]
             if len(stages) < len(found):

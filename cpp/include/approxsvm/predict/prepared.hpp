@@ -326,6 +326,13 @@ inline ListedErrors listed_errors(const KernelSum<float>& e, double half_sq_norm
     return {1.002 * (kernels + 1.1 * sums), 1.1 * of_far + 0x1p-58};
 }
 
+// The same of kernel values on a grid (rbf_grid.hpp).
+inline ListedErrors grid_errors(std::size_t n_sv) {
+    const double sums = 1.01 * listed_path * unit32 + 1.01 * (static_cast<double>(n_sv) + 8.0) * unit64;
+    return {1.002 * (1.05 * (grid_errors_of_moduli + 6.1) * unit32 + 1.1 * sums),
+            1.1 * grid_errors_of_far * unit32 + 0x1p-58};
+}
+
 // What a row has to do with the bounds of all pairs.
 inline ListedErrors winner_errors(const PreparedModel& model, double half_sq_norm, double slope, double row_error) {
     const ListedErrors listed = listed_errors(*model.winner.sums.kernels, half_sq_norm);

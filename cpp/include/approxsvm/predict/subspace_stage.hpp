@@ -72,6 +72,7 @@ struct SubspaceRoom {
     float *coordinates = nullptr, *partial = nullptr;  // (whole tiles of coordinates, rows side by side) and
     double *own = nullptr, *others = nullptr;          // (n_forms, rows side by side)
     float* scratch = nullptr;                          // (4, block_rows)
+    std::int32_t* codes = nullptr;                     // (pairs of coordinates, rows side by side)
     float* values = nullptr;                           // of one row: the kernel values of a stage
     double* lists = nullptr;                           // of one row: (n_forms, tile_rows)
 
@@ -84,6 +85,8 @@ struct SubspaceRoom {
                                              : kernel_expansion_panels<float>(n_coordinates) * panel_width<float>);
         partial = carver.take<float>(room);
         scratch = carver.take<float>(model.subspaces.expansion && call.side_by_side > 1 ? 4 * block_rows : 0);
+        codes = carver.take<std::int32_t>(multiplies_pairs ? pairs_for(n_coordinates) : 0,
+                                          call.side_by_side > 1 ? block_rows : 1);
         own = carver.take<double>(room);
         others = carver.take<double>(room);
         std::size_t n_lanes = 0;
@@ -117,6 +120,17 @@ inline void project_rows(const PreparedModel& prepared, const RowSource& source,
     }
 }
 
+// A row on the grid: its sums are those of a row that is so far off, squared and in steps. What rounding does to them
+// besides is returned.
+inline ListedErrors row_on_grid(const SubspaceSums& sums, float half_s_in, float off_sq, ResidualOfRow& residual) {
+    const GridKernels& grid = sums.grid;
+    if (!(half_s_in <= grid.most_half_sq_norm)) residual = ResidualOfRow{};
+    const double summed = 1.001 + static_cast<double>(grid.n_coordinates) * unit32;
+    const double moved = summed * std::sqrt(-2.0 * static_cast<double>(grid.minus_scale) * static_cast<double>(off_sq));
+    residual.of_total += residual.widened * moved;
+    return grid_errors(sums.kernels.n_sv);
+}
+
 // The sums of n rows in one stage, of the functions of one class or of the only one, side by side in room.own and
 // room.others; what is known of each row, and of the error of its sums.
 template <int Registers>
@@ -128,8 +142,27 @@ inline void subspace_sums(const PreparedModel& prepared, const RowSource& source
     const SubspaceSums& sums = subspaces.sums[group * subspaces.n_stages + stage];
     float half_s_in[stride];
     project_rows<Registers>(prepared, source, sums, rows, n, block, room, residuals, half_s_in);
-    subspace_sums_block<Registers>(sums, subspaces.n_forms, room.coordinates, half_s_in, room.partial, room.own,
-                                   room.others);
+    if (sums.grid.is_there()) {
+        std::int32_t sq_norms[stride];
+        float off_sq[stride];
+        round_block<Registers>(sums.grid, room.coordinates, room.codes, sq_norms, off_sq);
+        const auto sums_of = [&](const ListOfVectors& list, std::size_t n_sums, std::size_t first, std::size_t end,
+                                 double* found) {
+            listed_sums_on_grid<Registers>(sums.grid, list, n_sums, first, end, room.codes, sq_norms, room.partial,
+                                           found);
+        };
+        subspace_sums_block<stride>(sums, subspaces.n_forms, sums_of, room.own, room.others);
+        for (std::size_t r = 0; r < stride; ++r) {
+            listed[r] = row_on_grid(sums, half_s_in[r], off_sq[r], residuals[r]);
+        }
+        return;
+    }
+    const auto sums_of = [&](const ListOfVectors& list, std::size_t n_sums, std::size_t first, std::size_t end,
+                             double* found) {
+        listed_sums<Registers>(sums.kernels, list, n_sums, first, end, room.coordinates, half_s_in, room.partial,
+                               found);
+    };
+    subspace_sums_block<stride>(sums, subspaces.n_forms, sums_of, room.own, room.others);
     for (std::size_t r = 0; r < stride; ++r) {
         listed[r] = listed_errors(sums.kernels, static_cast<double>(half_s_in[r]));
     }
@@ -188,9 +221,18 @@ inline ListedErrors subspace_sums_of_row(const PreparedModel& prepared, std::siz
     const Subspaces& subspaces = prepared.subspaces;
     const SubspaceSums& sums = subspaces.sums[group * subspaces.n_stages + stage];
     const float half_s_in = project_row(prepared, sums, u, half_s, room, residual);
-    kernels_row(sums.kernels, room.coordinates, half_s_in, room.values);
+    ListedErrors errors;
+    if (sums.grid.is_there()) {
+        std::int16_t* const codes = reinterpret_cast<std::int16_t*>(room.codes);
+        const RoundedRow rounded = round_row(sums.grid, room.coordinates, codes);
+        kernels_row(sums.grid, codes, rounded.sq_norm, room.values);
+        errors = row_on_grid(sums, half_s_in, rounded.off_sq, residual);
+    } else {
+        kernels_row(sums.kernels, room.coordinates, half_s_in, room.values);
+        errors = listed_errors(sums.kernels, static_cast<double>(half_s_in));
+    }
     subspace_sums_row(sums, subspaces.n_forms, room.values, room.lists, room.own, room.others);
-    return listed_errors(sums.kernels, static_cast<double>(half_s_in));
+    return errors;
 }
 
 // As expand_in_subspace.

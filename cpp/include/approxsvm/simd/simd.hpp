@@ -1,6 +1,6 @@
-// Every compiler- or CPU-specific line of the core is in this file and, for integers, in bits.hpp. One target is chosen
-// by the flags of the translation unit; the names below mean the same in each. `f32v` is a register of `lanes` floats,
-// `f64v` one of `lanes64` = lanes / 2 doubles, `f32x8` always holds eight floats.
+// Every compiler- or CPU-specific line of the core is in this file and, for integers, in bits.hpp and pairs.hpp. One
+// target is chosen by the flags of the translation unit; the names below mean the same in each. `f32v` is a register of
+// `lanes` floats, `f64v` one of `lanes64` = lanes / 2 doubles, `f32x8` always holds eight floats.
 //
 // All functions of the core are in an inline namespace named after the target, so that the linker never replaces a
 // function for an old CPU by its AVX-512 twin.
