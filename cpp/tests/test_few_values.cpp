@@ -265,7 +265,8 @@ TEST(sums_are_those_of_the_definition) {
 TEST(what_is_no_grid_is_refused) {
     Random random(5);
     const auto usable = [&](double origin, double step, std::size_t d, std::size_t most, double gamma) {
-        return Vectors(50, std::vector<std::size_t>(d, most), origin, step, gamma, 2, random).few.is_usable;
+        const Vectors vectors(50, std::vector<std::size_t>(d, most), origin, step, gamma, 2, random);
+        return vectors.few.is_usable && !vectors.few.has_factors;
     };
     CHECK(usable(0.0, 1.0, 9, 2, 0.1));
     CHECK(usable(-3.0, 1.5, 9, 4, 0.1));

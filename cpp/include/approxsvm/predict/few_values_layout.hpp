@@ -17,7 +17,8 @@ constexpr std::size_t most_few_features = 4096, most_few_labels = 16;  // of mor
 
 // Whether the values of support vectors are a dictionary's, so small that a feature may have few of them.
 inline bool has_dictionary(const ModelView& view) {
-    const std::size_t of_features = 16 * view.n_features, most = of_features > 256 ? of_features : 256;
+    const std::size_t of_features = registers_hold_factors ? 16 * view.n_features : 0;
+    const std::size_t most = of_features > 256 ? of_features : 256;
     return view.packed.n_dictionary > 0 && view.packed.n_dictionary <= most && view.n_features <= most_few_features &&
            view.n_labels <= most_few_labels;
 }
