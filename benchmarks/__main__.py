@@ -3,11 +3,11 @@
 Times in memory are `benchmarks.ordinary`'s. Tables: accuracy is the paper's Table 1, with shares of labels that are
 right (exact, origin, mean) and of those that differ from the exact model's about either center. Files are its Table 2:
 whole processes on one thread, their start included, that read text, predict and write labels; our tool is given
-LIBSVM's own model file, or an artifact of the mode named. `seconds` is None for the reason in `problem`, `differ` is the
-share of labels that differ from svm-predict's. The tool of 2014 takes part where APPROXSVM_2014 names the folder of its
-programs. Compiling has seconds from the model file to a predictor, on every processor, and the most memory that a fresh
-process has held when it has compiled, imports included. A label of an exact path that is not the exact model's ends the
-run.
+LIBSVM's own model file, or an artifact of the mode named. `seconds` is None for the reason in `problem`, `differ` is
+the share of labels that differ from svm-predict's. The tool of 2014 takes part where APPROXSVM_2014 names the folder
+of its programs. Compiling has seconds from the model file to a predictor, on every processor, and the most memory that
+a fresh process has held when it has compiled, imports included. A label of an exact path that is not the exact model's
+ends the run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy.typing as npt
 import approxsvm
 from benchmarks.experiment import Experiment, Rows, Run, demand_labels
 from benchmarks.machine import LIBSVM_TOOL, OUR_TOOL, TOOLS_OF_2014, find_tool
-from benchmarks.problems import SOURCES, Problem, Source, scaled, unpacked, write_text
+from benchmarks.problems import SOURCES, Source, scaled, unpacked, write_text
 from benchmarks.timing import seconds, spread, timed
 
 _ROUNDS = 5

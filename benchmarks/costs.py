@@ -1,13 +1,9 @@
 """Reads off the constants of the planner's cost model (approxsvm/planning/cost.py) on the machine and target at hand.
 
-Forced plans of two-class models are timed on calls of 10,000 rows, which the cost model assumes, and their times are
-taken as a sum of what is done once for a row of a stage, on the way to one of many centers, for a support vector in the
-exact engine, and of multiply-adds, among which runs of coefficients count as they do today: non-negative least squares
-of relative errors. What the constants of today predict stands beside it.
-
-The same plans are timed on rows alone, by predict_one: there what a call takes by itself, a coefficient of an expansion
-and a product in the exact engine are terms of their own. Beside it stands what today's constants of rows alone predict,
-with a time of a call and of a multiply-add that fit best.
+Forced plans of two-class models are timed on calls of as many rows as the cost model assumes, by processor time. The
+cost model is linear in its constants, which are fitted: non-negative least squares of relative errors. What the
+constants of today predict stands beside it. The same plans are timed on rows alone, by predict_one: there what a call
+takes by itself is a term of its own.
 """
 
 from __future__ import annotations
@@ -22,58 +18,62 @@ import numpy.typing as npt
 from scipy.optimize import nnls
 
 import approxsvm
-from approxsvm.planning.cost import Constants, CostModel, Size
+from approxsvm.planning.cost import CALL_ROWS, Constants, CostModel, Size
 from benchmarks.experiment import Experiment, Rows, Run
 from benchmarks.plans import forced_plans, plan_of, shares_of_stages
 from benchmarks.problems import SOURCES, Chosen, scaled
 from benchmarks.record import Record
-from benchmarks.timing import microseconds
+from benchmarks.timing import processor_microseconds
 
 _NAMES = ("pendigits, 0", "phishing", "ijcnn1", "svmguide1", "australian", "german", "ionosphere", "covtype")
 _CASES = {
     f"{name}, {scaler}": Chosen(SOURCES[name], scaler, 1.0) for name in _NAMES for scaler in ("standard", "minmax")
 }
 _GRID = ((2, 1), (3, 1), (4, 1), (2, 4), (2, 16), (3, 16), (2, 64))
-_CALL_ROWS = 10_000
-_ROUNDS = 15
-_TERMS = ("multiply-add", "row of a stage", "way to a center", "support vector")
-_ALONE = ("call", "coefficient", "product", *_TERMS[1:])
+_ROUNDS = 9
 _ROWS_ALONE = 1_000
+# Costs are linear in these; `run` is left as it is.
+_TERMS = ("row", "loaded", "direction", "degrees", "routing", "kernel")
+_ALONE = ("coefficient", "product", "row", "routing", "kernel")
+_NOTHING = Constants(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def measure(run: Run, case: Chosen) -> Rows:
     """Time, terms and today's prediction, in multiply-adds, of every plan of one model."""
-    problem = scaled(run.data, case.source, case.scaler, n_test=_CALL_ROWS)
-    svc = problem.trained()
-    X = np.tile(problem.X_test, (-(-_CALL_ROWS // problem.X_test.shape[0]), 1))[:_CALL_ROWS]
-    model = approxsvm.read_model(svc)
-    costs = CostModel.of(model, X)
-    zero = CostModel.of(model, X, Constants(0.0, 0.0, 0.0, Constants.here().run))  # multiply-adds alone
-    alone = CostModel.of(model, X, Constants(0.0, 0.0, 0.0, 0.0, width=0))
-    costs_alone = CostModel.of(model, X, Constants.alone())
+    problem = scaled(run.data, case.source, case.scaler, n_test=CALL_ROWS)
+    source = problem.trained()
+    X = np.tile(problem.X_test, (-(-CALL_ROWS // problem.X_test.shape[0]), 1))[:CALL_ROWS]
+    model = approxsvm.read_model(source)
     some = list(X[:_ROWS_ALONE])
-    plans = {plan_of(plan): plan for plan in forced_plans(svc, problem.X, _GRID, 1 << 26)}
+    plans = {plan_of(plan): plan for plan in forced_plans(source, problem.X, _GRID, max_bytes=1 << 26)[0]}
     shares = {name: shares_of_stages(plan, X) for name, plan in plans.items()}
-    times = microseconds({name: partial(plan.predict, X) for name, plan in plans.items()}, _CALL_ROWS, _ROUNDS)
+    times = processor_microseconds({name: partial(plan.predict, X) for name, plan in plans.items()}, len(X), _ROUNDS)
     one = {name: partial(_one_by_one, plan.predict_one, some) for name, plan in plans.items()}
-    times_alone = microseconds(one, len(some), _ROUNDS)
+    times_alone = processor_microseconds(one, len(some), _ROUNDS)
+    here, apart = Constants.here(), Constants.alone()
+    bare, bare_alone = replace(_NOTHING, run=here.run), replace(_NOTHING, coefficient=0.0, product=0.0, width=0)
     for name, plan in plans.items():
-        if plan.artifact.mode == "exact":
-            terms, today, today_alone = (zero.exact, 1.0, 0.0, float(model.n_sv)), costs.exact, costs_alone.exact
-            coefficients, products = 0.0, alone.exact
-        else:
-            share, degree = shares[name], plan.artifact.header["degree"]
-            size = Size(plan.artifact.n_centers, plan.artifact.n_varying)
-            engine = share["float32"] + 2.0 * (share["float64"] + share["definition"])
-            rows = 1.0 + (1.0 - share["expansion"]) + engine
-            terms = (zero.cascade(degree, size, share), rows, float(size.n_centers > 1), engine * model.n_sv)
-            today, today_alone = (each.cascade(degree, size, share) for each in (costs, costs_alone))
-            coefficients, products = replace(alone, exact=0.0).cascade(degree, size, share), engine * alone.exact
-        about = {"model": problem.name, "scaler": problem.scaler, "plan": name, "microseconds": times[name]}
-        yield "plans", about | dict(zip(_TERMS, terms, strict=True)) | {"today": today}
-        found = (1.0, coefficients, products, *terms[1:])
-        terms_alone = dict(zip(_ALONE, found, strict=True)) | {"today": today_alone}
-        yield "alone", about | {"microseconds": times_alone[name]} | terms_alone
+        cost = partial(_cost, model, X, plan, shares[name])
+        about = {"model": problem.name, "scaler": problem.scaler, "plan": name}
+        multiply_adds = cost(bare)
+        terms = {term: cost(_with(bare, term)) - multiply_adds for term in _TERMS}
+        together = {"microseconds": times[name], "multiply-add": multiply_adds, **terms, "today": cost(here)}
+        yield "plans", about | together
+        terms = {term: cost(_with(bare_alone, term)) for term in _ALONE}
+        yield "alone", about | {"microseconds": times_alone[name], "call": 1.0, **terms, "today": cost(apart)}
+
+
+def _with(constants: Constants, term: str) -> Constants:
+    one: dict[str, Any] = {term: 1.0}
+    return replace(constants, **one)
+
+
+def _cost(model: Any, X: Any, plan: Any, share: dict[str, float], constants: Constants) -> float:
+    costs = CostModel.of(model, X, constants)
+    if plan.artifact.mode == "exact":
+        return costs.exact
+    size = Size(plan.artifact.n_centers, plan.artifact.n_varying)
+    return costs.cascade(int(plan.artifact.header["degree"]), size, share)
 
 
 def _one_by_one(predict: Callable[[Any], Any], rows: list[Any]) -> None:
@@ -83,32 +83,26 @@ def _one_by_one(predict: Callable[[Any], Any], rows: list[Any]) -> None:
 
 def summarize(record: Record) -> None:
     """Fit the constants; `today` and `fitted` of the plans become microseconds."""
-    plans = record.tables["plans"]
-    times, today = (np.array([plan[key] for plan in plans]) for key in ("microseconds", "today"))
-    terms = np.array([[plan[term] for term in _TERMS] for plan in plans])
-    solution, _ = nnls(terms / times[:, np.newaxis], np.ones(len(times)))
-    predicted = {"today": today * np.exp(np.median(np.log(times / today))), "fitted": terms @ solution}
-    for k, plan in enumerate(plans):
-        plan |= {name: float(values[k]) for name, values in predicted.items()}
-    for term, value in zip(_TERMS, solution, strict=True):
-        in_multiply_adds = value / solution[0] if solution[0] > 0 else None
-        record.add("constants", {"term": term, "microseconds": value, "multiply_adds": in_multiply_adds})
-    _summarize_alone(record, solution[0])
-    for name, values in predicted.items():
-        record.add("errors", {"constants": name, "factor": _factor(values, times)})
+    in_blocks = _fitted(record, "plans", ("multiply-add", *_TERMS), 0.0)
+    _fitted(record, "alone", ("call", *_ALONE), in_blocks)
 
 
-def _summarize_alone(record: Record, multiply_add: float) -> None:
-    plans = record.tables["alone"]
+def _fitted(record: Record, table: str, names: tuple[str, ...], multiply_add: float) -> float:
+    """Add constants and errors of a table; returns the time of a multiply-add, which is the first term's if unknown."""
+    plans = record.tables[table]
     times = np.array([plan["microseconds"] for plan in plans])
-    terms = np.array([[plan[term] for term in _ALONE] for plan in plans])
-    today = np.array([[1.0, plan["today"]] for plan in plans])
+    terms = np.array([[plan[name] for name in names] for plan in plans])
+    today = np.array([[float(multiply_add > 0.0), plan["today"]] for plan in plans])
     solution, of_today = (nnls(each / times[:, np.newaxis], np.ones(len(times)))[0] for each in (terms, today))
-    for term, value in zip(_ALONE, solution, strict=True):
+    multiply_add = multiply_add or solution[0]
+    for name, value in zip(names, solution, strict=True):
         in_multiply_adds = value / multiply_add if multiply_add > 0 else None
-        record.add("constants alone", {"term": term, "microseconds": value, "multiply_adds": in_multiply_adds})
-    for name, values in {"today, alone": today @ of_today, "fitted, alone": terms @ solution}.items():
-        record.add("errors", {"constants": name, "factor": _factor(values, times)})
+        record.add(f"constants, {table}", {"term": name, "microseconds": value, "multiply_adds": in_multiply_adds})
+    for name, values in {"today": today @ of_today, "fitted": terms @ solution}.items():
+        record.add("errors", {"table": table, "constants": name, "factor": _factor(values, times)})
+        for plan, value in zip(plans, values.tolist(), strict=True):
+            plan[name] = value
+    return float(multiply_add)
 
 
 def _factor(predicted: npt.NDArray[np.float64], times: npt.NDArray[np.float64]) -> float:

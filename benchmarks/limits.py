@@ -41,8 +41,8 @@ from benchmarks.timing import spread, warm_seconds
 _ROUNDS = 15
 _ROWS = 20_000
 _ROWS_TOGETHER = 48
-# Of `few_values_work`: what a plane of 32 bits, a byte of codes, a function and the rest of a support vector are said to
-# cost (bits_work in simd/bits.hpp, and few_values_layout.hpp).
+# Of `few_values_work`: what a plane of 32 bits, a byte of codes, a function and the rest of a support vector are said
+# to cost (bits_work in simd/bits.hpp, and few_values_layout.hpp).
 _PLANE, _PART, _FEW_FUNCTION, _FEW_REST = 1.2, 0.35, 1.5, 5.0
 _ENTRY_COST = 64.0  # of planning/cost.py: a non-zero by columns
 
@@ -77,7 +77,9 @@ def measure(run: Run, case: Chosen) -> Rows:
     row_bytes = (12.0 * X.nnz / X.shape[0]) if issparse(X) else float(X.itemsize * X.shape[1])
     multiply_adds, exponentials = work.multiply_adds / found["fma"], work.exponentials / found["exp"]
     # Rows of few bytes stay in the second-level cache.
-    n_bytes = work.n_bytes / found["cache"] + row_bytes / found["cache" if row_bytes * X.shape[0] < 1 << 20 else "third"]
+    n_bytes = (
+        work.n_bytes / found["cache"] + row_bytes / found["cache" if row_bytes * X.shape[0] < 1 << 20 else "third"]
+    )
     row = {
         "model": name_of({"model": problem.name, "scaler": problem.scaler}),
         "plan": plan_of(fast),

@@ -161,7 +161,9 @@ def _peers(table: str) -> Callable[[Records], str]:
         models = models_of(record, table)
 
         def of_peer(heading: str) -> Cell:
-            return lambda x: three(peers_of(record, x)[heading]["microseconds"]) if heading in peers_of(record, x) else "-"
+            return lambda x: (
+                three(peers_of(record, x)[heading]["microseconds"]) if heading in peers_of(record, x) else "-"
+            )
 
         columns: dict[str, Cell] = {
             "µs per row": name_of,

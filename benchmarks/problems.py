@@ -61,7 +61,9 @@ class Source:
     n_train: int | None = None
     gamma: float | str = "scale"  # or a number, and then no scaler
     model: str = ""  # of LIBSVM, in place of training
-    like: Mapping[str, Any] | None = field(default=None, hash=False)  # what generated rows are like, in place of a file (synthetic.py)
+    like: Mapping[str, Any] | None = field(
+        default=None, hash=False
+    )  # what generated rows are like, in place of a file (synthetic.py)
 
     @property
     def is_scaled(self) -> bool:

@@ -1,7 +1,8 @@
 """README's first table and picture, docs/benchmarks.md and docs/experiments.md, from the records in benchmarks/results.
 
     python -m benchmarks.publish             # write the pages and pictures
-    python -m benchmarks.publish --measure   # measure every part first; half an hour on two quiet cores
+    python -m benchmarks.publish --measure   # measure every part first; some 20 minutes on two quiet cores
+    python -m benchmarks.publish --part limits  # measure this part first, and no other
     python -m benchmarks.publish --experiments  # measure the papers' experiments first, which takes longer
     python -m benchmarks.publish --quick     # try all of it with few rows and small models, into build/benchmarks
 
@@ -68,13 +69,14 @@ def _measure(part: str, results: Path, *, quick: bool) -> None:
 
 @click.command()
 @click.option("--measure", is_flag=True, help="Measure every part first.")
+@click.option("--part", "some", multiple=True, type=click.Choice([*PARTS, *EXPERIMENTS]), help="Measure it first.")
 @click.option("--experiments", is_flag=True, help="Measure the papers' experiments first.")
 @click.option("--quick", is_flag=True, help="Measure little, and write into build/benchmarks.")
-def main(measure: bool, experiments: bool, quick: bool) -> None:
+def main(measure: bool, some: tuple[str, ...], experiments: bool, quick: bool) -> None:
     """Write pages and pictures."""
     results = _QUICK if quick else RESULTS.relative_to(REPOSITORY)
     target = REPOSITORY / _QUICK if quick else REPOSITORY
-    asked = [*(PARTS if measure or quick else ()), *(EXPERIMENTS if experiments or quick else ())]
+    asked = some or [*(PARTS if measure or quick else ()), *(EXPERIMENTS if experiments or quick else ())]
     for part in asked:
         _measure(part, results, quick=quick)
     records = records_in(REPOSITORY / results)

@@ -1,46 +1,65 @@
-"""Random fitted estimators: pipelines of random steps and machines, and estimators around them."""
+"""Random fitted estimators: of every class that readers take, with parameters that scikit-learn allows it.
+
+Classes are those of approxsvm/readers/sklearn/known_types.py, so that what a reader learns is attacked from that day
+on; now and then it is any other class of scikit-learn, which has to be refused. A parameter's values are what its
+class's own constraints allow. What scikit-learn refuses all the same is "not fitted".
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from importlib import import_module
+from numbers import Integral
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
-from sklearn.decomposition import PCA
-from sklearn.ensemble import BaggingClassifier, BaggingRegressor, StackingClassifier, VotingClassifier, VotingRegressor
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.exceptions import NotFittedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.feature_selection import f_classif, f_regression
 from sklearn.frozen import FrozenEstimator
-from sklearn.kernel_ridge import KernelRidge
+from sklearn.gaussian_process import kernels
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import (
-    FixedThresholdClassifier,
-    GridSearchCV,
-    HalvingGridSearchCV,
-    RandomizedSearchCV,
-    TunedThresholdClassifierCV,
-)
-from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
-from sklearn.multioutput import MultiOutputRegressor
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    PowerTransformer,
-    QuantileTransformer,
-    RobustScaler,
-    StandardScaler,
-)
-from sklearn.semi_supervised import SelfTrainingClassifier
-from sklearn.svm import SVC, SVR, LinearSVC, NuSVR, OneClassSVM
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils._param_validation import Interval, Options, make_constraint
+from sklearn.utils.discovery import all_estimators
 
+from approxsvm.readers.sklearn.known_types import KNOWN
 from benchmarks.random_data import Data, Draw, random_labels, random_target
-from benchmarks.random_machines import Machines, Problem, Task
-from benchmarks.random_steps import Steps
 
-_TAKE_WEIGHTS = (SVC, SVR, NuSVR, LinearSVC, KernelRidge, Ridge, OneClassSVM)
+Task = Literal["classification", "regression", "one_class"]
+_TAGS = {"classification": "classifier", "regression": "regressor", "one_class": "outlier_detector"}
+_STRANGER = 0.03  # share of the classes that readers do not take
+_CHANGED = 0.3  # share of the parameters that are not the default
+# Parameters that change how long it takes, or what is printed, alone; and those that say nothing of what is computed.
+_LEFT = (
+    *("verbose", "n_jobs", "copy", "memory", "warm_start", "cache_size", "tol", "max_iter", "n_iter", "copy_X"),
+    *(
+        "copy_X_train",
+        "n_restarts_optimizer",
+        "random_state",
+        "estimator",
+        "estimators",
+        "final_estimator",
+        "regressor",
+    ),
+    *("cv", "dtype", "max_features", "n_targets", "categories"),
+)
+_MAX_ITER = 500
+_TRIES = 4  # to fit something
+
+
+def _classes(*roles: str) -> list[Any]:
+    modules = [(import_module(x.module), x.name) for x in KNOWN if x.role in roles and x.library == "sklearn"]
+    return [getattr(module, name) for module, name in modules if not name.startswith("_") and hasattr(module, name)]
+
+
+_MACHINES = _classes("kernel machine", "linear classifier", "linear regression", "linear one-class model")
+_STEPS = _classes("step", "selector", "feature map", "unsupported feature map")
+_STEPS = [kind for kind in _STEPS if kind not in (ColumnTransformer, FeatureUnion) and hasattr(kind, "fit")]
+_WRAPPERS, _SEARCHES = _classes("wrapper"), _classes("search")
+_STRANGERS = [kind for _, kind in all_estimators()]
 
 
 def random_fitted(draw: Draw, data: Data) -> Any:
@@ -52,10 +71,19 @@ def random_fitted(draw: Draw, data: Data) -> Any:
         y = random_labels(draw, data.matrix, draw.one(2, 2, 3, 4))
     if task == "regression":
         y = random_target(draw, data.matrix, n_targets)
-    estimator = _Builder(draw, Problem(task, y, n_targets > 1)).estimator(data)
-    if draw.maybe(0.1) and isinstance(estimator, _TAKE_WEIGHTS):
-        return estimator.fit(data.X, y, sample_weight=draw.rng.integers(0, 3, len(data.matrix)))
-    return estimator.fit(data.X, y)
+    maker = _Maker(draw, task, y)
+    problem: Exception = ValueError()
+    for _ in range(_TRIES):
+        try:
+            estimator = maker.pipeline(data)
+            for _ in range(draw.one(0, 0, 0, 1, 1, 2)):
+                estimator = maker.wrapped(estimator, data)
+            if draw.maybe(0.1) and not isinstance(estimator, Pipeline):
+                return estimator.fit(data.X, y, sample_weight=draw.rng.integers(0, 3, len(data.matrix)))
+            return estimator.fit(data.X, y)
+        except Exception as error:
+            problem = error
+    raise problem
 
 
 def _no_score(estimator: Any, X: Any, y: Any = None) -> float:
@@ -63,118 +91,212 @@ def _no_score(estimator: Any, X: Any, y: Any = None) -> float:
     return 0.0
 
 
-class _Builder:
+def width_of(X: Any) -> int:
+    """Number of columns."""
+    return int(X.shape[1]) if hasattr(X, "shape") else len(X[0])
+
+
+def even_columns(X: Any) -> Any:
+    """Positions of every second column, as a callable selection."""
+    return list(range(0, X.shape[1], 2))
+
+
+class _Maker:
     """Estimators for one problem."""
 
-    def __init__(self, draw: Draw, problem: Problem) -> None:
-        self.draw, self.problem = draw, problem
-        self.steps, self.machines = Steps(draw, problem), Machines(draw, problem)
+    def __init__(self, draw: Draw, task: Task, y: Any) -> None:
+        self.draw, self.task, self.y = draw, task, y
 
-    def estimator(self, data: Data) -> Any:
-        """What `fit` is called on."""
-        draw = self.draw
-        inner = self._pipeline(data)
-        for _ in range(draw.one(0, 0, 0, 1, 1, 2)):
-            inner = self._wrapped(inner, data)
-        return inner
+    # --- one estimator
 
-    def _wrapped(self, inner: Any, data: Data) -> Any:
-        draw = self.draw
-        if draw.maybe(0.25):
-            return draw.one(
-                GridSearchCV(inner, {}, cv=2, scoring=_no_score),
-                RandomizedSearchCV(inner, {}, n_iter=1, cv=2, random_state=0, scoring=_no_score),
-                GridSearchCV(inner, {}, cv=2, refit=draw.maybe(0.8), scoring=_no_score),
-                HalvingGridSearchCV(inner, {}, cv=2, min_resources="exhaust", random_state=0, scoring=_no_score),
-            )
-        if draw.maybe(0.1):
-            return Pipeline([("only", inner)])
-        if draw.maybe(0.1):
-            return Pipeline([("nothing", draw.one("passthrough", None)), ("last", inner)])
-        if self.problem.task == "classification":
-            return self._around_classifier(inner, data)
-        if self.problem.task == "regression":
-            return self._around_regressor(inner)
-        return inner
+    def made(self, kind: Any, width: int, **given: Any) -> Any:
+        """An estimator of a class, some parameters of which are not the default."""
+        draw, allowed = self.draw, getattr(kind, "_parameter_constraints", {})
+        for name in (name for name in kind._get_param_names() if name not in (*given, *_LEFT)):
+            may_change = allowed.get(name, "no_validation") != "no_validation" and draw.maybe(_CHANGED)
+            if may_change and (values := self._values(allowed[name], width)):
+                given[name] = draw.one(*values)
+        names = kind._get_param_names()
+        given |= {"random_state": 0} if "random_state" in names else {}
+        given |= {"max_iter": _MAX_ITER} if "max_iter" in names and "max_iter" not in given else {}
+        if "score_func" in names:
+            given["score_func"] = f_regression if self.task == "regression" else f_classif
+        if "estimator" in names:
+            given.setdefault("estimator", LogisticRegression() if self.task == "classification" else Ridge())
+        if kind.__name__.startswith("GaussianProcess") and draw.maybe(0.9):
+            given["kernel"] = self._gp_kernel(width)
+        return kind(**given)
 
-    def _around_classifier(self, inner: Any, data: Data) -> Any:
-        draw = self.draw
-        if draw.maybe(0.88):
-            method = draw.one("sigmoid", "isotonic", *(["temperature"] * self.problem.has_positions))
-            if draw.maybe(0.03):
-                return CalibratedClassifierCV(method=method, cv=2)
-            if draw.maybe(0.3):  # calibrated after it was fitted, as scikit-learn advises
-                return CalibratedClassifierCV(FrozenEstimator(clone(inner).fit(data.X, self.problem.y)), method=method)
-            return CalibratedClassifierCV(
-                inner, method=method, cv=draw.one(2, 3), ensemble=draw.one(True, False, "auto")
-            )
-        return draw.one(
-            OneVsRestClassifier(inner),
-            OneVsOneClassifier(inner),
-            BaggingClassifier(inner, n_estimators=2, random_state=0),
-            VotingClassifier([("a", inner), ("b", LogisticRegression())], voting=draw.one("hard", "soft")),
-            StackingClassifier([("a", inner)], LogisticRegression(), cv=2),
-            FixedThresholdClassifier(inner, threshold=draw.one(0.3, -0.5, "auto")),
-            TunedThresholdClassifierCV(inner, cv=2),
-            SelfTrainingClassifier(inner),
+    def _values(self, constraints: Sequence[Any], width: int) -> list[Any]:
+        draw, found = self.draw, []
+        for constraint in map(make_constraint, constraints):
+            if isinstance(constraint, Options):
+                found += sorted(constraint.options, key=repr)
+            elif isinstance(constraint, Interval):
+                low = 0 if constraint.left is None else max(constraint.left, 0)
+                high = np.inf if constraint.right is None else constraint.right
+                whole = issubclass(constraint.type, Integral)
+                number = draw.whole(int(low), int(min(high, low + width))) if whole else min(draw.power(-3, 1), high)
+                found.append(number if constraint.is_satisfied_by(number) else low)
+            elif constraint.is_satisfied_by(None):
+                found.append(None)
+            elif constraint.is_satisfied_by(True):
+                found += [True, False]
+        return found
+
+    def _gp_kernel(self, width: int) -> Any:
+        """One RBF kernel among constants and noise, in any order; or whatever there is."""
+        draw, length = self.draw, self.draw.power(-1, 2)
+        usual = kernels.RBF(length), kernels.RBF([length]), kernels.RBF(length * np.arange(1.0, width + 1))
+        others = (
+            kernels.Matern(length, nu=draw.one(0.5, np.inf)),
+            kernels.RationalQuadratic(length),
+            kernels.DotProduct(),
         )
+        kernel = draw.one(*usual * 4, *others)
+        for _ in range(draw.whole(0, 3)):
+            other = draw.one(kernels.ConstantKernel(draw.power(-2, 2)), kernels.WhiteKernel(draw.power(-4, 0)))
+            pair = draw.one((kernel, other), (other, kernel))
+            products = isinstance(other, kernels.ConstantKernel) and draw.maybe(0.6)
+            kernel = (kernels.Product if products or draw.maybe(0.05) else kernels.Sum)(*pair)
+        return kernel
 
-    def _around_regressor(self, inner: Any) -> Any:
-        draw = self.draw
-        if draw.maybe(0.88):
-            scalers = (StandardScaler(), MinMaxScaler((-2, 3), clip=draw.maybe(0.3)), MaxAbsScaler(), RobustScaler())
-            others: tuple[Any, ...] = (
-                PowerTransformer(),
-                QuantileTransformer(n_quantiles=9),
-                PCA(1),
-                Pipeline([("a", StandardScaler())]),
-            )
-            transformer = draw.one(None, *scalers, *scalers, *scalers, FunctionTransformer(), *others)
-            if draw.maybe(0.1):
-                return TransformedTargetRegressor(inner, func=np.cbrt, inverse_func=lambda y: y**3)
-            return TransformedTargetRegressor(inner, transformer=transformer)
-        return draw.one(
-            MultiOutputRegressor(inner),
-            BaggingRegressor(inner, n_estimators=2, random_state=0),
-            VotingRegressor([("a", inner), ("b", Ridge())]),
-        )
+    # --- steps
 
-    def _pipeline(self, data: Data) -> Any:
+    def step(self, X: Any, depth: int = 0) -> tuple[Any, Any]:
+        """A transformer, and what it makes of the rows, which the next one gets; another where it cannot be fitted."""
         draw = self.draw
-        steps: list[tuple[str, Any]] = []
-        X = data.X
+        for _ in range(_TRIES):
+            try:
+                step = self._any_step(X, depth)
+                if step is None or isinstance(step, str):
+                    return step, X
+                if draw.maybe(0.05) and hasattr(step, "set_output"):
+                    step.set_output(transform="pandas")
+                return step, clone(step).fit_transform(X, self.y)
+            except Exception:
+                continue
+        return "passthrough", X
+
+    def _any_step(self, X: Any, depth: int) -> Any:
+        draw, width = self.draw, width_of(X)
+        if draw.maybe(_STRANGER):
+            return draw.one("passthrough", None, self.made(draw.one(*_STRANGERS), width))
+        if depth < 2 and draw.maybe(0.3):
+            return draw.one(self._columns, self._union, self._nested)(X, depth)
+        return self.made(draw.one(*_STEPS), width)
+
+    def _nested(self, X: Any, depth: int) -> Any:
+        steps = []
+        for k in range(self.draw.whole(1, 2)):
+            step, X = self.step(X, depth + 1)
+            steps.append((f"inner{k}", step))
+        return Pipeline(steps)
+
+    def _part(self, X: Any, depth: int) -> Any:
+        part = self.draw.one("drop", "passthrough") if self.draw.maybe(0.3) else self.step(X, depth + 1)[0]
+        return "passthrough" if part is None else part
+
+    def _union(self, X: Any, depth: int) -> Any:
+        parts = [(f"part{k}", self._part(X, depth)) for k in range(self.draw.whole(1, 3))]
+        return FeatureUnion(parts, transformer_weights=self._weights(parts))
+
+    def _columns(self, X: Any, depth: int) -> Any:
+        """Parts of the columns, each selection in some notation."""
+        draw, width = self.draw, width_of(X)
+        X = np.asarray(X) if isinstance(X, list) else X
+        names = list(X.columns) if hasattr(X, "columns") else None
+        parts = []
+        for k in range(draw.whole(1, 3)):
+            positions = draw.some(range(width), least=0 if draw.maybe(0.05) else 1)
+            low, high = min(positions, default=0), max(positions, default=0)
+            inside, even = list(range(low, high + 1)), list(range(0, width, 2))
+            mask = [p in positions for p in range(width)]
+            ways: list[tuple[Any, list[int]]] = [
+                (positions, positions),
+                ([p - width for p in positions], positions),
+                (draw.one(mask, np.array(mask)), sorted(positions)),
+                (np.array(positions, draw.one(np.int64, np.int32)), positions),
+                (slice(low, high + 1), inside),
+                (slice(low - width, None if high + 1 == width else high + 1 - width), inside),
+                (even_columns, even),
+            ]
+            if names:
+                matching = [p for p, name in enumerate(map(str, names)) if "1" in name or "2" in name]
+                ways += [([names[p] for p in positions], positions), (slice(names[low], names[high]), inside)] * 2
+                ways.append((make_column_selector(pattern="1|2"), matching))
+            columns, taken = draw.one(*ways)
+            some = X.iloc[:, taken] if names is not None else X[:, taken]
+            part = self._part(some, depth) if taken else "passthrough"
+            parts.append((draw.one(f"part{k}", f"{k} passthrough", f"drop {k}"), part, columns))
+        remainder = draw.one("drop", "passthrough", "passthrough", self.made(_classes("step")[0], width))
+        weights, threshold = self._weights(parts), draw.one(0.3, 0.0, 1.0)
+        return ColumnTransformer(parts, remainder=remainder, transformer_weights=weights, sparse_threshold=threshold)
+
+    def _weights(self, parts: list[Any]) -> dict[str, float] | None:
+        draw = self.draw
+        if draw.maybe(0.6):
+            return None
+        return {part[0]: draw.one(0.5, 2.0, -1.0, 1e-3, 0.0) for part in parts if draw.maybe(0.7)}
+
+    # --- the whole
+
+    def machine(self, width: int) -> Any:
+        """The last step."""
+        tag = _TAGS[self.task]
+        pool = _STRANGERS if self.draw.maybe(_STRANGER) else _MACHINES
+        while True:
+            kind = self.draw.one(*pool)
+            try:
+                machine = self.made(kind, width)
+                if machine.__sklearn_tags__().estimator_type == tag:
+                    return machine
+            except (TypeError, ValueError, AttributeError, NotFittedError):  # needs an argument, or is of no such type
+                continue
+
+    def pipeline(self, data: Data) -> Any:
+        """Columns that are numbers, some steps, and a machine; often the machine alone."""
+        draw, X, steps = self.draw, data.X, []
         if data.has_strangers:
             assert data.names is not None
             chosen = draw.some(data.names, least=1)
-            step = draw.one(
-                ColumnTransformer([("kept", StandardScaler(), chosen)]),
-                ColumnTransformer([("kept", "passthrough", chosen)], remainder="drop"),
-                ColumnTransformer(
-                    [("gone", "drop", ["text", "holes", "date"])], remainder=draw.one("passthrough", MinMaxScaler())
-                ),
-                ColumnTransformer([("kept", "passthrough", [data.X.columns.get_loc(name) for name in chosen])]),
-                ColumnTransformer([("kept", RobustScaler(), data.X.columns.isin(chosen))]),
-            )
+            places = [data.X.columns.get_loc(name) for name in chosen]
+            columns = draw.one(chosen, places, data.X.columns.isin(chosen))
+            step = ColumnTransformer([("kept", "passthrough", columns)], remainder="drop")
+            if draw.maybe(0.3):
+                step = ColumnTransformer([("gone", "drop", ["text", "holes", "date"])], remainder="passthrough")
             steps.append(("columns", step))
             X = clone(step).fit_transform(X)
         for k in range(draw.one(0, 0, 1, 1, 1, 2, 3)):
-            step, X = self.steps.step_for(X, depth=0)
+            step, X = self.step(X)
             steps.append((draw.one(f"step{k}", f"{k}", f"größe {k}"), step))
-        final = self.machines.final(X)
-        if isinstance(final, list):  # a feature map and a linear model
-            steps += final
-        elif not steps and draw.maybe(0.7):
-            return final
-        else:
-            steps.append(("machine", final))
-        return self._nested(steps)
-
-    def _nested(self, steps: list[tuple[str, Any]]) -> Any:
-        """The steps as one pipeline, or the first or last of them as a pipeline inside it."""
-        draw = self.draw
+        steps.append(("machine", self.machine(width_of(X))))
+        if len(steps) == 1 and draw.maybe(0.7):
+            return steps[0][1]
         cut = draw.whole(1, len(steps))
         if len(steps) > 1 and draw.maybe(0.2):
             return Pipeline([*steps[: cut - 1], ("inner", Pipeline(steps[cut - 1 :]))])
         if cut < len(steps) and draw.maybe(0.2):
             return Pipeline([("inner", Pipeline(steps[:cut])), *steps[cut:]])
         return Pipeline(steps)
+
+    def wrapped(self, inner: Any, data: Data) -> Any:
+        """A search, a committee, a calibration, or a pipeline around an estimator."""
+        draw, width = self.draw, width_of(data.X)
+        if draw.maybe(0.2):
+            nothing = [("nothing", draw.one("passthrough", None))] if draw.maybe(0.5) else []
+            return Pipeline([*nothing, ("last", inner)])
+        if draw.maybe(0.25):
+            kind = draw.one(*_SEARCHES)
+            grid = "param_distributions" if "Random" in kind.__name__ else "param_grid"
+            return self.made(kind, width, **{grid: {}, "cv": 2, "scoring": _no_score, "estimator": inner})
+        kind = draw.one(*_WRAPPERS)
+        if kind is FrozenEstimator or draw.maybe(0.2):  # calibrated after it was fitted, as scikit-learn advises
+            inner = FrozenEstimator(clone(inner).fit(data.X, self.y))
+        if kind is FrozenEstimator:
+            return inner
+        other = LogisticRegression() if self.task == "classification" else Ridge()
+        given = {"estimator": inner, "regressor": inner, "estimators": [("a", inner), ("b", other)]}
+        given |= {"n_estimators": 2, "cv": 2, "transformer": self.made(draw.one(*_classes("step")[:4]), width)}
+        names = kind._get_param_names()
+        return self.made(kind, width, **{name: value for name, value in given.items() if name in names})

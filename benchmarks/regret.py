@@ -2,12 +2,12 @@
 
 For each model and each target that runs here: the plan chosen for calls of `--call-rows` rows and the one chosen for
 calls of one row (rows_per_call=1), and the fastest of the plans that can be forced (the exact engine alone, expansions
-of degree 2 to 5 about 1 to 1,024 centers, kernel sums in few coordinates), one thread's time per row in such calls.
+of degree 2 to 6 about 1 to 1,024 centers), one thread's processor time per row in such calls.
 Regret is the first over the second: 1 is a perfect choice, and where the chosen plan is none of the grid's and faster
 than all of them, regret is below. Of plans that have the chosen one's centers and degree the time is the same plan's.
 
-Forced plans are the same for all targets and built once, from the cheapest, within `--seconds` of a processor for a model; `left_out`
-says how many would have taken longer. `--plans` names a folder that keeps them for the next run.
+Forced plans are the same for all targets and built once, from the cheapest, within `--seconds` of a processor for a
+model; `left_out` says how many would have taken longer. `--plans` names a folder that keeps them for the next run.
 """
 
 from __future__ import annotations
@@ -29,10 +29,16 @@ from benchmarks.experiment import Experiment, Rows, Run, number
 from benchmarks.plans import forced_plans, plan_of
 from benchmarks.problems import SOURCES, Chosen
 from benchmarks.record import Record
-from benchmarks.timing import microseconds, spread, timed
+from benchmarks.timing import processor_microseconds, spread, timed
 
 _CENTERS = (1, 16, 64, 256, 1024)
-_GRID = (*((2, n) for n in _CENTERS), *((3, n) for n in _CENTERS), *((4, n) for n in _CENTERS[1:4]), (5, 64), (5, 256))
+_GRID = (
+    *((degree, n) for degree in (2, 3) for n in _CENTERS),
+    *((4, n) for n in _CENTERS[:4]),
+    (5, 64),
+    (5, 256),
+    (6, 1),
+)
 _HOPELESS = 2.0  # times the time of the fastest: not measured again
 _ROUNDS = 25
 _ROWS_ALONE = 300
@@ -76,18 +82,18 @@ def measure(run: Run, case: Chosen) -> Rows:
     forced, n_left_out = _kept(folder, partial(forced_plans, source, problem.X, _GRID, options.seconds))
     rows = np.ascontiguousarray(X[spread(X.shape[0], options.call_rows)])
     rows = np.tile(rows, (-(-options.call_rows // len(rows)), 1))[: options.call_rows]
+    together, alone = partial(_together, rows), partial(_one_by_one, list(rows[:_ROWS_ALONE]))
     for target in (target for target in _TARGETS if target in _native.runnable_targets()):
         os.environ["APPROXSVM_TARGET"] = target
         fast, compiled_in = timed(partial(approxsvm.compile, source, problem.X))
         quick = approxsvm.compile(source, problem.X, rows_per_call=1)
         row = {"model": problem.name, "scaler": problem.scaler, "target": target, "compile_seconds": compiled_in}
-        row |= _best("", fast, forced, lambda plan: partial(plan.predict, rows), len(rows))
-        alone = list(rows[:_ROWS_ALONE])
-        row |= _best("alone_", quick, forced, lambda plan: partial(_one_by_one, plan.predict_one, alone), len(alone))
+        row |= {"forced": len(forced), "left_out": n_left_out}
+        row |= _best("", fast, forced, together, len(rows)) | _best("alone_", quick, forced, alone, _ROWS_ALONE)
         for calls in ("", "alone_"):
-            chosen, best = row[f"{calls}chosen"], row[f"{calls}best"]
-            click.echo(f"  {target}, {calls or 'together'}: {row[f'{calls}regret']:.2f}, {chosen}; best {best}", err=True)
-        yield "models", row | {"forced": len(forced), "left_out": n_left_out}
+            chosen, best, regret = (row[f"{calls}{name}"] for name in ("chosen", "best", "regret"))
+            click.echo(f"  {target}, {calls or 'together'}: {regret:.2f}, {chosen}; best {best}", err=True)
+        yield "models", row
     del os.environ["APPROXSVM_TARGET"]
 
 
@@ -103,25 +109,27 @@ def _kept(folder: Path, build: Callable[[], tuple[list[Any], int]]) -> tuple[lis
     return sorted(folder.glob("*.asvm")), int(note.read_text())
 
 
-def _best(
-    prefix: str, chosen: Any, forced: list[Path], call: Callable[[Any], Callable[[], object]], n_rows: int
-) -> dict[str, Any]:
+def _best(prefix: str, chosen: Any, forced: list[Path], call: Callable[[Any], object], n_rows: int) -> dict[str, Any]:
     """The chosen plan and the fastest, taking turns; what is far slower does so once."""
     plans = {plan_of(plan): plan for plan in map(approxsvm.load, forced)}
     plans[plan_of(chosen)] = chosen
-    runs = {name: call(plan) for name, plan in plans.items()}
-    first = microseconds(runs, n_rows, 2, min)
+    runs = {name: partial(call, plan) for name, plan in plans.items()}
+    first = processor_microseconds(runs, n_rows, 2)
     hopeful = {name: run for name, run in runs.items() if first[name] < _HOPELESS * min(first.values())}
-    times = microseconds(hopeful | {plan_of(chosen): runs[plan_of(chosen)]}, n_rows, _ROUNDS, min)
+    times = processor_microseconds(hopeful | {plan_of(chosen): runs[plan_of(chosen)]}, n_rows, _ROUNDS)
     best = min(times, key=times.__getitem__)
     found = {"chosen": plan_of(chosen), "microseconds": times[plan_of(chosen)], "best": best}
     found |= {"best_microseconds": times[best], "regret": times[plan_of(chosen)] / times[best]}
     return {f"{prefix}{name}": value for name, value in found.items()}
 
 
-def _one_by_one(predict: Callable[[Any], Any], rows: list[Any]) -> None:
+def _together(rows: Any, plan: Any) -> None:
+    plan.predict(rows)
+
+
+def _one_by_one(rows: list[Any], plan: Any) -> None:
     for row in rows:
-        predict(row)
+        plan.predict_one(row)
 
 
 def summarize(record: Record) -> None:

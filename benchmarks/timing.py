@@ -23,11 +23,11 @@ def spread(n_rows: int, wanted: int | None) -> npt.NDArray[np.intp]:
     return np.linspace(0, n_rows - 1, n_rows if wanted is None else min(wanted, n_rows)).astype(np.intp)
 
 
-def timed(run: Callable[[], Result]) -> tuple[Result, float]:
-    """What one call returns, and its wall-clock seconds."""
-    start = perf_counter()
+def timed(run: Callable[[], Result], clock: Callable[[], float] = perf_counter) -> tuple[Result, float]:
+    """What one call returns, and its seconds, by default of the wall clock."""
+    start = clock()
     result = run()
-    return result, perf_counter() - start
+    return result, clock() - start
 
 
 def seconds(run: Callable[[], object]) -> float:
@@ -35,17 +35,10 @@ def seconds(run: Callable[[], object]) -> float:
     return timed(run)[1]
 
 
-def warm_seconds(run: Callable[[], object]) -> float:
-    """Wall-clock seconds of the second of two calls, which finds its rows in the cache if they fit."""
+def warm_seconds(run: Callable[[], object], clock: Callable[[], float] = perf_counter) -> float:
+    """Seconds of the second of two calls, which finds its rows in the cache if they fit."""
     run()
-    return seconds(run)
-
-
-def cores_used(run: Callable[[], object]) -> float:
-    """Processor time of one call over its wall-clock time: how many threads really worked."""
-    start = process_time()
-    wall = seconds(run)
-    return (process_time() - start) / wall
+    return timed(run, clock)[1]
 
 
 def medians(
@@ -75,11 +68,14 @@ def medians(
 
 
 def microseconds(
-    runs: Mapping[Name, Callable[[], object]],
-    n_rows: int | Mapping[Name, int],
-    rounds: int,
-    of: Callable[[list[float]], float] = statistics.median,
+    runs: Mapping[Name, Callable[[], object]], n_rows: int | Mapping[Name, int], rounds: int
 ) -> dict[Name, float]:
     """Median time per row of each, taking turns; the second of two calls counts."""
-    found = medians({name: partial(warm_seconds, run) for name, run in runs.items()}, rounds, of)
+    found = medians({name: partial(warm_seconds, run) for name, run in runs.items()}, rounds)
     return {name: 1e6 * t / (n_rows if isinstance(n_rows, int) else n_rows[name]) for name, t in found.items()}
+
+
+def processor_microseconds(runs: Mapping[Name, Callable[[], object]], n_rows: int, rounds: int) -> dict[Name, float]:
+    """The least processor time per row of each, taking turns: what else runs on the machine hardly changes it."""
+    turns = {name: partial(warm_seconds, run, process_time) for name, run in runs.items()}
+    return {name: 1e6 * time / n_rows for name, time in medians(turns, rounds, min).items()}

@@ -7,21 +7,25 @@ timed when a model is compiled.
 * A row costs n_sv (n_terms + `kernel`) in the exact engine, for exp and the two sums. n_terms is the number of its
   features, or of its non-zeros if those are few. The cost is 1.5 x if the support vectors do not fit a second-level
   cache of 1 MB.
-* `row` covers everything that a stage does once for a row: loading it, exp, the bound.
+* `row` covers what a stage does once for a row, exp and the bound, and `loaded` is loading a feature of it.
 * With many centers, a row costs `routing`, as it is loaded three times from scattered places, and n_features for every
   point that it is compared with, 5 sqrt(n_centers) on average.
 * If support vectors are stored by columns (cpp/include/approxsvm/exact/sparse_columns.hpp), a shared non-zero costs 64
   instead, and in a frequent feature every support vector costs 4 (measured on a Xeon with AVX-512).
-* The rows of a block share the coefficients: each of m rows costs max(1, 25 / m) for every coefficient, and 30 / m more
-  if all coefficients together do not fit the cache. A call is taken to have 10,000 rows, divided among the centers.
+* The rows of a block share the coefficients: with vectors of w lanes, each of m rows costs max(1, 1.6 w / m) for every
+  coefficient, and 1.9 w / m more if all coefficients together do not fit the cache. A call is taken to have 4,000 rows,
+  divided among the centers.
 * Support vectors on a grid of few values (cpp/include/approxsvm/exact/few_values.hpp) cost what the engine says, 7 to
-  25 each, instead of n_terms + `kernel`, if rows are on the grid, too.
+  25 each, instead of n_terms + `kernel`, if rows are on the grid, too; each feature of a row takes `grid` to be found
+  there.
 * Above degree 2 coefficients come in runs, one for each monomial of the degree below, and a run costs at least `run`.
   With 10 features a form of degree 6 has 8,008 coefficients in 3,003 runs.
-* Refining a row costs `row` and its coefficients once more.
-* With several classes each form costs 1,000 more, or 25 / m times as much in smaller blocks. In the exact engine, the
-  pairs of a presumed winner cost 1.5 x for a support vector, as these are not contiguous, and 40 for each instead of
-  `kernel` (measured on a Xeon with AVX-512).
+* Refining a row costs loading it again, and at degree 2 `direction` and as many coefficients once more, for the bound
+  that knows its direction; above that `degrees`, and the coefficients above degree 2. All rows of a block take a
+  further degree, if one of them is open.
+* With several classes each form costs 1,000 more, or 1.6 w / m times as much in smaller blocks. In the exact engine,
+  the pairs of a presumed winner cost 1.5 x for a support vector, as these are not contiguous, and 40 for each instead
+  of `kernel` (measured on a Xeon with AVX-512).
 """
 
 from __future__ import annotations
@@ -46,17 +50,21 @@ SUM_COST: Final = 5.0
 _LISTED_COST: Final = 40.0
 _LISTED_SHARE: Final = 1.5
 _TYPICAL_MISSES: Final = 0.15
-# Kernel sums in few coordinates: cost of a feature of a row, besides its products with the basis.
-_LOADED: Final = 8.0
 _CACHE_BYTES: Final = 1 << 20
 # Support vectors stored by columns: cost of a shared non-zero, and of a support vector in a frequent feature.
 _ENTRY_COST: Final = 64.0
 _FREQUENT_COST: Final = 4.0
+# In widths of a vector: rows that coefficients are loaded for in good time, rows of a block at most, and what fetching
+# coefficients takes that do not fit the cache.
+_FULL_BLOCK: Final = 1.6
+_REGISTERS: Final = 3
+_SPILLED_COEFFICIENTS: Final = 1.9
 # Slowdown of the exact engine if the support vectors do not fit the cache.
 _SPILLED: Final = 1.5
 # The additional slowdown for rows by their non-zeros: every multiply-add waits for a load (measured on a Xeon).
 _SPILLED_NONZEROS: Final = 2.0
-_CALL_ROWS: Final = 10_000
+# Of a call, where nobody says how many: a test set, a page of a table, a queue of requests.
+CALL_ROWS: Final = 4_000
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,10 @@ class Constants:
     """Costs of a target that are not multiply-adds, in multiply-adds."""
 
     row: float  # once for a row of a stage
+    loaded: float  # of a feature of it
+    direction: float  # of refining a row, by the bound that knows its direction
+    degrees: float  # the same, by the bounds of higher degrees
+    grid: float  # of a feature, to find its value on a grid of few
     routing: float  # of a row to one of many centers
     kernel: float  # of a support vector in the exact engine, besides its inner product
     run: float  # the least cost of a run of coefficients above degree 2
@@ -90,17 +102,18 @@ class Constants:
         return self.width == 0
 
 
-# Measured on a Xeon; grids on a Zen 5, which takes a half as well with AVX2, but not all CPUs of that target do.
+# Measured on a Zen 5, where a multiply-add at full speed takes 7.2 and 14.5 ps; of 14 models off by a factor of 1.08;
+# grids take a half with AVX2, too, but not on all CPUs of that target.
 _OF_TARGETS: Final = {
-    "avx512": Constants(2_900.0, 8_300.0, 38.0, 12.0, width=16, on_grid=0.5),
-    "avx2": Constants(1_500.0, 3_600.0, 36.0, 13.0),
+    "avx512": Constants(1_400.0, 39.0, 5_200.0, 800.0, 200.0, 5_600.0, 27.0, 9.0, width=16, on_grid=0.5),
+    "avx2": Constants(750.0, 33.0, 2_100.0, 200.0, 130.0, 3_100.0, 28.0, 8.0),
 }
 # Read off on a Zen 5. Rows, coefficients, products and support vectors are fitted to what benchmarks.costs measured and
 # are off by a factor of 1.07 in the mean; runs, routing, forms and lists have been scaled since, by what newer code
 # takes of the time of older.
 _ALONE: Final = {
-    "avx512": Constants(14_000.0, 10_000.0, 28.0, 90.0, 9.0, 6.5, 2_300.0, 15.0, 0, 0.5),
-    "avx2": Constants(6_400.0, 4_000.0, 45.0, 50.0, 6.0, 2.9, 1_200.0, 8.0, 0, 0.5),
+    "avx512": Constants(14_000.0, 8.0, 14_000.0, 14_000.0, 200.0, 10_000.0, 28.0, 90.0, 9.0, 6.5, 2_300.0, 15.0, 0, 0.5),
+    "avx2": Constants(6_400.0, 8.0, 6_400.0, 6_400.0, 130.0, 4_000.0, 45.0, 50.0, 6.0, 2.9, 1_200.0, 8.0, 0, 0.5),
 }
 
 
@@ -157,7 +170,12 @@ class Products:
     def engine(self, n_sv: int) -> float:
         """Of a row in the exact engine of one decision function."""
         products = self.constants.product * self.cost
-        return self.constants.row + self.slower * (products + n_sv * self.constants.kernel)
+        return self.row + self.slower * (products + n_sv * self.constants.kernel)
+
+    @property
+    def row(self) -> float:
+        """Once for a row in the engine."""
+        return self.constants.row + self.constants.loaded * self.n_terms
 
 
 def _differing(rows: Any, reference: FloatArray | None) -> npt.NDArray[np.intp]:
@@ -259,14 +277,14 @@ class SubspaceCosts:
         of_winners = np.array([pairs.of_winner(np.eye(n)[w]) for w in range(n)])
         behind = np.full(n, pairs.all_pairs) if pairs.stays_sparse else of_winners
         constants, listed = pairs.products.constants, pairs.counts + pairs.listed
-        fixed, exact = constants.row + pairs.presuming(0), min(constants.row + pairs.typical, few)
+        fixed, exact = pairs.products.row + pairs.presuming(0), min(pairs.products.row + pairs.typical, few)
         behind = np.minimum(behind, few)
         return cls(model.n_features, listed, pairs.counts, n - 1, fixed, behind, exact, _TYPICAL_MISSES, constants)
 
     def of_stage(self, n_coordinates: int) -> FloatArray:
         """Of a row in one stage, for each group: loading, projection and sums."""
         constants = self.constants
-        projected = self.n_features * (constants.product * n_coordinates + _LOADED)
+        projected = self.n_features * (constants.product * n_coordinates + constants.loaded)
         products = self.of_coordinate * n_coordinates
         if constants.is_alone:
             values = self.n_listed * (constants.product * products + constants.kernel)
@@ -279,7 +297,7 @@ class SubspaceCosts:
     def of_expansion(self, n_coordinates: int, degree: int) -> FloatArray:
         """Of a row in an expansion of the only function, in place of its sums."""
         constants, size = self.constants, Size(1, n_coordinates)
-        projected = self.n_features * (constants.product * n_coordinates + _LOADED)
+        projected = self.n_features * (constants.product * n_coordinates + constants.loaded)
         form = constants.coefficient * size.coefficients(degree)
         if constants.is_alone:
             form = max(form, constants.run * size.runs(degree))
@@ -293,7 +311,8 @@ class SubspaceCosts:
 
 def by_few_values(model: KernelModel, few_work: float, constants: Constants | None = None) -> float:
     """Of a row on the support vectors' grid; infinite where `few_work`, of each of them, is 0."""
-    return (constants or Constants.here()).row + model.n_sv * few_work if few_work > 0.0 else math.inf
+    constants = constants or Constants.here()
+    return constants.row + constants.grid * model.n_features + model.n_sv * few_work if few_work > 0.0 else math.inf
 
 
 @dataclass(frozen=True)
@@ -316,7 +335,7 @@ class CostModel:
     n_decisions: int
     exact: float
     constants: Constants
-    call_rows: int = _CALL_ROWS
+    call_rows: int = CALL_ROWS
 
     @classmethod
     def of(
@@ -324,7 +343,7 @@ class CostModel:
         model: KernelModel,
         rows: Any,
         constants: Constants | None = None,
-        call_rows: int = _CALL_ROWS,
+        call_rows: int = CALL_ROWS,
         few_work: float = 0.0,
     ) -> CostModel:
         """For rows like these, an ndarray or csr_array of shape (n_rows, n_features).
@@ -333,7 +352,8 @@ class CostModel:
         """
         constants = constants or Constants.here()
         if model.n_decisions > 1:
-            exact = constants.row + PairCosts.of(model, rows, constants).typical
+            pairs = PairCosts.of(model, rows, constants)
+            exact = pairs.products.row + pairs.typical
         else:
             exact = Products.of(model, rows, constants).engine(model.n_sv)
         exact = min(exact, by_few_values(model, few_work, constants))
@@ -346,10 +366,11 @@ class CostModel:
             points = 5.0 * self.n_features * math.sqrt(size.n_centers)
             routing = self.constants.routing + self.constants.coefficient * points
         n_forms = self.n_classes - 1 if self.n_decisions > 1 else 1
-        fewer = 1.0 if self.constants.is_alone else max(1.0, 25.0 / self._rows_together(size, 1.0))
+        fewer = 1.0 if self.constants.is_alone else self._fewer(self._rows_together(size, 1.0))
         pairs = n_forms * self.constants.form * fewer if n_forms > 1 else 0.0
         at_once = min(degree, 2) if n_forms == 1 else degree
-        return self.constants.row + routing + pairs + n_forms * self._forms(at_once, size, 1.0, degree)
+        loaded = self.constants.loaded * self.n_features
+        return self.constants.row + loaded + routing + pairs + n_forms * self._forms(at_once, size, 1.0, degree)
 
     def cascade(
         self, degree: int, size: Size, share: Mapping[str, float], lower: tuple[int, float] | None = None
@@ -368,14 +389,22 @@ class CostModel:
         """
         if self.n_decisions > 1:  # the winner's engine is next
             return 0.0
-        refined = 1.0 - share["expansion"]
-        further = self.constants.row + self._forms(max(degree, 2), size, refined, degree)
+        refined, constants = 1.0 - share["expansion"], self.constants
+        loaded = constants.loaded * self.n_features
+        if degree <= 2:
+            return constants.direction + loaded + self._forms(2, size, refined, degree)
+        begun = self._forms(2, size, refined, degree)
+        further = self._forms(degree, size, refined, degree) - begun
         if lower is not None:
             lower_degree, certified = lower
-            first = self._forms(lower_degree, size, refined, degree)
-            rest = self._forms(degree, size, 1.0 - certified, degree) - first
-            further = self.constants.row + first + max(rest, 0.0) * min((1.0 - certified) / max(refined, 1e-9), 1.0)
-        return further
+            first = self._forms(lower_degree, size, refined, degree) - begun
+            rest = max(self._forms(degree, size, refined, degree) - begun - first, 0.0)
+            further = first + rest * self._share_of_blocks((1.0 - certified) / max(refined, 1e-9))
+        return constants.degrees + loaded + max(further, 0.0)
+
+    def _share_of_blocks(self, share: float) -> float:
+        """Blocks that have a row of that share of the rows: a degree is added for all rows of a block."""
+        return 1.0 - (1.0 - min(share, 1.0)) ** max(_REGISTERS * self.constants.width, 1)
 
     def _forms(self, forms_degree: int, size: Size, share: float, degree: int) -> float:
         """Of all coefficients up to a degree, for each of the share of a call's rows that needs them."""
@@ -385,9 +414,13 @@ class CostModel:
         if self.constants.is_alone:
             work = self.constants.coefficient * size.coefficients(forms_degree)
             return max(work, self.constants.run * size.runs(forms_degree))
-        spilled = 30.0 / together if n_bytes > _CACHE_BYTES else 0.0
+        spilled = _SPILLED_COEFFICIENTS * self.constants.width / together if n_bytes > _CACHE_BYTES else 0.0
         work = max(size.coefficients(forms_degree), self.constants.run * size.runs(forms_degree))
-        return work * (max(1.0, 25.0 / together) + spilled)
+        return work * (self._fewer(together) + spilled)
+
+    def _fewer(self, together: float) -> float:
+        """How many times as much each of so few rows in a block costs."""
+        return max(1.0, _FULL_BLOCK * self.constants.width / together)
 
     def _rows_together(self, size: Size, share: float) -> float:
         """Rows of a center that are evaluated side by side, where a share of the rows of a call is."""

@@ -66,9 +66,11 @@ MAX_COEFFICIENTS: Final = 1 << 16
 MAX_COEFFICIENTS_OF_MANY: Final = 1 << 13
 MAX_EXPANSION_BYTES: Final = 64 << 20
 # A plan must promise at most this share of the exact engine's cost, or the exact engine is the plan.
-_WORTHWHILE: Final = 0.75
-# Costs within this factor are about the same; and by which a plan has to be cheaper at best that takes long to judge.
+_WORTHWHILE: Final = 0.85
+# Costs within this factor are about the same, where more rows are certified, or fewer centers have to be looked at; and
+# where an artifact is smaller. By the third a plan has to be cheaper at best that takes long to judge.
 _ABOUT: Final = 1.15
+_SAME: Final = 1.05
 _WORTH_A_LONG_LOOK: Final = 1.5
 # Support vectors lie nearer the boundary than rows do: where so many are certified, rows hardly need more.
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
@@ -346,16 +348,15 @@ class Planner:
         return f"{self._sample.fit.shape[0]:,} {rows} are too few to judge expansions on, at least 4 are needed"
 
     @staticmethod
-    def _about_best(tried: list[Candidate]) -> list[Candidate]:
+    def _about_best(tried: list[Candidate], about: float = _ABOUT) -> list[Candidate]:
         least = min(candidate.cost for candidate in tried)
-        return [candidate for candidate in tried if candidate.cost <= _ABOUT * least]
+        return [candidate for candidate in tried if candidate.cost <= about * least]
 
     @classmethod
     def _chosen(cls, tried: list[Candidate], n_bytes: Callable[[Candidate], int]) -> Candidate:
-        """Of those about as good as the best the one of fewest bytes, or a higher degree that halves what is left."""
-        about = cls._about_best(tried)
-        best = min(about, key=n_bytes)
-        for candidate in about:  # from low degrees to high
+        """Of those as good as the best the one of fewest bytes, or a higher degree that halves what is left."""
+        best = min(cls._about_best(tried, _SAME), key=n_bytes)
+        for candidate in cls._about_best(tried):  # from low degrees to high
             is_higher = candidate.points is best.points and candidate.degree > best.degree
             if is_higher and 1.0 - candidate.certified < 0.5 * (1.0 - best.certified):
                 best = candidate
@@ -440,8 +441,7 @@ class Planner:
         if self._mode != "certified" or self._model.n_decisions > 1:
             return (2,)
         most = MAX_COEFFICIENTS if size.n_centers == 1 else min(most // 4, MAX_COEFFICIENTS_OF_MANY)
-        higher = [r for r in range(3, MAX_DEGREE + 1) if size.coefficients(r) <= most]
-        return (2, *(higher[-1:] if size.n_centers == 1 else higher))
+        return (2, *(r for r in range(3, MAX_DEGREE + 1) if size.coefficients(r) <= most))
 
     def _points(self, n_centers: int) -> Points:
         gamma = self._model.gamma

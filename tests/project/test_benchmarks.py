@@ -10,7 +10,6 @@ import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -26,7 +25,7 @@ from approxsvm.reference.decision_values import decision_function
 from benchmarks import publish
 from benchmarks.charts import Bars, Chart, Lines, Points, svg, words
 from benchmarks.karl import LEAF_ROWS, TREES, KarlTree, Shape
-from benchmarks.peers import EXACT, KARL, Peer, Sample, Trained, write_libsvm_model
+from benchmarks.peers import KARL, LIBSVM, OTHERS, SKLEARN, Peer, Sample, Trained, write_libsvm_model
 from benchmarks.publish import TABLES, pictures_of
 from benchmarks.record import RESULTS, Record
 from benchmarks.side_by_side import side_by_side
@@ -59,10 +58,7 @@ def test_every_table_and_every_picture_is_shown() -> None:
 
 
 def test_labels_of_the_records_are_the_exact_ones() -> None:
-    """Of our engines; the peers that are not bounded may miss a few."""
-    ours = [x for x in RECORDS["libsvm"].tables["exact labels"] if x["peer"].startswith("approxsvm")]
-    assert len(ours) >= 24
-    assert all(x["differ"] == 0 for x in ours)
+    """From file to file; in memory the run ends where one of ours is not."""
     certified = [x for x in RECORDS["libsvm"].tables["files"] if x["given"] in ("certified", "LIBSVM model")]
     assert all(x["same_bytes"] for x in certified if x["libsvm_seconds"] is not None and x["seconds"] is not None)
 
@@ -95,14 +91,12 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     path = tmp_path_factory.mktemp("peers") / "some.model"
     found = Trained(model, path)
     write_libsvm_model(found)
-    modes: Any = ("certified", "exact", "approximate")
-    found.compiled.update({mode: approxsvm.compile(svc, mode=mode) for mode in modes})
     return found
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # which are theirs
-@pytest.mark.parametrize("peer", EXACT, ids=lambda peer: peer.name)
+@pytest.mark.parametrize("peer", [LIBSVM, SKLEARN, *OTHERS], ids=lambda peer: peer.name)
 def test_every_peer_that_is_installed_gives_the_labels(peer: Peer, trained: Trained) -> None:
     rows = csr_array(np.random.default_rng(1).standard_normal((200, 4)))
     if peer == KARL and not shutil.which("c++"):
