@@ -76,6 +76,8 @@ def gradients(evaluator: Evaluator, rows: Any) -> Slopes:
         raise UnsupportedModelError(
             "a mean of probabilities and labels alone have no decision function, and so no gradient of one"
         )
+    if artifact.members and artifact.outputs.weights is not None:
+        raise UnsupportedModelError("a weighted sum of several models has no gradient here: take those of its members")
     functions = [_Function(one) for one in artifact.members or (artifact,)]
     evaluator.evaluate(rows)  # refuses what is not a row
     n_rows, n_columns = rows.shape
