@@ -53,7 +53,9 @@ def of_several(model: KernelModel, request: Request, *, by_sign: bool = False) -
             f"this {model.source} has {model.n_decisions} functions of the same kernels, which have no expansion: "
             "compile it with mode='certified' or 'exact', without degree and n_centers"
         )
-    plan = f"the exact engine alone: {model.n_decisions} functions of the same {model.n_sv:,} kernels"
+    plan = "the exact engine alone"
+    if model.n_decisions > 1:
+        plan += f": {model.n_decisions} functions of the same {model.n_sv:,} kernels"
     return writer.build(
         model,
         "exact",

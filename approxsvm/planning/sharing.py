@@ -32,6 +32,11 @@ def shared(ensemble: Ensemble, built: Sequence[Built], request: Request) -> tupl
             if machine is None or difference([*run[:1], machine]):
                 break
             run.append(machine)
+        if run and ensemble.labels_sum:  # nobody asks for the values of one
+            members.append(run[0])
+            found.append((of_several(run[0], request, by_sign=True), ()))
+            k += 1
+            continue
         own = [artifact for artifact, _ in built[k : k + len(run)]]
         one = of_functions(run) if len(run) > 1 else None
         if one is not None and _cost(one, constants) < sum(map(_cost, run, [constants] * len(run), own)):
@@ -52,8 +57,8 @@ def _machine(ensemble: Ensemble, member: SingleModel, artifact: Artifact) -> Ker
         return None
     if artifact.mode != "exact" or artifact.section("subspaces"):
         return None
-    if ensemble.task == "regression":
-        return member if ensemble.is_plain else None
+    if member.task == "regression" and (ensemble.labels_sum or ensemble.is_plain):
+        return member
     outputs = member.outputs
     by_sign = outputs.label_rule == "votes" and outputs.probability is None
     if not (ensemble.of_targets and by_sign and member.labels.tolist() == ensemble.labels[::-1].tolist()):
