@@ -82,7 +82,10 @@ def gradients(evaluator: Evaluator, rows: Any) -> Slopes:
         raise UnsupportedModelError(
             "a mean of probabilities and labels alone have no decision function, and so no gradient of one"
         )
-    members = artifact.members[:1] if artifact.outputs.of_processes else artifact.members  # the mean
+    of_processes = artifact.outputs.of_processes
+    if artifact.members and artifact.outputs.weights is not None and not of_processes:
+        raise UnsupportedModelError("a weighted sum of several models has no gradient here: take those of its members")
+    members = artifact.members[:1] if of_processes else artifact.members  # the mean
     functions = [_Function(one) for one in members or (artifact,)]
     evaluator.evaluate(rows)  # refuses what is not a row
     n_rows, n_columns = rows.shape

@@ -58,7 +58,9 @@ def of_several(model: KernelModel, request: Request, *, by_sign: bool = False) -
         )
     asked = request.tolerance is not None
     least = least_tolerance(model) * (1.0 if asked else _OF_SHARED_MODULI)
-    plan = f"the exact engine alone: {model.n_decisions} functions of the same {model.n_sv:,} kernels"
+    plan = "the exact engine alone"
+    if model.n_decisions > 1:
+        plan += f": {model.n_decisions} functions of the same {model.n_sv:,} kernels"
     return writer.build(
         model,
         "exact",

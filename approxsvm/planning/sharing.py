@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from approxsvm.artifact.views import Artifact
 from approxsvm.evaluator import Evaluator
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import KernelModel
@@ -27,12 +26,17 @@ def shared(ensemble: Ensemble, built: Sequence[Built], request: Request) -> tupl
     k = 0
     while k < len(built):
         run: list[KernelModel] = []
-        for member, (artifact, _) in zip(ensemble.members[k:], built[k:], strict=True):
-            machine = _machine(ensemble, member, artifact)
+        for member, one_built in zip(ensemble.members[k:], built[k:], strict=True):
+            machine = _machine(ensemble, member, one_built, request)
             if machine is None or difference([*run[:1], machine]):
                 break
             run.append(machine)
-        own = [artifact for artifact, _ in built[k : k + len(run)]]
+        if run and ensemble.labels_sum:  # nobody asks for the values of one
+            members.append(run[0])
+            found.append((of_several(run[0], request, by_sign=True), ()))
+            k += 1
+            continue
+        own = list(built[k : k + len(run)])
         one = of_functions(run) if len(run) > 1 else None
         if one is not None and _cost(one, constants) < sum(map(_cost, run, [constants] * len(run), own)):
             members.append(one)
@@ -46,14 +50,16 @@ def shared(ensemble: Ensemble, built: Sequence[Built], request: Request) -> tupl
     return replace(ensemble, members=tuple(members)), found
 
 
-def _machine(ensemble: Ensemble, member: SingleModel, artifact: Artifact) -> KernelModel | None:
+def _machine(ensemble: Ensemble, member: SingleModel, built: Built, request: Request) -> KernelModel | None:
     """A member as a regression whose values are a target's, or above 0 for its label; None where it stays as it is."""
     if not isinstance(member, KernelModel) or member.kernel != "gaussian" or member.n_decisions > 1:
         return None
-    if artifact.mode != "exact" or artifact.section("subspaces"):
+    may_be_exact = request.mode == "certified" and request.limits.degree == request.limits.n_centers == "auto"
+    may_be_exact = may_be_exact and not ensemble.labels_sum and any(tried.chosen for tried in built[1])
+    if not may_be_exact and (built[0].mode != "exact" or built[0].section("subspaces")):
         return None
-    if ensemble.task == "regression":
-        return member if ensemble.is_plain else None
+    if member.task == "regression" and (ensemble.labels_sum or ensemble.is_plain):
+        return member
     outputs = member.outputs
     by_sign = outputs.label_rule == "votes" and outputs.probability is None
     if not (ensemble.of_targets and by_sign and member.labels.tolist() == ensemble.labels[::-1].tolist()):
@@ -61,12 +67,14 @@ def _machine(ensemble: Ensemble, member: SingleModel, artifact: Artifact) -> Ker
     return replace(member, labels=np.empty(0), n_support=np.empty(0, np.int64), outputs=Outputs(), task="regression")
 
 
-def _cost(model: KernelModel, constants: Constants, artifact: Artifact | None = None) -> float:
-    """Of a row in the exact engine."""
+def _cost(model: KernelModel, constants: Constants, built: Built | None = None) -> float:
+    """Of a row in the exact engine, or by what the planner has chosen in its place."""
     of_vector = constants.product * model.n_features + constants.kernel
     if model.n_decisions > 1:
         of_vector += SUM_COST * model.n_decisions
-    elif artifact is not None:
-        few_work = Evaluator(artifact).native.few_values_work
+    elif built is not None:
+        few_work = Evaluator(built[0]).native.few_values_work
         of_vector = min(of_vector, few_work) if few_work > 0.0 else of_vector
+        share = next((t.share_alone if constants.is_alone else t.share_of_exact for t in built[1] if t.chosen), 1.0)
+        return (constants.row + model.n_sv * of_vector) * (1.0 if share is None else share)
     return constants.row + model.n_sv * of_vector

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -193,7 +193,7 @@ def classes_of(
     if ensemble.averages:
         return _best_of(ensemble, *mean_probabilities(ensemble, values, slacks))
     if ensemble.classes is not None:
-        outputs = native_outputs(ensemble.outputs, ensemble.task, len(ensemble.labels))
+        outputs = native_outputs(replace(ensemble.outputs, weights=None), ensemble.task, len(ensemble.labels))
         classes, certain = outputs.certified_class(*map(np.ascontiguousarray, combined(ensemble, values, slacks)))
         return classes, certain
     weights = ensemble.outputs.weights

@@ -536,6 +536,11 @@ def test_stacks_of_values_and_probabilities(mode, labels):
         if mode != "approximate":
             np.testing.assert_array_equal(fast.predict(WHOLE), expected)
             assert error.max() < 1e-9
+            assert certified.mean() > 0.9 or len(chosen) > 4  # coupling proves nothing
+        judged = fast.report(X, y, against=source).evidence.against.judged
+        assert judged.n_violations == judged.differ.sum() == 0 or mode == "approximate"
+        with pytest.raises(UnsupportedModelError, match="weighted sum of several models has no gradient"):
+            fast.gradient(X)
         with pytest.raises(UnsupportedModelError, match="cannot be promised for a weighted sum"):
             approxsvm.compile(source, tolerance=0.1)
 

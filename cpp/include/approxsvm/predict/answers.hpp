@@ -14,7 +14,8 @@ inline namespace APPROXSVM_TARGET {
 
 // Rows that are answered at a time where their values are kept: they stay in a cache, and fill an engine's blocks.
 inline std::size_t answer_piece_rows(const ModelView& model) {
-    const std::size_t per_row = model.n_decisions + 3 * std::size_t{model.n_labels} + 1;
+    const std::size_t n_signs = is_of_targets(model) ? model.n_targets : 0;
+    const std::size_t per_row = model.n_decisions + n_signs + 3 * std::size_t{model.n_labels} + 1;
     const std::size_t rows = (std::size_t{1} << (model.n_centers > 1 ? 18 : 16)) / per_row;
     return rows < 2 * block_rows ? 2 * block_rows : rows < route_rows ? rows : route_rows;
 }
@@ -474,7 +475,7 @@ class EnsembleAnswers {
         for (std::size_t i = 0; i < n; ++i) memory_.bounds[i] = 0.0;  // weights of those that are not certain
         double total = 0.0;
         for (std::size_t k = 0; k < view_.n_members; ++k) {
-            const Status status = labels_of_member(k, rows, request, out.stages);
+            const Status status = labels_of_member(k, rows, request, out.stages, true);
             if (status != Status::ok) return status;
             const double w = weight(k);
             total += w;
@@ -516,15 +517,15 @@ class EnsembleAnswers {
         return true;
     }
 
-    // The labels of one member, and where its first stage proves them.
-    Status labels_of_member(std::size_t k, const RowSource& rows, Request request,
-                            const Span<std::uint8_t>& stages) const {
+    // The labels of one member, and, where that is wanted, whether its first stage proves them.
+    Status labels_of_member(std::size_t k, const RowSource& rows, Request request, const Span<std::uint8_t>& stages,
+                            bool certify) const {
         const PreparedModel& member = *prepared_.members[k];
         const std::size_t n = rows.n_rows();
         if (!has_engines(*member.view) && request.values == Values::exact) request.values = Values::promised;
         Evaluation wanted;
         wanted.labels = {memory_.labels, n};
-        wanted.certified = {memory_.certified, n};
+        if (certify) wanted.certified = {memory_.certified, n};
         wanted.stages = {memory_.stages, n};
         Carver carver(memory_.member);
         const AnswerMemory memory(member, rows_of_call(rows, request), carver);
@@ -543,8 +544,9 @@ class EnsembleAnswers {
         for (std::size_t k = 0, first = 0; k < view_.n_members; ++k) {
             const ModelView& member = *prepared_.members[k]->view;
             const bool has_signs = member.task == Task::regression;
-            const Status status = has_signs ? signs_of_member(k, first, rows, request, out)
-                                            : labels_of_member(k, rows, request, out.stages);
+            const Status status =
+                has_signs ? signs_of_member(k, first, rows, request, out)
+                          : labels_of_member(k, rows, request, out.stages, static_cast<bool>(out.certified));
             if (status != Status::ok) return status;
             for (std::size_t i = 0; !has_signs && i < rows.n_rows(); ++i) {
                 const std::size_t at = i * view_.n_targets + first;
