@@ -249,12 +249,13 @@ class SourceFormat:
 
         With a range file the source is the model itself.
         """
-        from approxsvm.readers import read_estimator_file  # here, as it imports NumPy
+        from approxsvm.readers import read_estimator_file  # here, as they import NumPy
+        from approxsvm.readers.sklearn.vectorizers import split
 
         if self.range_file is None and self.restore_target:
             raise InputError("--restore-target needs --range, the file with the range of the target")
         estimator = read_estimator_file(path, trust=self.trust)
-        model = approxsvm.read_any(path if estimator is None else estimator, n_features=n_features)
+        model = approxsvm.read_any(path if estimator is None else split(estimator)[1], n_features=n_features)
         if self.range_file is None:
             return model, path if estimator is None else estimator
         model = approxsvm.with_range_file(model, self.range_file, restore_target=self.restore_target)

@@ -29,10 +29,12 @@ from approxsvm.planning.request import Built, Effort, Limits, Progress, Request
 from approxsvm.progress_bar import compiling
 from approxsvm.raw_columns import RawColumns
 from approxsvm.readers import read_any
+from approxsvm.readers.sklearn.vectorizers import split
 from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.judgement import doubt_of_sample
 from approxsvm.rows import check_finite, check_sparse, zero_unused
 from approxsvm.table_columns import rows_by_column
+from approxsvm.text_rows import are_texts
 from approxsvm.threads import n_threads
 
 # From a model to its artifact, by the kind of model.
@@ -177,6 +179,9 @@ def _compiled(
 ) -> tuple[CompiledModel, str | None]:
     """The predictor, and what may be said against the source's own answers."""
     start = time.perf_counter()
+    texts, model = split(model)
+    if texts is not None and X is not None and are_texts(X):
+        X = texts.rows(X)
     source = read_any(model, n_features=n_features)  # before X is looked at: it may have what no model takes
     if X is not None:
         rows = _sample_rows(X, RawColumns.of(source))
@@ -201,6 +206,8 @@ def _compiled(
     else:
         artifact, tried = _build(source, request)
         plans = (tried,)
+    if texts is not None:
+        artifact = writer.with_vectorizers(artifact, texts)
     limits = request.limits
     if limits.max_bytes is not None and artifact.n_bytes > limits.max_bytes:
         raise UnsupportedModelError(

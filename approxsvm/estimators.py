@@ -29,6 +29,7 @@ from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.summary import Summary, summarize
 from approxsvm.rows import check_finite, check_sparse, is_plain_matrix, zero_unused
 from approxsvm.table_columns import check_exact, frame_names, rows_by_column
+from approxsvm.text_rows import are_texts
 from approxsvm.threads import n_threads
 
 if TYPE_CHECKING:
@@ -127,6 +128,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         if plain:
             validate_data(self, X, reset=False, skip_check_array=True)  # warns that names are missing
             return X
+        if self.artifact.takes_texts and are_texts(X):
+            return with_one_index_type(self.artifact.text_rows.rows(X))
         raw = self.artifact.raw_columns
         if (raw.by_column or raw.has_categories) and not hasattr(X, "tocsr"):
             rows, is_named = rows_by_column(X, raw, _as_numbers), frame_names(X) is not None

@@ -69,7 +69,8 @@ class Evaluator:
         self._is_column = artifact.outputs.is_column
         self._has_one_answer = not (self._is_column or (self._task == "regression" and artifact.n_decisions > 1))
         # Rows that are no arrays of numbers may hold what is none.
-        self._reads_values = artifact.raw_columns.has_categories or not artifact.raw_columns.uses_all
+        columns = artifact.raw_columns
+        self._reads_values = columns.has_categories or not columns.uses_all or artifact.takes_texts
         self._labels: Any = np.array([1, -1]) if self._task == "one_class" else artifact.labels
         # Labels by position for a single row; None where the answer is a value. A list, whose items are there already.
         by_position = {"regression": None, "one_class": [1, -1]}
@@ -150,6 +151,8 @@ class Evaluator:
         """A row of values, texts among them, as one of numbers; an array of numbers, which holds codes, as it is."""
         if getattr(row, "dtype", np.dtype(object)).kind in "fiub":
             return row
+        if self.artifact.takes_texts and isinstance(row, (str, bytes)):
+            return self.artifact.text_rows.rows([row]).toarray()[0]
         return numpy_rows(as_row(np.asarray(row, dtype=object)), self.artifact.raw_columns, stacklevel=4)[0]
 
     def classes(self, rows: Any) -> IntArray:

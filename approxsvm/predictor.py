@@ -16,6 +16,7 @@ from approxsvm.evaluator import BoolArray, Evaluator, read_artifact, with_one_in
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.rows import check_sparse, is_plain_matrix
 from approxsvm.table_columns import check_exact, numpy_rows
+from approxsvm.text_rows import are_texts
 
 
 class Predictor:
@@ -181,6 +182,8 @@ class Predictor:
         if is_plain_matrix(X, self.n_features):
             check_exact(X, self.artifact.raw_columns)
             return X
+        if self.artifact.takes_texts and are_texts(X):
+            return with_one_index_type(self.artifact.text_rows.rows(X))
         if not hasattr(X, "tocsr"):
             return numpy_rows(X, self.artifact.raw_columns, stacklevel=3)  # the caller of a method
         rows = check_sparse(X)

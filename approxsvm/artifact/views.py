@@ -47,6 +47,7 @@ from approxsvm.model.schema import (
 )
 from approxsvm.raw_columns import RawColumns
 from approxsvm.text_columns import TextColumn
+from approxsvm.text_rows import TextRows
 
 _ROUTER: Final = record("router")
 _SUBSPACES: Final = record("subspaces")
@@ -186,6 +187,16 @@ class Artifact(SealedBytes):
         """Raw columns of texts, whose codes stand in rows."""
         content = self._sections.get("categories")
         return {} if content is None else unpack_categories(content)
+
+    @property
+    def takes_texts(self) -> bool:
+        """Whether the source begins with a vectorizer of texts."""
+        return "vectorizers" in self._sections
+
+    @cached_property
+    def text_rows(self) -> TextRows:
+        """What makes rows of texts, where the source begins with that."""
+        return TextRows.read(bytes(self._sections["vectorizers"]))
 
     @cached_property
     def raw_columns(self) -> RawColumns:

@@ -52,6 +52,7 @@ from approxsvm.model.schema import (
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.taylor_model import TaylorModel
 from approxsvm.reference.definition import GaussianDefinition
+from approxsvm.text_rows import TextRows
 
 N_CHECK_ROWS: Final = 2
 # Of check rows of kinds that have no scale of their own.
@@ -540,6 +541,13 @@ def assemble(model: SingleModel, header: dict[str, Any], sections: dict[str, byt
     if model.feature_names is not None:
         sections["feature_names"] = _pack_texts(model.feature_names, "feature names")
     return Artifact(_lay_out(header, sections))
+
+
+def with_vectorizers(artifact: Artifact, texts: TextRows) -> Artifact:
+    """The same with what makes its rows of texts."""
+    header = dict(zip(fields_of("header"), HEADER.unpack_from(artifact.data), strict=True))
+    sections = {name: bytes(content) for name, content in artifact._sections.items()}
+    return Artifact(_lay_out(header, {**sections, "vectorizers": texts.written()}))
 
 
 def _lay_out(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:

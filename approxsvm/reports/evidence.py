@@ -30,6 +30,7 @@ from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.outputs import class_pairs
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers import read_any
+from approxsvm.readers.sklearn.vectorizers import split
 from approxsvm.reports.judgement import (
     classes_of,
     combined,
@@ -281,6 +282,7 @@ def _to_nearest(artifact: Artifact, rows: Any) -> FloatArray:
 def _compared(
     compiled: Compiled, against: Any, rows: Any, max_rows: int | None, progress: Callable[[float], None] | None
 ) -> Against:
+    _, against = split(against)
     model = read_any(against, n_features=compiled.n_features_in_)
     check_same_kind(compiled, model)
     positions = drawn_positions(rows.shape[0], _affordable_rows(model) if max_rows is None else max_rows)
@@ -345,7 +347,7 @@ def _judge_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any) -
     evaluator = compiled._evaluator
     own = own_predictions(against, rows, texts=compiled.artifact.raw_columns.texts)
     exact, slacks = ([getattr(judged, name) for judged in of_members] for name in ("values", "slack"))
-    errors = bounds = np.zeros((len(rows), 1))  # of votes, which have no numbers
+    errors = bounds = np.zeros((rows.shape[0], 1))  # of votes, which have no numbers
     if ensemble.n_decisions > 0:
         means, slack = combined(ensemble, exact, slacks)
         values, bounds = (a.reshape(means.shape) for a in evaluator.evaluate(rows, VALUES | BOUNDS, "settled"))

@@ -20,6 +20,7 @@ from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
 from approxsvm.options import whole_number
 from approxsvm.readers import read_any
+from approxsvm.readers.sklearn.vectorizers import split
 from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.judgement import Judgement, doubt, judge
 from approxsvm.reports.summary import shown
@@ -246,6 +247,7 @@ def compare(
     """Judge rows that have been checked, in pieces; other parameters and errors as for `verify`."""
     if compiled.artifact.members:
         raise InputError("an ensemble has no decision values to compare; verify its members, one by one")
+    _, against = split(against)
     model = _read(against, compiled.n_features_in_)
     check_same_kind(compiled, model)
     if rows.shape[0] == 0:

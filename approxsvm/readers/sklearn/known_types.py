@@ -29,6 +29,7 @@ Role = Literal[
     "pipeline",
     "step",
     "selector",
+    "vectorizer",
     "wrapper",
     "search",
     "calibrator",
@@ -63,6 +64,10 @@ _LIBSVM: Final = (
 _ONE_TARGET: Final = "several targets"
 _APART: Final = "members with other kernels, other gammas or other scalers than the first"
 _NESTED: Final = "members that are averages themselves"
+_OF_TEXTS: Final = (
+    "encoding decode_error strip_accents lowercase stop_words token_pattern ngram_range analyzer binary dtype "
+    "preprocessor tokenizer input"
+)
 # In the order of docs/sources.md: role, module, names, what answers depend on, what is refused.
 _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
     (
@@ -329,6 +334,29 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
         "SelectorMixin",
         "get_support()",
         "subclasses with a transform of their own",
+    ),
+    (
+        "vectorizer",
+        "sklearn.feature_extraction.text",
+        "CountVectorizer",
+        f"vocabulary_ {_OF_TEXTS}",
+        "functions for analyzer, preprocessor, tokenizer and strip_accents; input other than 'content'; inside of "
+        "another estimator than a search",
+    ),
+    ("vectorizer", "sklearn.feature_extraction.text", "TfidfVectorizer", f"vocabulary_ _tfidf {_OF_TEXTS}", "the same"),
+    (
+        "vectorizer",
+        "sklearn.feature_extraction.text",
+        "HashingVectorizer",
+        f"n_features norm alternate_sign {_OF_TEXTS}",
+        "the same",
+    ),
+    (
+        "vectorizer",
+        "sklearn.feature_extraction.text",
+        "TfidfTransformer",
+        "idf_ norm use_idf smooth_idf sublinear_tf n_features_in_",
+        "anywhere but right behind one of these",
     ),
     ("pipeline", "sklearn.pipeline", "Pipeline", "steps", "steps that are not in this table"),
     ("pipeline", "imblearn.pipeline", "Pipeline", "steps", "steps that are not in this table"),

@@ -16,11 +16,12 @@ from approxsvm.raw_columns import RawColumns
 from approxsvm.rows import finite_rows, zero_unused
 from approxsvm.table_columns import Features, Tell, check_names, choose_columns, warn
 from approxsvm.tables.arrow.answers import AnswerColumns
-from approxsvm.tables.arrow.columns import FeatureColumns
+from approxsvm.tables.arrow.columns import FeatureColumns, TextRowsColumn
 
 pa = import_package("pyarrow", "arrow", "scoring tables")
 pc = import_package("pyarrow.compute", "arrow", "scoring tables")
 
+Columns = FeatureColumns | TextRowsColumn
 OnError = Literal["fail", "null", "skip"]
 ON_ERROR = ("fail", "null", "skip")
 _MAX_REASONS = 20  # reported for one batch
@@ -109,7 +110,7 @@ class Scorer:
                 columns=self.columns,
                 others=self.keep if others is None else others,
                 made_up=made_up,
-                tell=tell,
+                tell=None if evaluator.artifact.takes_texts else tell,  # a column of texts is what its rows are of
             )
             for name, evaluator in self.evaluators.items()
         }
@@ -121,12 +122,19 @@ class Scorer:
 
     def bind(self, schema: Any, features: Mapping[str, Features], *, text: bool = False) -> BoundScorer:
         """Fix the columns; with `text`, columns of strings are parsed as numbers."""
-        matrices: dict[Any, FeatureColumns] = {}
+        matrices: dict[Any, Columns] = {}
         bound = {}
         for name, names in features.items():
-            columns = self.evaluators[name].artifact.raw_columns
-            key = (names, name if columns.texts else "")  # models with texts have codes of their own
-            if key not in matrices:
+            artifact = self.evaluators[name].artifact
+            columns = artifact.raw_columns
+            key = (
+                names,
+                name if columns.texts or artifact.takes_texts else "",
+            )
+            only = names[0] if len(names) == 1 else None
+            if key not in matrices and artifact.takes_texts and only and TextRowsColumn.takes(schema.field(only).type):
+                matrices[key] = TextRowsColumn(only, artifact.text_rows, columns)
+            elif key not in matrices:
                 matrices[key] = FeatureColumns(schema, names, columns.n_columns, columns, text=text)
             bound[name] = matrices[key]
         return BoundScorer(self, schema, bound)
@@ -144,7 +152,7 @@ class Scorer:
 class BoundScorer:
     """Scores batches of one schema, from any number of threads; `schema` is that of the answers."""
 
-    def __init__(self, scorer: Scorer, schema: Any, features: Mapping[str, FeatureColumns]) -> None:
+    def __init__(self, scorer: Scorer, schema: Any, features: Mapping[str, Columns]) -> None:
         self._scorer = scorer
         self._features = dict(features)
         self._of_rows = schema
@@ -193,7 +201,7 @@ class BoundScorer:
         answers: AnswerColumns,
         rows: Any,
         block: Block,
-        features: FeatureColumns | None,
+        features: Columns | None,
         faults: dict[int, str],
     ) -> list[Any]:
         """One model's columns, null where an answer is missing; the reasons are added to `faults`."""
@@ -317,7 +325,7 @@ def _until_refused(
         return before if before[1] is not None else (before[0], row, reason)
 
 
-def _fault(block: Block, features: FeatureColumns | None, rows: Any, row: int, used: RawColumns) -> str:
+def _fault(block: Block, features: Columns | None, rows: Any, row: int, used: RawColumns) -> str:
     if features is not None:
         return features.fault(block.batch, row, used)
     columns = rows.indices[rows.indptr[row] : rows.indptr[row + 1]]

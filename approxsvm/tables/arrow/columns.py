@@ -15,6 +15,7 @@ from approxsvm.packages import import_package
 from approxsvm.raw_columns import RawColumns
 from approxsvm.table_columns import Features
 from approxsvm.text_columns import UNKNOWN
+from approxsvm.text_rows import TextRows
 
 pa = import_package("pyarrow", "arrow", "scoring tables")
 pc = import_package("pyarrow.compute", "arrow", "scoring tables")
@@ -25,6 +26,34 @@ _MISSING = pa.array(["", "NA", "N/A", "#N/A", "NULL", "null", "None", "nan", "Na
 _TRUTH = {"true": 1.0, "false": 0.0}
 # Numbers between columns of the buffer: with a power of two of rows, columns would share few sets of the cache.
 _PADDING = 16
+
+
+class TextRowsColumn:
+    """Makes sparse rows of one column of texts; with the methods of FeatureColumns."""
+
+    def __init__(self, name: str, texts: TextRows, columns: RawColumns) -> None:
+        self.names = (name,)
+        self._texts = texts
+        self._columns = columns
+
+    @classmethod
+    def takes(cls, kind: Any) -> bool:
+        """Whether a column has texts."""
+        return _is_text(_value_type(kind))
+
+    def matrix(self, batch: Any) -> Any:
+        """What the vectorizers make of the texts of a batch, as csr_array; NaN stands in the row of a missing one."""
+        texts = batch.column(self.names[0]).to_pylist()
+        rows = self._texts.rows(["" if text is None else text for text in texts])
+        missing = np.array([k for k, text in enumerate(texts) if text is None], np.intp)
+        if not len(missing):
+            return rows
+        somewhere = np.full(len(missing), self._columns.used[0])
+        return rows + type(rows)((np.full(len(missing), np.nan), (missing, somewhere)), shape=rows.shape)
+
+    def fault(self, batch: Any, row: int, columns: RawColumns) -> str:
+        """What is wrong with a row."""
+        return f"column {self.names[0]!r} is null"
 
 
 class FeatureColumns:

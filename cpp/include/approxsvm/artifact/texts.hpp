@@ -196,7 +196,7 @@ inline bool dtype_holds_labels(Check& check, const char (&dtype)[16], const Mode
     return check.status() == Status::ok;
 }
 
-// Labels, names of raw columns, and the plan.
+// Labels, names of raw columns, the plan, and what only programs read that make rows of texts.
 inline Status read_labels_and_texts(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const Section& section = sections[section::labels];
     Check header(fault, section::none, Status::bad_labels), labels(fault, section::labels, Status::bad_labels),
@@ -224,7 +224,11 @@ inline Status read_labels_and_texts(const SectionTable& sections, ModelView& mod
         is_text_list(names, list, sections[section::feature_names].bytes, model.n_raw_features);
     if (names.status() != Status::ok) return names.status();
     if (const unsigned char* text = sections.at(section::plan)) is_utf8(plan, text, 0, sections[section::plan].bytes);
-    return plan.status();
+    if (plan.status() != Status::ok) return plan.status();
+    Check vectorizers(fault, section::vectorizers, Status::bad_section);
+    if (const unsigned char* text = sections.at(section::vectorizers))
+        is_utf8(vectorizers, text, 0, sections[section::vectorizers].bytes);
+    return vectorizers.status();
 }
 
 // Whether a member of an ensemble has the ensemble's labels, in their order.

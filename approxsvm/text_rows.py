@@ -1,0 +1,132 @@
+"""Rows of texts: scikit-learn's vectorizers as data, called as they are where scikit-learn is installed.
+
+An artifact holds what they have learned (models/FORMAT.md, "vectorizers"), and no code. Its rows are those that they
+make, sparse ones; only doors that are given texts ask for scikit-learn.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from approxsvm.errors import ArtifactError, InputError
+from approxsvm.packages import import_package
+
+# The parameters of each class that its `transform` goes by; those of a Tfidf class are of idf as well.
+_OF_IDF: Final = ("norm", "use_idf", "smooth_idf", "sublinear_tf")
+_OF_TEXTS: Final = (
+    "encoding",
+    "decode_error",
+    "strip_accents",
+    "lowercase",
+    "stop_words",
+    "token_pattern",
+    "ngram_range",
+    "analyzer",
+    "binary",
+    "dtype",
+)
+PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "CountVectorizer": _OF_TEXTS,
+    "TfidfVectorizer": (*_OF_TEXTS, *_OF_IDF),
+    "HashingVectorizer": (*_OF_TEXTS, "norm", "alternate_sign", "n_features"),
+    "TfidfTransformer": _OF_IDF,
+}
+
+# What columns of texts are of, in the words of Arrow, pandas and Polars.
+_OF_COLUMNS: Final = ("object", "str", "categor")
+
+
+@dataclass(frozen=True)
+class TextRows:
+    """Makes rows of texts.
+
+    Attributes
+    ----------
+    steps : tuple of mapping
+        One after the other, each with "class", "parameters", and where it has learned them "terms" (of the columns, in
+        their order) and "idf" (a weight for each); with "n_features" where it takes rows.
+    """
+
+    steps: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def read(cls, content: bytes) -> TextRows:
+        """Of a section of an artifact."""
+        try:
+            steps = json.loads(content)["steps"]
+            known = [PARAMETERS[step["class"]] for step in steps]
+            if not steps or any(set(step["parameters"]) != {*names} for step, names in zip(steps, known, strict=True)):
+                raise ValueError("parameters are missing, or too many")
+        except (ValueError, LookupError, TypeError) as error:
+            raise ArtifactError(f"section vectorizers is none of models/FORMAT.md: {error}") from None
+        return cls(tuple(steps))
+
+    def written(self) -> bytes:
+        """As a section of an artifact."""
+        return json.dumps({"steps": self.steps}, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
+
+    @cached_property
+    def _fitted(self) -> list[Any]:
+        """scikit-learn's own objects."""
+        text = import_package("sklearn.feature_extraction.text", "train", "a model of texts takes sparse rows; a text")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of terms that these parameters do not find, as `fit` has said
+            return [_fitted(getattr(text, step["class"]), step) for step in self.steps]
+
+    def rows(self, texts: Any) -> Any:
+        """What the vectorizers make of texts: a csr_array of float64.
+
+        Raises
+        ------
+        InputError
+            One of them is no text.
+        """
+        from scipy.sparse import csr_array
+
+        given: Any = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
+        rows = given or [""]  # of no row at all some of them make an error
+        for k, text in enumerate(given):
+            if not isinstance(text, (str, bytes)):
+                raise InputError(f"row {k}: a text is needed, got {text!r:.60}")
+        try:
+            for step in self._fitted:
+                rows = step.transform(rows)
+        except UnicodeDecodeError as error:
+            raise InputError(f"a text is not in the encoding of the vectorizer: {error}") from None
+        return csr_array(rows, dtype=np.float64)[: len(given)]
+
+
+def are_texts(X: Any) -> bool:
+    """Whether rows are texts, one each, and not rows of numbers."""
+    if hasattr(X, "tocsr") or isinstance(X, (str, bytes)):
+        return False
+    if hasattr(X, "to_pylist") or hasattr(X, "to_list"):  # of Arrow, pandas and Polars
+        kind = str(X.dtype if hasattr(X, "dtype") else getattr(X, "type", "")).lower()
+        return not hasattr(X, "columns") and any(name in kind for name in _OF_COLUMNS)
+    if hasattr(X, "ndim"):
+        return bool(X.ndim == 1 and getattr(X.dtype, "kind", "O") not in "fiubc")
+    return isinstance(X, Sequence) and len(X) > 0 and isinstance(X[0], (str, bytes))
+
+
+def _fitted(cls: type, step: Mapping[str, Any]) -> Any:
+    """As `fit` left it: fitted on nothing, with what it has learned put in."""
+    from scipy.sparse import csr_array
+
+    given = {name: tuple(value) if name == "ngram_range" else value for name, value in step["parameters"].items()}
+    if "dtype" in given:
+        given["dtype"] = np.dtype(given["dtype"]).type
+    terms, idf, width = (step.get(name) for name in ("terms", "idf", "n_features"))
+    if terms is not None:
+        given["vocabulary"] = terms
+    made = cls(**given)
+    made.fit([""] if width is None else csr_array((1, width)))
+    if idf is not None:
+        made.idf_ = np.array(idf, np.float64)
+    return made

@@ -1,0 +1,177 @@
+"""Pipelines of whole texts: the vectorizer as data in the artifact; texts, or sparse rows, by every door."""
+
+from __future__ import annotations
+
+import json
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from artifact_changes import VECTORIZERS, changed, content
+from click.testing import CliRunner
+from predict_tool import needs_tool, predict
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import dump_svmlight_file
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC, SVR, LinearSVC
+
+import approxsvm
+from approxsvm.cli import main
+from approxsvm.errors import ArtifactError, InputError, ModelFormatError, UnsupportedModelError
+from approxsvm.readers import read_any
+
+WORDS = ["apple", "Pear", "plum", "the", "naïve", "car", "bus", "train", "über", "don't", "x", "2026", "a-b"]
+RNG = np.random.default_rng(0)
+TEXTS = [" ".join(RNG.choice(WORDS, RNG.integers(1, 12))) for _ in range(120)]
+Y = np.array(["car" in text or "bus" in text for text in TEXTS]).astype(str)
+OTHERS = ["", "unknown words only", "Apple apple APPLE", "naive car", "a b c", "über\tBUS\n!", "car" * 300]
+VECTORIZERS_OF = {
+    "counts": [CountVectorizer()],
+    "binary, of characters": [CountVectorizer(binary=True, analyzer="char_wb", ngram_range=(2, 3))],
+    "stop words": [TfidfVectorizer(stop_words="english", ngram_range=(1, 2), sublinear_tf=True)],
+    "own stop words": [TfidfVectorizer(stop_words=["the", "x"], strip_accents="unicode", norm="l1")],
+    "no idf": [TfidfVectorizer(use_idf=False, lowercase=False, token_pattern=r"(?u)\b\w+\b")],
+    "float32": [TfidfVectorizer(dtype=np.float32, smooth_idf=False)],
+    "hashes": [HashingVectorizer(n_features=64, strip_accents="ascii")],
+    "positive hashes": [HashingVectorizer(n_features=32, alternate_sign=False, norm=None), TfidfTransformer()],
+    "own vocabulary": [CountVectorizer(vocabulary=["car", "apple", "bus"]), TfidfTransformer(use_idf=False, norm=None)],
+}
+
+
+def compiled_pair(steps, y=Y):
+    source = make_pipeline(*steps).fit(TEXTS, y)
+    return source, approxsvm.compile(source, TEXTS)
+
+
+@pytest.mark.parametrize("name", VECTORIZERS_OF)
+def test_texts_and_their_rows_have_the_sources_answers(name):
+    front = VECTORIZERS_OF[name]
+    for behind in ([SVC(gamma=0.5)], [TruncatedSVD(3, random_state=0), SVC()], [LogisticRegression()]):
+        source, compiled = compiled_pair([*front, *behind])
+        asked = TEXTS + OTHERS
+        rows = source[: len(front)].transform(asked)
+        assert (compiled.artifact.text_rows.rows(asked) != rows).nnz == 0
+        expected = source.predict(asked)
+        for model in (compiled, approxsvm.Predictor(compiled.artifact.data)):
+            for X in (asked, np.array(asked, dtype=object), pd.Series(asked), rows):
+                assert (model.predict(X) == expected).all()
+            assert [model.predict_one(text) for text in asked[-9:]] == expected[-9:].tolist()
+        assert approxsvm.verify(compiled, source, asked).kept
+
+
+def test_tables(tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
+    source, compiled = compiled_pair([TfidfVectorizer(), SVC()])
+    compiled.save(tmp_path / "texts.asvm")
+    predictor, labels = approxsvm.Predictor(compiled.artifact.data), source.predict(TEXTS).tolist()
+    for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())):
+        table = pa.table({"id": range(len(TEXTS)), "text": pa.array(TEXTS, kind)})
+        assert predictor.predict_arrow(table, columns=["text"])["label"].to_pylist() == labels
+        for X in (table["text"], table["text"].combine_chunks(), pd.Series(TEXTS, dtype="category")):
+            assert predictor.predict(X).tolist() == labels
+    missing = pa.table({"text": [*TEXTS[:5], None, *TEXTS[6:]]})
+    with pytest.raises(InputError, match="row 5: column 'text' is null"):
+        predictor.predict_arrow(missing)
+    found = predictor.predict_arrow(missing, on_error="null")["label"].to_pylist()
+    assert found == [*labels[:5], None, *labels[6:]]
+    pd.DataFrame({"id": range(len(TEXTS)), "text": TEXTS}).to_csv(tmp_path / "rows.csv", index=False)
+    command = ["score", tmp_path / "texts.asvm", tmp_path / "rows.csv", "-o", tmp_path / "out.csv", "--columns", "text"]
+    result = CliRunner().invoke(main, list(map(str, command)))
+    assert result.exit_code == 0, result.output
+    assert pd.read_csv(tmp_path / "out.csv", dtype=str)["label"].tolist() == labels
+
+
+@needs_tool
+def test_programs_without_python_take_the_rows(tmp_path):
+    source, compiled = compiled_pair([TfidfVectorizer(), SVC()])
+    compiled.save(tmp_path / "texts.asvm")
+    dump_svmlight_file(source[0].transform(TEXTS), np.zeros(len(TEXTS)), str(tmp_path / "rows"), zero_based=False)
+    predict(tmp_path / "rows", tmp_path / "texts.asvm", tmp_path / "out")
+    assert (tmp_path / "out").read_text().split() == source.predict(TEXTS).tolist()
+
+
+def test_searches_ensembles_and_regressions_behind_a_vectorizer(tmp_path):
+    search = GridSearchCV(make_pipeline(CountVectorizer(), SVC()), {"svc__C": [1.0, 2.0]}, cv=2).fit(TEXTS, Y)
+    compiled = approxsvm.compile(search)
+    assert (compiled.predict(TEXTS) == search.predict(TEXTS)).all()
+    source, compiled = compiled_pair([TfidfVectorizer(), CalibratedClassifierCV(SVC(), cv=2)])
+    assert np.abs(compiled.predict_proba(TEXTS) - source.predict_proba(TEXTS)).max() < 1e-9
+    assert compiled.report(TEXTS, Y, against=source).evidence.against.judged.differ.sum() == 0
+    lengths = np.array([float(len(text)) for text in TEXTS])
+    source, compiled = compiled_pair([CountVectorizer(analyzer="char"), SVR()], lengths)
+    assert np.abs(compiled.predict(TEXTS) - source.predict(TEXTS)).max() < 1e-3
+    joblib.dump(source, tmp_path / "model.joblib")
+    done = CliRunner().invoke(
+        main, ["convert-model", str(tmp_path / "model.joblib"), "-o", str(tmp_path / "m.asvm"), "--trust"]
+    )
+    assert done.exit_code == 0, done.output
+    assert np.abs(approxsvm.load(tmp_path / "m.asvm").predict(TEXTS) - source.predict(TEXTS)).max() < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("vectorizer", "message"),
+    [
+        (TfidfVectorizer(tokenizer=str.split, token_pattern=None), "tokenizer"),
+        (CountVectorizer(preprocessor=str.lower), "preprocessor"),
+        (HashingVectorizer(analyzer=str.split, n_features=8), "analyzer"),
+    ],
+)
+def test_what_calls_functions_is_refused(vectorizer, message):
+    source = make_pipeline(vectorizer, SVC()).fit(TEXTS, Y)
+    words = f"has {message}=.*which no artifact can hold; compile the steps behind it alone"
+    with pytest.raises(UnsupportedModelError, match=words):
+        approxsvm.compile(source)
+
+
+def test_vectorizers_elsewhere_are_refused():
+    inside = CalibratedClassifierCV(make_pipeline(CountVectorizer(), LinearSVC()), cv=2).fit(TEXTS, Y)
+    for source in (inside, inside.calibrated_classifiers_[0].estimator):
+        with pytest.raises(UnsupportedModelError, match=r"step 'countvectorizer' .*cannot be folded into the model"):
+            read_any(source)
+
+    class Mine(CountVectorizer):
+        def transform(self, texts):
+            return super().transform(texts) * 2
+
+    with pytest.raises(UnsupportedModelError, match="transform"):
+        approxsvm.compile(make_pipeline(Mine(), SVC()).fit(TEXTS, Y))
+
+
+def test_edited_attributes_are_told():
+    source, _ = compiled_pair([TfidfVectorizer(), SVC()])
+    source[0].vocabulary_ = {**source[0].vocabulary_, "apple": 99}
+    with pytest.raises(ModelFormatError, match="the columns of vocabulary_ are not 0 to"):
+        approxsvm.compile(source)
+    source, _ = compiled_pair([TfidfVectorizer(), SVC()])
+    source[0]._tfidf.idf_ = source[0].idf_[1:]
+    with pytest.raises(ModelFormatError, match="idf_ has shape"):
+        approxsvm.compile(source)
+    source, before = compiled_pair([TfidfVectorizer(), SVC()])
+    for name, value in (("binary", True), ("lowercase", False), ("ngram_range", (1, 2)), ("analyzer", "char")):
+        setattr(source[0], name, value)
+        compiled = approxsvm.compile(source)
+        assert (compiled.predict(TEXTS + OTHERS) == source.predict(TEXTS + OTHERS)).all()
+        assert compiled.artifact.text_rows.written() != before.artifact.text_rows.written()
+
+
+def test_what_is_no_text_is_named():
+    _, compiled = compiled_pair([TfidfVectorizer(), SVC()])
+    for value in (None, np.nan, 5):
+        with pytest.raises(InputError, match="row 2: a text is needed, got "):
+            compiled.predict([*TEXTS[:2], value])
+
+
+def test_broken_sections_are_told():
+    _, compiled = compiled_pair([CountVectorizer(), SVC()])
+    whole = json.loads(compiled.artifact.text_rows.written())
+    known = whole["steps"][0]
+    for wrong in (b"", b"{}", b"[]", b'{"steps": []}', {"steps": [{**known, "class": "eval"}]}):
+        section = wrong if isinstance(wrong, bytes) else json.dumps(wrong).encode()
+        broken = approxsvm.Predictor(changed(content({VECTORIZERS: section}), compiled.artifact))
+        with pytest.raises(ArtifactError, match=r"section vectorizers is none of models/FORMAT\.md"):
+            broken.predict(TEXTS)
