@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -38,6 +38,9 @@ PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     "HashingVectorizer": (*_OF_TEXTS, "norm", "alternate_sign", "n_features"),
     "TfidfTransformer": _OF_IDF,
 }
+
+# What columns of texts are of, in the words of Arrow, pandas and Polars.
+_OF_COLUMNS: Final = ("object", "str", "categor")
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ class TextRows:
             warnings.simplefilter("ignore")  # of terms that these parameters do not find, as `fit` has said
             return [_fitted(getattr(text, step["class"]), step) for step in self.steps]
 
-    def rows(self, texts: Iterable[Any]) -> Any:
+    def rows(self, texts: Any) -> Any:
         """What the vectorizers make of texts: a csr_array of float64.
 
         Raises
@@ -87,7 +90,7 @@ class TextRows:
         """
         from scipy.sparse import csr_array
 
-        given: Any = list(texts)
+        given: Any = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
         rows = given or [""]  # of no row at all some of them make an error
         for k, text in enumerate(given):
             if not isinstance(text, (str, bytes)):
@@ -104,6 +107,9 @@ def are_texts(X: Any) -> bool:
     """Whether rows are texts, one each, and not rows of numbers."""
     if hasattr(X, "tocsr") or isinstance(X, (str, bytes)):
         return False
+    if hasattr(X, "to_pylist") or hasattr(X, "to_list"):  # of Arrow, pandas and Polars
+        kind = str(X.dtype if hasattr(X, "dtype") else getattr(X, "type", "")).lower()
+        return not hasattr(X, "columns") and any(name in kind for name in _OF_COLUMNS)
     if hasattr(X, "ndim"):
         return bool(X.ndim == 1 and getattr(X.dtype, "kind", "O") not in "fiubc")
     return isinstance(X, Sequence) and len(X) > 0 and isinstance(X[0], (str, bytes))

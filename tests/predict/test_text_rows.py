@@ -69,9 +69,11 @@ def test_tables(tmp_path):
     source, compiled = compiled_pair([TfidfVectorizer(), SVC()])
     compiled.save(tmp_path / "texts.asvm")
     predictor, labels = approxsvm.Predictor(compiled.artifact.data), source.predict(TEXTS).tolist()
-    for kind in (pa.string(), pa.large_string()):
+    for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())):
         table = pa.table({"id": range(len(TEXTS)), "text": pa.array(TEXTS, kind)})
         assert predictor.predict_arrow(table, columns=["text"])["label"].to_pylist() == labels
+        for X in (table["text"], table["text"].combine_chunks(), pd.Series(TEXTS, dtype="category")):
+            assert predictor.predict(X).tolist() == labels
     missing = pa.table({"text": [*TEXTS[:5], None, *TEXTS[6:]]})
     with pytest.raises(InputError, match="row 5: column 'text' is null"):
         predictor.predict_arrow(missing)

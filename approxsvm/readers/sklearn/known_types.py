@@ -558,6 +558,8 @@ def recognise(thing: Any) -> Known | None:
                     "object of the class that it derives from"
                 )
     for name in vars(thing):
+        if name in ("probA_", "probB_") and f"_{name[:-1]}" not in vars(thing):
+            continue  # of a file of scikit-learn before 0.23; today they are properties
         if name in _ANSWERS or (name in defined and not _HARMLESS.fullmatch(name)):
             raise UnsupportedModelError(
                 f"this {cls.__name__} has a {name} of its own, set on the object, and only that knows what it "

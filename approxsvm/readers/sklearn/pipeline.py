@@ -196,6 +196,11 @@ def _n_features_in(step: Any, name: str) -> int:
     if count is not None:
         return int(count)
     known = recognise(step)
+    # scikit-learn before 0.24 does not say it, but its scalers have a number for each column.
+    learned = [vars(step).get(key) for key in _OF_COLUMNS] if known is not None and known.role == "step" else []
+    widths = [np.shape(numbers)[-1] for numbers in learned if np.ndim(numbers) > 0]
+    if widths:
+        return int(widths[0])
     if known is not None and known.name == "FunctionTransformer":
         raise UnsupportedModelError(f"step {name!r} ({class_name(step)}) does not know its number of columns")
     if known is not None and known.role in ("step", "selector"):
@@ -222,7 +227,7 @@ def _standard_scaler(map_: InputMap, step: Any) -> InputMap:
 
 def _min_max_scaler(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "MinMaxScaler", "scale_")
-    low, high = step.feature_range if step.clip else (-np.inf, np.inf)
+    low, high = step.feature_range if getattr(step, "clip", False) else (-np.inf, np.inf)
     return map_.then_affine(multiply=step.scale_, add=step.min_, low=low, high=high)
 
 
@@ -422,6 +427,8 @@ _OVERWRITING = {
     "SimpleImputer",
     "StandardScaler",
 }
+# What scalers, imputers and projections have for each column; of matrices the last axis.
+_OF_COLUMNS = ("scale_", "center_", "mean_", "statistics_", "lambdas_", "components_")
 # Functions, each the logarithm of its argument plus a number.
 _LOGARITHMS = ((np.log, 0.0), (np.log1p, 1.0))
 _FOLDERS: dict[str, Callable[[InputMap, Any], InputMap]] = {

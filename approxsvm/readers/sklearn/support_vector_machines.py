@@ -204,7 +204,7 @@ def _outputs(estimator: Any, task: Task, n_classes: int) -> Outputs:
     # sklearnex keeps zeros here when there are no probabilities, and a calibrated classifier of its own when there are.
     wanted = estimator.probability is True or estimator.probability == 1
     if wanted and not hasattr(estimator, "clf_prob"):
-        prob_a, prob_b = (np.array(getattr(estimator, key), dtype=np.float64) for key in ("_probA", "_probB"))
+        prob_a, prob_b = (_probability_number(estimator, key) for key in ("probA", "probB"))
         if len(prob_a):
             probability = PairwiseSigmoid(prob_a, prob_b, couple_two_classes=True)
     return Outputs(
@@ -212,6 +212,12 @@ def _outputs(estimator: Any, task: Task, n_classes: int) -> Outputs:
         label_rule="scores" if break_ties and n_classes > 2 else "votes",
         decision_shape=shape,
     )
+
+
+def _probability_number(estimator: Any, name: str) -> Any:
+    """Either probA or probB; scikit-learn before 0.23 has them under other names, as arrays on the object."""
+    found = getattr(estimator, f"_{name}", None)
+    return np.array(vars(estimator)[f"{name}_"] if found is None else found, dtype=np.float64)
 
 
 def _n_support(estimator: Any, n_classes: int, n_sv: int) -> Any:

@@ -58,7 +58,7 @@ def read_calibrated(estimator: Any, read: Read) -> Model:
     members = tuple(_calibrated(inner, classes, read) for inner in estimator.calibrated_classifiers_)
     if len(members) == 1:
         return members[0]
-    if any(overwrites(inner.estimator) for inner in estimator.calibrated_classifiers_[:-1]):
+    if any(overwrites(_inside(inner)) for inner in estimator.calibrated_classifiers_[:-1]):
         raise UnsupportedModelError(
             "a scaler in this CalibratedClassifierCV overwrites (copy=False) what the other members take; refit with "
             "copy=True"
@@ -120,15 +120,21 @@ def _restored(model: Regression, transformer: Any, target: int) -> Regression:
     )
 
 
+def _inside(inner: Any) -> Any:
+    """What a calibrator calibrates; scikit-learn before 1.2 calls it base_estimator."""
+    return vars(inner)["estimator" if "estimator" in vars(inner) else "base_estimator"]
+
+
 def _calibrated(inner: Any, classes: Any, read: Read) -> SingleModel:
     if name_of(inner) != "_CalibratedClassifier":
         raise UnsupportedModelError(f"calibrated_classifiers_ holds a {class_name(inner)}")
-    model = read(inner.estimator)
+    estimator = _inside(inner)
+    model = read(estimator)
     if isinstance(model, Ensemble) or model.task != "classification":
         raise UnsupportedModelError(f"cannot calibrate a {model.source}")
-    if not hasattr(inner.estimator, "decision_function"):
+    if not hasattr(estimator, "decision_function"):
         raise UnsupportedModelError(
-            f"this CalibratedClassifierCV calibrates the probabilities of its {class_name(inner.estimator)}, which has "
+            f"this CalibratedClassifierCV calibrates the probabilities of its {class_name(estimator)}, which has "
             "no decision_function because it is calibrated already; compile that one, or calibrate what is inside it"
         )
     own = model.labels
@@ -136,7 +142,7 @@ def _calibrated(inner: Any, classes: Any, read: Read) -> SingleModel:
         raise UnsupportedModelError(
             f"a calibrated classifier knows {len(own)} of the {len(classes)} classes; refit with folds that have all"
         )
-    inner_classes = ascending_classes(inner.estimator.classes_, class_name(inner.estimator)).tolist()
+    inner_classes = ascending_classes(estimator.classes_, class_name(estimator)).tolist()
     calibrated = np.unique(inner.classes).tolist()
     # Temperature scaling of texts has fitted the model inside to their numbers, and asks for their order alone.
     same = len(calibrated) == len(own) if inner.method == "temperature" else calibrated == inner_classes

@@ -16,7 +16,7 @@ from approxsvm.raw_columns import RawColumns
 from approxsvm.rows import finite_rows, zero_unused
 from approxsvm.table_columns import Features, Tell, check_names, choose_columns, warn
 from approxsvm.tables.arrow.answers import AnswerColumns
-from approxsvm.tables.arrow.columns import FeatureColumns, TextRowsColumn, is_text
+from approxsvm.tables.arrow.columns import FeatureColumns, TextRowsColumn
 
 pa = import_package("pyarrow", "arrow", "scoring tables")
 pc = import_package("pyarrow.compute", "arrow", "scoring tables")
@@ -132,7 +132,7 @@ class Scorer:
                 name if columns.texts or artifact.takes_texts else "",
             )
             only = names[0] if len(names) == 1 else None
-            if key not in matrices and artifact.takes_texts and only and is_text(schema.field(only).type):
+            if key not in matrices and artifact.takes_texts and only and TextRowsColumn.takes(schema.field(only).type):
                 matrices[key] = TextRowsColumn(only, artifact.text_rows, columns)
             elif key not in matrices:
                 matrices[key] = FeatureColumns(schema, names, columns.n_columns, columns, text=text)

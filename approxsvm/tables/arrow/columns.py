@@ -36,10 +36,15 @@ class TextRowsColumn:
         self._texts = texts
         self._columns = columns
 
+    @classmethod
+    def takes(cls, kind: Any) -> bool:
+        """Whether a column has texts."""
+        return _is_text(_value_type(kind))
+
     def matrix(self, batch: Any) -> Any:
         """What the vectorizers make of the texts of a batch, as csr_array; NaN stands in the row of a missing one."""
         texts = batch.column(self.names[0]).to_pylist()
-        rows = self._texts.rows("" if text is None else text for text in texts)
+        rows = self._texts.rows(["" if text is None else text for text in texts])
         missing = np.array([k for k, text in enumerate(texts) if text is None], np.intp)
         if not len(missing):
             return rows
