@@ -112,7 +112,9 @@ _OF_TARGETS: Final = {
 # are off by a factor of 1.07 in the mean; runs, routing, forms and lists have been scaled since, by what newer code
 # takes of the time of older.
 _ALONE: Final = {
-    "avx512": Constants(14_000.0, 8.0, 14_000.0, 14_000.0, 200.0, 10_000.0, 28.0, 90.0, 9.0, 6.5, 2_300.0, 15.0, 0, 0.5),
+    "avx512": Constants(
+        14_000.0, 8.0, 14_000.0, 14_000.0, 200.0, 10_000.0, 28.0, 90.0, 9.0, 6.5, 2_300.0, 15.0, 0, 0.5
+    ),
     "avx2": Constants(6_400.0, 8.0, 6_400.0, 6_400.0, 130.0, 4_000.0, 45.0, 50.0, 6.0, 2.9, 1_200.0, 8.0, 0, 0.5),
 }
 

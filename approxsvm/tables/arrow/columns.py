@@ -87,9 +87,9 @@ class FeatureColumns:
         texts = {} if self._is_list or columns is None else columns.texts
         self._texts = {k: _CodeColumn(columns, k, text) for k in self._positions if columns and k in texts}
         for position, name, kind in zip(self._positions, self.names, numbers, strict=True):
-            if position in texts and not (is_text(kind) or pa.types.is_null(kind)):
+            if position in texts and not (_is_text(kind) or pa.types.is_null(kind)):
                 raise InputError(f"column {name!r} is {kind}, but the model takes texts there")
-            if position not in texts and not (_is_number(kind) or (text and is_text(kind))):
+            if position not in texts and not (_is_number(kind) or (text and _is_text(kind))):
                 raise InputError(f"column {name!r} is {kind}, but a feature must be a number")
         self._dtype = np.float32 if all(kind == pa.float32() for kind in numbers) else np.float64
 
@@ -232,7 +232,7 @@ def _is_number(kind: Any) -> bool:
     )
 
 
-def is_text(kind: Any) -> bool:
+def _is_text(kind: Any) -> bool:
     """Whether a column has texts."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
@@ -241,7 +241,7 @@ def _floats(column: Any) -> npt.NDArray[Any]:
     """A column as numbers, NaN where it is null; storing them as floats then rounds as NumPy does."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    if is_text(column.type):
+    if _is_text(column.type):
         column = _parsed(column)
     elif pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())  # booleans with nulls would become objects

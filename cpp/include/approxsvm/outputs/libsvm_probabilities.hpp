@@ -1,5 +1,5 @@
-// Probabilities from decision values, bit for bit those of LIBSVM: coupled sigmoids of pairs. Operations must keep their order: nothing here may be contracted (-ffp-contract=off), reordered or
-// factored out.
+// Probabilities from decision values, bit for bit those of LIBSVM: coupled sigmoids of pairs. Operations must keep
+// their order: nothing here may be contracted (-ffp-contract=off), reordered or factored out.
 #pragma once
 
 #include <cmath>

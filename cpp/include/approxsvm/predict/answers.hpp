@@ -633,7 +633,7 @@ class EnsembleAnswers {
             Request own = request;
             own.keeps_promise = false;
             if (own.values != Values::exact) own.values = Values::settled;
-            const Status status = labels_of_member(0, rows, own, out.stages);
+            const Status status = labels_of_member(0, rows, own, out.stages, static_cast<bool>(out.certified));
             if (status != Status::ok) return status;
             for (std::size_t i = 0; i < n; ++i) {
                 if (out.labels) out.labels[i] = memory_.labels[i];
