@@ -249,6 +249,8 @@ def _compiled(
 def _by_probability(model: SingleModel | Ensemble) -> SingleModel | Ensemble:
     """The same with labels by the greatest probability, as ensembles have them anyway."""
     if isinstance(model.outputs.probability, ProcessProbability):
+        if len(model.labels) > 2:
+            return model
         raise UnsupportedModelError("a Gaussian process labels by its mean, which labels='probability' cannot change")
     if not isinstance(model.outputs.probability, ClassProbability):
         raise UnsupportedModelError(

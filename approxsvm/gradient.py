@@ -78,10 +78,8 @@ def gradients(evaluator: Evaluator, rows: Any) -> Slopes:
         scales nor projects.
     """
     artifact = evaluator.artifact
-    if artifact.averages or artifact.has_labels_alone:
-        raise UnsupportedModelError(
-            "a mean of probabilities and labels alone have no decision function, and so no gradient of one"
-        )
+    if artifact.n_decisions == 0:
+        raise UnsupportedModelError(f"no gradient without a decision function: {artifact.why_no_decision_function}")
     of_processes = artifact.outputs.of_processes
     if artifact.members and artifact.outputs.weights is not None and not of_processes:
         raise UnsupportedModelError("a weighted sum of several models has no gradient here: take those of its members")

@@ -1284,6 +1284,9 @@ def broken_members() -> Broken:
     said = "member 0: probability of section outputs is 0, expected at least 1"
     plain = changed(content({OUTPUTS: struct.pack("<6I", 0, 0, 0, 0, 0, 0)}), inner)
     yield broken("members", content({MEMBER_ARTIFACTS: plain}), artifact, said)
+    said = "member 0: probability of section outputs is 8, expected 1 to 5"
+    alone = changed(content({OUTPUTS: struct.pack("<6I", 0, 0, 8, 0, 0, 0)}), inner)
+    yield broken("members", content({MEMBER_ARTIFACTS: alone}), artifact, said)
 
 
 def broken_targets() -> Broken:

@@ -253,7 +253,7 @@ class Artifact(SealedBytes):
                 "votes of several models are read as labels alone, without a decision function: compile each of "
                 "estimators_ for its own"
             )
-        if isinstance(self.outputs.probability, SignAlone):
+        if isinstance(self.outputs.probability, SignAlone) or (self.outputs.of_processes and len(self.labels) == 2):
             return "labels are the sign of a latent function: the source has no decision function"
         return "labels are those of the greatest probability, without a decision function: take the probabilities"
 
@@ -366,7 +366,10 @@ class Artifact(SealedBytes):
     @property
     def is_density(self) -> bool:
         """Whether the mean of a kernel comes from a density: its answers are those of any regression."""
-        return isinstance(self.outputs.probability, GaussianDensity) and self.kernel == "gaussian"
+        if not isinstance(self.outputs.probability, GaussianDensity) or self.kernel != "gaussian":
+            return False
+        is_sum = self.n_decisions == 1 and float(self.decision_numbers()["intercept"][0]) == 0.0
+        return is_sum and not bool((self.dual_coef() < 0.0).any())
 
     @property
     def subspace_coordinates(self) -> tuple[int, ...]:

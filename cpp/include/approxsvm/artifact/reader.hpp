@@ -212,8 +212,14 @@ inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, cons
     const auto fits = of_targets || of_sum ? labels_are_among : labels_are_equal;
     if (same.status() != Status::ok || (classifies && !fits(labels, member, ensemble))) return Status::bad_labels;
     n_targets = classifies ? 1 : member.n_decisions;
-    if (ensemble.outputs.probability == ProbabilityKind::members_mean || (of_sum && classifies))
-        outputs(field::outputs_probability, number_of(member.outputs.probability), at_least(1));
+    if (ensemble.outputs.probability == ProbabilityKind::members_mean || (of_sum && classifies)) {
+        const ProbabilityKind kind = member.outputs.probability;
+        outputs(field::outputs_probability, number_of(kind), at_least(1));
+        // Some kinds give classes no probabilities that could be averaged or added: the sign alone.
+        if (rules_of(kind).gives != Gives::of_classes)
+            outputs(field::outputs_probability, number_of(kind),
+                    from_to(1u, number_of(ProbabilityKind::temperature_calibration)));
+    }
     return outputs.status();
 }
 

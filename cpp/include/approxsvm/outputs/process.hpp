@@ -75,7 +75,8 @@ inline Approximate process_share(const Approximate& f, const Approximate& q) {
 
 // Shares g_c / G of their sum G, in place: with errors b_c of g_c and B in all,
 //     |g_c / G - exact| <= (b_c + |g_c / G| B) / (G - B).
-// The sum errs by n u of its terms' moduli, which B takes, and the quotient by u.
+// The sum errs by n u of its terms' moduli, which B takes, and the quotient by u. Of a sum of 0 they stay as they are,
+// as OneVsRestClassifier leaves them, with no bound.
 inline void shares_of_sum(std::size_t n, double* shares, double* errors) {
     double sum = 0.0, moduli = 0.0, of_errors = 0.0;
     for (std::size_t c = 0; c < n; ++c) {
@@ -85,7 +86,7 @@ inline void shares_of_sum(std::size_t n, double* shares, double* errors) {
     }
     of_errors += 0x1p-51 * static_cast<double>(n) * moduli;
     for (std::size_t c = 0; c < n; ++c) {
-        shares[c] /= sum;
+        if (sum != 0.0) shares[c] /= sum;
         const double reach = errors[c] + std::fabs(shares[c]) * of_errors;
         errors[c] = sum > of_errors ? 1.001 * reach / (sum - of_errors) + 0x1p-51 * std::fabs(shares[c]) : HUGE_VAL;
     }
