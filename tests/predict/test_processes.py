@@ -149,6 +149,27 @@ def test_behind_steps_and_by_a_search():
         assert (fast.gradient(X[:2]) == approxsvm.compile(source, X).gradient(X[:2])).all()
 
 
+@pytest.mark.attack
+@pytest.mark.parametrize("normalize_y", [False, True])
+def test_several_targets(kernel, normalize_y):
+    """Each in its own units: a column of alpha_, with its own mean and deviation."""
+    targets = np.column_stack([TARGET, 1e-3 * X[:, 0] ** 2, X[:, 1] - 1e4])
+    source = GaussianProcessRegressor(kernel, alpha=0.1, optimizer=None, normalize_y=normalize_y).fit(X, targets)
+    for mode in ("certified", "approximate"):
+        fast = approxsvm.compile(source, X, mode=mode)
+        values, bounds = fast.predict(ROWS), fast.error_bound(ROWS)
+        assert values.shape == bounds.shape == (len(ROWS), 3)
+        if mode == "certified":
+            np.testing.assert_allclose(values, source.predict(ROWS), atol=1e-2, rtol=1e-4)
+        with mp.workdps(50):
+            for row, own, limits in zip(ROWS[::3], values[::3], bounds[::3], strict=True):
+                kernels = [exact_kernels(source.kernel_, x, row, False) for x in X]
+                for t in range(3):
+                    latent = mp.fsum(exact(a) * k for a, k in zip(source.alpha_[:, t], kernels, strict=True))
+                    truth = exact(source._y_train_mean[t]) + exact(source._y_train_std[t]) * latent
+                    assert abs(exact(own[t]) - truth) <= limits[t]
+
+
 def test_the_mean_keeps_its_speed_and_its_promise():
     """Labels and means are answered by what answers them without variance; a tolerance is of the mean."""
     source = GaussianProcessRegressor(RBF(2.0), alpha=0.1, optimizer=None).fit(X, TARGET)
@@ -178,7 +199,9 @@ def test_what_is_refused():
     regressor = GaussianProcessRegressor(RBF(2.0), alpha=0.1, optimizer=None).fit(X, TARGET)
     classifier = GaussianProcessClassifier(RBF(2.0), optimizer=None, multi_class="one_vs_one").fit(X, LABELS)
     many = GaussianProcessRegressor(RBF(0.1), alpha=0.1, optimizer=None).fit(RNG.normal(size=(1025, 2)), np.zeros(1025))
+    several = GaussianProcessRegressor(RBF(2.0), optimizer=None).fit(X, X[:, :2])
     for source, said in (
+        (several, "has 2 targets, of which only means can be compiled: leave out variance=True"),
         (SVR().fit(X, TARGET), "variance=True is for Gaussian processes.* not for this SVR"),
         (classifier, "of 3 classes by OneVsOneClassifier; compile it with variance=True, fitted one_vs_rest"),
         (many, "has 1025 functions, one for each training row, of which at most 1024 .* without variance=True"),
@@ -186,7 +209,7 @@ def test_what_is_refused():
         with pytest.raises(UnsupportedModelError, match=said):
             approxsvm.compile(source, variance=True)
     fast = approxsvm.compile(regressor, variance=True)
-    with pytest.raises(UnsupportedModelError, match="another rule: export each member"):
+    with pytest.raises(UnsupportedModelError, match="C export has no variances of Gaussian processes"):
         fast.export_c("unused.h")
     with pytest.raises(UnsupportedModelError, match="variance of a Gaussian process"):
         fast.to_onnx()

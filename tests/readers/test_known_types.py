@@ -135,6 +135,8 @@ def examples_of_machines(name, cls):
         yield source, source
         source = with_kernel(RBF([1.0, 2.0, 1.0, 3.0]) + WhiteKernel(0.1))
         yield source, source
+        source = GaussianProcessRegressor(RBF(1.5), normalize_y=True, optimizer=None)
+        yield of_machine(source, np.column_stack([TARGET, TARGET**2]))
     elif name == "GaussianProcessClassifier":
         yield of_machine(cls(2.0 * RBF(1.5), optimizer=None), TWO)
         yield of_machine(cls(ConstantKernel(0.5) + RBF([1.0, 2.0, 1.0, 3.0]), optimizer=None), TWO)

@@ -29,16 +29,28 @@ MOST_ROWS: Final = limit("max_n_targets")
 _UP: Final = 1.0 + 2.0**-30
 
 
-def read_gaussian_process(estimator: Any, name: str) -> KernelModel:
-    """Read the mean prediction of a fitted GaussianProcessRegressor.
+def read_gaussian_process(estimator: Any, name: str) -> KernelModel | Ensemble:
+    """Read the mean prediction of a fitted GaussianProcessRegressor, one model for each target.
 
     The reference is _y_train_mean + _y_train_std * (kernel_(rows, X_train_) @ alpha_) over the real numbers.
     """
     require_fitted(estimator, name, "X_train_")
     require_fitted(estimator, name, "alpha_")
-    alpha = [fraction(a) for a in _one_target(estimator.alpha_, name)]
-    deviation, mean = (fraction(np.ravel(v)[0]) for v in (estimator._y_train_std, estimator._y_train_mean))
-    return _Kernels.of(estimator, estimator, name).sum([deviation * a for a in alpha], mean, task="regression")
+    kernels, alpha = _Kernels.of(estimator, estimator, name), np.asarray(estimator.alpha_, np.float64)
+    targets = np.atleast_2d(alpha.T)
+    if targets.ndim != 2 or targets.shape[1] != len(kernels.rows):
+        raise ModelFormatError(f"alpha_ of this {name} has shape {alpha.shape} for {len(kernels.rows)} rows of X_train_")
+    units = [np.ravel(numbers) for numbers in (estimator._y_train_std, estimator._y_train_mean)]
+    if any(len(numbers) != len(targets) for numbers in units):
+        raise ModelFormatError(
+            f"_y_train_std and _y_train_mean of this {name} have {len(units[0])} and {len(units[1])} numbers for "
+            f"{len(targets)} targets"
+        )
+    models = []
+    for own, deviation, mean in zip(targets, *units, strict=True):
+        weights = [fraction(deviation) * fraction(a) for a in own]
+        models.append(kernels.sum(weights, fraction(mean), task="regression"))
+    return models[0] if len(models) == 1 else Ensemble(tuple(models), source=f"sklearn {name}, {len(models)} targets")
 
 
 def read_process_classifier(estimator: Any, name: str) -> KernelModel:
@@ -78,6 +90,11 @@ def read_with_variance(estimator: Any, name: str) -> Ensemble:
     """
     if name == "GaussianProcessRegressor":
         mean = read_gaussian_process(estimator, name)
+        if isinstance(mean, Ensemble):
+            raise UnsupportedModelError(
+                f"this {name} has {len(mean.members)} targets, of which only means can be compiled: leave out "
+                "variance=True"
+            )
         scale = float(np.ravel(estimator._y_train_std)[0])
         prior, functions = _variance(estimator, estimator, name)
         outputs = Outputs(ProcessDeviation(), weights=np.array([prior, scale]))
@@ -271,9 +288,3 @@ def _diagonal(kernel: Any) -> Fraction:
     first, second = _diagonal(kernel.k1), _diagonal(kernel.k2)
     return first + second if kind == "Sum" else first * second
 
-
-def _one_target(coefficients: Any, name: str) -> FloatArray:
-    values = np.asarray(coefficients, dtype=np.float64)
-    if values.ndim > 1 and values.shape[1] != 1:
-        raise UnsupportedModelError(f"this {name} has {values.shape[1]} targets, only one can be compiled")
-    return values.ravel()
