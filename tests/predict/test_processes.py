@@ -17,6 +17,7 @@ from sklearn.svm import SVR
 import approxsvm
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.estimators import CompiledEnsemble, CompiledProcess
+from approxsvm.readers.sklearn import processes
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -103,7 +104,7 @@ def test_deviations(kernel, alpha):
 def test_probabilities(kernel, n_classes):
     labels = LABELS if n_classes == 3 else np.where(TARGET > 100.0, "yes", "no")
     source = GaussianProcessClassifier(kernel, optimizer=None).fit(X, labels)
-    fast = approxsvm.compile(source, variance=True)
+    fast = approxsvm.compile(source, variance=True if n_classes == 2 else None)
     assert type(fast) is CompiledEnsemble
     assert not hasattr(fast, "decision_function")
     shares, bounds = fast.predict_proba(ROWS), fast.probability_bound(ROWS)
@@ -195,7 +196,7 @@ def test_saved_and_by_the_tool(tmp_path):
     np.testing.assert_array_equal(np.loadtxt(tmp_path / "out"), fast.predict(ROWS))
 
 
-def test_what_is_refused():
+def test_what_is_refused(monkeypatch):
     regressor = GaussianProcessRegressor(RBF(2.0), alpha=0.1, optimizer=None).fit(X, TARGET)
     classifier = GaussianProcessClassifier(RBF(2.0), optimizer=None, multi_class="one_vs_one").fit(X, LABELS)
     many = GaussianProcessRegressor(RBF(0.1), alpha=0.1, optimizer=None).fit(RNG.normal(size=(1025, 2)), np.zeros(1025))
@@ -203,11 +204,14 @@ def test_what_is_refused():
     for source, said in (
         (several, "has 2 targets, of which only means can be compiled: leave out variance=True"),
         (SVR().fit(X, TARGET), "variance=True is for Gaussian processes.* not for this SVR"),
-        (classifier, "of 3 classes by OneVsOneClassifier; compile it with variance=True, fitted one_vs_rest"),
+        (classifier, "of 3 classes by OneVsOneClassifier; fit it with multi_class='one_vs_rest'"),
         (many, "has 1025 functions, one for each training row, of which at most 1024 .* without variance=True"),
     ):
         with pytest.raises(UnsupportedModelError, match=said):
             approxsvm.compile(source, variance=True)
+    of_three = GaussianProcessClassifier(RBF(2.0), optimizer=None).fit(X, LABELS)
+    with pytest.raises(UnsupportedModelError, match="leave out variance=False"):
+        approxsvm.compile(of_three, variance=False)
     fast = approxsvm.compile(regressor, variance=True)
     with pytest.raises(UnsupportedModelError, match="C export has no variances of Gaussian processes"):
         fast.export_c("unused.h")
@@ -222,3 +226,6 @@ def test_what_is_refused():
     with pytest.raises(AttributeError) as told:
         approxsvm.compile(binary).predict_proba(X)
     assert "compile it with variance=True" in str(told.value.__cause__)
+    monkeypatch.setattr(processes, "MOST_ROWS", 39)
+    with pytest.raises(UnsupportedModelError, match="at most 39 are supported, and labels of several classes need it"):
+        approxsvm.compile(of_three)

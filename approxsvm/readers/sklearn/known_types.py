@@ -91,13 +91,13 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
         "sklearn.gaussian_process",
         "GaussianProcessClassifier",
         "base_estimator_ classes_",
-        "probabilities and more than two classes without variance=True; one_vs_one",
+        "probabilities of two classes without variance=True; one_vs_one",
     ),
     (
         "kernel machine",
         "sklearn.gaussian_process._gpc",
         "_BinaryGaussianProcessClassifierLaplace",
-        "kernel_ X_train_ y_train_ pi_ classes_",
+        "kernel_ X_train_ y_train_ pi_ classes_ L_ W_sr_",
         "by itself",
     ),
     (

@@ -37,9 +37,9 @@ def read_gaussian_process(estimator: Any, name: str) -> KernelModel | Ensemble:
     require_fitted(estimator, name, "X_train_")
     require_fitted(estimator, name, "alpha_")
     kernels, alpha = _Kernels.of(estimator, estimator, name), np.asarray(estimator.alpha_, np.float64)
-    targets = np.atleast_2d(alpha.T)
-    if targets.ndim != 2 or targets.shape[1] != len(kernels.rows):
-        raise ModelFormatError(f"alpha_ of this {name} has shape {alpha.shape} for {len(kernels.rows)} rows of X_train_")
+    targets, n = np.atleast_2d(alpha.T), len(kernels.rows)
+    if targets.ndim != 2 or targets.shape[1] != n:
+        raise ModelFormatError(f"alpha_ of this {name} has shape {alpha.shape} for {n} rows of X_train_")
     units = [np.ravel(numbers) for numbers in (estimator._y_train_std, estimator._y_train_mean)]
     if any(len(numbers) != len(targets) for numbers in units):
         raise ModelFormatError(
@@ -53,15 +53,20 @@ def read_gaussian_process(estimator: Any, name: str) -> KernelModel | Ensemble:
     return models[0] if len(models) == 1 else Ensemble(tuple(models), source=f"sklearn {name}, {len(models)} targets")
 
 
-def read_process_classifier(estimator: Any, name: str) -> KernelModel:
-    """Read the labels of a fitted GaussianProcessClassifier of two classes.
+def read_process_classifier(estimator: Any, name: str) -> KernelModel | Ensemble:
+    """Read the labels of a fitted GaussianProcessClassifier; those of several classes with the variance they need.
 
-    Laplace's approximation labels by the sign of the latent mean, kernel_(rows, X_train_) @ (y_train_ - pi_), which is
-    the reference, over the real numbers: above 0 is the second class. Its probabilities need the variance as well.
+    Laplace's approximation labels two classes by the sign of the latent mean, kernel_(rows, X_train_) @ (y_train_ -
+    pi_), which is the reference, over the real numbers: above 0 is the second class. Its probabilities need the
+    variance as well, and several classes are labelled by the greatest of theirs.
     """
     require_fitted(estimator, name, "base_estimator_")
     if len(estimator.classes_) > 2:
-        raise UnsupportedModelError(refusal(estimator, f"of {len(estimator.classes_)} classes without variance=True"))
+        return read_with_variance(estimator, name)
+    return _two_classes(estimator, name)
+
+
+def _two_classes(estimator: Any, name: str) -> KernelModel:
     labels = np.asarray(estimator.base_estimator_.classes_)[::-1].copy()
     outputs = Outputs(SignAlone())
     return _latent_mean(
@@ -102,7 +107,7 @@ def read_with_variance(estimator: Any, name: str) -> Ensemble:
     require_fitted(estimator, name, "base_estimator_")
     base, classes = estimator.base_estimator_, np.asarray(estimator.classes_)
     if len(classes) == 2:
-        machines, means = [base], [read_process_classifier(estimator, name)]
+        machines, means = [base], [_two_classes(estimator, name)]
     elif name_of(base) == "OneVsRestClassifier":
         machines = list(base.estimators_)
         means = [_latent_mean(estimator, inner, name, task="regression") for inner in machines]
@@ -140,9 +145,11 @@ def _variance(estimator: Any, trained: Any, name: str) -> tuple[float, KernelMod
             f"L_ of this {name} has shape {factor.shape}, or is no triangle below a diagonal without 0"
         )
     if n > MOST_ROWS:
+        needed = len(getattr(estimator, "classes_", ())) > 2
         raise UnsupportedModelError(
             f"the variance of this {name} has {n} functions, one for each training row, of which at most {MOST_ROWS} "
-            "are supported: train on fewer rows, or compile it without variance=True"
+            f"are supported{', and labels of several classes need it' if needed else ''}: train on fewer rows"
+            f"{'' if needed else ', or compile it without variance=True'}"
         )
     scales = np.asarray(getattr(trained, "W_sr_", np.ones(n)), np.float64)
     if scales.shape != (n,) or not (np.isfinite(scales) & (scales >= 0.0)).all():
@@ -287,4 +294,3 @@ def _diagonal(kernel: Any) -> Fraction:
         return fraction(kernel.constant_value if kind == "ConstantKernel" else kernel.noise_level)
     first, second = _diagonal(kernel.k1), _diagonal(kernel.k2)
     return first + second if kind == "Sum" else first * second
-
