@@ -123,6 +123,17 @@ def test_probabilities(kernel, n_classes):
                 assert fast.predict(row[np.newaxis])[0] == source.classes_[int(np.argmax(of_each))]
 
 
+def test_equal_probabilities_are_of_the_last_class_where_the_source_takes_it(monkeypatch):
+    """As scikit-learn 1.6 does; far from all training rows every latent function has the same distribution."""
+    source = GaussianProcessClassifier(RBF(1.3), optimizer=None).fit(X, LABELS)
+    monkeypatch.setattr(processes, "takes_last_of_ties", lambda _: True)
+    fast = approxsvm.compile(source)
+    assert fast.predict(ROWS)[-1] == "c"
+    assert not fast.certified(ROWS)[-1]
+    np.testing.assert_array_equal(fast.predict(X), source.predict(X))
+    np.testing.assert_allclose(fast.predict_proba(ROWS), source.predict_proba(ROWS), atol=1e-9)
+
+
 @pytest.mark.attack
 def test_probabilities_from_loose_means():
     """The mean of mode "approximate" is off by what its bound says; the bound of the probability follows."""

@@ -17,6 +17,7 @@ from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.outputs import Outputs, ProcessDeviation, ProcessProbability, SignAlone
 from approxsvm.model.schema import limit
+from approxsvm.readers.sklearn.committees import takes_last_of_ties
 from approxsvm.readers.sklearn.instead import refusal
 from approxsvm.readers.sklearn.kernel_machines import fraction, rounded_float
 from approxsvm.readers.sklearn.known_types import class_name, name_of
@@ -110,11 +111,13 @@ def read_with_variance(estimator: Any, name: str) -> Ensemble:
         machines, means = [base], [_two_classes(estimator, name)]
     elif name_of(base) == "OneVsRestClassifier":
         machines = list(base.estimators_)
+        if len(machines) != len(classes) or np.asarray(base.classes_).tolist() != classes.tolist():
+            raise ModelFormatError(f"this {name} has {len(machines)} estimators for {len(classes)} classes")
+        if takes_last_of_ties(base):
+            machines, classes = machines[::-1], classes[::-1]
         means = [_latent_mean(estimator, inner, name, task="regression") for inner in machines]
     else:
         raise UnsupportedModelError(refusal(estimator, f"of {len(classes)} classes by {class_name(base)}"))
-    if len(classes) > 2 and (len(machines) != len(classes) or np.asarray(base.classes_).tolist() != classes.tolist()):
-        raise ModelFormatError(f"this {name} has {len(machines)} estimators for {len(classes)} classes")
     members, weights = [], []
     for mean, inner in zip(means, machines, strict=True):
         prior, functions = _variance(estimator, inner, name)
