@@ -61,7 +61,7 @@ def compile(
     random_state: int = 0,
     rows_per_call: int | None = None,
     n_jobs: int | None = None,
-    variance: bool = False,
+    variance: bool | None = None,
     verbose: bool | None = None,
     progress: Progress | None = None,
 ) -> CompiledModel:
@@ -126,9 +126,10 @@ def compile(
         Threads that the result predicts with, as in scikit-learn: 1 when left out, -1 for all processors.
     verbose : bool, optional
         Whether a bar on stderr shows what is being done. When left out, it does in a terminal and in a notebook.
-    variance : bool
+    variance : bool, optional
         Of a Gaussian process of scikit-learn: whether to compile its variance as well, for ``predict(return_std=True)``
-        and ``predict_proba``. It takes 8 n^2 bytes for n training rows, at most 1,024, and is computed in float64.
+        and ``predict_proba``. It takes 8 n^2 bytes for n training rows, at most 1,024, and is computed in float64. When
+        left out, it is compiled where labels need it: for each of several classes.
     progress : callable, optional
         Told what is being done, in words, and the share of that which is done, from 0 to 1; in place of the bar.
 

@@ -69,11 +69,12 @@ def read_any(
     *,
     n_features: int | None = None,
     trust: bool | Sequence[str] = False,
-    variance: bool = False,
+    variance: bool | None = None,
 ) -> SingleModel | Ensemble:
     """Read whatever approxsvm knows: as `read_model`, and averages and linear models on features as well.
 
-    Parameters and errors as for `read_model`; with `variance`, a Gaussian process has that as well.
+    Parameters and errors as for `read_model`; with `variance`, a Gaussian process has that as well, by default where
+    its labels need it.
 
     Returns
     -------

@@ -17,6 +17,7 @@ from sklearn.svm import SVR
 import approxsvm
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.estimators import CompiledEnsemble, CompiledProcess
+from approxsvm.readers.sklearn import processes
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -103,7 +104,7 @@ def test_deviations(kernel, alpha):
 def test_probabilities(kernel, n_classes):
     labels = LABELS if n_classes == 3 else np.where(TARGET > 100.0, "yes", "no")
     source = GaussianProcessClassifier(kernel, optimizer=None).fit(X, labels)
-    fast = approxsvm.compile(source, variance=True)
+    fast = approxsvm.compile(source, variance=True if n_classes == 2 else None)
     assert type(fast) is CompiledEnsemble
     assert not hasattr(fast, "decision_function")
     shares, bounds = fast.predict_proba(ROWS), fast.probability_bound(ROWS)
@@ -120,6 +121,17 @@ def test_probabilities(kernel, n_classes):
                 assert abs(exact(share) - one / total) <= bound, (k, share, bound)
             if n_classes == 3 and fast.certified(row[np.newaxis])[0]:
                 assert fast.predict(row[np.newaxis])[0] == source.classes_[int(np.argmax(of_each))]
+
+
+def test_equal_probabilities_are_of_the_last_class_where_the_source_takes_it(monkeypatch):
+    """As scikit-learn 1.6 does; far from all training rows every latent function has the same distribution."""
+    source = GaussianProcessClassifier(RBF(1.3), optimizer=None).fit(X, LABELS)
+    monkeypatch.setattr(processes, "takes_last_of_ties", lambda _: True)
+    fast = approxsvm.compile(source)
+    assert fast.predict(ROWS)[-1] == "c"
+    assert not fast.certified(ROWS)[-1]
+    np.testing.assert_array_equal(fast.predict(X), source.predict(X))
+    np.testing.assert_allclose(fast.predict_proba(ROWS), source.predict_proba(ROWS), atol=1e-9)
 
 
 @pytest.mark.attack
@@ -149,6 +161,27 @@ def test_behind_steps_and_by_a_search():
         assert (fast.gradient(X[:2]) == approxsvm.compile(source, X).gradient(X[:2])).all()
 
 
+@pytest.mark.attack
+@pytest.mark.parametrize("normalize_y", [False, True])
+def test_several_targets(kernel, normalize_y):
+    """Each in its own units: a column of alpha_, with its own mean and deviation."""
+    targets = np.column_stack([TARGET, 1e-3 * X[:, 0] ** 2, X[:, 1] - 1e4])
+    source = GaussianProcessRegressor(kernel, alpha=0.1, optimizer=None, normalize_y=normalize_y).fit(X, targets)
+    for mode in ("certified", "approximate"):
+        fast = approxsvm.compile(source, X, mode=mode)
+        values, bounds = fast.predict(ROWS), fast.error_bound(ROWS)
+        assert values.shape == bounds.shape == (len(ROWS), 3)
+        if mode == "certified":
+            np.testing.assert_allclose(values, source.predict(ROWS), atol=1e-2, rtol=1e-4)
+        with mp.workdps(50):
+            for row, own, limits in zip(ROWS[::3], values[::3], bounds[::3], strict=True):
+                kernels = [exact_kernels(source.kernel_, x, row, False) for x in X]
+                for t in range(3):
+                    latent = mp.fsum(exact(a) * k for a, k in zip(source.alpha_[:, t], kernels, strict=True))
+                    truth = exact(source._y_train_mean[t]) + exact(source._y_train_std[t]) * latent
+                    assert abs(exact(own[t]) - truth) <= limits[t]
+
+
 def test_the_mean_keeps_its_speed_and_its_promise():
     """Labels and means are answered by what answers them without variance; a tolerance is of the mean."""
     source = GaussianProcessRegressor(RBF(2.0), alpha=0.1, optimizer=None).fit(X, TARGET)
@@ -174,19 +207,24 @@ def test_saved_and_by_the_tool(tmp_path):
     np.testing.assert_array_equal(np.loadtxt(tmp_path / "out"), fast.predict(ROWS))
 
 
-def test_what_is_refused():
+def test_what_is_refused(monkeypatch):
     regressor = GaussianProcessRegressor(RBF(2.0), alpha=0.1, optimizer=None).fit(X, TARGET)
     classifier = GaussianProcessClassifier(RBF(2.0), optimizer=None, multi_class="one_vs_one").fit(X, LABELS)
     many = GaussianProcessRegressor(RBF(0.1), alpha=0.1, optimizer=None).fit(RNG.normal(size=(1025, 2)), np.zeros(1025))
+    several = GaussianProcessRegressor(RBF(2.0), optimizer=None).fit(X, X[:, :2])
     for source, said in (
+        (several, "has 2 targets, of which only means can be compiled: leave out variance=True"),
         (SVR().fit(X, TARGET), "variance=True is for Gaussian processes.* not for this SVR"),
-        (classifier, "of 3 classes by OneVsOneClassifier; compile it with variance=True, fitted one_vs_rest"),
+        (classifier, "of 3 classes by OneVsOneClassifier; fit it with multi_class='one_vs_rest'"),
         (many, "has 1025 functions, one for each training row, of which at most 1024 .* without variance=True"),
     ):
         with pytest.raises(UnsupportedModelError, match=said):
             approxsvm.compile(source, variance=True)
+    of_three = GaussianProcessClassifier(RBF(2.0), optimizer=None).fit(X, LABELS)
+    with pytest.raises(UnsupportedModelError, match="leave out variance=False"):
+        approxsvm.compile(of_three, variance=False)
     fast = approxsvm.compile(regressor, variance=True)
-    with pytest.raises(UnsupportedModelError, match="another rule: export each member"):
+    with pytest.raises(UnsupportedModelError, match="C export has no variances of Gaussian processes"):
         fast.export_c("unused.h")
     with pytest.raises(UnsupportedModelError, match="variance of a Gaussian process"):
         fast.to_onnx()
@@ -199,3 +237,6 @@ def test_what_is_refused():
     with pytest.raises(AttributeError) as told:
         approxsvm.compile(binary).predict_proba(X)
     assert "compile it with variance=True" in str(told.value.__cause__)
+    monkeypatch.setattr(processes, "MOST_ROWS", 39)
+    with pytest.raises(UnsupportedModelError, match="at most 39 are supported, and labels of several classes need it"):
+        approxsvm.compile(of_three)

@@ -44,7 +44,7 @@ def check_rule(artifact: Artifact) -> None:
         )
     if outputs.of_processes:
         raise UnsupportedModelError(
-            "the C export has no variances of Gaussian processes: compile without variance=True"
+            "the C export has no variances of Gaussian processes: compile it without variance=True, or export its means"
         )
     largest = max(map(abs, (outputs.addend, *_weights(artifact))))
     if artifact.task == "regression" and not largest < LARGEST:

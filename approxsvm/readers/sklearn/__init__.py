@@ -83,14 +83,15 @@ _AROUND: Final = {
 }
 
 
-def read_estimator(estimator: Any, *, variance: bool = False) -> SingleModel | Ensemble:
+def read_estimator(estimator: Any, *, variance: bool | None = None) -> SingleModel | Ensemble:
     """Read a fitted estimator: a kernel machine, a pipeline that ends in one, or an estimator around one.
 
     Parameters
     ----------
     estimator : object
-    variance : bool
-        Of a Gaussian process, alone, behind steps or found by a search: with its variance.
+    variance : bool, optional
+        Of a Gaussian process, alone, behind steps or found by a search: with its variance. Default: where labels need
+        it, those of several classes.
 
     Returns
     -------
@@ -113,7 +114,13 @@ def read_estimator(estimator: Any, *, variance: bool = False) -> SingleModel | E
         Its fitted attributes contradict each other.
     """
     try:
-        return pipeline.with_same_texts(_read_with_variance(estimator) if variance else _read(estimator))
+        model = _read_with_variance(estimator) if variance else _read(estimator)
+        if variance is False and model.outputs.of_processes:
+            raise UnsupportedModelError(
+                "a Gaussian process labels several classes by probabilities, which need its variance: leave out "
+                "variance=False"
+            )
+        return pipeline.with_same_texts(model)
     except ApproxSVMError:
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:

@@ -245,7 +245,7 @@ def read_one_vs_rest(estimator: Any, read: Read) -> Model:
     functions = [_function(member) for member in members]
     probability = OneVsRestCalibration(known, positive=0) if len(known) == len(members) else None
     outputs = Outputs(probability, label_rule="scores" if by_value else "probability", decision_shape="each")
-    if _takes_last_of_ties(estimator):
+    if takes_last_of_ties(estimator):
         functions, classes = functions[::-1], classes[::-1]
         outputs = replace(outputs, probability=_reversed(probability))
     names = feature_names(estimator) or members[0].feature_names
@@ -615,7 +615,7 @@ def _of_two_classes(
     return replace(function, task="classification", labels=labels, outputs=outputs)
 
 
-def _takes_last_of_ties(estimator: Any) -> bool:
+def takes_last_of_ties(estimator: Any) -> bool:
     """Whether this scikit-learn takes the last of several greatest values: new ones go through members in reverse."""
     return "reversed" not in unwrap(estimator.predict).__code__.co_names
 

@@ -27,7 +27,7 @@ _INSTEAD: Final = {
     "ClassifierChain": _CHAIN,
     "EllipticEnvelope": _OUTLIERS,
     "FixedThresholdClassifier": f"{_THRESHOLD} threshold",
-    "GaussianProcessClassifier": "compile it with variance=True, fitted one_vs_rest where there are several classes",
+    "GaussianProcessClassifier": "fit it with multi_class='one_vs_rest'",
     "IsolationForest": _OUTLIERS,
     "LocalOutlierFactor": _OUTLIERS,
     "MultiOutputClassifier": _TARGETS,

@@ -61,7 +61,6 @@ _KERNELS: Final = "kernels other than RBF, linear, sigmoid and polynomial of deg
 _LIBSVM: Final = (
     "kernel degree coef0 support_ support_vectors_ _n_support _dual_coef_ _intercept_ _gamma _probA _probB _sparse"
 )
-_ONE_TARGET: Final = "several targets"
 _APART: Final = "members with other kernels, other gammas or other scalers than the first"
 _NESTED: Final = "members that are averages themselves"
 _OF_TEXTS: Final = (
@@ -85,20 +84,20 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
         "sklearn.gaussian_process",
         "GaussianProcessRegressor",
         "kernel_ X_train_ alpha_ _y_train_mean _y_train_std",
-        f"{_ONE_TARGET}; deviations without variance=True; covariances",
+        "deviations of several targets, or without variance=True; covariances",
     ),
     (
         "kernel machine",
         "sklearn.gaussian_process",
         "GaussianProcessClassifier",
         "base_estimator_ classes_",
-        "probabilities and more than two classes without variance=True; one_vs_one",
+        "probabilities of two classes without variance=True; one_vs_one",
     ),
     (
         "kernel machine",
         "sklearn.gaussian_process._gpc",
         "_BinaryGaussianProcessClassifierLaplace",
-        "kernel_ X_train_ y_train_ pi_ classes_",
+        "kernel_ X_train_ y_train_ pi_ classes_ L_ W_sr_",
         "by itself",
     ),
     (

@@ -17,6 +17,7 @@ from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.outputs import Outputs, ProcessDeviation, ProcessProbability, SignAlone
 from approxsvm.model.schema import limit
+from approxsvm.readers.sklearn.committees import takes_last_of_ties
 from approxsvm.readers.sklearn.instead import refusal
 from approxsvm.readers.sklearn.kernel_machines import fraction, rounded_float
 from approxsvm.readers.sklearn.known_types import class_name, name_of
@@ -29,27 +30,44 @@ MOST_ROWS: Final = limit("max_n_targets")
 _UP: Final = 1.0 + 2.0**-30
 
 
-def read_gaussian_process(estimator: Any, name: str) -> KernelModel:
-    """Read the mean prediction of a fitted GaussianProcessRegressor.
+def read_gaussian_process(estimator: Any, name: str) -> KernelModel | Ensemble:
+    """Read the mean prediction of a fitted GaussianProcessRegressor, one model for each target.
 
     The reference is _y_train_mean + _y_train_std * (kernel_(rows, X_train_) @ alpha_) over the real numbers.
     """
     require_fitted(estimator, name, "X_train_")
     require_fitted(estimator, name, "alpha_")
-    alpha = [fraction(a) for a in _one_target(estimator.alpha_, name)]
-    deviation, mean = (fraction(np.ravel(v)[0]) for v in (estimator._y_train_std, estimator._y_train_mean))
-    return _Kernels.of(estimator, estimator, name).sum([deviation * a for a in alpha], mean, task="regression")
+    kernels, alpha = _Kernels.of(estimator, estimator, name), np.asarray(estimator.alpha_, np.float64)
+    targets, n = np.atleast_2d(alpha.T), len(kernels.rows)
+    if targets.ndim != 2 or targets.shape[1] != n:
+        raise ModelFormatError(f"alpha_ of this {name} has shape {alpha.shape} for {n} rows of X_train_")
+    units = [np.ravel(numbers) for numbers in (estimator._y_train_std, estimator._y_train_mean)]
+    if any(len(numbers) != len(targets) for numbers in units):
+        raise ModelFormatError(
+            f"_y_train_std and _y_train_mean of this {name} have {len(units[0])} and {len(units[1])} numbers for "
+            f"{len(targets)} targets"
+        )
+    models = []
+    for own, deviation, mean in zip(targets, *units, strict=True):
+        weights = [fraction(deviation) * fraction(a) for a in own]
+        models.append(kernels.sum(weights, fraction(mean), task="regression"))
+    return models[0] if len(models) == 1 else Ensemble(tuple(models), source=f"sklearn {name}, {len(models)} targets")
 
 
-def read_process_classifier(estimator: Any, name: str) -> KernelModel:
-    """Read the labels of a fitted GaussianProcessClassifier of two classes.
+def read_process_classifier(estimator: Any, name: str) -> KernelModel | Ensemble:
+    """Read the labels of a fitted GaussianProcessClassifier; those of several classes with the variance they need.
 
-    Laplace's approximation labels by the sign of the latent mean, kernel_(rows, X_train_) @ (y_train_ - pi_), which is
-    the reference, over the real numbers: above 0 is the second class. Its probabilities need the variance as well.
+    Laplace's approximation labels two classes by the sign of the latent mean, kernel_(rows, X_train_) @ (y_train_ -
+    pi_), which is the reference, over the real numbers: above 0 is the second class. Its probabilities need the
+    variance as well, and several classes are labelled by the greatest of theirs.
     """
     require_fitted(estimator, name, "base_estimator_")
     if len(estimator.classes_) > 2:
-        raise UnsupportedModelError(refusal(estimator, f"of {len(estimator.classes_)} classes without variance=True"))
+        return read_with_variance(estimator, name)
+    return _two_classes(estimator, name)
+
+
+def _two_classes(estimator: Any, name: str) -> KernelModel:
     labels = np.asarray(estimator.base_estimator_.classes_)[::-1].copy()
     outputs = Outputs(SignAlone())
     return _latent_mean(
@@ -78,6 +96,11 @@ def read_with_variance(estimator: Any, name: str) -> Ensemble:
     """
     if name == "GaussianProcessRegressor":
         mean = read_gaussian_process(estimator, name)
+        if isinstance(mean, Ensemble):
+            raise UnsupportedModelError(
+                f"this {name} has {len(mean.members)} targets, of which only means can be compiled: leave out "
+                "variance=True"
+            )
         scale = float(np.ravel(estimator._y_train_std)[0])
         prior, functions = _variance(estimator, estimator, name)
         outputs = Outputs(ProcessDeviation(), weights=np.array([prior, scale]))
@@ -85,14 +108,16 @@ def read_with_variance(estimator: Any, name: str) -> Ensemble:
     require_fitted(estimator, name, "base_estimator_")
     base, classes = estimator.base_estimator_, np.asarray(estimator.classes_)
     if len(classes) == 2:
-        machines, means = [base], [read_process_classifier(estimator, name)]
+        machines, means = [base], [_two_classes(estimator, name)]
     elif name_of(base) == "OneVsRestClassifier":
         machines = list(base.estimators_)
+        if len(machines) != len(classes) or np.asarray(base.classes_).tolist() != classes.tolist():
+            raise ModelFormatError(f"this {name} has {len(machines)} estimators for {len(classes)} classes")
+        if takes_last_of_ties(base):
+            machines, classes = machines[::-1], classes[::-1]
         means = [_latent_mean(estimator, inner, name, task="regression") for inner in machines]
     else:
         raise UnsupportedModelError(refusal(estimator, f"of {len(classes)} classes by {class_name(base)}"))
-    if len(classes) > 2 and (len(machines) != len(classes) or np.asarray(base.classes_).tolist() != classes.tolist()):
-        raise ModelFormatError(f"this {name} has {len(machines)} estimators for {len(classes)} classes")
     members, weights = [], []
     for mean, inner in zip(means, machines, strict=True):
         prior, functions = _variance(estimator, inner, name)
@@ -123,9 +148,11 @@ def _variance(estimator: Any, trained: Any, name: str) -> tuple[float, KernelMod
             f"L_ of this {name} has shape {factor.shape}, or is no triangle below a diagonal without 0"
         )
     if n > MOST_ROWS:
+        needed = len(getattr(estimator, "classes_", ())) > 2
         raise UnsupportedModelError(
             f"the variance of this {name} has {n} functions, one for each training row, of which at most {MOST_ROWS} "
-            "are supported: train on fewer rows, or compile it without variance=True"
+            f"are supported{', and labels of several classes need it' if needed else ''}: train on fewer rows"
+            f"{'' if needed else ', or compile it without variance=True'}"
         )
     scales = np.asarray(getattr(trained, "W_sr_", np.ones(n)), np.float64)
     if scales.shape != (n,) or not (np.isfinite(scales) & (scales >= 0.0)).all():
@@ -270,10 +297,3 @@ def _diagonal(kernel: Any) -> Fraction:
         return fraction(kernel.constant_value if kind == "ConstantKernel" else kernel.noise_level)
     first, second = _diagonal(kernel.k1), _diagonal(kernel.k2)
     return first + second if kind == "Sum" else first * second
-
-
-def _one_target(coefficients: Any, name: str) -> FloatArray:
-    values = np.asarray(coefficients, dtype=np.float64)
-    if values.ndim > 1 and values.shape[1] != 1:
-        raise UnsupportedModelError(f"this {name} has {values.shape[1]} targets, only one can be compiled")
-    return values.ravel()
