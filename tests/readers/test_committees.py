@@ -148,7 +148,6 @@ def test_behind_a_map_of_features():
             "scale or choose columns in ways of their own",
         ),
         (OneVsOneClassifier(SVC()), THREE, "where one number for all makes them one model; compile each"),
-        (OneVsRestClassifier(SVC()), np.eye(3, dtype=int)[:, :2][np.arange(160) % 3], "of several labels for each row"),
         (
             FixedThresholdClassifier(OneVsRestClassifier(SVC(probability=True))),
             TWO,

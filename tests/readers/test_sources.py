@@ -32,7 +32,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
 from sklearn.metrics.pairwise import linear_kernel
 from sklearn.model_selection import GridSearchCV
-from sklearn.multiclass import OneVsOneClassifier, OutputCodeClassifier
+from sklearn.multiclass import OneVsOneClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
@@ -500,7 +500,6 @@ def test_sparse_pipelines():
             [StandardScaler(), GaussianNB()],
             "step 'gaussiannb' of the pipeline: cannot compile a sklearn.naive_bayes.GaussianNB; docs/sources.md says",
         ),
-        ([Nystroem(n_components=9), OutputCodeClassifier(LinearSVC())], "step 'outputcodeclassifier' of the pipeline"),
         (
             [StandardScaler(), SVC(kernel=linear_kernel)],
             "'svc' of the pipeline: the kernel of this SVC is the call",

@@ -128,7 +128,7 @@ class Cascade {
         return [this](std::size_t i, double sum, double bound) {
             const double intercept = view_.decisions[0].intercept, value = sum + intercept;
             bound += exact_.slack_of(i) + 0x1p-51 * std::fabs(intercept);
-            if (!exact_.suffices(value, bound)) return false;
+            if (!(bound < infinity && exact_.suffices(value, bound))) return false;  // a row beyond the stage
             exact_.settle(i, value, bound, by_subspace);
             return true;
         };

@@ -2,6 +2,7 @@
 // simd.hpp these are all lines that know a compiler or a CPU.
 #pragma once
 
+#include "cpuid.hpp"
 #include "simd.hpp"
 
 #if defined(__wasm_simd128__)
@@ -74,8 +75,8 @@ APPROXSVM_INLINE bool counts_bits() {
 #elif defined(__GNUC__) && !defined(_WIN32)
 // Not all CPUs of this target count bits of registers: asked where a model is prepared.
 #define APPROXSVM_COUNTS_BITS __attribute__((target("avx512vpopcntdq")))
-APPROXSVM_INLINE bool counts_bits() {
-    return __builtin_cpu_supports("avx512vpopcntdq");
+inline bool counts_bits() {
+    return (cpuid_7(0, 2) >> 14 & 1u) != 0;  // AVX512_VPOPCNTDQ
 }
 #else
 APPROXSVM_INLINE bool counts_bits() {

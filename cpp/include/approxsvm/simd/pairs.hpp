@@ -2,6 +2,7 @@
 // of such. With simd.hpp and bits.hpp these are all lines that know a compiler or a CPU.
 #pragma once
 
+#include "cpuid.hpp"
 #include "simd.hpp"
 
 namespace approxsvm {
@@ -49,7 +50,7 @@ APPROXSVM_INLINE void store_shorts(std::int16_t* p, f32v x) {
 }
 
 #if defined(__GNUC__) && !defined(_WIN32)
-#define APPROXSVM_FUSES_PAIRS "avx512vnni"
+#define APPROXSVM_FUSES_PAIRS (cpuid_7(0, 2) >> 11 & 1u)  // AVX512_VNNI
 #define APPROXSVM_FUSED_PAIRS "vpdpwssd %2, %1, %0"
 #endif
 
@@ -89,7 +90,7 @@ APPROXSVM_INLINE void store_shorts(std::int16_t* p, f32v x) {
 }
 
 #if !defined(_WIN32) && ((defined(__clang__) && __clang_major__ >= 15) || (!defined(__clang__) && __GNUC__ >= 12))
-#define APPROXSVM_FUSES_PAIRS "avxvnni"
+#define APPROXSVM_FUSES_PAIRS (cpuid_7(1, 0) >> 4 & 1u)  // AVX-VNNI
 #define APPROXSVM_FUSED_PAIRS "%{vex%} vpdpwssd %2, %1, %0"
 #endif
 
@@ -164,8 +165,8 @@ struct InOne {
         return sum;
     }
 };
-APPROXSVM_INLINE bool fuses_pairs() {
-    return __builtin_cpu_supports(APPROXSVM_FUSES_PAIRS);
+inline bool fuses_pairs() {
+    return APPROXSVM_FUSES_PAIRS != 0;
 }
 #undef APPROXSVM_FUSED_PAIRS
 #undef APPROXSVM_FUSES_PAIRS

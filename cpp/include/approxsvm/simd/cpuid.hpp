@@ -1,0 +1,22 @@
+// What the CPU has beside its target's instructions. By hand: zig's tables of __builtin_cpu_supports are empty, and
+// clang 18 does not know "avxvnni". The operating system saves the registers, as it does the target's.
+#pragma once
+
+#if defined(__GNUC__) && !defined(_WIN32) && (defined(__x86_64__) || defined(__i386__))
+#include <cpuid.h>
+
+namespace approxsvm {
+
+// Register 0 to 3 (eax, ebx, ecx, edx) of a subleaf of leaf 7; 0 where there is no such subleaf.
+inline unsigned cpuid_7(unsigned subleaf, int number) {
+    unsigned registers[4] = {};
+    for (const unsigned asked : {0u, subleaf}) {
+        if (asked > registers[0] ||
+            !__get_cpuid_count(7, asked, &registers[0], &registers[1], &registers[2], &registers[3]))
+            return 0;
+    }
+    return registers[number];
+}
+
+}  // namespace approxsvm
+#endif
