@@ -35,13 +35,17 @@ def check_float32_rows(artifact: Artifact, instead: str) -> None:
 
 
 def _lost_numbers(artifact: Artifact) -> Iterator[tuple[int, float]]:
-    """Raw columns, and beginnings of pieces of their step functions that hold no float32."""
+    """Raw columns, and numbers that their step functions know by themselves and that are no float32.
+
+    A piece of several float64 numbers lies between two of those, or is a bin: no row is lost where it holds no float32.
+    """
     table = leading_table(artifact)
     if table is None or artifact.input_map is None:
         return
     for source, steps in zip(table.source, table.steps, strict=True):
+        edges = steps.edges[:-1]
+        alone = np.nextafter(edges, np.inf) == steps.edges[1:]
         with np.errstate(over="ignore"):
-            first = steps.edges[:-1].astype(np.float32)
-            first = np.where(first < steps.edges[:-1], np.nextafter(first, np.float32(np.inf)), first)
-        for edge in steps.edges[:-1][first.astype(np.float64) >= steps.edges[1:]]:
+            lost = alone & (edges.astype(np.float32) != edges)
+        for edge in edges[lost]:
             yield int(artifact.input_map.columns[source]), float(edge)

@@ -66,7 +66,7 @@ class _OnDevice(NamedTuple):
     lines : function of (k, stage)
         Statements that change x and `error`.
     functions : function of (stage,)
-        The text of what these call.
+        The texts of what these call, each of which a header has once.
     in_place : bool
         Or else they need room for y.
     """
@@ -74,7 +74,7 @@ class _OnDevice(NamedTuple):
     on_the_way: Callable[[Any, FloatArray], list[FloatArray]]
     arrays: Callable[[Any], dict[str, npt.NDArray[Any]]]
     lines: Callable[[int, Any], list[str]]
-    functions: Callable[[Any], str]
+    functions: Callable[[Any], tuple[str, ...]]
     in_place: bool = False
 
 
@@ -106,7 +106,7 @@ def step_arrays(k: int, stage: Step) -> Arrays:
 
 def step_functions(stages: Sequence[Step]) -> str:
     """What the statements of all stages call."""
-    return "".join(dict.fromkeys(_BY_KIND[type(stage)].functions(stage) for stage in stages))
+    return "".join(dict.fromkeys(text for stage in stages for text in _BY_KIND[type(stage)].functions(stage)))
 
 
 def step_lines(k: int, stage: Step) -> list[str]:
@@ -350,7 +350,11 @@ static inline double @bent@@(const double edges[], int n, const double origins[]
     const double y = @horner@@(coefs + own * (degree + 1), degree, x - origins[own], off);
     const double reach = 2.000001 * error, beyond = 1.000001 * error + 0x1p-50 * @modulus@@(x) + 1e-300;
     int i, k;
-    if (!(error > 0.0)) return y;
+    if (error == 0.0) return y;
+    if (!(error < 1e300)) { /* nothing is known; infinity makes NaN of errors on the way */
+        *off += (double)@float_of@@(0x7F800000u);
+        return y;
+    }
     for (i = @piece@@(edges, n, x - beyond); i <= @piece@@(edges, n, x + beyond); ++i) {
         const double *const c = coefs + i * (degree + 1);
         const double z = i > 0 && x < edges[i - 1] ? edges[i - 1] : i < n && x > edges[i] ? edges[i] : x;
@@ -383,7 +387,7 @@ def _normalizing(k: int, stage: Normalizer) -> list[str]:
     return [*lines, f"error = 1.000000001 * after + {_UNDERFLOW!r};"]
 
 
-def _normalizer(stage: Normalizer) -> str:
+def _normalizer(stage: Normalizer) -> tuple[str, ...]:
     add = {
         "l1": "norm += modulus;",
         "l2": "norm += modulus * modulus;",
@@ -391,7 +395,7 @@ def _normalizer(stage: Normalizer) -> str:
     }
     root = "    norm = @root64@@(norm);\n" if stage.norm == "l2" else ""
     text = _NORMALIZE.format(norm=stage.norm, add=add[stage.norm], root=root, least=LEAST_NORM)
-    return (_ROOT64 if stage.norm == "l2" else "") + text
+    return (_ROOT64, text) if stage.norm == "l2" else (text,)
 
 
 # Five steps of Newton's method, from a number that is within a tenth.
@@ -538,7 +542,7 @@ static inline double @powered@@(double x, double power, int is_shifted, double e
         *off += (found * (0x1p-47 + moved) + 0x1p-50) / @modulus@@(p) + 0x1p-50 * @modulus@@(y);
     }
     if (!(t < 650.0 && moved < 0.001 && @modulus@@(p) < 65536.0)) *off += (double)@float_of@@(0x7F800000u);
-    if (error > 0.0) {
+    if (!(error == 0.0)) { /* NaN, where nothing is known, stays NaN */
         low = x - beyond;
         high = x + beyond;
         if (is_shifted) {
@@ -555,22 +559,22 @@ static inline double @powered@@(double x, double power, int is_shifted, double e
 """
 
 _BY_KIND: Final[dict[type[Step], _OnDevice]] = {
-    Affine: _OnDevice(_scaled, affine_arrays, _scaling, lambda _: _NEXT_ERROR, in_place=True),
-    Projection: _OnDevice(_projected, _projection_arrays, _projecting, lambda _: _NEXT_ERROR),
-    Monomials: _OnDevice(_multiplied, _factors, _multiplying, lambda _: _TIMES),
-    Piecewise: _OnDevice(_bent, _pieces, _bending, lambda _: _BENT),
+    Affine: _OnDevice(_scaled, affine_arrays, _scaling, lambda _: (_NEXT_ERROR,), in_place=True),
+    Projection: _OnDevice(_projected, _projection_arrays, _projecting, lambda _: (_NEXT_ERROR,)),
+    Monomials: _OnDevice(_multiplied, _factors, _multiplying, lambda _: (_TIMES,)),
+    Piecewise: _OnDevice(_bent, _pieces, _bending, lambda _: (_BENT,)),
     Logarithm: _OnDevice(
         _logarithmic,
         lambda stage: {"offset": np.where(stage.taken, stage.offset, _NOT_TAKEN)},
         _taking_logarithms,
-        lambda _: _LOG64 + _LOGARITHM,
+        lambda _: (_LOG64, _LOGARITHM),
         in_place=True,
     ),
     Power: _OnDevice(
         _powered,
         lambda stage: {"power": np.where(stage.taken, stage.powers.clip(-1e299, 1e299), _NOT_TAKEN)},
         _taking_powers,
-        lambda _: _LOG64 + _POWERED,
+        lambda _: (_LOG64, _POWERED),
         in_place=True,
     ),
     Normalizer: _OnDevice(_normalized, lambda _: {}, _normalizing, _normalizer, in_place=True),

@@ -218,8 +218,13 @@ _MEMBER_VALUE: Final = """\
 _SIDE_BY_SIDE: Final = """\
 /* All decision values and their bounds; 0 for @STRANGE@: NaN, with infinite bounds. */
 static inline int @evaluate@@(const @ROW@ row[], double values[], float bounds[]) {{
-    int is_known = 1;
-{members}    return is_known;
+    int is_known = 1, k;
+{members}    /* What other members know has no room for its narrowing. */
+    for (k = 0; k < @n_values && !is_known; ++k) {{
+        values[k] = (double)@float_of@@(0x7FC00000u);
+        bounds[k] = @float_of@@(0x7F800000u);
+    }}
+    return is_known;
 }}
 """
 _MEMBER_VALUES: Final = "    is_known &= {member}_evaluate_(row, values + {first}, bounds + {first});\n"

@@ -206,13 +206,13 @@ class FewValuesWriter {
 
     // Where there is no grid.
     FewValues write_factors(FewValues& few, double largest) const {
-        if (!registers_hold_factors || view_.n_sv == 0 || !find_values()) return few;
+        const std::size_t n_first = view_.n_sv < few_panel ? view_.n_sv : few_panel;
+        if (!registers_hold_factors || view_.n_sv == 0 || !find_values(n_first)) return few;
         few.has_factors = true;
-        fill_codes([&](std::size_t j, double value) {
-            std::size_t code = 0;
-            while (memory_.joint_values[j][code] != value) ++code;
-            return static_cast<double>(code);
-        });
+        // Fewer support vectors make no more groups: where the first few's already take too long, so do all.
+        few.n_groups = groups_of_first(n_first);
+        if (work_of(few) >= work_of_engine() || !find_values(view_.n_sv)) return few;
+        fill_codes([&](std::size_t j, double value) { return static_cast<double>(code_of(j, value)); });
         few.vectors = memory_.vectors;
         fill_groups(few);
         fill_words(few);
@@ -227,6 +227,36 @@ class FewValuesWriter {
         few.work = work_of(few);
         few.is_usable = few.work < work_of_engine();
         return few;
+    }
+    std::size_t code_of(std::size_t j, double value) const {
+        std::size_t code = 0;
+        while (memory_.joint_values[j][code] != value) ++code;
+        return code;
+    }
+    // Groups of the first n support vectors alone, a panel's at most.
+    std::size_t groups_of_first(std::size_t n) const {
+        for (std::size_t j = 0; j < d_; ++j) {
+            const std::size_t code = view_.packed.compressed ? code_of(j, reference_value(view_.packed, j)) : 0;
+            std::memset(codes_at(0, j), static_cast<int>(code), few_panel);
+            for (std::size_t c = 0; c < 16; ++c) memory_.joint[j][c] = static_cast<std::uint8_t>(c);
+        }
+        SupportVectorReader reader(view_);
+        for (std::size_t i = 0; i < few_panel; ++i) {
+            if (i >= n) {  // like the first
+                for (std::size_t j = 0; j < d_; ++j) codes_at(0, j)[i] = codes_at(0, j)[0];
+                continue;
+            }
+            for_stored(reader, i, [&](std::size_t j, double value) {
+                codes_at(0, j)[i] = static_cast<unsigned char>(code_of(j, value));
+            });
+        }
+        std::size_t n_groups = 0, first = 0;
+        for (std::size_t j = 0; j < d_; ++j) {
+            if (n_groups > 0 && joins(first, j, 1)) continue;
+            first = j;
+            ++n_groups;
+        }
+        return n_groups;
     }
     void fill_words(FewValues& few) const {
         few.n_groups = few.n_parts;
@@ -245,8 +275,9 @@ class FewValuesWriter {
         }
         close_gaps(4 * few.n_parts);
     }
-    // The values that each feature takes, the first once more where they are less than 16; false where they are more.
-    bool find_values() const {
+    // The values that each feature takes in the first n support vectors, the last once more where they are less than
+    // 16; false where they are more.
+    bool find_values(std::size_t n) const {
         std::uint8_t* const counts = memory_.codes_of_zeros;
         for (std::size_t j = 0; j < d_; ++j) {
             counts[j] = view_.packed.compressed;
@@ -254,7 +285,7 @@ class FewValuesWriter {
         }
         bool are_few = true;
         SupportVectorReader reader(view_);
-        for (std::size_t i = 0; are_few && i < view_.n_sv; ++i) {
+        for (std::size_t i = 0; are_few && i < n; ++i) {
             for_stored(reader, i, [&](std::size_t j, double value) {
                 double* const values = memory_.joint_values[j];
                 for (std::size_t c = 0; c < counts[j]; ++c) {
@@ -434,7 +465,8 @@ class FewValuesWriter {
         double of_group = 0.0, of_run = 0.0;
         for (std::size_t j = 0; j < d_; ++j) {
             const double square = few.has_factors ? 0.0 : few.range[j] * few.range[j];
-            if (n_groups > 0 && of_group + square <= 255.0 && joins(memory_.first_features[n_groups - 1], j)) {
+            if (n_groups > 0 && of_group + square <= 255.0 &&
+                joins(memory_.first_features[n_groups - 1], j, n_panels())) {
                 of_group += square;
                 continue;
             }
@@ -463,13 +495,14 @@ class FewValuesWriter {
         }
         of_run += of_group;
     }
-    // Whether feature j can share the bytes of the group that begins with `first`, which then hold joint values.
-    bool joins(std::size_t first, std::size_t j) const {
+    // Whether feature j can share the bytes of the group that begins with `first`, which then hold joint values; of so
+    // many panels.
+    bool joins(std::size_t first, std::size_t j, std::size_t n_used) const {
         std::uint8_t code_of[256];
         std::uint16_t found[joint_values];
         std::size_t n = 0;
         std::memset(code_of, 255, sizeof code_of);
-        for (std::size_t panel = 0; panel < n_panels(); ++panel) {
+        for (std::size_t panel = 0; panel < n_used; ++panel) {
             const unsigned char *const before = codes_at(panel, first), *const more = codes_at(panel, j);
             for (std::size_t i = 0; i < few_panel; ++i) {
                 const std::size_t both = before[i] * std::size_t{16} + more[i];
@@ -479,7 +512,7 @@ class FewValuesWriter {
                 code_of[both] = static_cast<std::uint8_t>(n++);
             }
         }
-        for (std::size_t panel = 0; panel < n_panels(); ++panel) {
+        for (std::size_t panel = 0; panel < n_used; ++panel) {
             unsigned char *const before = codes_at(panel, first), *const more = codes_at(panel, j);
             for (std::size_t i = 0; i < few_panel; ++i) before[i] = code_of[before[i] * std::size_t{16} + more[i]];
         }
