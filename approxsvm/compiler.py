@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from approxsvm.artifact import writer
-from approxsvm.errors import InputError, SourceAccuracyWarning, UnsupportedModelError
+from approxsvm.errors import ArtifactError, InputError, ModelFormatError, SourceAccuracyWarning, UnsupportedModelError
 from approxsvm.estimators import CompiledModel, estimator_for
 from approxsvm.evaluator import read_artifact
 from approxsvm.expansion.taylor import CenterChoice
@@ -230,6 +230,10 @@ def _compiled(
         plans = (tried,)
     if texts is not None:
         artifact = writer.with_vectorizers(artifact, texts)
+        try:
+            _ = artifact.text_rows
+        except ArtifactError as error:  # of a vectorizer that was changed after `fit`
+            raise ModelFormatError(f"its vectorizer does not fit the steps behind it: {error}") from None
     limits = request.limits
     if limits.max_bytes is not None and artifact.n_bytes > limits.max_bytes:
         raise UnsupportedModelError(
@@ -256,6 +260,10 @@ def _by_probability(model: SingleModel | Ensemble) -> SingleModel | Ensemble:
     if not isinstance(model.outputs.probability, ClassProbability):
         raise UnsupportedModelError(
             f"labels='probability' needs a model with class probabilities, but this {model.source} has none"
+        )
+    if isinstance(model, Ensemble) and model.labels_sum:
+        raise UnsupportedModelError(
+            f"labels='probability' is not read of this {model.source}: leave it out, and label by predict_proba"
         )
     return replace(model, outputs=replace(model.outputs, label_rule="probability", threshold=None, threshold_label=0))
 

@@ -13,6 +13,7 @@ from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
+from approxsvm.errors import InputError
 from approxsvm.evaluator import (
     BOUNDS,
     LABELS,
@@ -136,9 +137,12 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             if not (is_named and raw.names and raw.by_column):  # missing names are warned of, as above
                 validate_data(self, X if is_named else rows, reset=False, skip_check_array=True)
             return rows
+        given = check_sparse(X)
+        if hasattr(given, "tocsr") and given.shape[1] == width:
+            check_exact(given, raw)
         rows = validate_data(
             self,
-            check_sparse(X),
+            given,
             reset=False,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
@@ -874,7 +878,7 @@ class CompiledMultiOutput(CompiledModel):
 
     @property
     def members(self) -> list[Any]:
-        """The compiled models: classifiers, or regressions whose values are above 0 for the second label."""
+        """The compiled models: classifiers, or regressions, above 0 for the second of their two labels."""
         return [estimator_for(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
 
     @property
@@ -904,7 +908,10 @@ class CompiledMultiOutput(CompiledModel):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows all of whose labels are right."""
-        return float(np.average((self.predict(X) == np.asarray(y)).all(axis=1), weights=sample_weight))
+        found, y = self.predict(X), y.toarray() if hasattr(y, "toarray") else np.asarray(y)
+        if y.shape != found.shape:
+            raise InputError(f"y has shape {y.shape}, but must have a label for each row and target, {found.shape}")
+        return float(np.average((found == y).all(axis=1), weights=sample_weight))
 
     def _have_probabilities(self) -> bool:
         if not all(member.has_class_probabilities for member in self.artifact.members):

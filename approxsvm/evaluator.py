@@ -21,7 +21,7 @@ from approxsvm.model.kernel_model import FloatArray, Task
 from approxsvm.model.outputs import Outputs, class_pairs
 from approxsvm.model.schema import TASKS
 from approxsvm.rows import as_row, chunks, of_the_whole, one_row
-from approxsvm.table_columns import numpy_rows
+from approxsvm.table_columns import check_exact, numpy_rows
 from approxsvm.threads import n_threads
 
 # Which values and bounds to compute (cpp/include/approxsvm/model_view.hpp). "promised": exact ones, or within the
@@ -68,7 +68,7 @@ class Evaluator:
         self._task = artifact.task
         self._is_column = artifact.outputs.is_column
         n_answers = artifact.n_decisions if self._task == "regression" else artifact.n_targets
-        self._has_one_answer = not self._is_column and n_answers == 1
+        self._has_one_answer = not (self._is_column or artifact.of_targets) and n_answers == 1
         # Rows that are no arrays of numbers may hold what is none.
         columns = artifact.raw_columns
         self._reads_values = columns.has_categories or not columns.uses_all or artifact.takes_texts
@@ -136,8 +136,12 @@ class Evaluator:
         if self._task == "regression":
             return self._in_shape(self.evaluate(rows))
         classes = self.evaluate(rows, LABELS)
-        labels: npt.NDArray[Any] = self._labels[classes]
+        labels: npt.NDArray[Any] = self._labels[self._of_targets(classes)]
         return labels
+
+    def _of_targets(self, answers: Any) -> Any:
+        """A column for each of the targets, of which there may be one."""
+        return answers.reshape(len(answers), self.artifact.n_targets) if self.artifact.of_targets else answers
 
     def one(self, row: Any) -> Any:
         """The answer for a single row, with as little overhead as Python allows."""
@@ -151,6 +155,9 @@ class Evaluator:
     def _coded(self, row: Any) -> Any:
         """A row of values, texts among them, as one of numbers; an array of numbers, which holds codes, as it is."""
         if getattr(row, "dtype", np.dtype(object)).kind in "fiub":
+            columns = self.artifact.raw_columns
+            if columns.looked_up and np.shape(row)[-1:] == (columns.n_columns,):
+                check_exact(np.asarray(row).reshape(-1, columns.n_columns), columns)
             return row
         if self.artifact.takes_texts and isinstance(row, (str, bytes)):
             return self.artifact.text_rows.rows([row]).toarray()[0]
@@ -190,7 +197,7 @@ class Evaluator:
 
     def certified(self, rows: Any) -> BoolArray:
         """Which rows the first stage's own bound proves; of several targets, which labels of a row."""
-        return np.asarray(self.evaluate(rows, CERTIFIED, "settled"))
+        return np.asarray(self._of_targets(self.evaluate(rows, CERTIFIED, "settled")))
 
     def predict_proba(self, rows: Any) -> FloatArray:
         """Class probabilities, columns in the order of the sorted labels."""

@@ -201,4 +201,5 @@ class Predictor:
         rows = check_sparse(X)
         if rows.shape[1] != self.n_features:
             raise InputError(f"X has shape {rows.shape}, expected (n_rows, {self.n_features})")
+        check_exact(rows, self.artifact.raw_columns)
         return with_one_index_type(rows)

@@ -6,6 +6,8 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from itertools import islice
 from numbers import Integral
 from typing import Any
@@ -267,9 +269,19 @@ def _check_values(table: Any, pairs: list[tuple[int, int]], model: RawColumns, i
                 raise model.wrong_value(row, column, "a number", value)
 
 
-def check_exact(rows: npt.NDArray[Any], model: RawColumns) -> None:
+def check_exact(rows: Any, model: RawColumns) -> None:
     """Raise InputError where an integer is looked up that float64 rounds to another."""
-    if rows.dtype.kind in "iu" and rows.dtype.itemsize == 8:
+    if not (model.looked_up and rows.dtype.kind in "iu" and rows.dtype.itemsize == 8):
+        return
+    if hasattr(rows, "tocsr"):
+        entries = rows.tocoo()
+        large = (entries.data > _LARGEST_EXACT) | (entries.data < -_LARGEST_EXACT)
+        for k in np.flatnonzero(large & np.isin(entries.col, list(model.looked_up))).tolist():
+            if not _is_exact(entries.data[k]):
+                raise model.wrong_value(
+                    int(entries.row[k]), int(entries.col[k]), "a number of float64", int(entries.data[k])
+                )
+    else:
         for column in sorted(model.looked_up):
             for row in np.flatnonzero(
                 (rows[:, column] > _LARGEST_EXACT) | (rows[:, column] < -_LARGEST_EXACT)
@@ -282,6 +294,9 @@ def _is_exact(value: Any) -> bool:
     """Whether a value is no text and no integer that float64 rounds: where it is looked up, it would be another."""
     if isinstance(value, Integral):
         return abs(int(value)) <= _LARGEST_EXACT or int(value) == _as_float(value)
+    if isinstance(value, (Decimal, Fraction)):
+        number = _as_float(value)
+        return number is None or number != number or Fraction(number) == value
     return not isinstance(value, (str, bytes))
 
 

@@ -43,7 +43,7 @@ class TextColumn:
         texts = sorted({*self.texts, *map(str, more)})
         for text in texts:
             if not text.isascii():
-                _check_unicode(text)
+                check_unicode(text)
         return TextColumn(tuple(texts), self.null)
 
     @cached_property
@@ -103,7 +103,8 @@ def is_other_missing(value: Any) -> bool:
         return False
 
 
-def _check_unicode(text: str) -> None:
+def check_unicode(text: str) -> None:
+    """Raise UnsupportedModelError for half a surrogate pair, which UTF-8 does not have."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -7,6 +7,8 @@ make, sparse ones; only doors that are given texts ask for scikit-learn.
 from __future__ import annotations
 
 import json
+import math
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -55,18 +57,23 @@ class TextRows:
     """
 
     steps: tuple[Mapping[str, Any], ...]
+    width: int | None = None  # of the rows that the model behind takes
 
     @classmethod
-    def read(cls, content: bytes) -> TextRows:
+    def read(cls, content: bytes, width: int | None = None) -> TextRows:
         """Of a section of an artifact."""
         try:
             steps = json.loads(content)["steps"]
             known = [PARAMETERS[step["class"]] for step in steps]
             if not steps or any(set(step["parameters"]) != {*names} for step, names in zip(steps, known, strict=True)):
                 raise ValueError("parameters are missing, or too many")
-        except (ValueError, LookupError, TypeError) as error:
+            for k, step in enumerate(steps):
+                _check(step, is_first=k == 0, width=width)
+            if len(steps) > 2:
+                raise ValueError(f"there are {len(steps)} steps, expected one or two")
+        except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
             raise ArtifactError(f"section vectorizers is none of models/FORMAT.md: {error}") from None
-        return cls(tuple(steps))
+        return cls(tuple(steps), width)
 
     def written(self) -> bytes:
         """As a section of an artifact."""
@@ -78,7 +85,10 @@ class TextRows:
         text = import_package("sklearn.feature_extraction.text", "train", "a model of texts takes sparse rows; a text")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of terms that these parameters do not find, as `fit` has said
-            return [_fitted(getattr(text, step["class"]), step) for step in self.steps]
+            try:
+                return [_fitted(getattr(text, step["class"]), step) for step in self.steps]
+            except (ValueError, LookupError, TypeError, OverflowError, re.error) as error:
+                raise ArtifactError(f"section vectorizers: {error}") from None
 
     def rows(self, texts: Any) -> Any:
         """What the vectorizers make of texts: a csr_array of float64.
@@ -100,7 +110,12 @@ class TextRows:
                 rows = step.transform(rows)
         except UnicodeDecodeError as error:
             raise InputError(f"a text is not in the encoding of the vectorizer: {error}") from None
-        return csr_array(rows, dtype=np.float64)[: len(given)]
+        made = csr_array(rows, dtype=np.float64)[: len(given)]
+        if self.width is not None and made.shape[1] != self.width:
+            raise ArtifactError(
+                f"the vectorizer makes {made.shape[1]} columns of texts, but the model takes {self.width}"
+            )
+        return made
 
 
 def are_texts(X: Any) -> bool:
@@ -113,6 +128,38 @@ def are_texts(X: Any) -> bool:
     if hasattr(X, "ndim"):
         return bool(X.ndim == 1 and getattr(X.dtype, "kind", "O") not in "fiubc")
     return isinstance(X, Sequence) and len(X) > 0 and isinstance(X[0], (str, bytes))
+
+
+def _check(step: Mapping[str, Any], *, is_first: bool, width: int | None) -> None:
+    """Raise ValueError where a step of an artifact has not what its class has learned, or has something else."""
+    kind, parameters = step["class"], step["parameters"]
+    if (kind == "TfidfTransformer") is is_first:
+        raise ValueError(f"{kind} stands at the wrong place")
+    counts = kind in ("CountVectorizer", "TfidfVectorizer")
+    weighs = bool(parameters.get("use_idf", False))
+    wanted = {"class", "parameters"}
+    wanted |= {"terms"} if counts else {"n_features"} if kind == "TfidfTransformer" else set()
+    wanted |= {"idf"} if weighs else set()
+    if set(step) != wanted:
+        raise ValueError(f"{kind} has {sorted(step)}, expected {sorted(wanted)}")
+    terms = step.get("terms", [])
+    if not isinstance(terms, list) or any(type(term) is not str for term in terms):
+        raise ValueError("terms are no list of texts")
+    made = len(terms) if counts else step["n_features"] if kind == "TfidfTransformer" else parameters["n_features"]
+    if type(made) is not int or (width is not None and made != width):
+        raise ValueError(f"{kind} makes {made} columns, but the model takes {width}")
+    idf = step.get("idf", [])
+    if weighs and not (
+        isinstance(idf, list) and len(idf) == made and all(type(x) in (int, float) and math.isfinite(x) for x in idf)
+    ):
+        raise ValueError(f"idf is no list of {made} finite numbers")
+    if "ngram_range" in parameters:
+        span = parameters["ngram_range"]
+        if not (isinstance(span, list) and len(span) == 2 and all(type(n) is int for n in span)):
+            raise ValueError(f"ngram_range is {span!r:.60}")
+        if not isinstance(parameters["dtype"], str):
+            raise ValueError(f"dtype is {parameters['dtype']!r:.60}")
+        "".encode(parameters["encoding"])  # LookupError of what is none
 
 
 def _fitted(cls: type, step: Mapping[str, Any]) -> Any:

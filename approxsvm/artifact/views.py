@@ -195,7 +195,7 @@ class Artifact(SealedBytes):
     @cached_property
     def text_rows(self) -> TextRows:
         """What makes rows of texts, where the source begins with that."""
-        return TextRows.read(bytes(self._sections["vectorizers"]))
+        return TextRows.read(bytes(self._sections["vectorizers"]), int(self.n_raw_features))
 
     @cached_property
     def raw_columns(self) -> RawColumns:

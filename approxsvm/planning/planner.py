@@ -623,6 +623,8 @@ class Planner:
         most = min(_PROBED_CENTERS, max(self._affordable(points.size), _LEAST_PROBED_CENTERS))
         # Each with the same chance: the rows of those chosen are like all rows.
         probed = np.random.default_rng(self._limits.random_state).permutation(np.unique(nearest))[:most]
+        if len(probed) == 1 and len(centers) > 1:  # an artifact of a single center has that of the frame
+            probed = np.append(probed, (probed[0] + 1) % len(centers))
         chosen = _spread(np.flatnonzero(np.isin(nearest, probed)))
         everything = np.arange(len(probed), dtype=np.uint32)
         router = replace(points.router, groups=centers[probed[:1]], members=(everything,)) if len(probed) > 1 else None

@@ -624,6 +624,17 @@ def test_labels_by_probability_of_rules():
         approxsvm.compile(SOURCES["votes"]().fit(X, KINDS), labels="probability")
 
 
+def test_one_target_has_a_column():
+    source = MultiOutputClassifier(SVC()).fit(X, KINDS[:, None])
+    fast = approxsvm.compile(source)
+    for answers in (fast.predict(X), fast.certified(X), approxsvm.Predictor(fast.artifact.data).predict(X)):
+        assert answers.shape == (len(X), 1)
+    assert fast.predict_one(X[0]).shape == (1,)
+    assert fast.score(X, KINDS[:, None]) == source.score(X, KINDS[:, None])
+    with pytest.raises(InputError, match="y has shape"):
+        fast.score(X, KINDS)
+
+
 def test_votes_have_no_numbers():
     fast = approxsvm.compile(SOURCES["votes"]().fit(X, KINDS))
     predictor = approxsvm.Predictor(fast.artifact.data)

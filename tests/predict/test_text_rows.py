@@ -15,6 +15,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import dump_svmlight_file
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -84,6 +85,30 @@ def test_tables(tmp_path):
     result = CliRunner().invoke(main, list(map(str, command)))
     assert result.exit_code == 0, result.output
     assert pd.read_csv(tmp_path / "out.csv", dtype=str)["label"].tolist() == labels
+
+
+def test_a_missing_text_is_none_behind_imputers():
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
+    _, compiled = compiled_pair([TfidfVectorizer(), SimpleImputer(), SVC()])
+    with pytest.raises(InputError, match="row 1: column 'text' is null"):
+        approxsvm.Predictor(compiled.artifact.data).predict_arrow(pa.table({"text": ["car", None]}))
+
+
+def test_parameters_of_searches_are_numbers_of_numpy():
+    source, compiled = compiled_pair([HashingVectorizer(n_features=np.int64(32), binary=np.bool_(True)), SVC()])
+    assert compiled.predict(TEXTS).tolist() == source.predict(TEXTS).tolist()
+
+
+def test_terms_and_weights_are_those_of_the_model_behind():
+    """Of another width, or without the weights that the vectorizer says it has."""
+    source, _ = compiled_pair([CountVectorizer(), TfidfTransformer(use_idf=False), SVC()])
+    source[1].set_params(use_idf=True)
+    with pytest.raises(ModelFormatError, match="has use_idf, but no idf_"):
+        approxsvm.compile(source)
+    source, _ = compiled_pair([HashingVectorizer(n_features=64), SVC()])
+    source[0].set_params(n_features=32)
+    with pytest.raises(ModelFormatError, match="makes 32 columns, but the model takes 64"):
+        approxsvm.compile(source)
 
 
 @needs_tool

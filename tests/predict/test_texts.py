@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 from conftest import REPOSITORY
 from predict_tool import needs_tool, predict
+from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.feature_selection import SelectKBest
@@ -285,6 +286,10 @@ def test_texts_are_refused_where_numbers_are_categories(encoder, by_column):
             predictor.predict_one([value, 1])
     with pytest.raises(InputError, match="row 0: a number is needed in column 'k', got 9007199254740993"):
         compiled.predict(pd.DataFrame({"k": [2**53 + 1], "m": [0]}))
+    with pytest.raises(InputError, match="row 0: a number of float64 is needed in column 'k', got 9007199254740993"):
+        compiled.predict(csr_array(np.array([[2**53 + 1, 0]])))
+    with pytest.raises(InputError, match="row 0: column 'k' holds 9007199254740993, which is no number of float64"):
+        approxsvm.Predictor(compiled.artifact.data).predict_arrow(pa.table({"k": [2**53 + 1], "m": [0]}))
     objects = frame.astype(object)
     assert (compiled.predict(objects) == source.predict(frame)).all()
     assert (predictor.predict(objects.to_numpy().tolist()) == source.predict(frame)).all()

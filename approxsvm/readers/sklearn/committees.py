@@ -72,10 +72,12 @@ def read_multi_output_classifier(estimator: Any, read: Read) -> Model:
         if member.task != "classification":
             raise UnsupportedModelError(f"a member of this MultiOutputClassifier is a {member.source}")
     # NumPy's array of all predictions.
-    dtype = np.result_type(*(member.labels for member in members))
-    if len({(member.labels.dtype.kind in "US") for member in members}) > 1:
+    if len({isinstance(label, str) for member in members for label in member.labels.tolist()}) > 1:
         raise UnsupportedModelError(refusal(estimator, "of labels of which some are texts and some numbers"))
+    dtype = np.result_type(*(member.labels for member in members))
     members = [replace(member, labels=member.labels.astype(dtype)) for member in members]
+    if dtype.kind == "f":  # -0.0 is 0.0
+        members = [replace(member, labels=member.labels + 0.0) for member in members]
     labels = np.unique(np.concatenate([member.labels for member in members]))
     # Where values above 0 mean the second label, as for members that share their kernels.
     return _targets(members, members[0].labels[::-1] if len(labels) == 2 else labels)
@@ -386,7 +388,8 @@ def read_threshold(estimator: Any, read: Read) -> Model:
         raise ModelFormatError(f"pos_label of this {name} is {positive!r}, none of the classes {labels}")
     numbers: dict[str, Any] = {"threshold": float(threshold), "threshold_label": labels.index(positive)}
     if method == "predict_proba":
-        if not isinstance(model.outputs.probability, ClassProbability):
+        is_sum = isinstance(model, Ensemble) and model.labels_sum
+        if is_sum or not isinstance(model.outputs.probability, ClassProbability):
             raise UnsupportedModelError(refusal(estimator, f"by predict_proba of a {model.source}"))
         if not isinstance(model, Ensemble) and not hasattr(inner, "decision_function"):
             model = Ensemble((model,), model.source)  # a mean, which has no decision values either

@@ -83,7 +83,15 @@ def _within(map_: InputMap, extrapolation: str, low: FloatArray, high: FloatArra
     """What happens to numbers beyond the knots before splines see them."""
     if extrapolation == "periodic":
         return map_.then_stage(Interval("turns", low, high - low))
-    return map_.then_stage(Interval("refuses", low, high)) if extrapolation == "error" else map_
+    if extrapolation != "error":
+        return map_
+    if not all(stage.as_source for stage in map_.stages):
+        # The least and the largest row that it was fitted on lie on its ends; which side rounding puts them is chance.
+        raise UnsupportedModelError(
+            "its extrapolation is 'error', and a step in front of it sums in an order of its own; refit it with "
+            "another extrapolation"
+        )
+    return map_.then_stage(Interval("refuses", low, high))
 
 
 def _basis(knots: FloatArray, degree: int, extrapolation: str, n_different: int) -> list[Pieces]:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.errors import ArtifactError, ModelFormatError, UnsupportedModelError
 from approxsvm.readers.sklearn.known_types import class_name, name_of, recognise
 from approxsvm.readers.sklearn.support_vector_machines import require_fitted
+from approxsvm.text_columns import check_unicode
 from approxsvm.text_rows import PARAMETERS, TextRows
 
 _ANALYZERS = ("word", "char", "char_wb")
@@ -32,7 +33,12 @@ def split(source: Any) -> tuple[TextRows | None, Any]:
     if len(behind.steps) > 1 and _role_and_name(behind.steps[0][1]) == ("vectorizer", "TfidfTransformer"):
         steps.append(described(*behind.steps[0]))
         behind = behind[1:]
-    return TextRows(tuple(steps)), behind
+    texts = TextRows(tuple(steps))
+    try:
+        texts.rows([""])
+    except ArtifactError as error:  # of parameters that were changed after `fit`
+        raise ModelFormatError(f"scikit-learn does not take its vectorizer again: {error}") from None
+    return texts, behind
 
 
 def _begins_with_texts(source: Any) -> bool:
@@ -55,14 +61,21 @@ def described(name: str, vectorizer: Any) -> dict[str, Any]:
     kind = name_of(vectorizer)
     if kind != "TfidfTransformer":
         _check_calls(name, vectorizer)
-    of_idf = getattr(vectorizer, "_tfidf", vectorizer)
-    parameters = {}
+    of_idf = vectorizer._tfidf if kind == "TfidfVectorizer" else vectorizer
+    if kind == "TfidfVectorizer" and name_of(of_idf) != "TfidfTransformer":
+        raise UnsupportedModelError(f"step {name!r} weighs its terms by a {class_name(of_idf)}")
+    parameters: dict[str, Any] = {}
     for parameter in PARAMETERS[kind]:
         holder = of_idf if hasattr(of_idf, "use_idf") and hasattr(of_idf, parameter) else vectorizer
-        parameters[parameter] = getattr(holder, parameter)
+        value = getattr(holder, parameter)
+        # Searches set parameters to numbers of NumPy, which JSON has not.
+        parameters[parameter] = value.item() if isinstance(value, np.generic) else value
     if "stop_words" in parameters:
-        words = vectorizer.get_stop_words()  # of scikit-learn's own list, too, which may change
-        parameters["stop_words"] = None if words is None else sorted(words)
+        try:
+            words = vectorizer.get_stop_words()  # of scikit-learn's own list, too, which may change
+        except ValueError as error:
+            raise ModelFormatError(f"step {name!r}: {error}") from None
+        parameters["stop_words"] = None if words is None else sorted(_texts(name, "stop_words", words))
         parameters["dtype"] = np.dtype(parameters["dtype"]).name
         parameters["ngram_range"] = [int(n) for n in parameters["ngram_range"]]
     found: dict[str, Any] = {"class": kind, "parameters": parameters}
@@ -72,6 +85,10 @@ def described(name: str, vectorizer: Any) -> dict[str, Any]:
     if kind == "TfidfTransformer":
         require_fitted(vectorizer, kind, "n_features_in_")
         found["n_features"] = int(vectorizer.n_features_in_)
+    if getattr(of_idf, "use_idf", False) and not hasattr(of_idf, "idf_"):
+        raise ModelFormatError(
+            f"step {name!r} has use_idf, but no idf_: it was fitted without, or by an older scikit-learn; refit it"
+        )
     if hasattr(of_idf, "idf_"):
         idf = np.asarray(of_idf.idf_, np.float64)
         width = len(found["terms"]) if "terms" in found else found["n_features"]
@@ -103,7 +120,17 @@ def _check_calls(name: str, vectorizer: Any) -> None:
 
 def _terms(name: str, vocabulary: Any) -> list[str]:
     """In the order of their columns."""
-    terms = sorted(vocabulary, key=vocabulary.get)
+    terms = sorted(_texts(name, "vocabulary_", vocabulary), key=vocabulary.get)
     if [int(vocabulary[term]) for term in terms] != list(range(len(terms))):
         raise ModelFormatError(f"step {name!r}: the columns of vocabulary_ are not 0 to {len(terms) - 1}")
     return terms
+
+
+def _texts(name: str, what: str, values: Any) -> list[str]:
+    """Texts that JSON and UTF-8 can hold."""
+    texts = list(values)
+    for text in texts:
+        if not isinstance(text, str):
+            raise UnsupportedModelError(f"step {name!r}: {what} has {text!r:.60}, which is no text")
+        check_unicode(text)
+    return [str(text) for text in texts]

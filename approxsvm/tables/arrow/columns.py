@@ -42,14 +42,14 @@ class TextRowsColumn:
         return _is_text(_value_type(kind))
 
     def matrix(self, batch: Any) -> Any:
-        """What the vectorizers make of the texts of a batch, as csr_array; NaN stands in the row of a missing one."""
+        """What the vectorizers make of the texts of a batch, a csr_array; one that is missing is infinite: refused."""
         texts = batch.column(self.names[0]).to_pylist()
         rows = self._texts.rows(["" if text is None else text for text in texts])
         missing = np.array([k for k, text in enumerate(texts) if text is None], np.intp)
         if not len(missing):
             return rows
         somewhere = np.full(len(missing), self._columns.used[0])
-        return rows + type(rows)((np.full(len(missing), np.nan), (missing, somewhere)), shape=rows.shape)
+        return rows + type(rows)((np.full(len(missing), np.inf), (missing, somewhere)), shape=rows.shape)
 
     def fault(self, batch: Any, row: int, columns: RawColumns) -> str:
         """What is wrong with a row."""
@@ -85,6 +85,7 @@ class FeatureColumns:
             raise InputError(f"there is 1 feature column, {self.names[0]!r}, but the model has {n_features} features")
         numbers = [types[0].value_type] if self._is_list and not no_list else types
         texts = {} if self._is_list or columns is None else columns.texts
+        self._looked_up = frozenset() if columns is None else columns.looked_up
         self._texts = {k: _CodeColumn(columns, k, text) for k in self._positions if columns and k in texts}
         for position, name, kind in zip(self._positions, self.names, numbers, strict=True):
             if position in texts and not (_is_text(kind) or pa.types.is_null(kind)):
@@ -113,6 +114,8 @@ class FeatureColumns:
             room = self._room.buffer = np.zeros((self.n_features, n_rows + _PADDING), self._dtype)
         for k, column in zip(self._positions, columns, strict=True):
             room[k, :n_rows] = self._texts[k].codes(column) if k in self._texts else _floats(column)
+            if k in self._looked_up:
+                room[k, _rounded(column)] = math.inf  # it would be another category
         rows: npt.NDArray[Any] = room[:, :n_rows].T
         return rows
 
@@ -151,6 +154,8 @@ class FeatureColumns:
             numbers = [(k, value[k]) for k in columns.used] if isinstance(value, list) else [(position, value)]
             for k, number in numbers:
                 words = _fault(number)
+                if not words and k in self._looked_up and isinstance(number, int) and number != int(float(number)):
+                    words = f"holds {number}, which is no number of float64"
                 if words and not (k in may_miss and words in ("is null", "is NaN")):
                     return f"column {name!r} {words}"
         return "a number is beyond the range of the model"
@@ -251,6 +256,17 @@ def _floats(column: Any) -> npt.NDArray[Any]:
         return np.full(len(column), np.nan)
     found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
     return found
+
+
+def _rounded(column: Any) -> list[int]:
+    """Rows of the integers that float64 rounds."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if not (pa.types.is_int64(column.type) or pa.types.is_uint64(column.type)):
+        return []
+    whole = column.fill_null(0).to_numpy(zero_copy_only=False)
+    large = np.flatnonzero((whole > 2**53) | (whole < -(2**53)) if whole.dtype.kind == "i" else whole > 2**53).tolist()
+    return [k for k in large if int(float(whole[k])) != int(whole[k])]
 
 
 def _parsed(texts: Any) -> Any:
