@@ -31,6 +31,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -674,6 +675,56 @@ def test_several_targets(kernel: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(answers.certain[:-1], (answers.bounds[:-1] <= 1.0).all(axis=1))
     assert answers.certain.any()
     assert not answers.certain[-1]
+
+
+@pytest.mark.parametrize("last", [PowerTransformer(), SplineTransformer(4)])
+def test_an_error_that_is_not_known_stays_so(last: Any, tmp_path: Path) -> None:
+    """Scaled to 0 but for rounding, the first row may be divided by its norm or not."""
+    X = np.random.default_rng(0).random((200, 3)) * [1.0, 0.7, 1.3] + [30001.0, 20000.3, 40000.7]
+    X = X.astype(np.float32).astype(float)
+    source = make_pipeline(MinMaxScaler(), Normalizer(), QuantileTransformer(n_quantiles=10), last, SVC(gamma=0.5))
+    source = source.fit(X, (X - X.mean(axis=0)) @ [1.0, -1.5, 1.0] > 0.0)
+    compiled = approxsvm.compile(source, mode="exact")
+    rows = np.concatenate([X.min(axis=0, keepdims=True), X[:6]]).astype(np.float32)
+    answers = build(compiled, tmp_path, *STRICT).answers(rows)
+    assert answers.bounds[0, 0] >= np.abs(compiled.artifact.decision_coef()).sum()
+    assert not answers.certain[0]
+    assert answers.bounds[1:, 0].max() < 1.0
+
+
+@pytest.mark.parametrize("step", [FunctionTransformer(np.log), PowerTransformer("box-cox")])
+@pytest.mark.parametrize("mode", ["exact", "approximate"])
+def test_what_has_no_logarithm_is_refused(step: Any, mode: str, tmp_path: Path) -> None:
+    """However large the intercept, and however wide the tolerance."""
+    X = np.exp(np.random.default_rng(0).normal(size=(100, 2)))
+    model = approxsvm.read_any(make_pipeline(step, SVC(gamma=0.3)).fit(X, X[:, 0] > 1.0))
+    model = replace(model, intercept=model.intercept + 1e3)
+    compiled = approxsvm.compile(model, X, mode=mode)
+    rows = np.array([[1, 1], [1, 0], [-1, 1], [-5, -7]], np.float32)
+    program = build(compiled, tmp_path, *STRICT, compiler=SANITIZED)
+    assert assert_proven(model, compiled, program, rows, refused=3).certain[0]
+    assert "or has no logarithm or power" in (tmp_path / "m.h").read_text()
+
+
+def test_powers_and_logarithms_share_a_header(tmp_path: Path) -> None:
+    X, y = table(2)
+    steps = PowerTransformer(), MinMaxScaler((1.0, 2.0), clip=True), FunctionTransformer(np.log), SVC()
+    source = make_pipeline(*steps).fit(X, y)
+    compiled = approxsvm.compile(source, mode="exact")
+    assert_proven(approxsvm.read_any(source), compiled, build(compiled, tmp_path, *STRICT), X.astype(np.float32))
+
+
+def test_one_target_that_is_refused_refuses_all(tmp_path: Path) -> None:
+    """A row too long for the first target alone."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    near, far = SVR(gamma=0.5).fit(X, X[:, 0]), SVR(gamma=1e-38, C=1e3).fit(X, 1e6 + X[:, 1])
+    source = MultiOutputRegressor(SVR()).fit(X, X)
+    source.estimators_ = [near, far]
+    compiled = approxsvm.compile(source, mode="exact")
+    answers = build(compiled, tmp_path, *STRICT).answers(np.array([[1, 1], [6e18, 6e18]], np.float32))
+    assert np.isfinite(answers.bounds[0]).all()
+    assert np.isnan(answers.values[1]).all()
+    assert np.isinf(answers.bounds[1]).all()
 
 
 # --- what is refused

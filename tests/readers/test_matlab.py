@@ -79,6 +79,7 @@ def test_scores_are_those_of_the_documentation(function, standardize, tmp_path):
     [
         ("KernelParameters", {"Function": "mykernel", "Scale": 1.0}, "LIBSVM has no kernel mykernel"),
         ("ScoreTransform", "logit", "labels would be those of untransformed scores"),
+        ("ClassNames", np.array([[1.0]]), "labels are of two classes, but the model has 1"),
     ],
 )
 def test_what_it_refuses(field, value, message, tmp_path):

@@ -21,6 +21,7 @@ from approxsvm.export.c99 import source
 from approxsvm.export.c99.device_router import smallest
 from approxsvm.export.c99.device_steps import (
     affine_arrays,
+    has_domain,
     largest_after,
     operations,
     room_for,
@@ -91,7 +92,13 @@ class DeviceRows:
     @property
     def refused(self) -> str:
         """Which rows have no mapped row, in words."""
-        return "that is not finite" if self.table is None else "that is not finite, or has what tables refuse"
+        beside = "" if self.table is None else ", or has what tables refuse"
+        return f"that is not finite{beside}{', or has no logarithm or power' if self.has_domain else ''}"
+
+    @property
+    def has_domain(self) -> bool:
+        """Whether a row of finite numbers may be mapped to NaN."""
+        return any(map(has_domain, self.stages))
 
     @property
     def widest(self) -> int:

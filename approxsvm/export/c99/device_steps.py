@@ -26,6 +26,9 @@ source's row over the real numbers is carried along, u = 2^-53:
   0.001 or nothing is known, so that it errs by exp(t) (2^-47 + 1.01 (|p| d + 2^-51 |t|)) / |p| + 2^-50 (1 / |p| + |y|).
   With |p| < 1e-12 it is L, off by |p| L^2. Its derivative is monotone: e grows by that of an end of its reach;
 
+A row that a logarithm, or a power that is not shifted, may have no value for within e becomes NaN, which all later steps
+keep and every function refuses: it has neither value nor label, whatever bound all values have;
+
 as in model/steps, where each is derived feature by feature; sums of moduli, which need no root, are no less than norms.
 """
 
@@ -112,6 +115,11 @@ def step_functions(stages: Sequence[Step]) -> str:
 def step_lines(k: int, stage: Step) -> list[str]:
     """Statements of stage k."""
     return _BY_KIND[type(stage)].lines(k, stage)
+
+
+def has_domain(stage: Step) -> bool:
+    """Whether some numbers have no value."""
+    return isinstance(stage, Logarithm) or (isinstance(stage, Power) and stage.method == "box-cox")
 
 
 def room_for(stages: Sequence[Step]) -> int:
@@ -491,7 +499,7 @@ static inline double @log64@@(double x) {
 }
 """
 _LOGARITHM: Final = """\
-/* log(x + offset), and what it is off by, added to *off; infinite where there is none. */
+/* log(x + offset), and what it is off by, added to *off; NaN, which a row is refused for, where there may be none. */
 static inline double @logarithm@@(double x, double offset, double error, double *off) {
     const double sum = x + offset, nearest = sum * (1.0 - 0x1p-50) - error;
     double log;
@@ -501,7 +509,7 @@ static inline double @logarithm@@(double x, double offset, double error, double 
     }
     if (!(nearest > 0.0 && sum < 1e305)) {
         *off += (double)@float_of@@(0x7F800000u);
-        return 0.0;
+        return (double)@float_of@@(0x7FC00000u);
     }
     log = @log64@@(sum);
     *off += 1.000001 * (error / nearest) + 0x1p-47 * (1.0 + @modulus@@(log));
@@ -515,7 +523,7 @@ static inline double @power_above@@(double s, double q) {
     return t < 650.0 ? 1.00001 * @exp64@@(t) : (double)@float_of@@(0x7F800000u);
 }
 /* (x^p - 1) / p; if shifted, that of 1 + x, and below 0 minus that of -x and 2 - p. What it is off by is added to *off,
-   infinite where it is not known. */
+   infinite where it is not known; NaN, which a row is refused for, where there may be none. */
 static inline double @powered@@(double x, double power, int is_shifted, double error, double *off) {
     const int is_mirrored = is_shifted && x < 0.0;
     const double p = is_mirrored ? 2.0 - power : power, s = is_shifted ? 1.0 + @modulus@@(x) : x;
@@ -525,9 +533,9 @@ static inline double @powered@@(double x, double power, int is_shifted, double e
         *off += error;
         return x;
     }
-    if (!(s > 0.0 && s < 1e305)) {
+    if (!(s > 0.0 && s < 1e305 && (is_shifted || x - beyond > 0.0))) {
         *off += (double)@float_of@@(0x7F800000u);
-        return 0.0;
+        return (double)@float_of@@(0x7FC00000u);
     }
     log = @log64@@(s);
     moved = 0x1p-47 * (1.0 + @modulus@@(log));

@@ -89,9 +89,12 @@ def _total(artifact: Artifact) -> float:
 
 
 def _for_each(line: str, artifact: Artifact, prefixes: Prefixes, **more: float) -> str:
-    """A statement for each member."""
+    """A statement for each member, with literal products: a compiler may fuse its own with the sum."""
     members = zip(prefixes, _weights(artifact), range(len(prefixes)), strict=True)
-    return "".join(line.format(member=prefix, w=w, modulus=abs(w), k=k, **more) for prefix, w, k in members)
+    return "".join(
+        line.format(member=prefix, w=w, modulus=abs(w), against=artifact.outputs.addend * w, k=k, **more)
+        for prefix, w, k in members
+    )
 
 
 def _mean(artifact: Artifact, prefixes: Prefixes) -> Iterator[str]:
@@ -103,7 +106,6 @@ def _votes(artifact: Artifact, prefixes: Prefixes) -> Iterator[str]:
     against = artifact.outputs.addend
     yield _VOTES.format(
         members=_for_each(_MEMBER_VOTE, artifact, prefixes),
-        against=f"({against!r}) * weight" if against else "0.0",
         reach=1.0 - against,
         n=len(prefixes),
         divided=_DIVIDED.format(total=_total(artifact)) if against else "",
@@ -155,11 +157,11 @@ _MEMBER_SHARES: Final = """\
 
 _VOTES: Final = """\
 /* Counts a member's vote. */
-static inline void @count@@(int label, int is_proven, double weight, int is_first, double sums[], double sure[],
-                            double *open) {{
+static inline void @count@@(int label, int is_proven, double weight, double against, int is_first, double sums[],
+                            double sure[], double *open) {{
     int c;
     for (c = 0; c < @n_labels; ++c) {{
-        const double counts = c == label ? weight : {against};
+        const double counts = c == label ? weight : against;
         sums[c] = (is_first ? 0.0 : sums[c]) + counts;
         sure[c] = (is_first ? 0.0 : sure[c]) + (is_proven ? counts : 0.0);
     }}
@@ -194,7 +196,7 @@ static inline int @label@@(const @ROW@ row[], int *is_proven) {{
 _DIVIDED: Final = "    for (label = 0; label < @n_labels; ++label) sums[label] /= {total!r};\n"
 _MEMBER_VOTE: Final = """\
     label = {member}_label_(row, &one);
-    @count@@(label, one, {w!r}, {k} == 0, sums, sure, &open);
+    @count@@(label, one, {w!r}, {against!r}, {k} == 0, sums, sure, &open);
 """
 
 _SUM: Final = """\

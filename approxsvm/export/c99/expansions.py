@@ -153,6 +153,8 @@ class Expansions:
             lines.append("wrong = @not_finite@@(row);")
         if rows.is_whole:
             lines.append("moved = @above@@(@map@@(row, x));")
+        if rows.has_domain:
+            lines.append("for (j = 0; j < @n_mapped@@; ++j) wrong = x[j] == x[j] ? wrong : @float_of@@(0x7FC00000u);")
         if self.router:
             lines += [load.format("@reference@@"), "center = @center@@(u);"]
         lines.append(load.format("@centers@@ + center * @n_mapped@@"))
