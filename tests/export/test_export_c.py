@@ -320,19 +320,10 @@ def test_codes_need_rows(tmp_path: Path) -> None:
 
 # --- golden models
 
-REFUSED = {"iris_logarithms": "logarithms"}
-
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in GOLDEN.glob("*.asvm")))
 def test_golden_models(name: str, tmp_path: Path) -> None:
     compiled = approxsvm.load(GOLDEN / f"{name}.asvm")
-    path = tmp_path / "m.h"
-    if name in REFUSED:
-        path.write_text("as it was")
-        with pytest.raises(UnsupportedModelError, match=REFUSED[name]):
-            compiled.export_c(path)
-        assert path.read_text() == "as it was"
-        return
     rows, _ = approxsvm.read_libsvm_data(GOLDEN / f"{name}.t", n_features=compiled.n_features_in_)
     rows = rows.toarray().astype(np.float32)
     if not compiled.artifact.averages:

@@ -75,6 +75,7 @@ def test_no_bound_is_broken(name: str, tmp_path: Path) -> None:
     if name != "far away":  # where float32 rows are beside the grid
         most = 1e-6 * (1.0 + gamma) * sums + 1e-7 * np.abs(answers.values[:60])
         assert (answers.bounds[:60] < most).all()
+        assert (answers.bounds[60:110] < 1e-4 * sums + 1e-6 * np.abs(answers.values[60:110])).all()  # beside the grid
 
 
 def test_scaled_rows_and_contraction(tmp_path: Path) -> None:

@@ -26,10 +26,10 @@ source's row over the real numbers is carried along, u = 2^-53:
   0.001 or nothing is known, so that it errs by exp(t) (2^-47 + 1.01 (|p| d + 2^-51 |t|)) / |p| + 2^-50 (1 / |p| + |y|).
   With |p| < 1e-12 it is L, off by |p| L^2. Its derivative is monotone: e grows by that of an end of its reach;
 
-A row that a logarithm, or a power that is not shifted, may have no value for within e becomes NaN, which all later
-steps keep and every function refuses: it has neither value nor label, whatever bound all values have;
-
 as in model/steps, where each is derived feature by feature; sums of moduli, which need no root, are no less than norms.
+
+Where a logarithm, or a power that is not shifted, may have no value within e, x becomes NaN, which later steps keep and
+every function refuses: such a row has no label, whatever bound all values have.
 """
 
 from __future__ import annotations

@@ -7,10 +7,14 @@ number h, and exp(-g h), g = gamma step^2, is read from a table, up to where it 
     |f(z) - f(q)| <= A1 sqrt(2 g / e) (||z - q|| + ||z - source's row||),
 
 and support vectors that lie off their places by float64's rounding count the same way. A row on the grid loses nothing
-by this, one off the grid gets the bound of the place beside it. Places and the row's distance to its own are computed
-in float64, from values of at most 2^50 steps; what these lose is at most
+by this. Places and the row's distance to its own are computed in float64, from values of at most 2^50 steps; what these
+lose is at most
 
     sqrt(d) 2^-50 (|origin| / step + largest |k| + 1).
+
+A row so far beside the grid that kernels in float32 have the smaller bound gets those: with y_i = k_i - lowest, which
+float32 holds, and r the length of z in steps from lowest, they are the sums of Gaussians of sums.py, theta = 2 g, and
+err by the same majorant(r). What float64 loses in proportion to r, 2^-50 r, is in the 1.01 there.
 
 Entries of the table and coefficients are rounded to float32, u = 2^-24 each, or 2^-120 of underflow; products and sums
 are in float64, and an entry's exponent errs by 4 u64 g h <= 2^-40. So a value at q is off by at most
@@ -34,7 +38,7 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.export.c99 import source, sums_source
 from approxsvm.export.c99.device_router import smallest
 from approxsvm.export.c99.device_rows import DeviceRows
-from approxsvm.export.c99.sums import LARGEST, _fixed, _float32, _float32_above, _of_kernels
+from approxsvm.export.c99.sums import LARGEST, _fixed, _float32, _float32_above, _gaussian_rounding, _of_kernels
 from approxsvm.model.constants import UNIT32, UNIT64, gaussian_slope
 from approxsvm.model.kernel_model import FloatArray
 
@@ -137,6 +141,8 @@ class FewValues:
         own = 2.02 * UNIT32 + 2.0**-39 + (n + 8) * UNIT64 + 2.0**-60
         fixed = _fixed(artifact)
         self.majorant = own * sums + self.slope * moved + fixed
+        self.beside = _gaussian_rounding(self.terms, 2.0 * g)
+        self.beside[:, 0] += self.slope * moved + fixed
         self.most = 1.01 * sums + fixed
         n_kernels = min(_MOST_KERNELS, artifact.n_features * (2**grid.bits - 1) ** 2 + 1)
         self.kernels = np.exp(-g * np.arange(n_kernels))
@@ -148,13 +154,13 @@ class FewValues:
         if artifact.kernel != "gaussian" or rows.codes:
             return None
         grid = grid_of(artifact.support_vectors())
-        if grid is None or not 0.0 < float(artifact.header["gamma"]) * grid.step * grid.step < 2.0**100:
+        if grid is None or not 2.0**-100 < float(artifact.header["gamma"]) * grid.step * grid.step < 2.0**60:
             return None
         found = cls(artifact, rows, grid)
         # Distances beyond the table are those of kernels next to zero.
         is_whole = len(found.kernels) < _MOST_KERNELS or artifact.n_features * (2**grid.bits - 1) ** 2 < _MOST_KERNELS
         fits = (found.most + np.abs(artifact.decision_numbers()["intercept"]) < LARGEST).all()
-        return found if is_whole and fits and (found.slope < LARGEST).all() else None
+        return found if is_whole and fits and (found.slope + found.beside.T < LARGEST).all() else None
 
     @property
     def strange(self) -> str:
@@ -169,7 +175,8 @@ class FewValues:
     @property
     def stack_bytes(self) -> int:
         """Of its arrays."""
-        return 4 * packed(self.grid.codes[:1], self.grid.bits).size + self.rows.stack_bytes
+        n_words = packed(self.grid.codes[:1], self.grid.bits).size
+        return 4 * (n_words + self.artifact.n_features) + self.rows.stack_bytes
 
     @property
     def multiply_adds(self) -> int:
@@ -190,6 +197,7 @@ class FewValues:
         bits = self.grid.bits
         return {
             "@origin@@": source.literal(self.grid.origin),
+            "@minus_g@@": source.literal(np.float32(-float(self.artifact.header["gamma"]) * self.grid.step**2)),
             "@per_step@@": source.literal(1.0 / self.grid.step),
             "@largest_code@@": str(2**bits - 1),
             "@code_bits@@": str(bits),
@@ -208,6 +216,7 @@ class FewValues:
         yield "intercepts_", self.artifact.decision_numbers()["intercept"].copy()
         yield "majorants_", _float32_above(self.majorant)
         yield "slopes_", _float32_above(self.slope)
+        yield "besides_", _float32_above(self.beside)
         yield "most_", _float32_above(self.most)
 
     def functions(self) -> Iterator[str]:
@@ -217,10 +226,11 @@ class FewValues:
         if rows.is_whole:
             yield rows.whole_map()
         yield _SQ_STEPS[self.grid.bits]
+        yield _SQ_DISTANCE
         yield _EVALUATE.format(
             declare="    double x[@widest@@];\n".replace("@widest@@", str(rows.widest)) if rows.is_whole else "",
             moved=", moved = @map@@(row, x) * @per_step@@" if rows.is_whole else "",
-            add_moved="    reach += @above@@(moved);\n" if rows.is_whole else "",
+            add_moved=" + @above@@(moved)" if rows.is_whole else "",
             refuse="    if (@not_finite@@(row) != 0.0f) return 0;\n" if rows.has_map else "",
             load="x[j]" if rows.is_whole else "(double)@raw@@(row, j)",
         )
@@ -278,15 +288,27 @@ static inline int @sq_steps@@(const uint32_t a[], const uint32_t b[]) {
 }
 """
 _SQ_STEPS: Final = {1: _BITS, 2: _PAIRS_OF_BITS, _MOST_BITS: _CODES}
+_SQ_DISTANCE: Final = """\
+/* That of a row beside the grid. */
+static inline float @sq_distance@@(const float z[], const uint32_t b[]) {
+    float s[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    int j;
+    for (j = 0; j < @n_mapped@@; ++j) {
+        const float t = z[j] - (float)(b[j / @per_word@@] >> j % @per_word@@ * @code_bits@@ & @largest_code@@u);
+        s[j % 4] += t * t;
+    }
+    return (s[0] + s[1]) + (s[2] + s[3]);
+}
+"""
 _EVALUATE: Final = """\
 /* All decision values and their bounds; 0 for @STRANGE@: NaN, with infinite bounds. */
 static inline int @evaluate@@(const @ROW@ row[], double values[], float bounds[]) {{
     uint32_t codes[@n_words@@];
     const uint32_t *words = @words@@;
     const float *weight = @weights@@;
-{declare}    double beside = 0.0{moved};
-    float reach;
-    int group = 0, i, j, k;
+{declare}    double beside = 0.0, sq_length = 0.0{moved};
+    float z[@n_mapped@@], length, reach;
+    int group = 0, is_beside, i, j, k;
     for (k = 0; k < @n_values; ++k) {{
         values[k] = (double)@float_of@@(0x7FC00000u);
         bounds[k] = @float_of@@(0x7F800000u);
@@ -297,21 +319,34 @@ static inline int @evaluate@@(const @ROW@ row[], double values[], float bounds[]
         double code = 0.0;
         if (!(steps > -1125899906842624.0 && steps < 1125899906842624.0)) return 0;
         if (steps >= 0.5) code = steps < @largest_code@@.0 ? (double)(int)(steps + 0.5) : @largest_code@@.0;
+        z[j] = (float)steps;
+        sq_length += steps * steps;
         beside += (steps - code) * (steps - code);
         codes[j / @per_word@@] |= (uint32_t)code << j % @per_word@@ * @code_bits@@;
     }}
+    length = @root_above@@(@above@@(sq_length));
     reach = beside > 0.0 ? @root_above@@(@above@@(beside)) : 0.0f;
-{add_moved}    for (k = 0; k < @n_values; ++k) values[k] = 0.0;
+    is_beside = @slopes@@[0] * reach > @besides@@[0] + @besides@@[1] * length;
+    reach = (is_beside ? 0.0f : reach){add_moved};
+    for (k = 0; k < @n_values; ++k) values[k] = 0.0;
     for (i = 0; i < @n_terms@@; ++i, words += @n_words@@, weight += @n_weights@@) {{
-        const int h = @sq_steps@@(codes, words);
+        const int h = is_beside ? 0 : @sq_steps@@(codes, words);
+        float kernel;
         while (i == (int)@ends@@[group]) ++group;
-        if (h >= @n_kernels@@) continue;
+        if (is_beside) {{
+            kernel = @exp@@(@minus_g@@ * @sq_distance@@(z, words));
+        }} else if (h < @n_kernels@@) {{
+            kernel = @kernels@@[h];
+        }} else {{
+            continue;
+        }}
         for (k = 0; k < @n_weights@@; ++k) {{
-            values[(int)@places@@[group * @n_weights@@ + k]] += (double)weight[k] * (double)@kernels@@[h];
+            values[(int)@places@@[group * @n_weights@@ + k]] += (double)weight[k] * (double)kernel;
         }}
     }}
     for (k = 0; k < @n_values; ++k) {{
-        const float bound = 1.00001f * (@majorants@@[k] + @slopes@@[k] * reach);
+        const float own = is_beside ? @besides@@[2 * k] + @besides@@[2 * k + 1] * length : @majorants@@[k];
+        const float bound = 1.00001f * (own + @slopes@@[k] * reach);
         values[k] += @intercepts@@[k];
         bounds[k] = bound < @most@@[k] ? bound : @most@@[k];
     }}

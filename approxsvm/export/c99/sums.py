@@ -199,12 +199,8 @@ def _gaussian(artifact: Artifact) -> Sums:
     scale = float(header["input_scale"])
     y = (artifact.support_vectors() - artifact.center.astype(np.float64)) * scale
     terms = _of_kernels(artifact, y)
-    theta, moduli = 2.0 * gamma / scale**2, terms.moduli
-    sums, steep = moduli.sum(axis=1), math.sqrt(theta / math.e)
-    fixed = (terms.path + 6.0) / math.e + 6.0
-    constant = 1.01 * UNIT32 * (fixed * sums + steep * (moduli @ terms.alphas))
-    constant += ((terms.n + 8) * UNIT64 + y.shape[1] * 2.0**-110) * sums
-    majorant = np.column_stack([constant + _fixed(artifact), 1.01 * UNIT32 * steep * sums])
+    sums, majorant = terms.moduli.sum(axis=1), _gaussian_rounding(terms, 2.0 * gamma / scale**2)
+    majorant[:, 0] += _fixed(artifact)
     return terms.record(
         sums_source.GAUSSIAN,
         {},
@@ -215,6 +211,15 @@ def _gaussian(artifact: Artifact) -> Sums:
         longest=_longest(artifact, terms, lambda r: sums),
         is_centered=True,
     )
+
+
+def _gaussian_rounding(terms: _Terms, theta: float) -> FloatArray:
+    """What distances and kernels in float32 make sums err by, a polynomial in r for each function."""
+    sums, steep = terms.moduli.sum(axis=1), math.sqrt(theta / math.e)
+    fixed = (terms.path + 6.0) / math.e + 6.0
+    constant = 1.01 * UNIT32 * (fixed * sums + steep * (terms.moduli @ terms.alphas))
+    constant += ((terms.n + 8) * UNIT64 + terms.vectors.shape[1] * 2.0**-110) * sums
+    return np.column_stack([constant, 1.01 * UNIT32 * steep * sums])
 
 
 def _polynomial(artifact: Artifact) -> Sums:
