@@ -271,23 +271,31 @@ def _check_values(table: Any, pairs: list[tuple[int, int]], model: RawColumns, i
 
 def check_exact(rows: Any, model: RawColumns) -> None:
     """Raise InputError where an integer is looked up that float64 rounds to another."""
-    if not (model.looked_up and rows.dtype.kind in "iu" and rows.dtype.itemsize == 8):
+    if not (model.looked_up and _may_round(rows.dtype)):
         return
     if hasattr(rows, "tocsr"):
         entries = rows.tocoo()
-        large = (entries.data > _LARGEST_EXACT) | (entries.data < -_LARGEST_EXACT)
-        for k in np.flatnonzero(large & np.isin(entries.col, list(model.looked_up))).tolist():
-            if not _is_exact(entries.data[k]):
-                raise model.wrong_value(
-                    int(entries.row[k]), int(entries.col[k]), "a number of float64", int(entries.data[k])
-                )
+        found = [(entries.row[k], entries.col[k], entries.data[k]) for k in rounded(entries.data)]
     else:
-        for column in sorted(model.looked_up):
-            for row in np.flatnonzero(
-                (rows[:, column] > _LARGEST_EXACT) | (rows[:, column] < -_LARGEST_EXACT)
-            ).tolist():
-                if not _is_exact(rows[row, column]):
-                    raise model.wrong_value(row, column, "a number of float64", int(rows[row, column]))
+        columns = sorted(model.looked_up)
+        found = [(row, column, rows[row, column]) for column in columns for row in rounded(rows[:, column])]
+    for row, column, value in found:
+        if column in model.looked_up:
+            raise model.wrong_value(int(row), int(column), "a number of float64", int(value))
+
+
+def rounded(values: npt.NDArray[Any]) -> list[int]:
+    """Positions of the integers that float64 rounds."""
+    if not _may_round(values.dtype):
+        return []
+    large = values > _LARGEST_EXACT
+    if values.dtype.kind == "i":
+        large |= values < -_LARGEST_EXACT
+    return [k for k in np.flatnonzero(large).tolist() if not _is_exact(values[k])]
+
+
+def _may_round(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind in "iu" and dtype.itemsize == 8
 
 
 def _is_exact(value: Any) -> bool:

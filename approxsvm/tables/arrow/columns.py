@@ -13,7 +13,7 @@ import numpy.typing as npt
 from approxsvm.errors import InputError
 from approxsvm.packages import import_package
 from approxsvm.raw_columns import RawColumns
-from approxsvm.table_columns import Features
+from approxsvm.table_columns import Features, rounded
 from approxsvm.text_columns import UNKNOWN
 from approxsvm.text_rows import TextRows
 
@@ -264,9 +264,7 @@ def _rounded(column: Any) -> list[int]:
         column = column.dictionary_decode()
     if not (pa.types.is_int64(column.type) or pa.types.is_uint64(column.type)):
         return []
-    whole = column.fill_null(0).to_numpy(zero_copy_only=False)
-    large = np.flatnonzero((whole > 2**53) | (whole < -(2**53)) if whole.dtype.kind == "i" else whole > 2**53).tolist()
-    return [k for k in large if int(float(whole[k])) != int(whole[k])]
+    return rounded(column.fill_null(0).to_numpy(zero_copy_only=False))
 
 
 def _parsed(texts: Any) -> Any:
