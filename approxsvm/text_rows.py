@@ -47,15 +47,10 @@ _OF_COLUMNS: Final = ("object", "str", "categor")
 
 @dataclass(frozen=True)
 class TextRows:
-    """Makes rows of texts.
+    """Makes rows of texts."""
 
-    Attributes
-    ----------
-    steps : tuple of mapping
-        One after the other, each with "class", "parameters", and where it has learned them "terms" (of the columns, in
-        their order) and "idf" (a weight for each); with "n_features" where it takes rows.
-    """
-
+    # One after the other, each with "class", "parameters", and where it has learned them "terms" (of the columns, in
+    # their order) and "idf" (a weight for each); with "n_features" where it takes rows
     steps: tuple[Mapping[str, Any], ...]
     width: int | None = None  # of the rows that the model behind takes
 

@@ -34,34 +34,14 @@ _PIECE_NUMBERS: Final = 1 << 15
 
 @dataclass(frozen=True, eq=False)
 class InputMap:
-    """Function of one raw row. Build it with `identity` or `selection` and the ``then`` methods.
+    """Function of one raw row. Build it with `identity` or `selection` and the ``then`` methods."""
 
-    Parameters
-    ----------
-    n_raw_features : int
-        Columns of raw rows.
-    columns : ndarray of shape (n_selected,), intp
-        Raw column of each selected feature.
-    stages : tuple of Step
-    feature_names : tuple of str, optional
-        Names of the raw columns.
-    by_column : bool
-        Whether the source takes raw columns one by one (raw_columns.py).
-    texts : mapping of int to TextColumn
-        Raw columns of texts, for which codes stand in rows.
-
-    Raises
-    ------
-    ModelFormatError
-        Shapes contradict each other.
-    """
-
-    n_raw_features: int
-    columns: IntArray
+    n_raw_features: int  # columns of raw rows
+    columns: IntArray  # shape (n_selected,); raw column of each selected feature
     stages: tuple[Step, ...] = ()
-    feature_names: tuple[str, ...] | None = None
-    by_column: bool = False
-    texts: Mapping[int, TextColumn] = field(default_factory=dict)
+    feature_names: tuple[str, ...] | None = None  # names of the raw columns
+    by_column: bool = False  # whether the source takes raw columns one by one (raw_columns.py)
+    texts: Mapping[int, TextColumn] = field(default_factory=dict)  # raw columns of texts, for which codes stand in rows
 
     def __post_init__(self) -> None:
         """Check once."""

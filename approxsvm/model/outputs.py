@@ -43,24 +43,13 @@ def count_classes(n_pairs: int) -> int:
 
 
 class Probability:
-    """A kind of probabilities: what it is for, how it is stored, how it is read.
+    """A kind of probabilities: what it is for, how it is stored, how it is read."""
 
-    Attributes
-    ----------
-    kind : str
-        Its name in schema.inc.
-    task : {"classification", "regression", "one_class"}
-        Of the models that may have it.
-    of_members : bool
-        Whether it is what an ensemble makes of its members, rather than of decision values.
-    has_values : bool
-        Whether the source has decision values besides.
-    """
-
-    kind: ClassVar[str]
-    task: ClassVar[Task]
+    kind: ClassVar[str]  # its name in schema.inc
+    task: ClassVar[Task]  # of the models that may have it
+    # Whether it is what an ensemble makes of its members, rather than of decision values
     of_members: ClassVar[bool] = False
-    has_values: ClassVar[bool] = True
+    has_values: ClassVar[bool] = True  # whether the source has decision values besides
 
     @property
     def facts(self) -> tuple[int, int, int]:
@@ -88,19 +77,14 @@ class ClassProbability(Probability):
 
 @dataclass(frozen=True, eq=False)
 class PairwiseSigmoid(ClassProbability):
-    """LIBSVM's probabilities: a sigmoid per pair of classes, coupled when there are several.
+    """LIBSVM's probabilities: a sigmoid per pair of classes, coupled when there are several."""
 
-    Parameters
-    ----------
-    prob_a, prob_b : ndarray of shape (n_pairs,), float64
-        P(first class of the pair | value f) = 1 / (1 + exp(prob_a f + prob_b)); probA and probB of model files.
-    couple_two_classes : bool
-        scikit-learn's copy of LIBSVM runs the iteration of Wu, Lin and Weng for two classes, too, and stops up to
-        0.005 away from the sigmoid; LIBSVM itself (3.37) takes the sigmoid as it is.
-    """
-
+    # shape (n_pairs,); P(first class of the pair | value f) = 1 / (1 + exp(prob_a f + prob_b)); probA and probB of
+    # model files
     prob_a: FloatArray
     prob_b: FloatArray
+    # scikit-learn's copy of LIBSVM runs the iteration of Wu, Lin and Weng for two classes, too, and stops up to 0.005
+    # away from the sigmoid; LIBSVM itself (3.37) takes the sigmoid as it is
     couple_two_classes: bool = False
     kind = "pairwise_sigmoid"
 
@@ -138,14 +122,9 @@ class LaplaceNoise(Probability):
     """LIBSVM's probability model of regression: target = predicted value + z with density exp(-|z|/sigma)/(2 sigma).
 
     ``svm-predict -b 1`` prints sigma on its standard output and changes nothing in the output file.
-
-    Parameters
-    ----------
-    sigma : float
-        probA of the model file; above 0.
     """
 
-    sigma: float
+    sigma: float  # probA of the model file; above 0
     kind, task = "laplace_noise", "regression"
 
     def __post_init__(self) -> None:
@@ -165,15 +144,9 @@ class LaplaceNoise(Probability):
 
 @dataclass(frozen=True, eq=False)
 class DensityMarks(Probability):
-    """LIBSVM's probability of being normal, for one-class models: a step function of the decision value.
+    """LIBSVM's probability of being normal, for one-class models: a step function of the decision value."""
 
-    Parameters
-    ----------
-    marks : ndarray of shape (10,), float64
-        prob_density_marks of the model file, ascending.
-    """
-
-    marks: FloatArray
+    marks: FloatArray  # shape (10,); prob_density_marks of the model file, ascending
     kind, task = "density_marks", "one_class"
     n_marks: ClassVar[int] = limit("n_density_marks")
 
@@ -213,14 +186,10 @@ class SigmoidCalibrator:
 
 @dataclass(frozen=True, eq=False)
 class IsotonicCalibrator:
-    """A monotone piecewise linear function, constant outside its knots: scikit-learn's method='isotonic'.
+    """A monotone piecewise linear function, constant outside its knots: scikit-learn's method='isotonic'."""
 
-    Parameters
-    ----------
-    knots, heights : ndarray of shape (n_knots,), float64
-        `knots` ascend strictly, `heights` do not descend; they are probabilities, up to scikit-learn's own rounding.
-    """
-
+    # shape (n_knots,); `knots` ascend strictly, `heights` do not descend; they are probabilities, up to scikit-learn's
+    # own rounding
     knots: FloatArray
     heights: FloatArray
 
@@ -254,24 +223,17 @@ def _read_calibrator(reader: Any) -> SigmoidCalibrator | IsotonicCalibrator:
 
 @dataclass(frozen=True, eq=False)
 class OneVsRestCalibration(ClassProbability):
-    """One calibrator per class (one in all for two classes), normalised: scikit-learn's sigmoid and isotonic methods.
+    """A calibrator per class (one in all for two classes), normalised: scikit-learn's sigmoid and isotonic methods."""
 
-    Parameters
-    ----------
-    calibrators : tuple of SigmoidCalibrator or IsotonicCalibrator
-        In the model's label order. Two classes have one calibrator, for the class `positive`.
-    positive : {0, 1}
-        For two classes, the one whose probability is calibrated; its decision value is the model's when it is 0 and
-        the negated one when it is 1 (scikit-learn's orientation for its own support vector machines). For more,
-        what probabilities become that are all 0: alike when it is 1, and when it is 0 they stay 0, as
-        OneVsRestClassifier leaves them.
-    decision_shape : {"ovr", "ovo"}
-        What several classes were calibrated on: one-vs-rest scores, or (as scikit-learn does, though it means little)
-        the values of the first n_classes pairs.
-    """
-
+    # In the model's label order. Two classes have one calibrator, for the class `positive`.
     calibrators: tuple[SigmoidCalibrator | IsotonicCalibrator, ...]
+    # For two classes, the one whose probability is calibrated; its decision value is the model's when it is 0 and the
+    # negated one when it is 1 (scikit-learn's orientation for its own support vector machines). For more, what
+    # probabilities become that are all 0: alike when it is 1, and when it is 0 they stay 0, as OneVsRestClassifier
+    # leaves them.
     positive: int = 1
+    # What several classes were calibrated on: one-vs-rest scores, or (as scikit-learn does, though it means little) the
+    # values of the first n_classes pairs
     decision_shape: DecisionShape = "ovr"
     kind = "one_vs_rest_calibration"
 
@@ -305,18 +267,10 @@ class OneVsRestCalibration(ClassProbability):
 
 @dataclass(frozen=True)
 class TemperatureCalibration(ClassProbability):
-    """softmax(inverse_temperature * scores), scikit-learn's method='temperature'; two classes have scores (-f, f).
+    """softmax(inverse_temperature * scores), scikit-learn's method='temperature'; two classes have scores (-f, f)."""
 
-    Parameters
-    ----------
-    inverse_temperature : float
-        Above 0, and at most MAX_INVERSE_TEMPERATURE, twice which times 0 is no NaN.
-    positive : {0, 1}
-        As for `OneVsRestCalibration`.
-    """
-
-    inverse_temperature: float
-    positive: int = 1
+    inverse_temperature: float  # above 0, and at most MAX_INVERSE_TEMPERATURE, twice which times 0 is no NaN
+    positive: int = 1  # as for `OneVsRestCalibration`
     kind = "temperature_calibration"
 
     def __post_init__(self) -> None:
@@ -401,42 +355,26 @@ PROBABILITIES: Final[dict[str, type[Probability]]] = {
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """What the source makes of decision values.
+    """What the source makes of decision values."""
 
-    Parameters
-    ----------
-    probability : optional
-        How they become probabilities; None when the source has none.
-    label_rule : {"votes", "scores", "probability", "value_threshold", "probability_threshold", "targets"}
-        How `predict` labels: most votes (LIBSVM, scikit-learn), best score (break_ties=True, linear models), or
-        greatest probability, the first class of several (CalibratedClassifierCV). Of two classes, or an inlier and an
-        outlier, by a threshold: one where the value in its favour, or its probability, is at least that. Of an
-        ensemble also the labels of its members, side by side.
-    decision_shape : {"ovo", "ovr", "each"}
-        What decision_function returns for more than two classes: the values of pairs, one-vs-rest scores made of them,
-        or, where the model has a function for each class instead, their values, which are the scores then. Of labels
-        side by side "ovr" says that each is whether a row is of one of several classes.
-    is_column : bool
-        Whether a regression's values have the shape (n_rows, 1), as where a source was fitted with such targets.
-    threshold : float, optional
-        Of label rules that go by one.
-    threshold_label : {0, 1}
-        The label that it is for; the other one is that of lower numbers.
-    weights : ndarray of shape (n_members,), optional
-        Of an ensemble: how much each member counts in a mean of probabilities, as a vote, or in a sum of values.
-        Without them probabilities count alike, and values are side by side.
-    addend : float
-        What a sum of values begins with; or what the weight of a vote is multiplied by for the labels that it is not
-        for.
-    """
-
-    probability: Probability | None = None
+    probability: Probability | None = None  # how they become probabilities; None when the source has none
+    # How `predict` labels: most votes (LIBSVM, scikit-learn), best score (break_ties=True, linear models), or greatest
+    # probability, the first class of several (CalibratedClassifierCV). Of two classes, or an inlier and an outlier, by
+    # a threshold: one where the value in its favour, or its probability, is at least that. Of an ensemble also the
+    # labels of its members, side by side.
     label_rule: LabelRule = "votes"
+    # What decision_function returns for more than two classes: the values of pairs, one-vs-rest scores made of them,
+    # or, where the model has a function for each class instead, their values, which are the scores then. Of labels side
+    # by side "ovr" says that each is whether a row is of one of several classes.
     decision_shape: DecisionShape = "ovo"
+    # Whether a regression's values have the shape (n_rows, 1), as where a source was fitted with such targets
     is_column: bool = False
-    threshold: float | None = None
-    threshold_label: int = 0
+    threshold: float | None = None  # of label rules that go by one
+    threshold_label: int = 0  # the label that it is for; the other one is that of lower numbers
+    # shape (n_members,); of an ensemble: how much each member counts in a mean of probabilities, as a vote, or in a sum
+    # of values. Without them probabilities count alike, and values are side by side.
     weights: FloatArray | None = None
+    # What a sum of values begins with; or what the weight of a vote is multiplied by for the labels that it is not for
     addend: float = 0.0
 
     def __post_init__(self) -> None:

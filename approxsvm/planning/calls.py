@@ -14,18 +14,10 @@ _MOST_ALONE: Final = 3.0
 
 
 class Cost(NamedTuple):
-    """Of a row on average.
+    """Of a row on average."""
 
-    Attributes
-    ----------
-    asked : float
-        In calls of as many rows as was asked for.
-    alone : float
-        In calls of one.
-    """
-
-    asked: float
-    alone: float
+    asked: float  # in calls of as many rows as was asked for
+    alone: float  # in calls of one
 
     def is_slow_alone(self, least: float, rows_per_call: int | None) -> bool:
         """Whether a row alone costs far more than by another plan, while nobody says that calls have many rows."""
@@ -41,18 +33,10 @@ class Cost(NamedTuple):
 
 
 class Calls(NamedTuple):
-    """What calls are like.
+    """What calls are like."""
 
-    Attributes
-    ----------
-    n_rows : int or None
-        Of a call; None for batches.
-    width : int
-        Rows that fill the lanes of a block.
-    """
-
-    n_rows: int | None
-    width: int
+    n_rows: int | None  # of a call; None for batches
+    width: int  # rows that fill the lanes of a block
 
     def cheaper(self, share: float, blocks: float, alone: float) -> float:
         """Of a row of a stage that a share of a call's rows comes to: a block costs the same with fewer rows."""
@@ -63,15 +47,9 @@ class Calls(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CallCosts:
-    """Costs of a row of one model.
+    """Costs of a row of one model."""
 
-    Attributes
-    ----------
-    blocks, alone : CostModel
-        Of rows side by side, and one by one.
-    calls : Calls
-    """
-
+    # Of rows side by side, and one by one
     blocks: CostModel
     alone: CostModel
     calls: Calls

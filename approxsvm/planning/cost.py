@@ -319,25 +319,15 @@ def by_few_values(model: KernelModel, few_work: float, constants: Constants | No
 
 @dataclass(frozen=True)
 class CostModel:
-    """Costs of a row of one model.
+    """Costs of a row of one model."""
 
-    Attributes
-    ----------
-    n_features, n_classes, n_decisions : int
-        Of the model; no classes where it is not a classifier.
-    exact : float
-        In the exact engine.
-    constants : Constants
-    call_rows : int
-        Of a call.
-    """
-
+    # Of the model; no classes where it is not a classifier
     n_features: int
     n_classes: int
     n_decisions: int
-    exact: float
+    exact: float  # in the exact engine
     constants: Constants
-    call_rows: int = CALL_ROWS
+    call_rows: int = CALL_ROWS  # of a call
 
     @classmethod
     def of(

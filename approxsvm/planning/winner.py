@@ -84,16 +84,10 @@ def _dense(rows: Any) -> FloatArray:
 
 
 class _Network:
-    """What scores are sums of: constants, features, kernel values at landmarks.
+    """What scores are sums of: constants, features of the rows z, kernel values at landmarks x.
 
-    Features are brought to mean 0 and variance 1 while weights are fitted; of very many of them, and of those that
-    hardly vary, the weights are 0.
-
-    Parameters
-    ----------
-    z, x : ndarray of shape (n_rows, n_features), (n_landmarks, n_features)
-        From the artifact's center.
-    gamma : float
+    Both are relative to the artifact's center. Features are brought to mean 0 and variance 1 while weights are fitted;
+    of very many of them, and of those that hardly vary, the weights are 0.
     """
 
     def __init__(self, z: FloatArray, x: FloatArray, gamma: float) -> None:

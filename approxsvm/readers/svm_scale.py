@@ -25,22 +25,15 @@ from approxsvm.readers.sklearn.kernel_machines import restored, rounded_float
 
 @dataclass(frozen=True)
 class ScaleRange:
-    """What a range file says.
+    """What a range file says."""
 
-    Parameters
-    ----------
-    lower, upper : float
-        Limits that the training rows were scaled to; other rows may lie outside.
-    features : dict
-        Index -> (least, greatest) value of the training rows. Features with one value only, and those never seen, are
-        not in the file: svm-scale turns them into 0.
-    target : tuple of float, optional
-        (y_lower, y_upper, y_min, y_max) of a file with a y section.
-    """
-
+    # Limits that the training rows were scaled to; other rows may lie outside
     lower: float
     upper: float
+    # Index -> (least, greatest) value of the training rows. Features with one value only, and those never seen, are not
+    # in the file: svm-scale turns them into 0.
     features: dict[int, tuple[float, float]]
+    # (y_lower, y_upper, y_min, y_max) of a file with a y section
     target: tuple[float, float, float, float] | None = None
 
     def target_unit(self) -> tuple[Fraction, Fraction] | None:

@@ -33,13 +33,7 @@ def import_onnx() -> Any:
 
 
 class GraphBuilder:
-    """A graph in float64, one operator after the other.
-
-    Parameters
-    ----------
-    max_bytes : int
-        Limit on the size of all constants together.
-    """
+    """A graph in float64, one operator after the other, with at most `max_bytes` of constants."""
 
     def __init__(self, max_bytes: int = MOST_BYTES) -> None:
         self._onnx = import_onnx()

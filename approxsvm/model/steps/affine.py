@@ -18,33 +18,22 @@ from approxsvm.model.steps.step import TINY, UP, IntArray, Mapped, Step, Stored,
 
 @dataclass(frozen=True, eq=False)
 class Affine(Step):
-    """x -> clip((x - subtract) * multiply / divide + add, low, high), per feature, one operation after the other.
-
-    Parameters
-    ----------
-    n_features : int
-    subtract, multiply, divide, add, low, high : ndarray of shape (n_features,), float64, optional
-        Left out where there is nothing to do; limits may be infinite.
-    relative_error : ndarray of shape (n_features,), float64, optional
-        By how much, relatively, multiply / divide may differ from the source's parameters over the real numbers.
-
-    Raises
-    ------
-    ModelFormatError
-        A shape is another, a number not finite, a divisor 0, or limits contradict each other.
-    """
+    """x -> clip((x - subtract) * multiply / divide + add, low, high), per feature, one operation after the other."""
 
     kind = "affine"
     on_device = None
     by_feature = as_source = True
 
     n_features: int
+    # shape (n_features,); left out where there is nothing to do; limits may be infinite
     subtract: FloatArray | None = None
     multiply: FloatArray | None = None
     divide: FloatArray | None = None
     add: FloatArray | None = None
     low: FloatArray | None = None
     high: FloatArray | None = None
+    # shape (n_features,); by how much, relatively, multiply / divide may differ from the source's parameters over the
+    # real numbers
     relative_error: FloatArray | None = None
 
     def __post_init__(self) -> None:

@@ -19,20 +19,7 @@ RULES = ("turns", "refuses")
 
 @dataclass(frozen=True, eq=False)
 class Interval(Step):
-    """x -> low + (x - low) % length ("turns"), or an error unless low <= x <= high ("refuses"), per feature.
-
-    Parameters
-    ----------
-    rule : {"turns", "refuses"}
-    low : ndarray of shape (n_features,), float64
-    second : ndarray of shape (n_features,), float64
-        The length, above 0, or high; infinite for features that stay as they are.
-
-    Raises
-    ------
-    ModelFormatError
-        The rule is none of these, low is not finite, or a length not positive.
-    """
+    """x -> low + (x - low) % length ("turns"), or an error unless low <= x <= high ("refuses"), per feature."""
 
     kind = "interval"
     on_device = "splines that repeat or end, but this pipeline has some"
@@ -40,8 +27,8 @@ class Interval(Step):
     as_source = True
 
     rule: str
-    low: FloatArray
-    second: FloatArray
+    low: FloatArray  # shape (n_features,)
+    second: FloatArray  # shape (n_features,); the length, above 0, or high; infinite for features that stay as they are
 
     def __post_init__(self) -> None:
         """Check once."""

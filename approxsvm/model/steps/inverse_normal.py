@@ -25,24 +25,13 @@ STEEPEST = 0.797
 
 @dataclass(frozen=True, eq=False)
 class InverseNormal(Step):
-    """p -> y with P(Z < y) = p, of p limited to `LEAST_INVERSE_NORMAL` and 1 less it.
-
-    Parameters
-    ----------
-    taken : ndarray of shape (n_features,), bool
-        The others stay as they are.
-
-    Raises
-    ------
-    ModelFormatError
-        It is no array of bool.
-    """
+    """p -> y with P(Z < y) = p, of p limited to `LEAST_INVERSE_NORMAL` and 1 less it."""
 
     kind = "inverse_normal"
     on_device = "quantiles of the normal distribution, but this pipeline takes some"
     by_feature = True
 
-    taken: npt.NDArray[np.bool_]
+    taken: npt.NDArray[np.bool_]  # shape (n_features,); the others stay as they are
 
     def __post_init__(self) -> None:
         """Check once."""

@@ -18,24 +18,13 @@ from approxsvm.model.steps.step import LIBRARY, UP, IntArray, Mapped, Step, Stor
 
 @dataclass(frozen=True, eq=False)
 class Logarithm(Step):
-    """x -> log(x + offset), per feature.
-
-    Parameters
-    ----------
-    offset : ndarray of shape (n_features,), float64
-        Infinite for features that stay as they are.
-
-    Raises
-    ------
-    ModelFormatError
-        An offset is NaN or negative infinity.
-    """
+    """x -> log(x + offset), per feature."""
 
     kind = "logarithm"
     on_device = None
     by_feature = True
 
-    offset: FloatArray
+    offset: FloatArray  # shape (n_features,); infinite for features that stay as they are
 
     def __post_init__(self) -> None:
         """Check once."""

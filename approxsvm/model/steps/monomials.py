@@ -16,26 +16,14 @@ from approxsvm.model.steps.step import TINY, UP, IntArray, Mapped, Step, Stored
 
 @dataclass(frozen=True, eq=False)
 class Monomials(Step):
-    """Each output is the product of its factors, multiplied from the last one to the first, as the source does.
-
-    Parameters
-    ----------
-    n_features : int
-    factors : ndarray of shape (n_outputs, degree), intp
-        Features; n_features itself stands for the number 1.
-
-    Raises
-    ------
-    ModelFormatError
-        There is no factor, or a feature is none.
-    """
+    """Each output is the product of its factors, multiplied from the last one to the first, as the source does."""
 
     kind = "monomials"
     on_device = None
     as_source = True
 
     n_features: int
-    factors: IntArray
+    factors: IntArray  # shape (n_outputs, degree); features; n_features itself stands for the number 1
 
     def __post_init__(self) -> None:
         """Check once."""

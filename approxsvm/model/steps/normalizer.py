@@ -20,24 +20,14 @@ LEAST_NORM = 10.0 * 2.0**-52
 
 @dataclass(frozen=True, eq=False)
 class Normalizer(Step):
-    """x -> x / ||x||, where the norm is at least `LEAST_NORM`; else x stays as it is.
-
-    Parameters
-    ----------
-    norm : {"l1", "l2", "max"}
-    groups : ndarray of shape (n_features,), intp
-        Neighbouring features of one number, 1 or more and ascending, are one vector. Those of 0 stay as they are.
-
-    Raises
-    ------
-    ModelFormatError
-        The norm is none of these, or groups are not numbered so.
-    """
+    """x -> x / ||x||, where the norm is at least `LEAST_NORM`; else x stays as it is."""
 
     kind = "normalizer"
     on_device = None
 
     norm: str
+    # shape (n_features,); neighbouring features of one number, 1 or more and ascending, are one vector. Those of 0 stay
+    # as they are.
     groups: IntArray
 
     def __post_init__(self) -> None:

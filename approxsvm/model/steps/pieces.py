@@ -64,25 +64,13 @@ class Pieces(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Piecewise(Step):
-    """Output k is pieces[k] of the feature source[k]; all of them have coefficients of one degree.
-
-    Parameters
-    ----------
-    n_features : int
-    source : ndarray of shape (n_outputs,), intp
-    pieces : tuple of Pieces
-
-    Raises
-    ------
-    ModelFormatError
-        Shapes contradict each other, edges do not ascend, or a number is not finite.
-    """
+    """Output k is pieces[k] of the feature source[k]; all of them have coefficients of one degree."""
 
     kind = "pieces"
     on_device = None
 
     n_features: int
-    source: IntArray
+    source: IntArray  # shape (n_outputs,)
     pieces: tuple[Pieces, ...]
 
     def __post_init__(self) -> None:

@@ -19,26 +19,14 @@ METHODS = ("box-cox", "yeo-johnson")
 
 @dataclass(frozen=True, eq=False)
 class Power(Step):
-    """Box-Cox: x -> (x^p - 1) / p, log(x) where p is 0. Yeo-Johnson: that of 1 + x, and below 0 -g(-x) with 2 - p.
-
-    Parameters
-    ----------
-    method : {"box-cox", "yeo-johnson"}
-    powers : ndarray of shape (n_features,), float64
-        Infinite for features that stay as they are.
-
-    Raises
-    ------
-    ModelFormatError
-        The method is none of these, or a power is NaN or negative infinity.
-    """
+    """Box-Cox: x -> (x^p - 1) / p, log(x) where p is 0. Yeo-Johnson: that of 1 + x, and below 0 -g(-x) with 2 - p."""
 
     kind = "power"
     on_device = None
     by_feature = True
 
     method: str
-    powers: FloatArray
+    powers: FloatArray  # shape (n_features,); infinite for features that stay as they are
 
     def __post_init__(self) -> None:
         """Check once."""

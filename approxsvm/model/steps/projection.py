@@ -17,26 +17,14 @@ from approxsvm.model.steps.step import TINY, UP, IntArray, Mapped, Step, Stored,
 
 @dataclass(frozen=True, eq=False)
 class Projection(Step):
-    """x -> (x - center) @ matrix + bias.
-
-    Parameters
-    ----------
-    center : ndarray of shape (n_features,), float64
-    matrix : ndarray of shape (n_features, n_outputs), float64
-    bias, bias_error : ndarray of shape (n_outputs,), float64
-        What the source adds, and by how much it may differ from its parameters over the real numbers.
-
-    Raises
-    ------
-    ModelFormatError
-        Shapes contradict each other, or a number is not finite.
-    """
+    """x -> (x - center) @ matrix + bias."""
 
     kind = "projection"
     on_device = None
 
-    center: FloatArray
-    matrix: FloatArray
+    center: FloatArray  # shape (n_features,)
+    matrix: FloatArray  # shape (n_features, n_outputs)
+    # shape (n_outputs,); what the source adds, and by how much it may differ from its parameters over the real numbers
     bias: FloatArray
     bias_error: FloatArray
 

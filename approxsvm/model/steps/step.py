@@ -28,23 +28,13 @@ LIBRARY = 12.0 * UNIT64
 
 
 class Step(ABC):
-    """One stage of an input map.
+    """One stage of an input map."""
 
-    Attributes
-    ----------
-    kind : str
-        Its name in artifact/schema.inc.
-    on_device : str, optional
-        What the C export says that it has not, and "but this pipeline" does; None for a step that it has.
-    by_feature : bool
-        Whether feature j comes from feature j alone, NaN from NaN.
-    as_source : bool
-        Whether it computes what the source computes, bit for bit, from the same numbers.
-    """
-
-    kind: ClassVar[str]
+    kind: ClassVar[str]  # its name in artifact/schema.inc
+    # What the C export says that it has not, and "but this pipeline" does; None for a step that it has
     on_device: ClassVar[str | None]
-    by_feature: ClassVar[bool] = False
+    by_feature: ClassVar[bool] = False  # whether feature j comes from feature j alone, NaN from NaN
+    # Whether it computes what the source computes, bit for bit, from the same numbers
     as_source: ClassVar[bool] = False
 
     if TYPE_CHECKING:  # or else a dataclass would take it for the default of its own field

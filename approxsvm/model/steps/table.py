@@ -79,26 +79,14 @@ class Steps(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Table(Step):
-    """Output k is steps[k] of the feature source[k]; build it with `of`.
-
-    Parameters
-    ----------
-    n_features : int
-    source : ndarray of shape (n_outputs,), intp
-    steps : tuple of Steps
-
-    Raises
-    ------
-    ModelFormatError
-        Shapes contradict each other, edges do not ascend, or a number is none that may stand there.
-    """
+    """Output k is steps[k] of the feature source[k]; build it with `of`."""
 
     kind = "table"
     on_device = "tables behind other steps (categories, bins, missing values), but this pipeline looks up"
     as_source = True
 
     n_features: int
-    source: IntArray
+    source: IntArray  # shape (n_outputs,)
     steps: tuple[Steps, ...]
 
     def __post_init__(self) -> None:

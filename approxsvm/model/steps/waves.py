@@ -17,29 +17,16 @@ from approxsvm.model.steps.step import LIBRARY, UP, IntArray, Mapped, Step, Stor
 
 @dataclass(frozen=True, eq=False)
 class Waves(Step):
-    """Output k is a sqrt(x) cos(w log x), or sin, of the feature source[k], x >= 0, and 0 of 0.
-
-    Parameters
-    ----------
-    n_features : int
-    source : ndarray of shape (n_outputs,), intp
-    sines : ndarray of shape (n_outputs,), bool
-        Whether it is sin.
-    amplitudes, frequencies : ndarray of shape (n_outputs,), float64
-        Each is rounded once; no amplitude is negative. Where it is infinite the output is the feature itself.
-
-    Raises
-    ------
-    ModelFormatError
-        Shapes contradict each other, or a number is not finite, or an amplitude is negative.
-    """
+    """Output k is a sqrt(x) cos(w log x), or sin, of the feature source[k], x >= 0, and 0 of 0."""
 
     kind = "waves"
     on_device = "waves of logarithms, but this pipeline has some"
 
     n_features: int
-    source: IntArray
-    sines: npt.NDArray[np.bool_]
+    source: IntArray  # shape (n_outputs,)
+    sines: npt.NDArray[np.bool_]  # shape (n_outputs,); whether it is sin
+    # shape (n_outputs,); each is rounded once; no amplitude is negative. Where it is infinite the output is the feature
+    # itself.
     amplitudes: FloatArray
     frequencies: FloatArray
 
