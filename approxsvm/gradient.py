@@ -67,15 +67,8 @@ _Back = Callable[[FloatArray, FloatArray], Slopes]
 def gradients(evaluator: Evaluator, rows: Any) -> Slopes:
     """Gradients of the functions that `decision_function` gives, and bounds, both (n_rows, n_functions, n_columns).
 
-    Of one-vs-rest scores of pairs they are those of the pairs.
-
-    Raises
-    ------
-    InputError
-        As of `decision_function`.
-    UnsupportedModelError
-        A mean of probabilities has no decision function; mode "approximate" has no terms; or a step in front neither
-        scales nor projects.
+    Of one-vs-rest scores of pairs they are those of the pairs. Raises UnsupportedModelError: a mean of probabilities
+    has no decision function; mode "approximate" has no terms; or a step in front neither scales nor projects.
     """
     artifact = evaluator.artifact
     if artifact.n_decisions == 0:

@@ -78,10 +78,7 @@ class RawColumns:
     def codes(self, column: int, values: Iterable[Any]) -> npt.NDArray[np.float64]:
         """What stands for the values of a column of texts in a row.
 
-        Raises
-        ------
-        InputError
-            A value is none that the source knows, and it refuses such values; or it may be missing or unknown to it.
+        Raises InputError: the source refuses unknown values, or the value may be missing or unknown to it.
         """
         values = list(values)
         takes_na = column in self.taking_na

@@ -86,13 +86,7 @@ class TextRows:
                 raise ArtifactError(f"section vectorizers: {error}") from None
 
     def rows(self, texts: Any) -> Any:
-        """What the vectorizers make of texts: a csr_array of float64.
-
-        Raises
-        ------
-        InputError
-            One of them is no text.
-        """
+        """What the vectorizers make of texts: a csr_array of float64. InputError: one of them is no text."""
         from scipy.sparse import csr_array
 
         given: Any = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)

@@ -54,18 +54,9 @@ def pack(model: KernelModel) -> bytes:
 
 
 def reference_row(vectors: FloatArray) -> FloatArray | None:
-    """The value that most support vectors have of each feature, where few values are others.
+    """The value that most support vectors have of each feature; None where many differ, or it is zero or far away.
 
     Categories, one column for each and then standardized, have no zeros, but two values each.
-
-    Parameters
-    ----------
-    vectors : ndarray of shape (n_sv, n_features)
-
-    Returns
-    -------
-    ndarray of shape (n_features,), or None
-        None where many values differ from it, where it is zero, and where it is far away.
     """
     if len(vectors) == 0:
         return None

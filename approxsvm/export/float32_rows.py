@@ -18,12 +18,9 @@ def leading_table(artifact: Artifact) -> Table | None:
 
 
 def check_float32_rows(artifact: Artifact, instead: str) -> None:
-    """Refuse a model that looks up numbers which are no float32: no row of float32 would ever find them.
+    """Refuse (UnsupportedModelError) a model that looks up numbers which are no float32, which no such row would find.
 
-    Raises
-    ------
-    UnsupportedModelError
-        It names the first of them, and says what to do `instead`.
+    The message names the first of them, and says what to do `instead`.
     """
     for one in artifact.members or (artifact,):
         for column, number in _lost_numbers(one):

@@ -139,42 +139,16 @@ class InputMap:
         return chosen
 
     def apply(self, rows: Any) -> FloatArray:
-        """Mapped rows.
+        """Mapped rows of raw rows, dense or sparse, which are finite in the columns that are used.
 
-        Parameters
-        ----------
-        rows : array or sparse matrix of shape (n_rows, n_raw_features)
-            Finite numbers, in the columns that are used.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_features), float64
-
-        Raises
-        ------
-        InputError
-            A mapped number is beyond float64, or a step does not take one; the message names the row.
+        Raises InputError: a mapped number is beyond float64, or a step does not take one; the message names the row.
         """
         return self._run(rows, lambda stage, x, errors: stage.run(x, None), with_errors=False)[0]
 
     def mapped_with_errors(self, rows: Any, *, exactly: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Mapped rows, and what their Euclidean distance to the real-number function never exceeds, row by row.
+        """As `apply`; and what their Euclidean distance to the real-number function never exceeds, row by row.
 
-        Parameters
-        ----------
-        rows : array or sparse matrix of shape (n_rows, n_raw_features)
-        exactly : bool
-            Let projections round once: slow, for rows whose error matters.
-
-        Returns
-        -------
-        mapped : ndarray of shape (n_rows, n_features), float64
-        errors : ndarray of shape (n_rows,), float64
-
-        Raises
-        ------
-        InputError
-            As for `apply`.
+        With `exactly` projections round once: slow, for rows whose error matters.
         """
         if exactly:
             return self._run(rows, lambda stage, x, errors: stage.run_exactly(x, errors))
@@ -196,12 +170,7 @@ class InputMap:
         return behind._run(mapped, lambda stage, x, errors: stage.run_as_source(x, errors))[1]
 
     def takes(self, rows: FloatArray) -> npt.NDArray[np.bool_]:
-        """Which raw rows `apply` would not refuse, shape (n_rows,).
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows, n_raw_features), float64
-        """
+        """Which raw rows, dense float64, `apply` would not refuse, shape (n_rows,)."""
         x = self._selected(rows)
         with np.errstate(all="ignore"):
             fine = (np.isfinite(x) | (np.isnan(x) & np.isin(self.columns, self.columns_of_nan()))).all(axis=1)
@@ -268,15 +237,7 @@ class InputMap:
     def preimage(self, mapped: FloatArray) -> FloatArray:
         """Raw rows that are mapped to about `mapped`: what raw rows look like where nobody has shown any.
 
-        Parameters
-        ----------
-        mapped : ndarray of shape (n_rows, n_features), float64
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_raw_features), float64
-            Zero in columns that the map does not use. Where it uses one twice, or projects, rows may come out that it
-            does not take.
+        Columns that the map does not use are zero. Where it uses one twice, or projects, it may not take these rows.
         """
         x = mapped
         for stage in reversed(self.stages):

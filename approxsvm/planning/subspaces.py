@@ -96,22 +96,10 @@ def goes_by_many_features(problem: Problem) -> bool:
 def choose_subspaces(
     problem: Problem, progress: Callable[[float], None], cost_of_plan: Cost | None = None
 ) -> Subspaces | None:
-    """Try more and more coordinates, and take the stages with which sample rows cost least.
+    """Try more and more coordinates, and take the stages with which sample rows cost least; several classes vote.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels of several classes go by votes.
-    progress : callable
-        Told the share of the work that is done.
-    cost_of_plan : Cost, optional
-        Of a row, by a plan that they are to be better than; the exact engine's where it is left out.
-
-    Returns
-    -------
-    Subspaces or None
-        None where they would not make rows much cheaper, or nothing is known that would, or they do not fit
-        `max_bytes`.
+    They are to be better than a plan of `cost_of_plan`, or than the exact engine. None where they would not make rows
+    much cheaper, or nothing is known that would, or they do not fit `max_bytes`.
     """
     found = _best(problem, progress, cost_of_plan)
     limit = problem.limits.max_bytes

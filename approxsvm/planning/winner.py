@@ -32,13 +32,9 @@ def presume(
     problem: Problem,  # of several classes
     presumed_cost: float | None = None,  # of a row whose class is presumed, where subspaces are tried first
 ) -> dict[str, bytes]:
-    """Fit networks with more and more landmarks and take the one with which rows cost least.
+    """Fit networks with more and more landmarks and take the one with which rows cost least, as section presumption.
 
-    Returns
-    -------
-    dict of bytes
-        Section presumption; empty where rows go by all pairs, as those of few values do, or that is cheaper, or nothing
-        could be fitted.
+    Empty where rows go by all pairs, as those of few values do, or that is cheaper, or nothing could be fitted.
     """
     model, rows, center = problem.model, problem.typical_rows, problem.frame.center
     costs = PairCosts.of(model, rows)

@@ -63,15 +63,7 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
 
 
 def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) -> KernelModel:
-    """Read a model file with the RBF kernel, a linear or sigmoid one, or a polynomial one of degree 1 to 6.
-
-    Parameters and errors as for `read_libsvm_model`.
-
-    Returns
-    -------
-    KernelModel
-        Support vectors are kept sparse.
-    """
+    """Read a model file, as `read_libsvm_model` does; support vectors are kept sparse."""
     name = os.fspath(path)
     return model_of(_native.read_libsvm_model(name), name, n_features)
 
@@ -108,13 +100,6 @@ def read_svm_model(model: Any) -> KernelModel:
     """Read an `svm_model` of libsvm.svm, which must not have been freed.
 
     It is read where it lies, and not through a file, which would round support vectors to eight digits.
-
-    Raises
-    ------
-    ModelFormatError
-        Its numbers contradict each other.
-    UnsupportedModelError
-        The kernel cannot be compiled.
     """
     n_classes, n_sv = int(model.nr_class), int(model.l)
     svm_type, kernel = int(model.param.svm_type), int(model.param.kernel_type)

@@ -45,19 +45,9 @@ class ScaleRange:
         return factor, Fraction(y_min) - Fraction(y_lower) * factor
 
     def input_map(self, n_features: int, first_index: int = 1) -> InputMap:
-        """Map of raw rows to scaled rows.
+        """Map of raw rows to scaled rows; `first_index` is the index of column 0.
 
-        Parameters
-        ----------
-        n_features : int
-            Columns of raw and of scaled rows.
-        first_index : {0, 1}
-            Index of column 0.
-
-        Raises
-        ------
-        ModelFormatError
-            The file scales a feature outside the columns.
+        Raises ModelFormatError: the file scales a feature outside the columns.
         """
         first, last = min(self.features, default=first_index), max(self.features, default=first_index)
         if first < first_index:
@@ -82,15 +72,7 @@ class ScaleRange:
 
 
 def read_range_file(path: str | os.PathLike[str]) -> ScaleRange:
-    """Read a file that ``svm-scale -s`` wrote.
-
-    Raises
-    ------
-    DataFormatError
-        The file is not of that form; the message names the line.
-    OSError
-        The file cannot be read.
-    """
+    """Read a file that ``svm-scale -s`` wrote; DataFormatError names the line that is not of that form."""
     name = os.fspath(path)
     with open(name, encoding="ascii", errors="replace") as file:
         lines = [line.split() for line in file]

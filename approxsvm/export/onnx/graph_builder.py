@@ -157,17 +157,10 @@ class GraphBuilder:
         state: Sequence[tuple[str, Any, Sequence[int | None]]],
         n_times: str,
     ) -> list[str]:
-        """What `state` becomes when `body` is run again and again; constants stay in the graph around it.
+        """What `state`, of (name, dtype, shape), becomes when `body` is run again and again, at most `n_times`.
 
-        Parameters
-        ----------
-        body : callable
-            From the number of times before and the names of the state to the name of a condition, on which it goes
-            on, or None, and to the names of the new state.
-        state : sequence of (name, dtype, shape)
-            At the start.
-        n_times : str
-            Name of the most times that it is run.
+        `body` takes the number of times before and the names of the state, and gives the name of a condition on which
+        it goes on, or None, and the names of the new state. Constants stay in the graph around it.
         """
         outside, self._nodes = self._nodes, []
         iteration, condition = self._new_name("iteration"), self._new_name("condition")

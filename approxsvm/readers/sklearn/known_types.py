@@ -276,11 +276,8 @@ _HARMLESS: Final = re.compile(
 def recognise(thing: Any) -> Known | None:
     """The class of the table that an object is of, or None where it is of none.
 
-    Raises
-    ------
-    UnsupportedModelError
-        It is of a subclass that has more than other data, it has a method of its own, or something has replaced a
-        method of its class.
+    Raises UnsupportedModelError: its class is a subclass that has more than other data, it has a method of its own, or
+    something has replaced a method of its class.
     """
     found = _nearest(type(thing))
     if found is None:
