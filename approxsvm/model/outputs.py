@@ -298,6 +298,9 @@ class TemperatureCalibration(ClassProbability):
         return cls(float(reader.numbers(1)[0]), facts[0])
 
 
+SOFTMAX: Final = TemperatureCalibration(1.0)
+
+
 @dataclass(frozen=True)
 class MembersMean(ClassProbability):
     """An ensemble's probabilities: the weighted mean of its members'."""

@@ -122,8 +122,8 @@ def read_svm_model(model: Any) -> KernelModel:
             "rho": _numbers(model.rho, n_pairs),
             "labels": _numbers(model.label, n_classes if is_classifier else 0).astype(np.int32),
             "n_sv_per_class": _numbers(model.nSV, n_classes if is_classifier else 0).astype(np.int64),
-            "prob_a": _numbers(model.probA, n_pairs),
-            "prob_b": _numbers(model.probB, n_pairs),
+            "probA": _numbers(model.probA, n_pairs),
+            "probB": _numbers(model.probB, n_pairs),
             "prob_density_marks": _numbers(getattr(model, "prob_density_marks", None), DensityMarks.n_marks),
             "coef": np.ascontiguousarray(np.transpose(coef)),
             "indptr": indptr,
@@ -205,7 +205,9 @@ def _machine(content: _native.LibsvmModelDict, name: str, n_features: int | None
 
 def _outputs(content: _native.LibsvmModelDict, task: Task) -> Outputs:
     """Probabilities, where the file has what LIBSVM demands for them (svm_check_probability_model)."""
-    prob_a, prob_b, marks = content["prob_a"], content["prob_b"], content["prob_density_marks"]
+    none = np.empty(0)
+    prob_a, prob_b = content.get("probA", none), content.get("probB", none)
+    marks = content.get("prob_density_marks", none)
     if task == "classification" and len(prob_a) and len(prob_b):
         return Outputs(probability=PairwiseSigmoid(prob_a, prob_b))
     if task == "regression" and len(prob_a):
