@@ -109,6 +109,15 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
     # --- prediction
 
     @property
+    def members(self) -> list[Any]:
+        """The compiled models that an ensemble, several targets or a Gaussian process with its variance consist of.
+
+        Members for targets may be regressions, above 0 for the second of two labels. A process has its mean, which
+        `verify` takes, and the functions of the variance.
+        """
+        return [estimator_for(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
+
+    @property
     def _evaluator(self) -> Any:
         own = self.__dict__
         cached: Evaluator | None = own.get("_evaluator_cache")
@@ -538,13 +547,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
 
 class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
-    """Base class of the compiled classifiers; parameters as in CompiledModel.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted, with the dtype of the source model.
-    """
+    """Base class of the compiled classifiers; parameters as in CompiledModel."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -553,7 +556,7 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
-        """Class labels, sorted."""
+        """Class labels, sorted, with the dtype of the source model; shape (n_classes,)."""
         return np.sort(self.artifact.labels)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -634,13 +637,7 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
 
 class CompiledSVC(CompiledClassifier):
-    """Compiled support vector classifier, one-vs-one with several classes; parameters as in CompiledModel.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted, with the dtype of the source model.
-    """
+    """Compiled support vector classifier, one-vs-one with several classes; parameters as in CompiledModel."""
 
     def _has_decision_function(self) -> bool:
         if not self.artifact.has_decision_function:
@@ -788,11 +785,6 @@ class CompiledProcess(CompiledSVR):
         mean = super().predict(X)
         return (mean, self._evaluator.deviation(self._rows(X))) if return_std else mean
 
-    @property
-    def members(self) -> list[CompiledModel]:
-        """The mean, which `verify` takes, and the functions of the variance."""
-        return [estimator_for(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
-
     def deviation_bound(self, X: Any) -> FloatArray:
         """Upper bound of `|deviation - that of the formula over the real numbers|`, shape (n_rows,).
 
@@ -844,24 +836,9 @@ class CompiledEnsemble(CompiledClassifier):
     """Compiled classifiers that vote, or whose probabilities are averaged, as by CalibratedClassifierCV(ensemble=True).
 
     There is no decision function; `error_bound` bounds probabilities, and votes have none. Rows whose label the
-    members' bounds leave open are evaluated exactly, except in mode "approximate".
-
-    Parameters
-    ----------
-    artifact : Artifact
-    n_jobs : int, optional
-        Threads, as in scikit-learn. Default: 1; -1 for all processors.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted, with the dtype of the source model.
+    members' bounds leave open are evaluated exactly, except in mode "approximate". Parameters are those of
+    CompiledModel.
     """
-
-    @property
-    def members(self) -> list[CompiledModel]:
-        """The compiled classifiers."""
-        return [estimator_for(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
 
 
 class CompiledMultiOutput(CompiledModel):
@@ -875,11 +852,6 @@ class CompiledMultiOutput(CompiledModel):
     classes_ : list of ndarray, or ndarray of shape (n_targets,)
         The labels of each target; of a OneVsRestClassifier its classes, 0, 1, ..., of which a row has any number.
     """
-
-    @property
-    def members(self) -> list[Any]:
-        """The compiled models: classifiers, or regressions, above 0 for the second of their two labels."""
-        return [estimator_for(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
 
     @property
     def multilabel_(self) -> bool:

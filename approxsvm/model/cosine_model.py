@@ -30,7 +30,6 @@ class CosineModel(FeatureModel):
     degree = 0
 
     def __post_init__(self) -> None:
-        """Check once."""
         super().__post_init__()
         if self.frequencies.ndim != 2 or 0 in self.frequencies.shape:
             raise ModelFormatError(f"frequencies have shape {self.frequencies.shape}, expected rows of numbers")

@@ -38,7 +38,6 @@ class FeatureModel:
     first_index = 1
 
     def __post_init__(self) -> None:
-        """Check once."""
         n_labels, n = len(self.labels), self.n_decisions
         if n_labels != (0 if self.task != "classification" else 2 if n == 1 else n) or (
             self.task == "one_class" and n != 1

@@ -44,7 +44,6 @@ class InputMap:
     texts: Mapping[int, TextColumn] = field(default_factory=dict)  # raw columns of texts, for which codes stand in rows
 
     def __post_init__(self) -> None:
-        """Check once."""
         n = len(self.columns)
         if n and not (int(self.columns.min()) >= 0 and int(self.columns.max()) < self.n_raw_features):
             worst = int(self.columns.min()) if int(self.columns.min()) < 0 else int(self.columns.max())

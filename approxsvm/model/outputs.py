@@ -89,7 +89,6 @@ class PairwiseSigmoid(ClassProbability):
     kind = "pairwise_sigmoid"
 
     def __post_init__(self) -> None:
-        """Check once."""
         if self.prob_a.ndim != 1 or self.prob_a.shape != self.prob_b.shape:
             raise ModelFormatError(f"prob_a has shape {self.prob_a.shape}, but prob_b {self.prob_b.shape}")
         _check_finite(prob_a=self.prob_a, prob_b=self.prob_b)
@@ -128,7 +127,6 @@ class LaplaceNoise(Probability):
     kind, task = "laplace_noise", "regression"
 
     def __post_init__(self) -> None:
-        """Check once."""
         if not (np.isfinite(self.sigma) and self.sigma >= 0):
             raise ModelFormatError(f"the laplace sigma is {self.sigma}, but must be a finite number of at least 0")
 
@@ -151,7 +149,6 @@ class DensityMarks(Probability):
     n_marks: ClassVar[int] = limit("n_density_marks")
 
     def __post_init__(self) -> None:
-        """Check once."""
         if self.marks.shape != (self.n_marks,):
             raise ModelFormatError(f"there are {self.marks.size} density marks instead of {self.n_marks}")
         _check_finite(prob_density_marks=self.marks)
@@ -176,7 +173,6 @@ class SigmoidCalibrator:
     intercept: float
 
     def __post_init__(self) -> None:
-        """Check once."""
         _check_finite(slope=np.array([self.slope]), intercept=np.array([self.intercept]))
 
     def stored(self) -> list[Any]:
@@ -194,7 +190,6 @@ class IsotonicCalibrator:
     heights: FloatArray
 
     def __post_init__(self) -> None:
-        """Check once."""
         if self.knots.ndim != 1 or self.knots.shape != self.heights.shape or len(self.knots) == 0:
             raise ModelFormatError(f"{self.knots.shape} knots do not match {self.heights.shape} heights")
         _check_finite(knots=self.knots, heights=self.heights)
@@ -238,7 +233,6 @@ class OneVsRestCalibration(ClassProbability):
     kind = "one_vs_rest_calibration"
 
     def __post_init__(self) -> None:
-        """Check once."""
         if len(self.calibrators) in (0, 2):
             raise ModelFormatError(f"{len(self.calibrators)} calibrators: two classes have 1, k > 2 classes have k")
         if self.positive not in (0, 1):
@@ -274,7 +268,6 @@ class TemperatureCalibration(ClassProbability):
     kind = "temperature_calibration"
 
     def __post_init__(self) -> None:
-        """Check once."""
         if not 0 < self.inverse_temperature <= MAX_INVERSE_TEMPERATURE:
             raise ModelFormatError(
                 f"the inverse temperature is {self.inverse_temperature}, but must be above 0, and at most "
@@ -381,7 +374,6 @@ class Outputs:
     addend: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check once."""
         if self.label_rule not in get_args(LabelRule):
             raise ModelFormatError(f"unknown label rule {self.label_rule!r}")
         if self.decision_shape not in get_args(DecisionShape):

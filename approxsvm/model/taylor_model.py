@@ -32,7 +32,6 @@ class TaylorModel(FeatureModel):
     kernel = "gaussian"
 
     def __post_init__(self) -> None:
-        """Check once."""
         super().__post_init__()
         if not 1 <= self.degree <= MAX_TAYLOR_DEGREE:
             raise ModelFormatError(f"degree is {self.degree}, but must be 1 to {MAX_TAYLOR_DEGREE}")

@@ -37,7 +37,6 @@ class Affine(Step):
     relative_error: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        """Check once."""
         for name in AFFINE_PARTS:
             values = getattr(self, name)
             if values is not None:

@@ -31,7 +31,6 @@ class Interval(PerFeature):
     second: FloatArray  # shape (n_features,); the length, above 0, or high; infinite for features that stay as they are
 
     def __post_init__(self) -> None:
-        """Check once."""
         self.check_numbers()
         if not (self.second >= (2.0**-1022 if self.rule == "turns" else -np.finfo(np.float64).max)).all():
             raise ModelFormatError(f"the end of an interval is {self.second.min()}")

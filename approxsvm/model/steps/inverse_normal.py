@@ -33,7 +33,6 @@ class InverseNormal(PerFeature):
     taken: npt.NDArray[np.bool_]  # shape (n_features,); the others stay as they are
 
     def __post_init__(self) -> None:
-        """Check once."""
         self.check_numbers()
         if self.taken.dtype != np.bool_:
             raise ModelFormatError(f"the features that an input step takes are {self.taken.dtype}, expected bool")

@@ -26,7 +26,6 @@ class Logarithm(PerFeature):
     offset: FloatArray  # shape (n_features,); infinite for features that stay as they are
 
     def __post_init__(self) -> None:
-        """Check once."""
         self.check_numbers()
         if not (self.offset > -np.inf).all():
             raise ModelFormatError("an offset of an input step is NaN or negative infinity")

@@ -26,7 +26,6 @@ class Monomials(Step):
     factors: IntArray  # shape (n_outputs, degree); features; n_features itself stands for the number 1
 
     def __post_init__(self) -> None:
-        """Check once."""
         if self.factors.ndim != 2 or self.factors.shape[1] < 1:
             raise ModelFormatError(f"factors of an input step have shape {self.factors.shape}")
         worst = int(self.factors.max(initial=0)) if int(self.factors.min(initial=0)) >= 0 else int(self.factors.min())

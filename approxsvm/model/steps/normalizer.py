@@ -31,7 +31,6 @@ class Normalizer(Step):
     groups: IntArray
 
     def __post_init__(self) -> None:
-        """Check once."""
         check("groups", self.groups, (self.groups.size,))
         if self.norm not in NORMS:
             raise ModelFormatError(f"the norm of an input step is {self.norm!r}, expected one of {NORMS}")

@@ -74,7 +74,6 @@ class Piecewise(Step):
     pieces: tuple[Pieces, ...]
 
     def __post_init__(self) -> None:
-        """Check once."""
         check_source("a piecewise polynomial", self.source, len(self.pieces), self.n_features)
         for edges, origins, coefs in self.pieces:
             check("edges", edges, edges.shape)

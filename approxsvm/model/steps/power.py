@@ -29,7 +29,6 @@ class Power(PerFeature):
     powers: FloatArray  # shape (n_features,); infinite for features that stay as they are
 
     def __post_init__(self) -> None:
-        """Check once."""
         self.check_numbers()
         if not (self.powers > -np.inf).all():
             raise ModelFormatError("a power of an input step is NaN or negative infinity")

@@ -29,7 +29,6 @@ class Projection(Step):
     bias_error: FloatArray
 
     def __post_init__(self) -> None:
-        """Check once."""
         if self.matrix.ndim != 2:
             raise ModelFormatError(f"the matrix of an input step has {self.matrix.ndim} dimensions instead of 2")
         check("center", self.center, (self.matrix.shape[0],))

@@ -90,7 +90,6 @@ class Table(Step):
     steps: tuple[Steps, ...]
 
     def __post_init__(self) -> None:
-        """Check once."""
         check_source("a table", self.source, len(self.steps), self.n_features)
         for edges, values, _ in self.steps:
             check("values", values, (len(edges) + 1,), finite=False)

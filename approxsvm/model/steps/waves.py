@@ -31,7 +31,6 @@ class Waves(Step):
     frequencies: FloatArray
 
     def __post_init__(self) -> None:
-        """Check once."""
         check_source("a wave", self.source, len(self.source), self.n_features)
         for name in ("sines", "amplitudes", "frequencies"):
             check(name, getattr(self, name), (len(self.source),), finite=name != "amplitudes")
