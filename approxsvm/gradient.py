@@ -51,7 +51,7 @@ from approxsvm.rows import chunks, zero_unused
 _UP: Final = 1.01
 _TINY: Final = 2.0**-1000
 _LOST: Final = 2.0**-1074
-# Beyond this an argument of exp gives 0, and its rounding is of no matter.
+# Beyond this exp underflows to 0, and rounding of its argument does not matter.
 _FARTHEST: Final = 1e4
 
 # Of functions that stay within 1 with their derivatives.

@@ -20,7 +20,7 @@ import numpy as np
 from approxsvm.errors import ArtifactError, InputError
 from approxsvm.packages import import_package
 
-# The parameters of each class that its `transform` goes by; those of a Tfidf class are of idf as well.
+# The parameters that `transform` of each class depends on; a Tfidf class has those of idf as well.
 _OF_IDF: Final = ("norm", "use_idf", "smooth_idf", "sublinear_tf")
 _OF_TEXTS: Final = (
     "encoding",

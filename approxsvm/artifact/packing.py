@@ -18,8 +18,8 @@ _VALUE_DTYPES: Final = ("<f8", "<f4", "<u1", "<u2")
 _INDEX_DTYPES: Final = {1: "<u1", 2: "<u2", 4: "<u4"}
 # Rows with a larger share of non-zeros are shorter dense, but where all values are the same.
 _DENSE_SHARE: Final = 8 / 9
-# Support vectors are stored relative to a row where so few of their values differ from it, for then the exact engine
-# goes by these alone; and where they are at most so many times as far from it as from their mean, for its accuracy.
+# Support vectors are stored relative to a row if at most this share of their values differ from it, as the exact engine
+# then uses these alone, and if it is at most this many times as far away as their mean, for accuracy.
 _FEW: Final = 1 / 3
 _NEAR: Final = 2.0
 # Values of a column that say which of them is frequent, at least, and how frequent it has to be among them.

@@ -32,9 +32,9 @@ def check_float32_rows(artifact: Artifact, instead: str) -> None:
 
 
 def _lost_numbers(artifact: Artifact) -> Iterator[tuple[int, float]]:
-    """Raw columns, and numbers that their step functions know by themselves and that are no float32.
+    """Raw columns and numbers of a piece of their own that float32 cannot represent.
 
-    A piece of several float64 numbers lies between two of those, or is a bin: no row is lost where it holds no float32.
+    Pieces of several float64 numbers are bins or the gaps between such numbers; they need no float32 number.
     """
     table = leading_table(artifact)
     if table is None or artifact.input_map is None:

@@ -234,7 +234,7 @@ class InputMap:
         return tuple(x for _, x in at)
 
     def preimage(self, mapped: FloatArray) -> FloatArray:
-        """Raw rows that are mapped to about `mapped`: what raw rows look like where nobody has shown any.
+        """Raw rows that are mapped to about `mapped`, as sample rows if none were given.
 
         Columns that the map does not use are zero. Where it uses one twice, or projects, it may not take these rows.
         """

@@ -365,7 +365,7 @@ class Outputs:
     decision_shape: DecisionShape = "ovo"
     # Whether a regression's values have the shape (n_rows, 1), as where a source was fitted with such targets
     is_column: bool = False
-    threshold: float | None = None  # of label rules that go by one
+    threshold: float | None = None  # of label rules with a threshold
     threshold_label: int = 0  # the label that it is for; the other one is that of lower numbers
     # shape (n_members,); of an ensemble: how much each member counts in a mean of probabilities, as a vote, or in a sum
     # of values. Without them probabilities count alike, and values are side by side.

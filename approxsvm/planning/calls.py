@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from approxsvm.model.kernel_model import KernelModel
 from approxsvm.planning.cost import Constants, CostModel, Size, rows_in_engine
 
-# Where nobody says how many rows calls have, a plan's row alone may cost as many times as the best plan's.
+# Without rows_per_call: most cost of a single row, as a multiple of the best plan's.
 _MOST_ALONE: Final = 3.0
 
 
@@ -20,7 +20,7 @@ class Cost(NamedTuple):
     alone: float  # in calls of one
 
     def is_slow_alone(self, least: float, rows_per_call: int | None) -> bool:
-        """Whether a row alone costs far more than by another plan, while nobody says that calls have many rows."""
+        """Whether a single row costs far more than by another plan and rows_per_call is not given."""
         return rows_per_call is None and self.alone > _MOST_ALONE * least
 
     def share_of(self, exact: Cost, rows_per_call: int | None) -> str:
@@ -39,7 +39,7 @@ class Calls(NamedTuple):
     width: int  # rows that fill the lanes of a block
 
     def cheaper(self, share: float, blocks: float, alone: float) -> float:
-        """Of a row of a stage that a share of a call's rows comes to: a block costs the same with fewer rows."""
+        """Cost of a row in a stage that gets this share of a call's rows; a partly filled block costs as much."""
         if self.n_rows is None:
             return blocks
         return min(alone, blocks * max(1.0, self.width / max(share * self.n_rows, 1.0)))

@@ -49,7 +49,7 @@ _MAX_ROWS: Final = 2_000
 # What stages must bring the cost of a row down to; of several classes further, for their blocks are less full.
 _WORTHWHILE: Final = 0.8
 _WORTHWHILE_OF_CLASSES: Final = 0.5
-# A plan of that share of the exact engine's cost is not worth a look at another.
+# A plan below this share of the exact engine's cost ends the search.
 _GOOD_ENOUGH: Final = 0.1
 # Where more coordinates hardly help.
 _NEARLY_ALL: Final = 0.995
@@ -302,7 +302,7 @@ class _Trial:
         return group.stage(k, self._input_scale, self._in_order)
 
     def _degrees(self, k: int) -> list[int]:
-        """Of expansions of the only function that could pay beside its sums."""
+        """Of expansions of the only function that could be cheaper than its sums."""
         if self._model.n_decisions > 1:
             return []
         costs = self._costs.blocks

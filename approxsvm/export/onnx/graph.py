@@ -5,11 +5,11 @@ Names, shapes and types are those that skl2onnx gives the source: input "X"; of 
 a regression "variable". Inside, everything is float64.
 
 A graph of a certified artifact labels as ``predict`` does: by the expansions where their bounds settle the label, else
-by the exact model, which goes along unless that is larger than the graph may be, or somebody leaves it out. Then rows
-that are not certain may have another label than the exact model's; the graph says so in its doc_string, and a warning
-when it is made. Artifacts of mode "approximate" have no exact model. Expansions of the pairs of a majority class alone
-give no values of the others, and values of a regression without a tolerance are exact ones, so that the exact model,
-which is in such artifacts, takes their place.
+by the exact model, which is included unless it is too large or `fallback` is False. Without it, rows that are not
+certain may have another label than the exact model's; the graph's doc_string and a warning say so. Artifacts of mode
+"approximate" have no exact model. Expansions of the pairs of a majority class alone give no values of the others, and
+values of a regression without a tolerance are exact ones, so that the exact model, which is in such artifacts, takes
+their place.
 """
 
 from __future__ import annotations

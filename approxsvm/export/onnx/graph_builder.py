@@ -1,4 +1,4 @@
-"""Nodes and constants of an ONNX graph while it grows, with names that nobody has to invent.
+"""Builds an ONNX graph node by node, with generated names.
 
 Values are written as they are computed: ``g.op("Mul", x, 0.5)`` adds a node and returns the name of its result.
 Numbers and arrays among the inputs become constants of the graph, equal ones once.

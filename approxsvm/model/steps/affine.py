@@ -137,7 +137,7 @@ class Affine(Step):
         return 0.0 if max(ends) == 0 else np.inf
 
     def preimage(self, y: FloatArray) -> FloatArray:
-        """Inputs that give about `y`; those of features that are multiplied by 0 are of no matter."""
+        """Inputs that give about `y`; any number for features that are multiplied by 0."""
         x = y if self.add is None else y - self.add
         if self.divide is not None:
             x = x * self.divide

@@ -146,7 +146,7 @@ struct InTwo {
 };
 #if defined(APPROXSVM_FUSES_PAIRS)
 // Not all CPUs of these targets have it: asked where a model is prepared. Written out, as GCC copies the sum twice
-// around the intrinsic, which takes half as long again as this.
+// around the intrinsic, which takes 1.5 x as long.
 struct InOne {
     APPROXSVM_INLINE static i32v add_products(i32v sum, i32v a, i32v b) {
         asm(APPROXSVM_FUSED_PAIRS : "+v"(sum) : "v"(a), "v"(b));
