@@ -118,7 +118,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         return [estimator_for(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
 
     @property
-    def _evaluator(self) -> Any:
+    def _evaluator(self) -> Evaluator:
         own = self.__dict__
         cached: Evaluator | None = own.get("_evaluator_cache")
         if cached is None or cached.artifact is not own["artifact"]:
@@ -188,8 +188,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             For a regression, the shape of its predictions. Pairs of classes are in LIBSVM's order, (0, 1), (0, 2), ...,
             by position in ``artifact.labels``.
         """
-        bounds: FloatArray = self._evaluator.error_bound(self._rows(X))
-        return bounds
+        return self._evaluator.error_bound(self._rows(X))
 
     def certified(self, X: Any) -> npt.NDArray[np.bool_]:
         """Whether each row is proven by the first stage's own bound, without the exact model.
@@ -217,8 +216,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         start at "float64" or "definition": ``decision_function`` without a tolerance, and probabilities. A row whose
         label needs scores or members of an ensemble counts once for each stage that it went to.
         """
-        counts: dict[str, int] = self._evaluator.rows_per_stage
-        return counts
+        return self._evaluator.rows_per_stage
 
     def certified_radius(self, X: Any) -> FloatArray:
         """How far each row may move without changing its label, proven.
@@ -669,8 +667,7 @@ class CompiledSVC(CompiledClassifier):
         ValueError
             X has another shape, or holds NaN or infinity; the latter is an InputError that names the place.
         """
-        values: FloatArray = self._evaluator.decision_function(self._rows(X))
-        return values
+        return self._evaluator.decision_function(self._rows(X))
 
 
 class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
@@ -692,8 +689,7 @@ class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
         ValueError
             X has another shape, or holds NaN or infinity; the latter is an InputError that names the place.
         """
-        values: FloatArray = self._evaluator.predict(self._rows(X))
-        return values
+        return self._evaluator.predict(self._rows(X))
 
     def predict_one(self, row: npt.NDArray[Any]) -> float | FloatArray:
         """Predict a single C-contiguous float32 or float64 row of shape (n_features,) or (1, n_features).
@@ -791,8 +787,7 @@ class CompiledProcess(CompiledSVR):
         Near training rows the deviation is the root of a small difference, and the bound grows to the root of that of
         the variance.
         """
-        bounds: FloatArray = self._evaluator.deviation(self._rows(X), bound=True)
-        return bounds
+        return self._evaluator.deviation(self._rows(X), bound=True)
 
 
 class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
@@ -814,8 +809,7 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
 
         They are exact unless the model was compiled with a tolerance; see `CompiledSVC.decision_function`.
         """
-        values: FloatArray = self._evaluator.decision_function(self._rows(X))
-        return values
+        return self._evaluator.decision_function(self._rows(X))
 
     def score_samples(self, X: Any) -> FloatArray:
         """Decision values before the offset is subtracted, shape (n_rows,)."""
@@ -823,8 +817,7 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Predict 1 for inliers and -1 for outliers, shape (n_rows,)."""
-        labels: npt.NDArray[np.int64] = self._evaluator.predict(self._rows(X))
-        return labels
+        return self._evaluator.predict(self._rows(X))
 
     def predict_one(self, row: npt.NDArray[Any]) -> int:
         """Predict 1 or -1 for a single C-contiguous float32 or float64 row, (n_features,) or (1, n_features)."""
