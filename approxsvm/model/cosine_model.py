@@ -75,7 +75,6 @@ class CosineModel(FeatureModel):
 
     @property
     def n_features(self) -> int:
-        """Columns of the rows whose cosines are taken."""
         return int(self.frequencies.shape[1])
 
     @property

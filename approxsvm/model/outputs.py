@@ -96,21 +96,17 @@ class PairwiseSigmoid(ClassProbability):
 
     @property
     def facts(self) -> tuple[int, int, int]:
-        """Beside its numbers."""
         return int(self.couple_two_classes), 0, 0
 
     def stored(self) -> list[Any]:
-        """Its numbers."""
         return [self.prob_a, self.prob_b]
 
     @classmethod
     def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> PairwiseSigmoid:
-        """What `stored` gave."""
         n_pairs = n_classes * (n_classes - 1) // 2
         return cls(reader.numbers(n_pairs), reader.numbers(n_pairs), bool(facts[0]))
 
     def check(self, n_classes: int) -> None:
-        """As many as the classes need."""
         n_pairs = n_classes * (n_classes - 1) // 2
         if len(self.prob_a) != n_pairs:
             raise ModelFormatError(f"{len(self.prob_a)} pairwise sigmoids for {n_pairs} pairs of classes")
@@ -131,12 +127,10 @@ class LaplaceNoise(Probability):
             raise ModelFormatError(f"the laplace sigma is {self.sigma}, but must be a finite number of at least 0")
 
     def stored(self) -> list[Any]:
-        """Its numbers."""
         return [self.sigma]
 
     @classmethod
     def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> LaplaceNoise:
-        """What `stored` gave."""
         return cls(float(reader.numbers(1)[0]))
 
 
@@ -156,12 +150,10 @@ class DensityMarks(Probability):
             raise ModelFormatError(f"the density marks {self.marks.tolist()} do not ascend")
 
     def stored(self) -> list[Any]:
-        """Its numbers."""
         return [self.marks]
 
     @classmethod
     def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> DensityMarks:
-        """What `stored` gave."""
         return cls(reader.numbers(cls.n_marks))
 
 
@@ -240,21 +232,17 @@ class OneVsRestCalibration(ClassProbability):
 
     @property
     def facts(self) -> tuple[int, int, int]:
-        """Beside its numbers."""
         return self.positive, _SHAPES.index(self.decision_shape), len(self.calibrators)
 
     def stored(self) -> list[Any]:
-        """Its numbers."""
         return [part for calibrator in self.calibrators for part in calibrator.stored()]
 
     @classmethod
     def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> OneVsRestCalibration:
-        """What `stored` gave."""
         positive, shape, n_calibrators = facts
         return cls(tuple(_read_calibrator(reader) for _ in range(n_calibrators)), positive, _SHAPES[shape])
 
     def check(self, n_classes: int) -> None:
-        """As many as the classes need."""
         if len(self.calibrators) != (1 if n_classes == 2 else n_classes):
             raise ModelFormatError(f"{len(self.calibrators)} calibrators for {n_classes} classes")
 
@@ -278,16 +266,13 @@ class TemperatureCalibration(ClassProbability):
 
     @property
     def facts(self) -> tuple[int, int, int]:
-        """Beside its numbers."""
         return self.positive, 0, 0
 
     def stored(self) -> list[Any]:
-        """Its numbers."""
         return [self.inverse_temperature]
 
     @classmethod
     def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> TemperatureCalibration:
-        """What `stored` gave."""
         return cls(float(reader.numbers(1)[0]), facts[0])
 
 

@@ -72,7 +72,6 @@ class TaylorModel(FeatureModel):
 
     @property
     def n_features(self) -> int:
-        """Columns of the rows whose features are taken."""
         return len(self.weights[1])
 
     @property

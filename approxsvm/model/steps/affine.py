@@ -66,12 +66,10 @@ class Affine(Step):
 
     @property
     def n_outputs(self) -> int:
-        """Number of features that come out."""
         return self.n_features
 
     @property
     def is_identity(self) -> bool:
-        """Whether nothing is left to do."""
         return all(getattr(self, name) is None for name in AFFINE_PARTS)
 
     def leaves(self, feature: int) -> bool:
@@ -80,7 +78,6 @@ class Affine(Step):
         return all(values is None or values[feature] == _NEUTRAL[name] for name, values in parts)
 
     def select(self, features: IntArray) -> tuple[Affine, IntArray]:
-        """The stage of some of the features, by position."""
         chosen = {name: _chosen(getattr(self, name), features) for name in AFFINE_PARTS}
         return Affine(len(features), **chosen), features
 
@@ -147,7 +144,6 @@ class Affine(Step):
 
     @classmethod
     def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Affine:
-        """Scalers of neighbouring features as one."""
         parts: dict[str, FloatArray] = {}
         for name in AFFINE_PARTS:
             found = [None if stage is None else getattr(stage, name) for stage in stages]
@@ -168,12 +164,10 @@ class Affine(Step):
 
     @classmethod
     def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Affine:
-        """What `stored` has written."""
         wanted = [name for k, name in enumerate(AFFINE_PARTS) if parts >> k & 1]
         return cls(n_features, **{name: reader.numbers(n_features) for name in wanted})
 
     def in_words(self) -> str:
-        """Its operations."""
         verbs = {"subtract": "subtracts", "multiply": "multiplies", "divide": "divides", "add": "adds"}
         does = [verb for part, verb in verbs.items() if getattr(self, part) is not None]
         does += ["clips"] if self.low is not None or self.high is not None else []

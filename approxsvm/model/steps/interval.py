@@ -66,7 +66,6 @@ class Interval(PerFeature):
         return outside
 
     def needs(self, feature: int, found: float) -> float:
-        """The nearest number that it takes."""
         return float(self.low[feature] if found < self.low[feature] else self.second[feature])
 
     def preimage(self, y: FloatArray) -> FloatArray:
@@ -74,6 +73,5 @@ class Interval(PerFeature):
         return y
 
     def in_words(self) -> str:
-        """The rule, and for how many features."""
         does = "repeats" if self.rule == "turns" else "refuses numbers beyond"
         return f"{does} the ranges of {int((self.second < np.inf).sum()):,} features"

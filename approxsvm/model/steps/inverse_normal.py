@@ -68,22 +68,18 @@ class InverseNormal(PerFeature):
         return x, errors
 
     def preimage(self, y: FloatArray) -> FloatArray:
-        """Inputs that give about `y`."""
         x = np.array(y)
         x[:, self.taken] = [[0.5 * math.erfc(-v / math.sqrt(2.0)) for v in row] for row in y[:, self.taken].tolist()]
         return x
 
     def stored(self) -> Stored:
-        """One array."""
         return 0, [self.taken.astype(np.uint32)]
 
     @classmethod
     def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> InverseNormal:
-        """What `stored` has written."""
         return cls(reader.array("<u4", n_features) != 0)
 
     def in_words(self) -> str:
-        """Of how many features."""
         return f"takes quantiles of the normal distribution, feature by feature ({int(self.taken.sum()):,})"
 
 

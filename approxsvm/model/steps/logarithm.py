@@ -74,16 +74,13 @@ class Logarithm(PerFeature):
         return outside
 
     def needs(self, feature: int, found: float) -> float:
-        """What a number must be above."""
         return float(0.0 - self.offset[feature])
 
     def preimage(self, y: FloatArray) -> FloatArray:
-        """Inputs that give about `y`."""
         x = np.array(y)
         with np.errstate(over="ignore"):
             x[:, self.taken] = np.exp(y[:, self.taken]) - self.offset[self.taken]
         return x
 
     def in_words(self) -> str:
-        """Of how many features."""
         return f"takes logarithms, feature by feature ({int(self.taken.sum()):,})"

@@ -45,11 +45,9 @@ class Monomials(Step):
 
     @property
     def n_outputs(self) -> int:
-        """Number of products."""
         return len(self.factors)
 
     def select(self, features: IntArray) -> tuple[Monomials, None]:
-        """Some of the products."""
         return Monomials(self.n_features, self.factors[features]), None
 
     def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
@@ -79,7 +77,6 @@ class Monomials(Step):
 
     @classmethod
     def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Monomials:
-        """Products of neighbouring features as one stage."""
         degree = max(stage.factors.shape[1] for stage in stages if stage is not None)
         n, first, blocks = sum(widths), 0, []
         for stage, width in zip(stages, widths, strict=True):
@@ -96,10 +93,8 @@ class Monomials(Step):
 
     @classmethod
     def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Monomials:
-        """What `stored` has written."""
         factors = reader.array("<u4", parts * n_outputs).astype(np.intp)
         return cls(n_features, factors.reshape(n_outputs, parts))
 
     def in_words(self) -> str:
-        """How many products of how many features."""
         return f"multiplies {self.n_features:,} features, {self.n_outputs:,} products come out"

@@ -47,21 +47,17 @@ class Normalizer(Step):
 
     @property
     def n_features(self) -> int:
-        """Number of features that go in."""
         return len(self.groups)
 
     @property
     def n_outputs(self) -> int:
-        """Number of features that come out."""
         return len(self.groups)
 
     def origin(self, output: int) -> int | None:
-        """Of features that stay as they are."""
         return output if self.groups[output] == 0 else None
 
     @property
     def group(self) -> Any:
-        """Only those of one norm stand in one stage."""
         return type(self), self.norm
 
     def select(self, features: IntArray) -> None:
@@ -116,7 +112,6 @@ class Normalizer(Step):
 
     @classmethod
     def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Normalizer:
-        """Normalizers of neighbouring features as one."""
         groups, greatest = [], 0
         for stage, n in zip(stages, widths, strict=True):
             own = np.zeros(n, np.intp) if stage is None else np.where(stage.groups > 0, stage.groups + greatest, 0)
@@ -125,16 +120,13 @@ class Normalizer(Step):
         return cls(next(stage.norm for stage in stages if stage is not None), np.concatenate(groups))
 
     def stored(self) -> Stored:
-        """The norm, and a group for each feature."""
         return NORMS.index(self.norm), [self.groups.astype(np.uint32)]
 
     @classmethod
     def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Normalizer:
-        """What `stored` has written."""
         return cls(NORMS[parts], reader.array("<u4", n_features).astype(np.intp))
 
     def in_words(self) -> str:
-        """The norm."""
         return f"normalizes rows ({self.norm}, {int((self.groups > 0).sum()):,} features)"
 
 

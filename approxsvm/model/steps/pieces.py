@@ -101,11 +101,9 @@ class Piecewise(Step):
 
     @property
     def n_outputs(self) -> int:
-        """Number of features that come out."""
         return len(self.pieces)
 
     def origin(self, output: int) -> int:
-        """The feature that an output comes from."""
         return int(self.source[output])
 
     def follow_nan(self, feature: int) -> int | None:
@@ -114,7 +112,6 @@ class Piecewise(Step):
         return int(outputs[0]) if len(outputs) == 1 else None
 
     def select(self, features: IntArray) -> tuple[Piecewise, IntArray]:
-        """Some of the outputs."""
         used = np.unique(self.source[features])
         kept = [(int(np.searchsorted(used, self.source[k])), self.pieces[k]) for k in features]
         return Piecewise.of(len(used), kept), used
@@ -163,7 +160,6 @@ class Piecewise(Step):
 
     @classmethod
     def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Piecewise:
-        """Those of neighbouring features as one."""
         same = Pieces(np.zeros(0), np.zeros(1), np.array([[0.0, 1.0]]))
         columns: list[tuple[int, Pieces]] = []
         first = 0
@@ -186,7 +182,6 @@ class Piecewise(Step):
 
     @classmethod
     def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Piecewise:
-        """What `stored` has written."""
         n_edges, degree = divmod(parts, 8)
         source, ends = (reader.array("<u4", n_outputs).astype(np.intp) for _ in range(2))
         edges, origins = reader.numbers(n_edges), reader.numbers(n_edges + n_outputs)
@@ -199,5 +194,4 @@ class Piecewise(Step):
         return cls(n_features, source, tuple(pieces))
 
     def in_words(self) -> str:
-        """How many features it makes of how many."""
         return f"makes {self.n_outputs:,} piecewise polynomials of {self.n_features:,} features"

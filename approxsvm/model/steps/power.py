@@ -89,11 +89,9 @@ class Power(PerFeature):
         return None if self.method == "yeo-johnson" else self.taken & (x <= 0)
 
     def needs(self, feature: int, found: float) -> float:
-        """What a number must be above."""
         return 0.0
 
     def preimage(self, y: FloatArray) -> FloatArray:
-        """Inputs that give about `y`."""
         x = np.array(y)
         t = y[:, self.taken]
         mirrored = t < 0 if self.method == "yeo-johnson" else np.zeros(t.shape, np.bool_)
@@ -106,5 +104,4 @@ class Power(PerFeature):
         return x
 
     def in_words(self) -> str:
-        """The method, and of how many features."""
         return f"takes powers ({self.method}), feature by feature ({int(self.taken.sum()):,})"

@@ -58,16 +58,13 @@ class Projection(Step):
 
     @property
     def n_features(self) -> int:
-        """Number of features that go in."""
         return int(self.matrix.shape[0])
 
     @property
     def n_outputs(self) -> int:
-        """Number of features that come out."""
         return int(self.matrix.shape[1])
 
     def select(self, features: IntArray) -> tuple[Projection, None]:
-        """The stage with some of its outputs, by position."""
         matrix = np.ascontiguousarray(self.matrix[:, features])
         return Projection(self.center, matrix, self.bias[features], self.bias_error[features]), None
 
@@ -118,7 +115,6 @@ class Projection(Step):
 
     @classmethod
     def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Projection:
-        """Projections of neighbouring features as one."""
         from scipy.linalg import block_diag
 
         blocks = [
@@ -133,15 +129,12 @@ class Projection(Step):
         )
 
     def stored(self) -> Stored:
-        """Four arrays."""
         return 0, [self.center, self.matrix, self.bias, self.bias_error]
 
     @classmethod
     def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Projection:
-        """What `stored` has written."""
         center, matrix = reader.numbers(n_features), reader.numbers(n_features * n_outputs)
         return cls(center, matrix.reshape(n_features, n_outputs), reader.numbers(n_outputs), reader.numbers(n_outputs))
 
     def in_words(self) -> str:
-        """Its width."""
         return f"projects {self.n_features:,} features to {self.n_outputs:,}"

@@ -39,7 +39,6 @@ class Waves(Step):
 
     @property
     def n_outputs(self) -> int:
-        """Number of features that come out."""
         return len(self.source)
 
     @property
@@ -48,11 +47,9 @@ class Waves(Step):
         return np.isinf(self.amplitudes)
 
     def origin(self, output: int) -> int:
-        """The feature that an output comes from."""
         return int(self.source[output])
 
     def select(self, features: IntArray) -> tuple[Waves, IntArray]:
-        """Some of the outputs."""
         used, source = np.unique(self.source[features], return_inverse=True)
         kept = self.amplitudes[features], self.frequencies[features]
         return Waves(len(used), source.astype(np.intp), self.sines[features], *kept), used
@@ -93,7 +90,6 @@ class Waves(Step):
         return (x < 0) & np.isin(np.arange(self.n_features), self.source[~self.passes])
 
     def needs(self, feature: int, found: float) -> float:
-        """What a number must not be below."""
         return 0.0
 
     def preimage(self, y: FloatArray) -> FloatArray:
@@ -110,7 +106,6 @@ class Waves(Step):
 
     @classmethod
     def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Waves:
-        """Those of neighbouring features as one."""
         first, blocks = 0, []
         for stage, n in zip(stages, widths, strict=True):
             own = stage or cls(n, np.arange(n), np.zeros(n, np.bool_), np.full(n, np.inf), np.zeros(n))
@@ -125,11 +120,9 @@ class Waves(Step):
 
     @classmethod
     def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Waves:
-        """What `stored` has written."""
         source, sines = (reader.array("<u4", n_outputs) for _ in range(2))
         numbers = (reader.numbers(n_outputs) for _ in range(2))
         return cls(n_features, source.astype(np.intp), sines != 0, *numbers)
 
     def in_words(self) -> str:
-        """How many features it makes of how many."""
         return f"makes {self.n_outputs:,} waves of {self.n_features:,} features"
