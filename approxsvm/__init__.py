@@ -52,36 +52,26 @@ if TYPE_CHECKING:
     from approxsvm.tables.scoring.result import Scoring
 
 _HOMES = {
-    "Artifact": "approxsvm.artifact.views",
-    "CompiledEnsemble": "approxsvm.estimators",
-    "CompiledMultiOutput": "approxsvm.estimators",
-    "CompiledDensity": "approxsvm.estimators",
-    "CompiledOneClassSVM": "approxsvm.estimators",
-    "CompiledProcess": "approxsvm.estimators",
-    "CompiledSVC": "approxsvm.estimators",
-    "CompiledSVR": "approxsvm.estimators",
-    "CrossValidation": "approxsvm.cross_validation",
-    "KernelModel": "approxsvm.model.kernel_model",
-    "Predictor": "approxsvm.predictor",
-    "Scoring": "approxsvm.tables.scoring.result",
-    "Training": "approxsvm.cross_validation",
-    "Verification": "approxsvm.reports.verification",
-    "compile": "approxsvm.compiler",
-    "cross_validate": "approxsvm.cross_validation",
-    "gamma_max": "approxsvm.expansion.validity",
-    "get_cmake_dir": "approxsvm.development_files",
-    "get_include": "approxsvm.development_files",
-    "get_pkgconfig_dir": "approxsvm.development_files",
-    "load": "approxsvm.compiler",
-    "read_any": "approxsvm.readers",
-    "read_dense": "approxsvm.readers.data",
-    "read_libsvm_data": "approxsvm.readers.libsvm",
-    "read_libsvm_model": "approxsvm.readers.libsvm",
-    "read_model": "approxsvm.readers",
-    "read_rows": "approxsvm.readers.data",
-    "score_dataset": "approxsvm.tables.scoring.dataset",
-    "verify": "approxsvm.reports.verification",
-    "with_range_file": "approxsvm.readers.svm_scale",
+    name: home
+    for home, names in {
+        "approxsvm.artifact.views": "Artifact",
+        "approxsvm.compiler": "compile load",
+        "approxsvm.cross_validation": "CrossValidation Training cross_validate",
+        "approxsvm.development_files": "get_cmake_dir get_include get_pkgconfig_dir",
+        "approxsvm.estimators": "CompiledDensity CompiledEnsemble CompiledMultiOutput CompiledOneClassSVM "
+        "CompiledProcess CompiledSVC CompiledSVR",
+        "approxsvm.expansion.validity": "gamma_max",
+        "approxsvm.model.kernel_model": "KernelModel",
+        "approxsvm.predictor": "Predictor",
+        "approxsvm.readers": "read_any read_model",
+        "approxsvm.readers.data": "read_dense read_rows",
+        "approxsvm.readers.libsvm": "read_libsvm_data read_libsvm_model",
+        "approxsvm.readers.svm_scale": "with_range_file",
+        "approxsvm.reports.verification": "Verification verify",
+        "approxsvm.tables.scoring.dataset": "score_dataset",
+        "approxsvm.tables.scoring.result": "Scoring",
+    }.items()
+    for name in names.split()
 }
 
 __all__ = [

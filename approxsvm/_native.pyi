@@ -4,6 +4,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import NotRequired
 
 class LibsvmModelDict(TypedDict):
     svm_type: str
@@ -15,9 +16,9 @@ class LibsvmModelDict(TypedDict):
     rho: npt.NDArray[np.float64]
     labels: npt.NDArray[np.int32]
     n_sv_per_class: npt.NDArray[np.int64]
-    prob_a: npt.NDArray[np.float64]
-    prob_b: npt.NDArray[np.float64]
-    prob_density_marks: npt.NDArray[np.float64]
+    probA: NotRequired[npt.NDArray[np.float64]]
+    probB: NotRequired[npt.NDArray[np.float64]]
+    prob_density_marks: NotRequired[npt.NDArray[np.float64]]
     coef: npt.NDArray[np.float64]
     indptr: npt.NDArray[np.int64]
     indices: npt.NDArray[np.int32]

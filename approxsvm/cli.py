@@ -282,9 +282,10 @@ _SOURCE_OPTIONS = (
 _source_options = _taking(_SOURCE_OPTIONS, "source_format", SourceFormat)
 
 
-def _choice(flag: str, choices: str, default: str, help: str) -> _Decorator:
-    """An option with a few values, whose default is shown."""
-    return click.option(flag, type=click.Choice(choices.split()), default=default, show_default=True, help=help)
+def _choice(flag: str | tuple[str, str], choices: str, default: str, help: str) -> _Decorator:
+    """An option, by its flag or with the parameter's name as well, with a few values; its default is shown."""
+    names = (flag,) if isinstance(flag, str) else flag
+    return click.option(*names, type=click.Choice(choices.split()), default=default, show_default=True, help=help)
 
 
 def _some(rows: Any, path: Path) -> Any:
@@ -353,7 +354,7 @@ def _character(delimiter: str | None) -> str | None:
     help="Number of columns of the rows to predict, if the support vectors of a LIBSVM model use fewer.",
 )
 @_choice(
-    "--labels-by",
+    ("--labels-by", "labels"),
     "source probability",
     "source",
     "source: the labels of the source itself. probability: the most probable class, which an SVC's own labels "
@@ -365,21 +366,14 @@ def _character(delimiter: str | None) -> str | None:
 def convert_model(
     source: Path,
     output: Path,
-    mode: Any,
-    tolerance: float | None,
-    center: Any,
     data: Path | None,
     degree: int | None,
     centers: int | None,
-    effort: Any,
-    rows_per_call: int | None,
-    max_bytes: int | None,
-    target_error: float | None,
     n_features: int | None,
-    labels_by: Any,
     report: Path | None,
     source_format: SourceFormat,
     rows_format: RowsFormat,
+    **options: Any,  # by the names that `compile` has for them
 ) -> None:
     """Compile the model SOURCE into an artifact, an .asvm file.
 
@@ -402,17 +396,10 @@ def convert_model(
         fast = approxsvm.compile(
             model if against is source else against,
             rows,
-            mode=mode,
             degree=degree or "auto",
             n_centers=centers or "auto",
-            tolerance=tolerance,
-            labels=labels_by,
-            center=center,
-            target_error=target_error,
-            max_bytes=max_bytes,
-            effort=effort,
-            rows_per_call=rows_per_call,
             progress=show,
+            **options,
         )
         fast.save(output)
     summary = fast.summary
@@ -574,12 +561,10 @@ def export(
     artifact: Path,
     c_header: Path | None,
     onnx_file: Path | None,
-    name: str,
-    coefficients: Any,
-    inputs: Any,
     data: Path | None,
     fallback: bool | None,
     rows_format: RowsFormat,
+    **options: Any,  # by the names that `export_c` has for them
 ) -> None:
     """Write ARTIFACT, an .asvm file, as C source code or as an ONNX graph.
 
@@ -599,7 +584,7 @@ def export(
         rows = None
         if data is not None:
             rows = rows_format.read_for(fast.artifact, data)
-        cost = fast.export_c(c_header, name=name, coefficients=coefficients, inputs=inputs, X=rows)
+        cost = fast.export_c(c_header, X=rows, **options)
         click.echo(str(cost))
     if onnx_file is not None:
         graph = fast.to_onnx(fallback=fallback).SerializeToString()
@@ -670,13 +655,9 @@ def score(
     outputs: str | None,
     keep: tuple[str, ...],
     columns: str | None,
-    on_error: Any,
-    input_format: str | None,
-    output_format: str | None,
     delimiter: str,
-    header: bool | None,
-    batch_rows: int | None,
     jobs: int,
+    **options: Any,  # by the names that `score_dataset` has for them
 ) -> None:
     """Score files of any size with one or more models, in constant memory (needs approxsvm[arrow]).
 
@@ -718,14 +699,10 @@ def score(
             outputs=_names(outputs),
             keep=[name for some in keep for name in _names(some) or ()],
             columns=_names(columns),
-            on_error=on_error,
-            input_format=input_format,
-            output_format=output_format,
             delimiter=_character(delimiter) or ",",
-            header=header,
-            batch_rows=batch_rows,
             n_jobs=jobs,
             progress=show,
+            **options,
         )
     for reason in scoring.bad_rows[:_BAD_ROWS_SHOWN]:
         click.echo(f"approxsvm: {reason}", err=True)
@@ -828,14 +805,11 @@ def cross_validate(
     epsilon: float,
     folds: int,
     seed: int,
-    mode: Any,
-    center: Any,
-    tolerance: float | None,
-    effort: Any,
     trainer: Any,
     n_features: int | None,
     as_json: bool,
     rows_format: RowsFormat,
+    **options: Any,  # by the names that `cross_validate` has for them
 ) -> None:
     """Train, compile and predict by folds; compare the results.
 
@@ -860,19 +834,18 @@ def cross_validate(
             y,
             training,
             n_folds=folds,
-            mode=mode,
-            center=center,
-            tolerance=tolerance,
-            effort=effort,
             random_state=seed,
             progress=lambda done: bar.update(task, completed=done),
+            **options,
         )
     if as_json:
         click.echo(json.dumps(result.as_dict()))
         return
     used = result.training
     console = Console(highlight=False)
-    console.print(f"{used.svm_type}, gamma {used.gamma:.6g}, trained by {used.trainer}, mode {mode}", soft_wrap=True)
+    console.print(
+        f"{used.svm_type}, gamma {used.gamma:.6g}, trained by {used.trainer}, mode {options['mode']}", soft_wrap=True
+    )
     if not console.is_terminal:
         console.width = max(console.width, 160)  # no line breaks in files and pipes
     console.print(fold_table(result.folds, result.total))

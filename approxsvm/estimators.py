@@ -109,7 +109,16 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
     # --- prediction
 
     @property
-    def _evaluator(self) -> Any:
+    def members(self) -> list[Any]:
+        """The compiled models that an ensemble, several targets or a Gaussian process with its variance consist of.
+
+        Members for targets may be regressions, above 0 for the second of two labels. A process has its mean, which
+        `verify` takes, and the functions of the variance.
+        """
+        return [estimator_for(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
+
+    @property
+    def _evaluator(self) -> Evaluator:
         own = self.__dict__
         cached: Evaluator | None = own.get("_evaluator_cache")
         if cached is None or cached.artifact is not own["artifact"]:
@@ -179,8 +188,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             For a regression, the shape of its predictions. Pairs of classes are in LIBSVM's order, (0, 1), (0, 2), ...,
             by position in ``artifact.labels``.
         """
-        bounds: FloatArray = self._evaluator.error_bound(self._rows(X))
-        return bounds
+        return self._evaluator.error_bound(self._rows(X))
 
     def certified(self, X: Any) -> npt.NDArray[np.bool_]:
         """Whether each row is proven by the first stage's own bound, without the exact model.
@@ -208,8 +216,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         start at "float64" or "definition": ``decision_function`` without a tolerance, and probabilities. A row whose
         label needs scores or members of an ensemble counts once for each stage that it went to.
         """
-        counts: dict[str, int] = self._evaluator.rows_per_stage
-        return counts
+        return self._evaluator.rows_per_stage
 
     def certified_radius(self, X: Any) -> FloatArray:
         """How far each row may move without changing its label, proven.
@@ -538,13 +545,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
 
 class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
-    """Base class of the compiled classifiers; parameters as in CompiledModel.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted, with the dtype of the source model.
-    """
+    """Base class of the compiled classifiers; parameters as in CompiledModel."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -553,7 +554,7 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
-        """Class labels, sorted."""
+        """Class labels, sorted, with the dtype of the source model; shape (n_classes,)."""
         return np.sort(self.artifact.labels)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -634,13 +635,7 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
 
 class CompiledSVC(CompiledClassifier):
-    """Compiled support vector classifier, one-vs-one with several classes; parameters as in CompiledModel.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted, with the dtype of the source model.
-    """
+    """Compiled support vector classifier, one-vs-one with several classes; parameters as in CompiledModel."""
 
     def _has_decision_function(self) -> bool:
         if not self.artifact.has_decision_function:
@@ -672,8 +667,7 @@ class CompiledSVC(CompiledClassifier):
         ValueError
             X has another shape, or holds NaN or infinity; the latter is an InputError that names the place.
         """
-        values: FloatArray = self._evaluator.decision_function(self._rows(X))
-        return values
+        return self._evaluator.decision_function(self._rows(X))
 
 
 class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
@@ -695,8 +689,7 @@ class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
         ValueError
             X has another shape, or holds NaN or infinity; the latter is an InputError that names the place.
         """
-        values: FloatArray = self._evaluator.predict(self._rows(X))
-        return values
+        return self._evaluator.predict(self._rows(X))
 
     def predict_one(self, row: npt.NDArray[Any]) -> float | FloatArray:
         """Predict a single C-contiguous float32 or float64 row of shape (n_features,) or (1, n_features).
@@ -788,19 +781,13 @@ class CompiledProcess(CompiledSVR):
         mean = super().predict(X)
         return (mean, self._evaluator.deviation(self._rows(X))) if return_std else mean
 
-    @property
-    def members(self) -> list[CompiledModel]:
-        """The mean, which `verify` takes, and the functions of the variance."""
-        return [estimator_for(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
-
     def deviation_bound(self, X: Any) -> FloatArray:
         """Upper bound of `|deviation - that of the formula over the real numbers|`, shape (n_rows,).
 
         Near training rows the deviation is the root of a small difference, and the bound grows to the root of that of
         the variance.
         """
-        bounds: FloatArray = self._evaluator.deviation(self._rows(X), bound=True)
-        return bounds
+        return self._evaluator.deviation(self._rows(X), bound=True)
 
 
 class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
@@ -822,8 +809,7 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
 
         They are exact unless the model was compiled with a tolerance; see `CompiledSVC.decision_function`.
         """
-        values: FloatArray = self._evaluator.decision_function(self._rows(X))
-        return values
+        return self._evaluator.decision_function(self._rows(X))
 
     def score_samples(self, X: Any) -> FloatArray:
         """Decision values before the offset is subtracted, shape (n_rows,)."""
@@ -831,8 +817,7 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Predict 1 for inliers and -1 for outliers, shape (n_rows,)."""
-        labels: npt.NDArray[np.int64] = self._evaluator.predict(self._rows(X))
-        return labels
+        return self._evaluator.predict(self._rows(X))
 
     def predict_one(self, row: npt.NDArray[Any]) -> int:
         """Predict 1 or -1 for a single C-contiguous float32 or float64 row, (n_features,) or (1, n_features)."""
@@ -844,24 +829,9 @@ class CompiledEnsemble(CompiledClassifier):
     """Compiled classifiers that vote, or whose probabilities are averaged, as by CalibratedClassifierCV(ensemble=True).
 
     There is no decision function; `error_bound` bounds probabilities, and votes have none. Rows whose label the
-    members' bounds leave open are evaluated exactly, except in mode "approximate".
-
-    Parameters
-    ----------
-    artifact : Artifact
-    n_jobs : int, optional
-        Threads, as in scikit-learn. Default: 1; -1 for all processors.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted, with the dtype of the source model.
+    members' bounds leave open are evaluated exactly, except in mode "approximate". Parameters are those of
+    CompiledModel.
     """
-
-    @property
-    def members(self) -> list[CompiledModel]:
-        """The compiled classifiers."""
-        return [estimator_for(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
 
 
 class CompiledMultiOutput(CompiledModel):
@@ -875,11 +845,6 @@ class CompiledMultiOutput(CompiledModel):
     classes_ : list of ndarray, or ndarray of shape (n_targets,)
         The labels of each target; of a OneVsRestClassifier its classes, 0, 1, ..., of which a row has any number.
     """
-
-    @property
-    def members(self) -> list[Any]:
-        """The compiled models: classifiers, or regressions, above 0 for the second of their two labels."""
-        return [estimator_for(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
 
     @property
     def multilabel_(self) -> bool:

@@ -51,7 +51,7 @@ from approxsvm.rows import chunks, zero_unused
 _UP: Final = 1.01
 _TINY: Final = 2.0**-1000
 _LOST: Final = 2.0**-1074
-# Beyond this an argument of exp gives 0, and its rounding is of no matter.
+# Beyond this exp underflows to 0, and rounding of its argument does not matter.
 _FARTHEST: Final = 1e4
 
 # Of functions that stay within 1 with their derivatives.
@@ -67,15 +67,8 @@ _Back = Callable[[FloatArray, FloatArray], Slopes]
 def gradients(evaluator: Evaluator, rows: Any) -> Slopes:
     """Gradients of the functions that `decision_function` gives, and bounds, both (n_rows, n_functions, n_columns).
 
-    Of one-vs-rest scores of pairs they are those of the pairs.
-
-    Raises
-    ------
-    InputError
-        As of `decision_function`.
-    UnsupportedModelError
-        A mean of probabilities has no decision function; mode "approximate" has no terms; or a step in front neither
-        scales nor projects.
+    Of one-vs-rest scores of pairs they are those of the pairs. Raises UnsupportedModelError: a mean of probabilities
+    has no decision function; mode "approximate" has no terms; or a step in front neither scales nor projects.
     """
     artifact = evaluator.artifact
     if artifact.n_decisions == 0:

@@ -15,14 +15,9 @@ _PLANNING = 0.6
 
 
 def progress_bar(*more: ProgressColumn, show: bool | None = None) -> Progress:
-    """A bar on stderr; in a terminal and in a notebook it is gone when it is done.
+    """A bar on stderr, with `more` columns before the time; in a terminal and a notebook it is gone when it is done.
 
-    Parameters
-    ----------
-    more : ProgressColumn
-        Columns before the time.
-    show : bool, optional
-        When left out, whether there is a person to see it: stderr is a terminal, or the output a notebook's.
+    It shows by default where there is a person to see it: stderr is a terminal, or the output a notebook's.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn

@@ -48,10 +48,7 @@ _BLOCK: Final = 1 << 9
 def certified_radius(evaluator: Evaluator, rows: Any) -> FloatArray:
     """Distances of raw rows within which their labels are certified, shape (n_rows,); 0 where nothing is proven.
 
-    Raises
-    ------
-    UnsupportedModelError
-        The kernel is not Gaussian, the model is an ensemble or a regression, or a step in front has no steepest slope.
+    Raises UnsupportedModelError as `CompiledModel.certified_radius` says.
     """
     artifact = evaluator.artifact
     if artifact.members or artifact.task == "regression" or artifact.kernel != "gaussian":

@@ -18,41 +18,25 @@ _SHOWN = 60
 
 @dataclass(frozen=True, eq=False)
 class RawColumns:
-    """Columns of raw rows that a model expects.
-
-    Attributes
-    ----------
-    n_columns : int
-    names : tuple of str, or None
-        Those that the source was fitted with.
-    used : ndarray of shape (n_used,), intp
-        Positions of those that answers depend on, ascending. Nobody looks at the others.
-    by_column : bool
-        Whether the source's first step is a ColumnTransformer: it finds the columns of a data frame by their names, in
-        any order and among others, and those that it drops need not be numbers, nor be there.
-    takes_nan : ndarray of shape (n_taking,), intp
-        Positions of used columns where NaN is a value, such as in front of an imputer.
-    texts : mapping of int to TextColumn
-        Positions of the columns of texts. Arrays of numbers hold their codes.
-    refused : mapping of int to tuple of float
-        Of these columns, which codes of what is no known text the source refuses.
-    taking_na : frozenset of int
-        Of these columns, where pandas.NA is a missing value; elsewhere it is something unknown.
-    knowing_nan : frozenset of int
-        Of the columns of texts, where NaN is not just one more unknown value.
-    looked_up : frozenset of int
-        Positions of the columns of numbers that are looked up as they are, where "1" is not 1.
-    """
+    """Columns of raw rows that a model expects."""
 
     n_columns: int
     names: tuple[str, ...] | None  # that the source was fitted with
-    used: npt.NDArray[np.intp]  # ascending positions of the columns that answers depend on; others are ignored
+    # shape (n_used,); positions of the columns that answers depend on, ascending. Others are ignored.
+    used: npt.NDArray[np.intp]
+    # Whether the source's first step is a ColumnTransformer: it finds the columns of a data frame by their names, in
+    # any order and among others, and those that it drops need not be numbers, nor be there
     by_column: bool
+    # shape (n_taking,); positions of used columns where NaN is a value, such as in front of an imputer
     takes_nan: npt.NDArray[np.intp]
+    # Positions of the columns of texts. Arrays of numbers hold their codes.
     texts: Mapping[int, TextColumn] = field(default_factory=dict)
+    # Of these columns, which codes of what is no known text the source refuses
     refused: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+    # Of these columns, where pandas.NA is a missing value; elsewhere it is something unknown
     taking_na: frozenset[int] = frozenset()
-    knowing_nan: frozenset[int] = frozenset()
+    knowing_nan: frozenset[int] = frozenset()  # of the columns of texts, where NaN is not just one more unknown value
+    # Positions of the columns of numbers that are looked up as they are, where "1" is not 1
     looked_up: frozenset[int] = frozenset()
 
     @classmethod
@@ -94,10 +78,7 @@ class RawColumns:
     def codes(self, column: int, values: Iterable[Any]) -> npt.NDArray[np.float64]:
         """What stands for the values of a column of texts in a row.
 
-        Raises
-        ------
-        InputError
-            A value is none that the source knows, and it refuses such values; or it may be missing or unknown to it.
+        Raises InputError: the source refuses unknown values, or the value may be missing or unknown to it.
         """
         values = list(values)
         takes_na = column in self.taking_na

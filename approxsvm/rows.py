@@ -160,12 +160,7 @@ def of_the_whole(error: InputError, first_row: int) -> InputError:
 
 
 def check_finite(rows: Any, columns: RawColumns) -> None:
-    """Refuse NaN and infinity where they are no values, naming the first place.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse (InputError) NaN and infinity where they are no values, naming the first place."""
     stored = rows if isinstance(rows, np.ndarray) else rows.data
     if not np.isfinite(stored).all():
         dense = rows if isinstance(rows, np.ndarray) else rows.toarray()

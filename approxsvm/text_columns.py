@@ -24,18 +24,11 @@ NONE: Final = -2.0
 
 @dataclass(frozen=True)
 class TextColumn:
-    """The texts of one raw column; the code of each is its position.
+    """The texts of one raw column; the code of each is its position."""
 
-    Attributes
-    ----------
-    texts : tuple of str
-        Ascending by code point, which is their order as UTF-8, too.
-    null : float
-        Code of a missing value in tables that have one kind of these (Arrow, CSV, SQL): NaN, or `NONE` where the
-        source was fitted on None.
-    """
-
-    texts: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()  # ascending by code point, which is their order as UTF-8, too
+    # Code of a missing value in tables that have one kind of these (Arrow, CSV, SQL): NaN, or `NONE` where the source
+    # was fitted on None
     null: float = math.nan
 
     def with_texts(self, more: Iterable[str]) -> TextColumn:

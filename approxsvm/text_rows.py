@@ -20,7 +20,7 @@ import numpy as np
 from approxsvm.errors import ArtifactError, InputError
 from approxsvm.packages import import_package
 
-# The parameters of each class that its `transform` goes by; those of a Tfidf class are of idf as well.
+# The parameters that `transform` of each class depends on; a Tfidf class has those of idf as well.
 _OF_IDF: Final = ("norm", "use_idf", "smooth_idf", "sublinear_tf")
 _OF_TEXTS: Final = (
     "encoding",
@@ -47,15 +47,10 @@ _OF_COLUMNS: Final = ("object", "str", "categor")
 
 @dataclass(frozen=True)
 class TextRows:
-    """Makes rows of texts.
+    """Makes rows of texts."""
 
-    Attributes
-    ----------
-    steps : tuple of mapping
-        One after the other, each with "class", "parameters", and where it has learned them "terms" (of the columns, in
-        their order) and "idf" (a weight for each); with "n_features" where it takes rows.
-    """
-
+    # One after the other, each with "class", "parameters", and where it has learned them "terms" (of the columns, in
+    # their order) and "idf" (a weight for each); with "n_features" where it takes rows
     steps: tuple[Mapping[str, Any], ...]
     width: int | None = None  # of the rows that the model behind takes
 
@@ -91,13 +86,7 @@ class TextRows:
                 raise ArtifactError(f"section vectorizers: {error}") from None
 
     def rows(self, texts: Any) -> Any:
-        """What the vectorizers make of texts: a csr_array of float64.
-
-        Raises
-        ------
-        InputError
-            One of them is no text.
-        """
+        """What the vectorizers make of texts: a csr_array of float64. InputError: one of them is no text."""
         from scipy.sparse import csr_array
 
         given: Any = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)

@@ -1,9 +1,9 @@
 """Reads off the constants of the planner's cost model (approxsvm/planning/cost.py) on the machine and target at hand.
 
 Forced plans of two-class models are timed on calls of as many rows as the cost model assumes, by processor time. The
-cost model is linear in its constants, which are fitted: non-negative least squares of relative errors. What the
-constants of today predict stands beside it. The same plans are timed on rows alone, by predict_one: there what a call
-takes by itself is a term of its own.
+cost model is linear in its constants, which are fitted: non-negative least squares of relative errors. The predictions
+of today's constants are shown next to the times. The same plans are timed on single rows, by predict_one, with one more
+term for the call itself.
 """
 
 from __future__ import annotations

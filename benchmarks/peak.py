@@ -12,19 +12,9 @@ FIGURES = ("fma", "exp", "cache", "third")
 
 
 class Peak:
-    """The compiled yardstick; each call runs it for some 20 ms.
+    """The compiled yardstick, in the folder `scratch`; each call runs it for some 20 ms.
 
-    Parameters
-    ----------
-    scratch : Path
-        Folder for the program.
-
-    Raises
-    ------
-    FileNotFoundError
-        There is no C++ compiler.
-    RuntimeError
-        The compiler refused the program.
+    Raises FileNotFoundError: there is no C++ compiler; RuntimeError: it refused the program.
     """
 
     def __init__(self, scratch: Path) -> None:

@@ -62,15 +62,7 @@ def _no_word(phase: str) -> None:
 
 
 def attempt(seed: int, index: int, say: Callable[[str], None] = _no_word) -> Attempt:
-    """Try one model.
-
-    Parameters
-    ----------
-    seed, index : int
-        The run's and the model's own.
-    say : callable
-        Told who is at work: "source" or "compile".
-    """
+    """Try one model; `say` is told who is at work: "source" or "compile"."""
     draw = Draw(seed, index)
     data = random_data(draw)
     say("source")

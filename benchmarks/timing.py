@@ -46,19 +46,9 @@ def medians(
     rounds: int,
     of: Callable[[list[float]], float] = statistics.median,
 ) -> dict[Name, float]:
-    """Let the contenders take turns and return each one's median.
+    """Let the contenders take turns, each returning its figure, usually seconds; return the median of each.
 
-    Parameters
-    ----------
-    contenders : mapping of name to callable
-        Each runs once and returns its figure, usually seconds.
-    rounds : int
-    of : callable
-        In place of the median: `min`, as whatever else runs can only slow down.
-
-    Returns
-    -------
-    dict of name to median
+    `of` may be `min` in place of the median, as whatever else runs can only slow down.
     """
     figures: dict[Name, list[float]] = {name: [] for name in contenders}
     for _ in range(rounds):

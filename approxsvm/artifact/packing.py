@@ -18,8 +18,8 @@ _VALUE_DTYPES: Final = ("<f8", "<f4", "<u1", "<u2")
 _INDEX_DTYPES: Final = {1: "<u1", 2: "<u2", 4: "<u4"}
 # Rows with a larger share of non-zeros are shorter dense, but where all values are the same.
 _DENSE_SHARE: Final = 8 / 9
-# Support vectors are stored relative to a row where so few of their values differ from it, for then the exact engine
-# goes by these alone; and where they are at most so many times as far from it as from their mean, for its accuracy.
+# Support vectors are stored relative to a row if at most this share of their values differ from it, as the exact engine
+# then uses these alone, and if it is at most this many times as far away as their mean, for accuracy.
 _FEW: Final = 1 / 3
 _NEAR: Final = 2.0
 # Values of a column that say which of them is frequent, at least, and how frequent it has to be among them.
@@ -54,18 +54,9 @@ def pack(model: KernelModel) -> bytes:
 
 
 def reference_row(vectors: FloatArray) -> FloatArray | None:
-    """The value that most support vectors have of each feature, where few values are others.
+    """The value that most support vectors have of each feature; None where many differ, or it is zero or far away.
 
     Categories, one column for each and then standardized, have no zeros, but two values each.
-
-    Parameters
-    ----------
-    vectors : ndarray of shape (n_sv, n_features)
-
-    Returns
-    -------
-    ndarray of shape (n_features,), or None
-        None where many values differ from it, where it is zero, and where it is far away.
     """
     if len(vectors) == 0:
         return None

@@ -27,24 +27,14 @@ from approxsvm.model.single_model import TermsModel
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """sum_i coef_ki function(vectors_i . z + shifts_i).
+    """sum_i coef_ki function(vectors_i . z + shifts_i)."""
 
-    Attributes
-    ----------
-    function : str
-        "cos". Whoever evaluates it may use that modulus, slope and curvature are at most 1.
-    coef : ndarray of shape (n_decisions, n_terms)
-    shifts : ndarray of shape (n_terms,)
-    vectors : ndarray of shape (n_terms, n_features)
-    max_shift : float
-        The largest modulus of a shift that the format allows.
-    """
-
+    # "cos". Whoever evaluates it may use that modulus, slope and curvature are at most 1.
     function: str
-    coef: FloatArray
-    shifts: FloatArray
-    vectors: FloatArray
-    max_shift: float
+    coef: FloatArray  # shape (n_decisions, n_terms)
+    shifts: FloatArray  # shape (n_terms,)
+    vectors: FloatArray  # shape (n_terms, n_features)
+    max_shift: float  # the largest modulus of a shift that the format allows
 
 
 def build_terms(

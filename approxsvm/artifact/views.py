@@ -57,20 +57,12 @@ _FOREIGN: Final = "not an approxsvm artifact: "  # what a message begins with wh
 
 
 class RouterLists(NamedTuple):
-    """Section router (models/FORMAT.md).
+    """Section router (models/FORMAT.md)."""
 
-    Attributes
-    ----------
-    starts : ndarray of shape (n_groups + 1,), int64
-        First panel of each group's list among the members' panels.
-    members : ndarray of shape (ROUTER_WIDTH * n_panels,), uint32
-        The center in each slot of these.
-    points : ndarray of shape (n_group_panels + n_panels, ROUTER_WIDTH, 1 + n_features), float32
-        Half of x'Dx and -Dx of the point in each slot, first of the groups, then of the members.
-    """
-
-    starts: npt.NDArray[np.int64]
-    members: npt.NDArray[np.uint32]
+    starts: npt.NDArray[np.int64]  # shape (n_groups + 1,); first panel of each group's list among the members' panels
+    members: npt.NDArray[np.uint32]  # shape (ROUTER_WIDTH * n_panels,); the center in each slot of these
+    # shape (n_group_panels + n_panels, ROUTER_WIDTH, 1 + n_features); half of x'Dx and -Dx of the point in each slot,
+    # first of the groups, then of the members
     points: npt.NDArray[np.float32]
 
 

@@ -131,25 +131,11 @@ def build(
 ) -> Artifact:
     """Lay out a compiled model.
 
-    Raises UnsupportedModelError: gamma, the coefficients or the labels are beyond what the format holds.
+    `frame` is what a single center is expanded about; `expanded` is left out in mode "exact"; `others` are optional
+    sections by their names. `tolerance` is of values, infinite when only labels count, and `tolerance_asked` refuses a
+    row that misses it. `plan` says in a sentence why it was done like this.
 
-    Parameters
-    ----------
-    model : KernelModel
-    mode : {"approximate", "certified", "exact"}
-        How much of the exact model goes on board.
-    frame : Frame
-        For a single center, what it is expanded about.
-    expanded : Expanded, optional
-        Left out in mode "exact".
-    others : mapping of bytes, optional
-        Optional sections by their names, laid out by whoever found what is in them.
-    tolerance : float
-        Of values; infinite when only labels count.
-    tolerance_asked : bool
-        Whether a row that misses it is to be refused.
-    plan : str
-        Why it was done like this, in a sentence.
+    Raises UnsupportedModelError: gamma, the coefficients or the labels are beyond what the format holds.
     """
     assert (expanded is None) == (mode == "exact")
     header = start_header(model, mode, frame, tolerance, tolerance_asked)

@@ -18,12 +18,9 @@ def leading_table(artifact: Artifact) -> Table | None:
 
 
 def check_float32_rows(artifact: Artifact, instead: str) -> None:
-    """Refuse a model that looks up numbers which are no float32: no row of float32 would ever find them.
+    """Refuse (UnsupportedModelError) a model that looks up numbers which are no float32, which no such row would find.
 
-    Raises
-    ------
-    UnsupportedModelError
-        It names the first of them, and says what to do `instead`.
+    The message names the first of them, and says what to do `instead`.
     """
     for one in artifact.members or (artifact,):
         for column, number in _lost_numbers(one):
@@ -35,9 +32,9 @@ def check_float32_rows(artifact: Artifact, instead: str) -> None:
 
 
 def _lost_numbers(artifact: Artifact) -> Iterator[tuple[int, float]]:
-    """Raw columns, and numbers that their step functions know by themselves and that are no float32.
+    """Raw columns and numbers of a piece of their own that float32 cannot represent.
 
-    A piece of several float64 numbers lies between two of those, or is a bin: no row is lost where it holds no float32.
+    Pieces of several float64 numbers are bins or the gaps between such numbers; they need no float32 number.
     """
     table = leading_table(artifact)
     if table is None or artifact.input_map is None:

@@ -36,13 +36,7 @@ def matmul(
     b: FloatArray,  # (m, k)
     a_low: FloatArray | None = None,  # (n, m): what rounding lost of `a`: at most half a unit in its last place
 ) -> tuple[FloatArray, FloatArray]:
-    """(a + a_low) @ b, and what its error never exceeds.
-
-    Returns
-    -------
-    product, error : ndarray of shape (n, k), float64
-        The error is infinite where halves of a number would overflow.
-    """
+    """(a + a_low) @ b, and what its error never exceeds: infinite where halves of a number would overflow."""
     n_terms = a.shape[1]
     total, lost, moduli = np.zeros((3, a.shape[0], b.shape[1]))
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):

@@ -18,33 +18,18 @@ from approxsvm.model.schema import MAX_PHASE
 
 @dataclass(frozen=True, eq=False)
 class CosineModel(FeatureModel):
-    """f_k(z) = intercept_k + sum_j coef_kj cos(frequencies_j . z + phases_j).
+    """f_k(z) = intercept_k + sum_j coef_kj cos(frequencies_j . z + phases_j), of a classification or regression."""
 
-    Raises ModelFormatError: sizes contradict each other, a number is not finite, or a phase is beyond its limit.
-
-    Parameters
-    ----------
-    task : {"classification", "regression"}
-    frequencies : ndarray of shape (n_terms, n_features)
-    phases : ndarray of shape (n_terms,)
-        At most 8 in modulus, so that all from 0 to 2 pi are allowed.
-    coef : ndarray of shape (n_decisions, n_terms), or (n_terms,) of one function
-    intercept : ndarray of shape (n_decisions,)
-    labels, source, feature_names, input_map, outputs, value_error
-        As in FeatureModel; by name.
-    """
-
-    frequencies: FloatArray
-    phases: FloatArray
-    coef: FloatArray
-    intercept: FloatArray
+    frequencies: FloatArray  # shape (n_terms, n_features)
+    phases: FloatArray  # shape (n_terms,); at most 8 in modulus, so that all from 0 to 2 pi are allowed
+    coef: FloatArray  # shape (n_decisions, n_terms), or (n_terms,) of one function
+    intercept: FloatArray  # shape (n_decisions,)
     kind = kernel = "cosine"
     # As of a kernel that has neither.
     gamma = 0.0
     degree = 0
 
     def __post_init__(self) -> None:
-        """Check once."""
         super().__post_init__()
         if self.frequencies.ndim != 2 or 0 in self.frequencies.shape:
             raise ModelFormatError(f"frequencies have shape {self.frequencies.shape}, expected rows of numbers")
@@ -90,7 +75,6 @@ class CosineModel(FeatureModel):
 
     @property
     def n_features(self) -> int:
-        """Columns of the rows whose cosines are taken."""
         return int(self.frequencies.shape[1])
 
     @property

@@ -59,7 +59,6 @@ class Ensemble:
     classes: npt.NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
-        """Check once."""
         if not self.members:
             raise ModelFormatError("an ensemble without members")
         if self.outputs.of_processes:

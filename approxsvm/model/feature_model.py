@@ -19,27 +19,13 @@ from approxsvm.model.outputs import Outputs
 
 @dataclass(frozen=True, eq=False)
 class FeatureModel:
-    """The part of a model that its features have nothing to do with.
-
-    Parameters
-    ----------
-    task : {"classification", "regression", "one_class"}
-    labels : array of labels, or empty but for classification
-        Of two, a positive value means the first. Of several there is a function for each.
-    source : str
-        Where the model came from, for people.
-    feature_names, input_map, outputs, value_error
-        As in KernelModel; `value_error` says how many functions there are.
-
-    Raises
-    ------
-    ModelFormatError
-        There are not as many labels as the task has.
-    """
+    """The part of a model that its features have nothing to do with."""
 
     task: Task
+    # Of two, a positive value means the first. Of several there is a function for each.
     labels: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0), kw_only=True)
-    source: str = field(default="arrays", kw_only=True)
+    source: str = field(default="arrays", kw_only=True)  # where the model came from, for people
+    # As in KernelModel; `value_error` says how many functions there are
     feature_names: tuple[str, ...] | None = field(default=None, kw_only=True)
     input_map: InputMap | None = field(default=None, kw_only=True)
     outputs: Outputs = field(default_factory=Outputs, kw_only=True)
@@ -52,7 +38,6 @@ class FeatureModel:
     first_index = 1
 
     def __post_init__(self) -> None:
-        """Check once."""
         n_labels, n = len(self.labels), self.n_decisions
         if n_labels != (0 if self.task != "classification" else 2 if n == 1 else n) or (
             self.task == "one_class" and n != 1

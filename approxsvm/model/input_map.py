@@ -34,37 +34,16 @@ _PIECE_NUMBERS: Final = 1 << 15
 
 @dataclass(frozen=True, eq=False)
 class InputMap:
-    """Function of one raw row. Build it with `identity` or `selection` and the ``then`` methods.
+    """Function of one raw row. Build it with `identity` or `selection` and the ``then`` methods."""
 
-    Parameters
-    ----------
-    n_raw_features : int
-        Columns of raw rows.
-    columns : ndarray of shape (n_selected,), intp
-        Raw column of each selected feature.
-    stages : tuple of Step
-    feature_names : tuple of str, optional
-        Names of the raw columns.
-    by_column : bool
-        Whether the source takes raw columns one by one (raw_columns.py).
-    texts : mapping of int to TextColumn
-        Raw columns of texts, for which codes stand in rows.
-
-    Raises
-    ------
-    ModelFormatError
-        Shapes contradict each other.
-    """
-
-    n_raw_features: int
-    columns: IntArray
+    n_raw_features: int  # columns of raw rows
+    columns: IntArray  # shape (n_selected,); raw column of each selected feature
     stages: tuple[Step, ...] = ()
-    feature_names: tuple[str, ...] | None = None
-    by_column: bool = False
-    texts: Mapping[int, TextColumn] = field(default_factory=dict)
+    feature_names: tuple[str, ...] | None = None  # names of the raw columns
+    by_column: bool = False  # whether the source takes raw columns one by one (raw_columns.py)
+    texts: Mapping[int, TextColumn] = field(default_factory=dict)  # raw columns of texts, for which codes stand in rows
 
     def __post_init__(self) -> None:
-        """Check once."""
         n = len(self.columns)
         if n and not (int(self.columns.min()) >= 0 and int(self.columns.max()) < self.n_raw_features):
             worst = int(self.columns.min()) if int(self.columns.min()) < 0 else int(self.columns.max())
@@ -159,42 +138,16 @@ class InputMap:
         return chosen
 
     def apply(self, rows: Any) -> FloatArray:
-        """Mapped rows.
+        """Mapped rows of raw rows, dense or sparse, which are finite in the columns that are used.
 
-        Parameters
-        ----------
-        rows : array or sparse matrix of shape (n_rows, n_raw_features)
-            Finite numbers, in the columns that are used.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_features), float64
-
-        Raises
-        ------
-        InputError
-            A mapped number is beyond float64, or a step does not take one; the message names the row.
+        Raises InputError: a mapped number is beyond float64, or a step does not take one; the message names the row.
         """
         return self._run(rows, lambda stage, x, errors: stage.run(x, None), with_errors=False)[0]
 
     def mapped_with_errors(self, rows: Any, *, exactly: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Mapped rows, and what their Euclidean distance to the real-number function never exceeds, row by row.
+        """As `apply`; and what their Euclidean distance to the real-number function never exceeds, row by row.
 
-        Parameters
-        ----------
-        rows : array or sparse matrix of shape (n_rows, n_raw_features)
-        exactly : bool
-            Let projections round once: slow, for rows whose error matters.
-
-        Returns
-        -------
-        mapped : ndarray of shape (n_rows, n_features), float64
-        errors : ndarray of shape (n_rows,), float64
-
-        Raises
-        ------
-        InputError
-            As for `apply`.
+        With `exactly` projections round once: slow, for rows whose error matters.
         """
         if exactly:
             return self._run(rows, lambda stage, x, errors: stage.run_exactly(x, errors))
@@ -216,12 +169,7 @@ class InputMap:
         return behind._run(mapped, lambda stage, x, errors: stage.run_as_source(x, errors))[1]
 
     def takes(self, rows: FloatArray) -> npt.NDArray[np.bool_]:
-        """Which raw rows `apply` would not refuse, shape (n_rows,).
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows, n_raw_features), float64
-        """
+        """Which raw rows, dense float64, `apply` would not refuse, shape (n_rows,)."""
         x = self._selected(rows)
         with np.errstate(all="ignore"):
             fine = (np.isfinite(x) | (np.isnan(x) & np.isin(self.columns, self.columns_of_nan()))).all(axis=1)
@@ -286,17 +234,9 @@ class InputMap:
         return tuple(x for _, x in at)
 
     def preimage(self, mapped: FloatArray) -> FloatArray:
-        """Raw rows that are mapped to about `mapped`: what raw rows look like where nobody has shown any.
+        """Raw rows that are mapped to about `mapped`, as sample rows if none were given.
 
-        Parameters
-        ----------
-        mapped : ndarray of shape (n_rows, n_features), float64
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_raw_features), float64
-            Zero in columns that the map does not use. Where it uses one twice, or projects, rows may come out that it
-            does not take.
+        Columns that the map does not use are zero. Where it uses one twice, or projects, it may not take these rows.
         """
         x = mapped
         for stage in reversed(self.stages):

@@ -43,24 +43,13 @@ def count_classes(n_pairs: int) -> int:
 
 
 class Probability:
-    """A kind of probabilities: what it is for, how it is stored, how it is read.
+    """A kind of probabilities: what it is for, how it is stored, how it is read."""
 
-    Attributes
-    ----------
-    kind : str
-        Its name in schema.inc.
-    task : {"classification", "regression", "one_class"}
-        Of the models that may have it.
-    of_members : bool
-        Whether it is what an ensemble makes of its members, rather than of decision values.
-    has_values : bool
-        Whether the source has decision values besides.
-    """
-
-    kind: ClassVar[str]
-    task: ClassVar[Task]
+    kind: ClassVar[str]  # its name in schema.inc
+    task: ClassVar[Task]  # of the models that may have it
+    # Whether it is what an ensemble makes of its members, rather than of decision values
     of_members: ClassVar[bool] = False
-    has_values: ClassVar[bool] = True
+    has_values: ClassVar[bool] = True  # whether the source has decision values besides
 
     @property
     def facts(self) -> tuple[int, int, int]:
@@ -88,24 +77,18 @@ class ClassProbability(Probability):
 
 @dataclass(frozen=True, eq=False)
 class PairwiseSigmoid(ClassProbability):
-    """LIBSVM's probabilities: a sigmoid per pair of classes, coupled when there are several.
+    """LIBSVM's probabilities: a sigmoid per pair of classes, coupled when there are several."""
 
-    Parameters
-    ----------
-    prob_a, prob_b : ndarray of shape (n_pairs,), float64
-        P(first class of the pair | value f) = 1 / (1 + exp(prob_a f + prob_b)); probA and probB of model files.
-    couple_two_classes : bool
-        scikit-learn's copy of LIBSVM runs the iteration of Wu, Lin and Weng for two classes, too, and stops up to
-        0.005 away from the sigmoid; LIBSVM itself (3.37) takes the sigmoid as it is.
-    """
-
+    # shape (n_pairs,); P(first class of the pair | value f) = 1 / (1 + exp(prob_a f + prob_b)); probA and probB of
+    # model files
     prob_a: FloatArray
     prob_b: FloatArray
+    # scikit-learn's copy of LIBSVM runs the iteration of Wu, Lin and Weng for two classes, too, and stops up to 0.005
+    # away from the sigmoid; LIBSVM itself (3.37) takes the sigmoid as it is
     couple_two_classes: bool = False
     kind = "pairwise_sigmoid"
 
     def __post_init__(self) -> None:
-        """Check once."""
         if self.prob_a.ndim != 1 or self.prob_a.shape != self.prob_b.shape:
             raise ModelFormatError(f"prob_a has shape {self.prob_a.shape}, but prob_b {self.prob_b.shape}")
         _check_finite(prob_a=self.prob_a, prob_b=self.prob_b)
@@ -113,21 +96,17 @@ class PairwiseSigmoid(ClassProbability):
 
     @property
     def facts(self) -> tuple[int, int, int]:
-        """Beside its numbers."""
         return int(self.couple_two_classes), 0, 0
 
     def stored(self) -> list[Any]:
-        """Its numbers."""
         return [self.prob_a, self.prob_b]
 
     @classmethod
     def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> PairwiseSigmoid:
-        """What `stored` gave."""
         n_pairs = n_classes * (n_classes - 1) // 2
         return cls(reader.numbers(n_pairs), reader.numbers(n_pairs), bool(facts[0]))
 
     def check(self, n_classes: int) -> None:
-        """As many as the classes need."""
         n_pairs = n_classes * (n_classes - 1) // 2
         if len(self.prob_a) != n_pairs:
             raise ModelFormatError(f"{len(self.prob_a)} pairwise sigmoids for {n_pairs} pairs of classes")
@@ -138,47 +117,32 @@ class LaplaceNoise(Probability):
     """LIBSVM's probability model of regression: target = predicted value + z with density exp(-|z|/sigma)/(2 sigma).
 
     ``svm-predict -b 1`` prints sigma on its standard output and changes nothing in the output file.
-
-    Parameters
-    ----------
-    sigma : float
-        probA of the model file; above 0.
     """
 
-    sigma: float
+    sigma: float  # probA of the model file; above 0
     kind, task = "laplace_noise", "regression"
 
     def __post_init__(self) -> None:
-        """Check once."""
         if not (np.isfinite(self.sigma) and self.sigma >= 0):
             raise ModelFormatError(f"the laplace sigma is {self.sigma}, but must be a finite number of at least 0")
 
     def stored(self) -> list[Any]:
-        """Its numbers."""
         return [self.sigma]
 
     @classmethod
     def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> LaplaceNoise:
-        """What `stored` gave."""
         return cls(float(reader.numbers(1)[0]))
 
 
 @dataclass(frozen=True, eq=False)
 class DensityMarks(Probability):
-    """LIBSVM's probability of being normal, for one-class models: a step function of the decision value.
+    """LIBSVM's probability of being normal, for one-class models: a step function of the decision value."""
 
-    Parameters
-    ----------
-    marks : ndarray of shape (10,), float64
-        prob_density_marks of the model file, ascending.
-    """
-
-    marks: FloatArray
+    marks: FloatArray  # shape (10,); prob_density_marks of the model file, ascending
     kind, task = "density_marks", "one_class"
     n_marks: ClassVar[int] = limit("n_density_marks")
 
     def __post_init__(self) -> None:
-        """Check once."""
         if self.marks.shape != (self.n_marks,):
             raise ModelFormatError(f"there are {self.marks.size} density marks instead of {self.n_marks}")
         _check_finite(prob_density_marks=self.marks)
@@ -186,12 +150,10 @@ class DensityMarks(Probability):
             raise ModelFormatError(f"the density marks {self.marks.tolist()} do not ascend")
 
     def stored(self) -> list[Any]:
-        """Its numbers."""
         return [self.marks]
 
     @classmethod
     def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> DensityMarks:
-        """What `stored` gave."""
         return cls(reader.numbers(cls.n_marks))
 
 
@@ -203,7 +165,6 @@ class SigmoidCalibrator:
     intercept: float
 
     def __post_init__(self) -> None:
-        """Check once."""
         _check_finite(slope=np.array([self.slope]), intercept=np.array([self.intercept]))
 
     def stored(self) -> list[Any]:
@@ -213,19 +174,14 @@ class SigmoidCalibrator:
 
 @dataclass(frozen=True, eq=False)
 class IsotonicCalibrator:
-    """A monotone piecewise linear function, constant outside its knots: scikit-learn's method='isotonic'.
+    """A monotone piecewise linear function, constant outside its knots: scikit-learn's method='isotonic'."""
 
-    Parameters
-    ----------
-    knots, heights : ndarray of shape (n_knots,), float64
-        `knots` ascend strictly, `heights` do not descend; they are probabilities, up to scikit-learn's own rounding.
-    """
-
+    # shape (n_knots,); `knots` ascend strictly, `heights` do not descend; they are probabilities, up to scikit-learn's
+    # own rounding
     knots: FloatArray
     heights: FloatArray
 
     def __post_init__(self) -> None:
-        """Check once."""
         if self.knots.ndim != 1 or self.knots.shape != self.heights.shape or len(self.knots) == 0:
             raise ModelFormatError(f"{self.knots.shape} knots do not match {self.heights.shape} heights")
         _check_finite(knots=self.knots, heights=self.heights)
@@ -254,29 +210,21 @@ def _read_calibrator(reader: Any) -> SigmoidCalibrator | IsotonicCalibrator:
 
 @dataclass(frozen=True, eq=False)
 class OneVsRestCalibration(ClassProbability):
-    """One calibrator per class (one in all for two classes), normalised: scikit-learn's sigmoid and isotonic methods.
+    """A calibrator per class (one in all for two classes), normalised: scikit-learn's sigmoid and isotonic methods."""
 
-    Parameters
-    ----------
-    calibrators : tuple of SigmoidCalibrator or IsotonicCalibrator
-        In the model's label order. Two classes have one calibrator, for the class `positive`.
-    positive : {0, 1}
-        For two classes, the one whose probability is calibrated; its decision value is the model's when it is 0 and
-        the negated one when it is 1 (scikit-learn's orientation for its own support vector machines). For more,
-        what probabilities become that are all 0: alike when it is 1, and when it is 0 they stay 0, as
-        OneVsRestClassifier leaves them.
-    decision_shape : {"ovr", "ovo"}
-        What several classes were calibrated on: one-vs-rest scores, or (as scikit-learn does, though it means little)
-        the values of the first n_classes pairs.
-    """
-
+    # In the model's label order. Two classes have one calibrator, for the class `positive`.
     calibrators: tuple[SigmoidCalibrator | IsotonicCalibrator, ...]
+    # For two classes, the one whose probability is calibrated; its decision value is the model's when it is 0 and the
+    # negated one when it is 1 (scikit-learn's orientation for its own support vector machines). For more, what
+    # probabilities become that are all 0: alike when it is 1, and when it is 0 they stay 0, as OneVsRestClassifier
+    # leaves them.
     positive: int = 1
+    # What several classes were calibrated on: one-vs-rest scores, or (as scikit-learn does, though it means little) the
+    # values of the first n_classes pairs
     decision_shape: DecisionShape = "ovr"
     kind = "one_vs_rest_calibration"
 
     def __post_init__(self) -> None:
-        """Check once."""
         if len(self.calibrators) in (0, 2):
             raise ModelFormatError(f"{len(self.calibrators)} calibrators: two classes have 1, k > 2 classes have k")
         if self.positive not in (0, 1):
@@ -284,43 +232,30 @@ class OneVsRestCalibration(ClassProbability):
 
     @property
     def facts(self) -> tuple[int, int, int]:
-        """Beside its numbers."""
         return self.positive, _SHAPES.index(self.decision_shape), len(self.calibrators)
 
     def stored(self) -> list[Any]:
-        """Its numbers."""
         return [part for calibrator in self.calibrators for part in calibrator.stored()]
 
     @classmethod
     def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> OneVsRestCalibration:
-        """What `stored` gave."""
         positive, shape, n_calibrators = facts
         return cls(tuple(_read_calibrator(reader) for _ in range(n_calibrators)), positive, _SHAPES[shape])
 
     def check(self, n_classes: int) -> None:
-        """As many as the classes need."""
         if len(self.calibrators) != (1 if n_classes == 2 else n_classes):
             raise ModelFormatError(f"{len(self.calibrators)} calibrators for {n_classes} classes")
 
 
 @dataclass(frozen=True)
 class TemperatureCalibration(ClassProbability):
-    """softmax(inverse_temperature * scores), scikit-learn's method='temperature'; two classes have scores (-f, f).
+    """softmax(inverse_temperature * scores), scikit-learn's method='temperature'; two classes have scores (-f, f)."""
 
-    Parameters
-    ----------
-    inverse_temperature : float
-        Above 0, and at most MAX_INVERSE_TEMPERATURE, twice which times 0 is no NaN.
-    positive : {0, 1}
-        As for `OneVsRestCalibration`.
-    """
-
-    inverse_temperature: float
-    positive: int = 1
+    inverse_temperature: float  # above 0, and at most MAX_INVERSE_TEMPERATURE, twice which times 0 is no NaN
+    positive: int = 1  # as for `OneVsRestCalibration`
     kind = "temperature_calibration"
 
     def __post_init__(self) -> None:
-        """Check once."""
         if not 0 < self.inverse_temperature <= MAX_INVERSE_TEMPERATURE:
             raise ModelFormatError(
                 f"the inverse temperature is {self.inverse_temperature}, but must be above 0, and at most "
@@ -331,17 +266,17 @@ class TemperatureCalibration(ClassProbability):
 
     @property
     def facts(self) -> tuple[int, int, int]:
-        """Beside its numbers."""
         return self.positive, 0, 0
 
     def stored(self) -> list[Any]:
-        """Its numbers."""
         return [self.inverse_temperature]
 
     @classmethod
     def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> TemperatureCalibration:
-        """What `stored` gave."""
         return cls(float(reader.numbers(1)[0]), facts[0])
+
+
+SOFTMAX: Final = TemperatureCalibration(1.0)
 
 
 @dataclass(frozen=True)
@@ -401,46 +336,29 @@ PROBABILITIES: Final[dict[str, type[Probability]]] = {
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """What the source makes of decision values.
+    """What the source makes of decision values."""
 
-    Parameters
-    ----------
-    probability : optional
-        How they become probabilities; None when the source has none.
-    label_rule : {"votes", "scores", "probability", "value_threshold", "probability_threshold", "targets"}
-        How `predict` labels: most votes (LIBSVM, scikit-learn), best score (break_ties=True, linear models), or
-        greatest probability, the first class of several (CalibratedClassifierCV). Of two classes, or an inlier and an
-        outlier, by a threshold: one where the value in its favour, or its probability, is at least that. Of an
-        ensemble also the labels of its members, side by side.
-    decision_shape : {"ovo", "ovr", "each"}
-        What decision_function returns for more than two classes: the values of pairs, one-vs-rest scores made of them,
-        or, where the model has a function for each class instead, their values, which are the scores then. Of labels
-        side by side "ovr" says that each is whether a row is of one of several classes.
-    is_column : bool
-        Whether a regression's values have the shape (n_rows, 1), as where a source was fitted with such targets.
-    threshold : float, optional
-        Of label rules that go by one.
-    threshold_label : {0, 1}
-        The label that it is for; the other one is that of lower numbers.
-    weights : ndarray of shape (n_members,), optional
-        Of an ensemble: how much each member counts in a mean of probabilities, as a vote, or in a sum of values.
-        Without them probabilities count alike, and values are side by side.
-    addend : float
-        What a sum of values begins with; or what the weight of a vote is multiplied by for the labels that it is not
-        for.
-    """
-
-    probability: Probability | None = None
+    probability: Probability | None = None  # how they become probabilities; None when the source has none
+    # How `predict` labels: most votes (LIBSVM, scikit-learn), best score (break_ties=True, linear models), or greatest
+    # probability, the first class of several (CalibratedClassifierCV). Of two classes, or an inlier and an outlier, by
+    # a threshold: one where the value in its favour, or its probability, is at least that. Of an ensemble also the
+    # labels of its members, side by side.
     label_rule: LabelRule = "votes"
+    # What decision_function returns for more than two classes: the values of pairs, one-vs-rest scores made of them,
+    # or, where the model has a function for each class instead, their values, which are the scores then. Of labels side
+    # by side "ovr" says that each is whether a row is of one of several classes.
     decision_shape: DecisionShape = "ovo"
+    # Whether a regression's values have the shape (n_rows, 1), as where a source was fitted with such targets
     is_column: bool = False
-    threshold: float | None = None
-    threshold_label: int = 0
+    threshold: float | None = None  # of label rules with a threshold
+    threshold_label: int = 0  # the label that it is for; the other one is that of lower numbers
+    # shape (n_members,); of an ensemble: how much each member counts in a mean of probabilities, as a vote, or in a sum
+    # of values. Without them probabilities count alike, and values are side by side.
     weights: FloatArray | None = None
+    # What a sum of values begins with; or what the weight of a vote is multiplied by for the labels that it is not for
     addend: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check once."""
         if self.label_rule not in get_args(LabelRule):
             raise ModelFormatError(f"unknown label rule {self.label_rule!r}")
         if self.decision_shape not in get_args(DecisionShape):

@@ -21,34 +21,17 @@ MAX_TAYLOR_DEGREE: Final = 6
 
 @dataclass(frozen=True, eq=False)
 class TaylorModel(FeatureModel):
-    """f(z) = intercept + exp(-gamma ||z||^2) sum_alpha weights_alpha sqrt((2 gamma)^|alpha| / alpha!) z^alpha.
+    """f(z) = intercept + exp(-gamma ||z||^2) sum_alpha weights_alpha sqrt((2 gamma)^|alpha| / alpha!) z^alpha."""
 
-    Parameters
-    ----------
-    task : {"classification", "regression"}
-    weights : tuple of ndarray
-        ``weights[k]`` are those of the monomials of degree k, from 0 to 6 at most, in the order of
-        itertools.combinations_with_replacement; there are as many of degree 1 as columns.
-    intercept : ndarray of shape (1,)
-    gamma : float
-        Above 0.
-    labels, source, feature_names, input_map, outputs, value_error
-        As in FeatureModel; by name.
-
-    Raises
-    ------
-    ModelFormatError
-        Sizes contradict each other, or a number is not finite.
-    """
-
+    # weights[k] are those of the monomials of degree k, from 0 to 6 at most, in the order of
+    # itertools.combinations_with_replacement; there are as many of degree 1 as columns.
     weights: tuple[FloatArray, ...]
-    intercept: FloatArray
-    gamma: float
+    intercept: FloatArray  # shape (1,)
+    gamma: float  # above 0
     kind = "taylor"
     kernel = "gaussian"
 
     def __post_init__(self) -> None:
-        """Check once."""
         super().__post_init__()
         if not 1 <= self.degree <= MAX_TAYLOR_DEGREE:
             raise ModelFormatError(f"degree is {self.degree}, but must be 1 to {MAX_TAYLOR_DEGREE}")
@@ -89,7 +72,6 @@ class TaylorModel(FeatureModel):
 
     @property
     def n_features(self) -> int:
-        """Columns of the rows whose features are taken."""
         return len(self.weights[1])
 
     @property

@@ -9,26 +9,18 @@ from typing import Any, Final, NamedTuple
 from approxsvm.model.kernel_model import KernelModel
 from approxsvm.planning.cost import Constants, CostModel, Size, rows_in_engine
 
-# Where nobody says how many rows calls have, a plan's row alone may cost as many times as the best plan's.
+# Without rows_per_call: most cost of a single row, as a multiple of the best plan's.
 _MOST_ALONE: Final = 3.0
 
 
 class Cost(NamedTuple):
-    """Of a row on average.
+    """Of a row on average."""
 
-    Attributes
-    ----------
-    asked : float
-        In calls of as many rows as was asked for.
-    alone : float
-        In calls of one.
-    """
-
-    asked: float
-    alone: float
+    asked: float  # in calls of as many rows as was asked for
+    alone: float  # in calls of one
 
     def is_slow_alone(self, least: float, rows_per_call: int | None) -> bool:
-        """Whether a row alone costs far more than by another plan, while nobody says that calls have many rows."""
+        """Whether a single row costs far more than by another plan and rows_per_call is not given."""
         return rows_per_call is None and self.alone > _MOST_ALONE * least
 
     def share_of(self, exact: Cost, rows_per_call: int | None) -> str:
@@ -41,21 +33,13 @@ class Cost(NamedTuple):
 
 
 class Calls(NamedTuple):
-    """What calls are like.
+    """What calls are like."""
 
-    Attributes
-    ----------
-    n_rows : int or None
-        Of a call; None for batches.
-    width : int
-        Rows that fill the lanes of a block.
-    """
-
-    n_rows: int | None
-    width: int
+    n_rows: int | None  # of a call; None for batches
+    width: int  # rows that fill the lanes of a block
 
     def cheaper(self, share: float, blocks: float, alone: float) -> float:
-        """Of a row of a stage that a share of a call's rows comes to: a block costs the same with fewer rows."""
+        """Cost of a row in a stage that gets this share of a call's rows; a partly filled block costs as much."""
         if self.n_rows is None:
             return blocks
         return min(alone, blocks * max(1.0, self.width / max(share * self.n_rows, 1.0)))
@@ -63,15 +47,9 @@ class Calls(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CallCosts:
-    """Costs of a row of one model.
+    """Costs of a row of one model."""
 
-    Attributes
-    ----------
-    blocks, alone : CostModel
-        Of rows side by side, and one by one.
-    calls : Calls
-    """
-
+    # Of rows side by side, and one by one
     blocks: CostModel
     alone: CostModel
     calls: Calls

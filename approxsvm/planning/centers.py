@@ -44,18 +44,8 @@ _SLICED_ELEMENTS: Final = 1 << 25
 def varying_features(rows: Rows, n_centers: int) -> npt.NDArray[np.intp] | None:
     """Columns that vary on slices of the space which hold nearly all rows and are at most half as many as centers.
 
-    Features of a few values become constant one after the other, the one that tells least about a row first.
-
-    Parameters
-    ----------
-    rows : ndarray or csr_array of shape (n_rows, n_features)
-        In any order that is not one of the data.
-    n_centers : int
-
-    Returns
-    -------
-    ndarray of shape (n_varying,), or None
-        Ascending; None where slices would not save much.
+    Features of a few values become constant one after the other, the one that tells least about a row first. Rows are
+    in random order. None where slices would not save much.
     """
     some, d = rows[:_SLICED_ROWS], int(rows.shape[1])
     if not _ROWS_PER_SLICE <= some.shape[0] <= _SLICED_ELEMENTS // d:
@@ -92,31 +82,13 @@ def choose_centers(
     min_rows: int = 1,
     varying: npt.NDArray[np.intp] | None = None,
 ) -> tuple[npt.NDArray[np.float32], Router]:
-    """Centers by k-means, on one thread so that they can be had again bit for bit.
+    """Centers by k-means, float32 and distinct, on one thread so that they can be had again bit for bit.
 
-    Parameters
-    ----------
-    rows : ndarray or csr_array of shape (n_rows, n_features)
-        Rows like those to predict.
-    n_centers : int
-        How many are wanted; fewer result where there are fewer distinct rows or clusters are too small.
-    random_state : int
-        Seed.
-    min_rows : int
-        Clusters of fewer rows have no center: the mean of a single row is that row, which may not be disclosed.
-    varying : ndarray of shape (n_varying,), optional
-        All other features of a center are to be those of the rows around it, to the last bit in float32.
+    There are at most `n_centers`: fewer where there are fewer distinct rows, or where a cluster has fewer than
+    `min_rows`, as the mean of a single row is that row, which may not be disclosed. All features but the `varying` ones
+    are to be those of the rows around a center, to the last bit in float32.
 
-    Returns
-    -------
-    centers : ndarray of shape (at most n_centers, n_features), float32
-        Distinct.
-    router : Router
-
-    Raises
-    ------
-    InputError
-        There are fewer than `min_rows` rows, or the rows do not fit float32.
+    Raises InputError: there are fewer than `min_rows` rows, or the rows do not fit float32.
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning

@@ -54,8 +54,8 @@ _CACHE_BYTES: Final = 1 << 20
 # Support vectors stored by columns: cost of a shared non-zero, and of a support vector in a frequent feature.
 _ENTRY_COST: Final = 64.0
 _FREQUENT_COST: Final = 4.0
-# In widths of a vector: rows that coefficients are loaded for in good time, rows of a block at most, and what fetching
-# coefficients takes that do not fit the cache.
+# In vector widths: rows of a block that hide the loads of coefficients, most rows of a block, and the extra cost of
+# coefficients that do not fit the cache.
 _FULL_BLOCK: Final = 1.6
 _REGISTERS: Final = 3
 _SPILLED_COEFFICIENTS: Final = 1.9
@@ -63,7 +63,7 @@ _SPILLED_COEFFICIENTS: Final = 1.9
 _SPILLED: Final = 1.5
 # The additional slowdown for rows by their non-zeros: every multiply-add waits for a load (measured on a Xeon).
 _SPILLED_NONZEROS: Final = 2.0
-# Of a call, where nobody says how many: a test set, a page of a table, a queue of requests.
+# Default number of rows of a call: a test set, a page of a table, a queue of requests.
 CALL_ROWS: Final = 4_000
 
 
@@ -319,25 +319,15 @@ def by_few_values(model: KernelModel, few_work: float, constants: Constants | No
 
 @dataclass(frozen=True)
 class CostModel:
-    """Costs of a row of one model.
+    """Costs of a row of one model."""
 
-    Attributes
-    ----------
-    n_features, n_classes, n_decisions : int
-        Of the model; no classes where it is not a classifier.
-    exact : float
-        In the exact engine.
-    constants : Constants
-    call_rows : int
-        Of a call.
-    """
-
+    # Of the model; no classes where it is not a classifier
     n_features: int
     n_classes: int
     n_decisions: int
-    exact: float
+    exact: float  # in the exact engine
     constants: Constants
-    call_rows: int = CALL_ROWS
+    call_rows: int = CALL_ROWS  # of a call
 
     @classmethod
     def of(

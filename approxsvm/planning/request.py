@@ -45,15 +45,7 @@ class Request:
     rows: Any = None
 
     def check(self) -> None:
-        """Refuse values that no model allows.
-
-        Raises
-        ------
-        ValueError
-            An option has an unknown value, or options contradict each other.
-        InputError
-            `max_bytes`, `random_state` or `rows_per_call` is an invalid number.
-        """
+        """Refuse values that no model allows: ValueError of an option, InputError of a number."""
         mode, limits = self.mode, self.limits
         if mode not in MODES:
             raise ValueError(f"mode must be one of {', '.join(map(repr, MODES))}, not {mode!r}")
@@ -79,12 +71,7 @@ class Request:
             raise ValueError(f"target_error is for mode 'approximate', from 0 to 1; got {target} and {mode!r}")
 
     def check_positive_tolerance(self) -> None:
-        """Refuse a tolerance of 0 or less, where any other can be kept.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Refuse (ValueError) a tolerance of 0 or less, where any other can be kept."""
         if self.tolerance is not None and not self.tolerance > 0.0:
             raise ValueError(f"tolerance is {self.tolerance}, but must be positive")
 

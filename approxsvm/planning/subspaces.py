@@ -49,7 +49,7 @@ _MAX_ROWS: Final = 2_000
 # What stages must bring the cost of a row down to; of several classes further, for their blocks are less full.
 _WORTHWHILE: Final = 0.8
 _WORTHWHILE_OF_CLASSES: Final = 0.5
-# A plan of that share of the exact engine's cost is not worth a look at another.
+# A plan below this share of the exact engine's cost ends the search.
 _GOOD_ENOUGH: Final = 0.1
 # Where more coordinates hardly help.
 _NEARLY_ALL: Final = 0.995
@@ -96,22 +96,10 @@ def goes_by_many_features(problem: Problem) -> bool:
 def choose_subspaces(
     problem: Problem, progress: Callable[[float], None], cost_of_plan: Cost | None = None
 ) -> Subspaces | None:
-    """Try more and more coordinates, and take the stages with which sample rows cost least.
+    """Try more and more coordinates, and take the stages with which sample rows cost least; several classes vote.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels of several classes go by votes.
-    progress : callable
-        Told the share of the work that is done.
-    cost_of_plan : Cost, optional
-        Of a row, by a plan that they are to be better than; the exact engine's where it is left out.
-
-    Returns
-    -------
-    Subspaces or None
-        None where they would not make rows much cheaper, or nothing is known that would, or they do not fit
-        `max_bytes`.
+    They are to be better than a plan of `cost_of_plan`, or than the exact engine. None where they would not make rows
+    much cheaper, or nothing is known that would, or they do not fit `max_bytes`.
     """
     found = _best(problem, progress, cost_of_plan)
     limit = problem.limits.max_bytes
@@ -314,7 +302,7 @@ class _Trial:
         return group.stage(k, self._input_scale, self._in_order)
 
     def _degrees(self, k: int) -> list[int]:
-        """Of expansions of the only function that could pay beside its sums."""
+        """Of expansions of the only function that could be cheaper than its sums."""
         if self._model.n_decisions > 1:
             return []
         costs = self._costs.blocks

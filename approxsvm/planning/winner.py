@@ -32,13 +32,9 @@ def presume(
     problem: Problem,  # of several classes
     presumed_cost: float | None = None,  # of a row whose class is presumed, where subspaces are tried first
 ) -> dict[str, bytes]:
-    """Fit networks with more and more landmarks and take the one with which rows cost least.
+    """Fit networks with more and more landmarks and take the one with which rows cost least, as section presumption.
 
-    Returns
-    -------
-    dict of bytes
-        Section presumption; empty where rows go by all pairs, as those of few values do, or that is cheaper, or nothing
-        could be fitted.
+    Empty where rows go by all pairs, as those of few values do, or that is cheaper, or nothing could be fitted.
     """
     model, rows, center = problem.model, problem.typical_rows, problem.frame.center
     costs = PairCosts.of(model, rows)
@@ -84,16 +80,10 @@ def _dense(rows: Any) -> FloatArray:
 
 
 class _Network:
-    """What scores are sums of: constants, features, kernel values at landmarks.
+    """What scores are sums of: constants, features of the rows z, kernel values at landmarks x.
 
-    Features are brought to mean 0 and variance 1 while weights are fitted; of very many of them, and of those that
-    hardly vary, the weights are 0.
-
-    Parameters
-    ----------
-    z, x : ndarray of shape (n_rows, n_features), (n_landmarks, n_features)
-        From the artifact's center.
-    gamma : float
+    Both are relative to the artifact's center. Features are brought to mean 0 and variance 1 while weights are fitted;
+    of very many of them, and of those that hardly vary, the weights are 0.
     """
 
     def __init__(self, z: FloatArray, x: FloatArray, gamma: float) -> None:

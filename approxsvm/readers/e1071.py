@@ -28,15 +28,7 @@ def is_scale_file(path: str | os.PathLike[str]) -> bool:
 
 
 def read_scale_file(path: str | os.PathLike[str]) -> FloatArray:
-    """Centers and scales, of shape (n_columns, 2).
-
-    Raises
-    ------
-    DataFormatError
-        The file is not of that form; the message names the line.
-    OSError
-        The file cannot be read.
-    """
+    """Centers and scales, of shape (n_columns, 2); DataFormatError names the line that is not of that form."""
     rows = []
     with open(path, encoding="ascii", errors="replace") as file:
         for number, line in enumerate(file, 1):
@@ -67,15 +59,7 @@ def input_map(path: str | os.PathLike[str], n_features: int) -> InputMap:
 
 
 def target_scale(path: str | os.PathLike[str]) -> tuple[float, float]:
-    """Center and scale of the target, from the file that lies beside and ends in .yscale.
-
-    Raises
-    ------
-    DataFormatError
-        It has not one line.
-    OSError
-        It cannot be read.
-    """
+    """Center and scale of the target, from the file beside it that ends in .yscale and must have one line."""
     beside = Path(path).with_suffix(".yscale")
     scales = read_scale_file(beside)
     if len(scales) != 1:

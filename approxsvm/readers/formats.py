@@ -20,8 +20,8 @@ _RBF: Final = "RBF, linear and polynomial kernels of degree 1 to 6"
 class Format:
     """One kind of file.
 
-    `kinds` are what the native `file_kind` calls it; `read` is None where read_any has a way of its own. The other
-    fields are for people.
+    `kinds` are its names in the native `file_kind`; `read` is None if read_any reads it itself. The other fields are
+    for messages and documentation.
     """
 
     name: str

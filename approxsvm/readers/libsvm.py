@@ -63,15 +63,7 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
 
 
 def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) -> KernelModel:
-    """Read a model file with the RBF kernel, a linear or sigmoid one, or a polynomial one of degree 1 to 6.
-
-    Parameters and errors as for `read_libsvm_model`.
-
-    Returns
-    -------
-    KernelModel
-        Support vectors are kept sparse.
-    """
+    """Read a model file, as `read_libsvm_model` does; support vectors are kept sparse."""
     name = os.fspath(path)
     return model_of(_native.read_libsvm_model(name), name, n_features)
 
@@ -108,13 +100,6 @@ def read_svm_model(model: Any) -> KernelModel:
     """Read an `svm_model` of libsvm.svm, which must not have been freed.
 
     It is read where it lies, and not through a file, which would round support vectors to eight digits.
-
-    Raises
-    ------
-    ModelFormatError
-        Its numbers contradict each other.
-    UnsupportedModelError
-        The kernel cannot be compiled.
     """
     n_classes, n_sv = int(model.nr_class), int(model.l)
     svm_type, kernel = int(model.param.svm_type), int(model.param.kernel_type)
@@ -137,8 +122,8 @@ def read_svm_model(model: Any) -> KernelModel:
             "rho": _numbers(model.rho, n_pairs),
             "labels": _numbers(model.label, n_classes if is_classifier else 0).astype(np.int32),
             "n_sv_per_class": _numbers(model.nSV, n_classes if is_classifier else 0).astype(np.int64),
-            "prob_a": _numbers(model.probA, n_pairs),
-            "prob_b": _numbers(model.probB, n_pairs),
+            "probA": _numbers(model.probA, n_pairs),
+            "probB": _numbers(model.probB, n_pairs),
             "prob_density_marks": _numbers(getattr(model, "prob_density_marks", None), DensityMarks.n_marks),
             "coef": np.ascontiguousarray(np.transpose(coef)),
             "indptr": indptr,
@@ -220,7 +205,9 @@ def _machine(content: _native.LibsvmModelDict, name: str, n_features: int | None
 
 def _outputs(content: _native.LibsvmModelDict, task: Task) -> Outputs:
     """Probabilities, where the file has what LIBSVM demands for them (svm_check_probability_model)."""
-    prob_a, prob_b, marks = content["prob_a"], content["prob_b"], content["prob_density_marks"]
+    none = np.empty(0)
+    prob_a, prob_b = content.get("probA", none), content.get("probB", none)
+    marks = content.get("prob_density_marks", none)
     if task == "classification" and len(prob_a) and len(prob_b):
         return Outputs(probability=PairwiseSigmoid(prob_a, prob_b))
     if task == "regression" and len(prob_a):

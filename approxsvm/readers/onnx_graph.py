@@ -30,21 +30,10 @@ _CONTAINERS: Final = ("Cast", "Identity", "ZipMap")
 
 
 def read_onnx(path: str | os.PathLike[str]) -> KernelModel:
-    """Read a graph with one SVMClassifier or SVMRegressor.
+    """Read a graph with one SVMClassifier or SVMRegressor; UnsupportedModelError names any other node.
 
     In front of it may be Scaler, Add, Sub, Mul, Div and MatMul by constants, Clip, Concat and choices of columns.
     Behind it labels and probabilities are taken as they are; scores that the graph computes are those of scikit-learn.
-
-    Raises
-    ------
-    ModelFormatError
-        The file is broken, or its attributes contradict each other.
-    UnsupportedModelError
-        The graph has other nodes, or the kernel cannot be compiled; the message names the node.
-    MissingPackageError
-        onnx is not installed.
-    OSError
-        The file cannot be read.
     """
     onnx = import_package("onnx", "onnx", "reading ONNX models")
     name, content = os.fspath(path), Path(path).read_bytes()

@@ -23,22 +23,13 @@ _TASKS: Final[dict[str, Task]] = {
 
 
 def read_opencv(path: str | os.PathLike[str]) -> KernelModel:
-    """Read a model that ``cv2.ml.SVM.save`` wrote.
+    """Read a model that ``cv2.ml.SVM.save`` wrote; errors name the line or field.
 
     Labels are those of its `predict`: for a pair of classes a sum above 0 votes for the first, and the first of the
     classes with most votes wins. Of two classes its raw output is positive for class_labels[0]. A one-class model
     predicts 1 inside and 0 outside, so it becomes a classifier of these two labels.
 
     OpenCV computes kernels in float32; the model read is the function of the file's numbers over the real numbers.
-
-    Raises
-    ------
-    ModelFormatError
-        The file is broken or contradicts itself; the message names line or field.
-    UnsupportedModelError
-        The kernel cannot be compiled, or the file holds another kind of model.
-    OSError
-        The file cannot be read.
     """
     name = os.fspath(path)
     content = Path(path).read_bytes()

@@ -1,6 +1,6 @@
 """What OpenCV's FileStorage writes, as dicts, lists and texts: XML, JSON, and the YAML that it writes, no more of YAML.
 
-Numbers stay as they are written; whoever wants numbers asks for them by name (Fields).
+Numbers remain texts until a reader asks for them by name (Fields).
 """
 
 from __future__ import annotations

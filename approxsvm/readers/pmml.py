@@ -36,19 +36,10 @@ _ORDER: Final = ("subtract", "multiply", "divide", "add")
 
 
 def read_pmml(path: str | os.PathLike[str]) -> KernelModel:
-    """Read a SupportVectorMachineModel with derived fields that scale.
+    """Read a SupportVectorMachineModel with derived fields that scale; errors name the line.
 
     Raw columns are the active numeric fields of the mining schema, in its order and by their names. A regression that
     scikit-learn's OneClassSVM was converted to labels rows 1 and -1, as its converter's outputs do.
-
-    Raises
-    ------
-    ModelFormatError
-        The file is broken or contradicts itself; the message names the line.
-    UnsupportedModelError
-        There is something that cannot be compiled; the message names the line.
-    OSError
-        The file cannot be read.
     """
     name = os.fspath(path)
     root = parse_xml(Path(path).read_bytes(), name)

@@ -19,22 +19,9 @@ _MOST_TIMES = 100
 def load_skops(path: str | os.PathLike[str], trust: bool | Sequence[str]) -> Any:
     """The estimator in a file of skops.
 
-    Parameters
-    ----------
-    path : str or path
-    trust : bool or sequence of str
-        Types to make objects of beyond those that skops trusts itself, by the names that the message of a refusal
-        has; True for whatever the file names.
-
-    Raises
-    ------
-    UnsupportedModelError
-        The file names other types; the message has them all. Or it would take more than a gigabyte, and a hundred times
-        its own size.
-    ModelFormatError
-        The file is broken.
-    MissingPackageError
-        skops is not installed.
+    `trust` names types to make objects of beyond those that skops trusts itself, as the message of a refusal has them;
+    True for whatever the file names. Also refused is a file that would take more than a gigabyte, and a hundred times
+    its own size.
     """
     io = import_package("skops.io", "skops", "reading files of skops")
     name = os.fspath(path)

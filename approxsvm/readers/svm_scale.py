@@ -25,22 +25,15 @@ from approxsvm.readers.sklearn.kernel_machines import restored, rounded_float
 
 @dataclass(frozen=True)
 class ScaleRange:
-    """What a range file says.
+    """What a range file says."""
 
-    Parameters
-    ----------
-    lower, upper : float
-        Limits that the training rows were scaled to; other rows may lie outside.
-    features : dict
-        Index -> (least, greatest) value of the training rows. Features with one value only, and those never seen, are
-        not in the file: svm-scale turns them into 0.
-    target : tuple of float, optional
-        (y_lower, y_upper, y_min, y_max) of a file with a y section.
-    """
-
+    # Limits that the training rows were scaled to; other rows may lie outside
     lower: float
     upper: float
+    # Index -> (least, greatest) value of the training rows. Features with one value only, and those never seen, are not
+    # in the file: svm-scale turns them into 0.
     features: dict[int, tuple[float, float]]
+    # (y_lower, y_upper, y_min, y_max) of a file with a y section
     target: tuple[float, float, float, float] | None = None
 
     def target_unit(self) -> tuple[Fraction, Fraction] | None:
@@ -52,19 +45,9 @@ class ScaleRange:
         return factor, Fraction(y_min) - Fraction(y_lower) * factor
 
     def input_map(self, n_features: int, first_index: int = 1) -> InputMap:
-        """Map of raw rows to scaled rows.
+        """Map of raw rows to scaled rows; `first_index` is the index of column 0.
 
-        Parameters
-        ----------
-        n_features : int
-            Columns of raw and of scaled rows.
-        first_index : {0, 1}
-            Index of column 0.
-
-        Raises
-        ------
-        ModelFormatError
-            The file scales a feature outside the columns.
+        Raises ModelFormatError: the file scales a feature outside the columns.
         """
         first, last = min(self.features, default=first_index), max(self.features, default=first_index)
         if first < first_index:
@@ -89,15 +72,7 @@ class ScaleRange:
 
 
 def read_range_file(path: str | os.PathLike[str]) -> ScaleRange:
-    """Read a file that ``svm-scale -s`` wrote.
-
-    Raises
-    ------
-    DataFormatError
-        The file is not of that form; the message names the line.
-    OSError
-        The file cannot be read.
-    """
+    """Read a file that ``svm-scale -s`` wrote; DataFormatError names the line that is not of that form."""
     name = os.fspath(path)
     with open(name, encoding="ascii", errors="replace") as file:
         lines = [line.split() for line in file]

@@ -30,16 +30,9 @@ _TYPE: Final = "LIBSVMNUSVR"
 
 
 def read_vmaf(path: str | os.PathLike[str]) -> KernelModel:
-    """Read a model of VMAF in JSON, of scores before they are clipped.
+    """Read a model of VMAF in JSON, of scores before they are clipped; errors name the field.
 
-    Raises
-    ------
-    ModelFormatError
-        The file is broken or contradicts itself; the message names the field.
-    UnsupportedModelError
-        It holds several models, is of another type, or transforms scores.
-    OSError
-        The file cannot be read.
+    UnsupportedModelError: it holds several models, is of another type, or transforms scores.
     """
     name = os.fspath(path)
     try:

@@ -17,18 +17,9 @@ BLOCK_VECTORS: Final = 4096
 
 
 def decision_function(model: SingleModel, X: FloatArray, decisions: Sequence[int] | None = None) -> FloatArray:
-    """Decision values in LIBSVM's orientation by the definition, for a kernel machine sum_i a_i K(x_i, z) + intercept.
+    """Decision values in LIBSVM's orientation by the definition, of all functions or some, shape (n_rows, n_decisions).
 
-    Parameters
-    ----------
-    model : KernelModel or FeatureModel
-    X : ndarray of shape (n_rows, n_features), float64
-    decisions : sequence of int, optional
-        Those of several decision functions that are wanted, all when left out.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_decisions), float64
+    For a kernel machine that is sum_i a_i K(x_i, z) + intercept.
     """
     if isinstance(model, FeatureModel):
         return model.decision_function(X)

@@ -117,7 +117,7 @@ def _told_by_float64(
 
 
 def _is_close(definition: Definition, noise: FloatArray) -> npt.NDArray[np.bool_]:
-    """In which rows of a regression noise is little beside the range of values."""
+    """For which rows of a regression the noise is small relative to the range of values."""
     if not noise.any():
         return np.ones(len(noise), bool)
     return np.asarray((noise <= _MUCH_OF_RANGE * definition.spread).all(axis=1))

@@ -59,6 +59,7 @@ py::dict read_libsvm_model(const std::string& path) {
     result["coef0"] = model.coef0;
     result["n_classes"] = model.n_classes;
     model.for_lists([&](const char* name, auto& list) { result[name] = to_numpy(std::move(list)); });
+    for (auto& [key, list] : model.probabilities) result[key.c_str()] = to_numpy(std::move(list));
     result["coef"] = to_numpy(std::move(model.coef), {n_sv, n_coef});
     result["min_index"] = model.min_index;
     result["max_index"] = model.max_index;

@@ -145,10 +145,9 @@ bool same(const A& a, const B& b) {
 bool same_model(const LibsvmModel& a, const LibsvmModel& b) {
     return a.svm_type == b.svm_type && a.kernel_type == b.kernel_type && a.degree == b.degree && a.gamma == b.gamma &&
            a.coef0 == b.coef0 && a.n_classes == b.n_classes && a.n_sv == b.n_sv && a.n_coef == b.n_coef &&
-           a.rho == b.rho && a.labels == b.labels && a.n_sv_per_class == b.n_sv_per_class && a.prob_a == b.prob_a &&
-           a.prob_b == b.prob_b && a.prob_density_marks == b.prob_density_marks && a.coef == b.coef &&
-           a.indptr == b.indptr && a.indices == b.indices && a.values == b.values && a.min_index == b.min_index &&
-           a.max_index == b.max_index;
+           a.rho == b.rho && a.labels == b.labels && a.n_sv_per_class == b.n_sv_per_class &&
+           a.probabilities == b.probabilities && a.coef == b.coef && a.indptr == b.indptr && a.indices == b.indices &&
+           a.values == b.values && a.min_index == b.min_index && a.max_index == b.max_index;
 }
 
 bool means_the_same(const std::string& text) {
@@ -412,7 +411,7 @@ TEST(model_three_classes) {
     CHECK(model.rho == Doubles({0.5, -0.25, 1e-3}));
     CHECK(model.labels == Ints({5, -2, 7}));
     CHECK(model.n_sv_per_class == Longs({1, 2, 1}));
-    CHECK(model.prob_a.empty() && model.prob_b.empty() && model.prob_density_marks.empty());
+    CHECK(model.probabilities.empty());
     CHECK(model.coef == Doubles({0.5, -1, -0.5, 0.75, 1, 0.125, -1, -2}));
     CHECK(model.indptr == Longs({0, 2, 3, 3, 5}));
     CHECK(same(model.indices, Ints({1, 3, 2, 1, 7})));
@@ -457,13 +456,13 @@ TEST(model_regression_and_one_class) {
     const LibsvmModel svr = parse_libsvm_model(replaced(regression, "SV\n", "probA 0.125\nSV\n"));
     CHECK_EQ(svr.svm_type, SvmType::epsilon_svr);
     CHECK_EQ(svr.n_coef, 1);
-    CHECK(svr.labels.empty() && svr.n_sv_per_class.empty() && svr.prob_b.empty());
-    CHECK(svr.prob_a == Doubles({0.125}));
+    CHECK(svr.labels.empty() && svr.n_sv_per_class.empty() && svr.probabilities.size() == 1);
+    CHECK(svr.probabilities.at("probA") == Doubles({0.125}));
     const std::string one_class = replaced(regression, "epsilon_svr", "one_class");
     const LibsvmModel marked =
         parse_libsvm_model(replaced(one_class, "SV\n", "prob_density_marks 1 2 3 4 5 6 7 8 9 10\nSV\n"));
     CHECK_EQ(marked.svm_type, SvmType::one_class);
-    CHECK_EQ(marked.prob_density_marks.size(), std::size_t{10});
+    CHECK_EQ(marked.probabilities.at("prob_density_marks").size(), std::size_t{10});
     CHECK_EQ(parse_libsvm_model(replaced(regression, "epsilon_svr", "nu_svr")).svm_type, SvmType::nu_svr);
     // As R's e1071 writes it.
     const LibsvmModel with_zeros = parse_libsvm_model(replaced(regression, "SV\n", "label 0 0\nnr_sv 0 0\nSV\n"));
@@ -499,8 +498,8 @@ TEST(model_thundersvm_dialect) {
         "svm_type c_svc\nkernel_type rbf\ngamma 0.333333\nnr_class 2\ntotal_sv 2 \nrho 0.123457 \nlabel 1 -1 "
         "\n"
         "nr_sv 1 1 \nprobA -1.5 \nprobB 0.25 \nSV \n1 1:0.5 \n-1  2:0.5 \n");
-    CHECK(model.prob_a == Doubles({-1.5}));
-    CHECK(model.prob_b == Doubles({0.25}));
+    CHECK(model.probabilities.at("probA") == Doubles({-1.5}));
+    CHECK(model.probabilities.at("probB") == Doubles({0.25}));
     CHECK(model.coef == Doubles({1, -1}));
 }
 

@@ -163,13 +163,11 @@ class HeaderParser {
                 take_labels();
                 break;
             case Key::prob_a:
-                take_list(n_pairs(), model_.prob_a);
-                break;
             case Key::prob_b:
-                take_list(n_pairs(), model_.prob_b);
+                take_list(n_pairs(), model_.probabilities[key_name(key_)]);
                 break;
             case Key::prob_density_marks:
-                take_list(n_density_marks, model_.prob_density_marks);
+                take_list(n_density_marks, model_.probabilities[key_name(key_)]);
                 break;
             case Key::nr_sv:
                 take_list(n_classes(), model_.n_sv_per_class, 0);

@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,16 +34,13 @@ struct LibsvmModel {
     std::int64_t n_sv = 0;
     /// Coefficients per support vector: max(1, n_classes - 1).
     std::int32_t n_coef = 1;
-    /// One per pair of classes i < j, ordered (0,1), (0,2), ..., (1,2), ...; likewise prob_a and prob_b.
+    /// One per pair of classes i < j, ordered (0,1), (0,2), ..., (1,2), ....
     std::vector<double> rho;
     /// Classification: the label of each class and the number of its support vectors.
     std::vector<std::int32_t> labels;
     std::vector<std::int64_t> n_sv_per_class;
-    /// Empty without probabilities. Regression models have only prob_a, the Laplace scale.
-    std::vector<double> prob_a;
-    std::vector<double> prob_b;
-    /// One-class models with probabilities: ten marks, otherwise empty.
-    std::vector<double> prob_density_marks;
+    /// By the key in the header, for svm-predict -b 1; of a regression the Laplace scale.
+    std::map<std::string, std::vector<double>> probabilities;
     /// Whether the header has the keys for svm-predict -b 1; for a model with one class their lists are empty.
     bool has_probabilities = false;
 
@@ -64,9 +63,6 @@ struct LibsvmModel {
         visit("rho", rho);
         visit("labels", labels);
         visit("n_sv_per_class", n_sv_per_class);
-        visit("prob_a", prob_a);
-        visit("prob_b", prob_b);
-        visit("prob_density_marks", prob_density_marks);
         visit("indptr", indptr);
         visit("indices", indices);
         visit("values", values);

@@ -159,13 +159,14 @@ class Decider {
     /// Probabilities of one row; returns the position of its label, the most probable class.
     std::size_t find_probabilities(const double* values, double* probabilities) {
         if (task_ == Task::one_class) {
-            probabilities[0] = inlier_probability(*values, libsvm_->prob_density_marks.data());
+            probabilities[0] = inlier_probability(*values, libsvm_->probabilities.at("prob_density_marks").data());
             probabilities[1] = 1.0 - probabilities[0];
             return label_position(*values);
         }
         room_.resize(coupling_doubles(n_classes_));
-        return class_probabilities(n_classes_, values, libsvm_->prob_a.data(), libsvm_->prob_b.data(), probabilities,
-                                   room_.data());
+        const auto& lists = libsvm_->probabilities;
+        return class_probabilities(n_classes_, values, lists.at("probA").data(), lists.at("probB").data(),
+                                   probabilities, room_.data());
     }
 
     const dispatch::Predictor* const predictor_;

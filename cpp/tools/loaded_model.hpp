@@ -76,7 +76,8 @@ class LoadedModel {
         exact_.emplace(text::parse_libsvm_model(bytes));
         has_probabilities_ = exact_->libsvm().has_probabilities;
         if (wants_probabilities && !has_probabilities_) throw UnsupportedModel(no_probabilities);
-        if (has_probabilities_ && view().task == Task::regression) sigma_ = exact_->libsvm().prob_a.data();
+        if (has_probabilities_ && view().task == Task::regression)
+            sigma_ = exact_->libsvm().probabilities.at("probA").data();
         with_probabilities_ = wants_probabilities;
         if (exact_->has_engine() && !wants_probabilities) predictor_.emplace(exact_->view(), kernels_);
     }

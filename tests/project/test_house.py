@@ -149,8 +149,8 @@ FILES_THAT_NAME = {
     "(?i)cosine": 10,  # a kernel
     "(?i)normalizer": 9,  # a step
     r"\bLogarithm(Stage)?\b(?! of)|\(logarithm,": 9,  # another, which a feature map takes, too; not every logarithm
-    "density_marks|DensityMarks": 7,  # an output, three of them readers of LIBSVM's key of this name
-    "temperature_calibration|TemperatureCalibration": 9,  # another, with three readers and two exports
+    "density_marks|DensityMarks": 6,  # an output, two of them readers of LIBSVM's key of this name
+    "temperature_calibration|TemperatureCalibration": 7,  # another, with two readers and two exports
     "gaussian_density|GaussianDensity": 4,  # another, without arithmetic
     "(?i)presumption": 5,  # a section
     "direction_bound|direction_trace|direction_scale": 4,  # the bound of degree 2

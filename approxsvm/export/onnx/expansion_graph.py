@@ -35,18 +35,10 @@ _ROOT_TWO: Final = 1.4143
 
 
 def expanded(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: bool) -> KnownValues:
-    """Decision values of an artifact's expansions.
+    """Decision values of an artifact's expansions: of a Gaussian kernel, with the forms of all decision functions.
 
     With several centers, rows that have one in common are evaluated together, by a loop over the centers that a batch
     needs: no row's coefficients are copied, and batches of one row take one turn.
-
-    Parameters
-    ----------
-    g : GraphBuilder
-    artifact : Artifact
-        In mode "approximate" or "certified", of a Gaussian kernel, with the forms of all decision functions.
-    rows : GraphRows
-    with_bounds : bool
     """
     about = _Expansions(g, artifact, with_bounds)
     if artifact.n_centers == 1:

@@ -5,11 +5,11 @@ Names, shapes and types are those that skl2onnx gives the source: input "X"; of 
 a regression "variable". Inside, everything is float64.
 
 A graph of a certified artifact labels as ``predict`` does: by the expansions where their bounds settle the label, else
-by the exact model, which goes along unless that is larger than the graph may be, or somebody leaves it out. Then rows
-that are not certain may have another label than the exact model's; the graph says so in its doc_string, and a warning
-when it is made. Artifacts of mode "approximate" have no exact model. Expansions of the pairs of a majority class alone
-give no values of the others, and values of a regression without a tolerance are exact ones, so that the exact model,
-which is in such artifacts, takes their place.
+by the exact model, which is included unless it is too large or `fallback` is False. Without it, rows that are not
+certain may have another label than the exact model's; the graph's doc_string and a warning say so. Artifacts of mode
+"approximate" have no exact model. Expansions of the pairs of a majority class alone give no values of the others, and
+values of a regression without a tolerance are exact ones, so that the exact model, which is in such artifacts, takes
+their place.
 """
 
 from __future__ import annotations
@@ -47,49 +47,11 @@ def onnx_model(
     max_bytes: int,
     certified_fraction: float | None = None,
 ) -> Any:
-    """Export an artifact.
+    """Export an artifact, as `CompiledModel.to_onnx` says; `certified_fraction` of the rows so far is for the warning.
 
-    Parameters
-    ----------
-    artifact : Artifact
-    input_type : {"float32", "float64"}
-        Of the rows that the graph takes, and of the scores, probabilities or values that it gives.
-    certain : bool or None
-        Whether there is an output "certain", of shape (n_rows,): true where a row's label, or its value within the
-        tolerance of a regression, is proven to be the exact model's. A label that is not certain need not be wrong. It
-        is never certain where a number of the row that is used is NaN or infinite; scores, probabilities and values
-        are NaN then.
-        If None, the output is there but in mode "approximate", for regressions without a tolerance, and for a
-        regression's exact model, whose tolerance is about what float64 itself rounds.
-    fallback : bool or None
-        Whether rows whose label, or value within the tolerance, the expansions leave open go to the exact model, which
-        is then part of the graph: in mode "certified", all labels that float64 can tell are the exact model's. If
-        None, it goes along where the graph then keeps to `max_bytes`. Others do not change.
-    max_bytes : int
-        Limit on the constants of the graph. Exact models hold all their support vectors.
-    certified_fraction : float, optional
-        Share of rows predicted so far that expansions proved, for the warning.
-
-    Returns
-    -------
-    onnx.ModelProto
-        It has passed ``onnx.checker.check_model(model, full_check=True)``.
-
-    Raises
-    ------
-    UnsupportedModelError
-        The graph would be larger than `max_bytes`, if need be without a fallback that was not asked for; labels are
-        neither whole numbers nor text, `certain` is asked for where nothing says how close values are to be,
-        `fallback` of an artifact without support vectors, or rows of float32 where categories are not.
-    MissingPackageError
-        The package onnx is not installed.
-    ValueError
-        An option has an unknown value.
-
-    Warns
-    -----
-    OpenAnswersWarning
-        The artifact is certified, but the graph answers by its expansions alone.
+    Where a number of the row that is used is NaN or infinite, nothing is certain, and scores, probabilities and values
+    are NaN. By default the exact model of a regression has no output "certain", as its tolerance is about what float64
+    itself rounds. With `fallback`, all labels that float64 can tell are the exact model's.
     """
     if input_type not in get_args(InputType):
         raise ValueError(f"input_type is {input_type!r}, but must be 'float32' or 'float64'")

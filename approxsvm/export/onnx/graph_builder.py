@@ -1,4 +1,4 @@
-"""Nodes and constants of an ONNX graph while it grows, with names that nobody has to invent.
+"""Builds an ONNX graph node by node, with generated names.
 
 Values are written as they are computed: ``g.op("Mul", x, 0.5)`` adds a node and returns the name of its result.
 Numbers and arrays among the inputs become constants of the graph, equal ones once.
@@ -33,13 +33,7 @@ def import_onnx() -> Any:
 
 
 class GraphBuilder:
-    """A graph in float64, one operator after the other.
-
-    Parameters
-    ----------
-    max_bytes : int
-        Limit on the size of all constants together.
-    """
+    """A graph in float64, one operator after the other, with at most `max_bytes` of constants."""
 
     def __init__(self, max_bytes: int = MOST_BYTES) -> None:
         self._onnx = import_onnx()
@@ -163,17 +157,10 @@ class GraphBuilder:
         state: Sequence[tuple[str, Any, Sequence[int | None]]],
         n_times: str,
     ) -> list[str]:
-        """What `state` becomes when `body` is run again and again; constants stay in the graph around it.
+        """What `state`, of (name, dtype, shape), becomes when `body` is run again and again, at most `n_times`.
 
-        Parameters
-        ----------
-        body : callable
-            From the number of times before and the names of the state to the name of a condition, on which it goes
-            on, or None, and to the names of the new state.
-        state : sequence of (name, dtype, shape)
-            At the start.
-        n_times : str
-            Name of the most times that it is run.
+        `body` takes the number of times before and the names of the state, and gives the name of a condition on which
+        it goes on, or None, and the names of the new state. Constants stay in the graph around it.
         """
         outside, self._nodes = self._nodes, []
         iteration, condition = self._new_name("iteration"), self._new_name("condition")

@@ -10,5 +10,5 @@ class KnownValues:
     """Names of what is known of the decision values of rows."""
 
     values: str  # shape (n_rows, n_decisions), float64, oriented as in LIBSVM
-    # Of the same shape: what |value - exact value| never exceeds; NaN where nothing is known. None where nobody asks.
+    # Upper bounds of |value - exact value|, of the same shape; NaN if unknown. None if not requested.
     bounds: str | None = None

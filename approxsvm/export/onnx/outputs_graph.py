@@ -37,17 +37,7 @@ _INTERPOLATION_LIMIT: Final = 1e300
 
 
 class ClassOutputs:
-    """Classes, scores and probabilities of one model.
-
-    Parameters
-    ----------
-    g : GraphBuilder
-    outputs : Outputs
-    n_classes : int
-        At least 2.
-    known : KnownValues
-        Of all pairs of classes, or of each class.
-    """
+    """Classes, scores and probabilities of one model with at least 2 classes, from values of their pairs or of each."""
 
     def __init__(self, g: GraphBuilder, outputs: Outputs, n_classes: int, known: KnownValues) -> None:
         self.g, self.outputs, self.n_classes, self.known = g, outputs, n_classes, known
@@ -375,11 +365,7 @@ def on_one_side(g: GraphBuilder, outputs: Outputs, low: str, high: str, slack: f
 class TargetOutputs:
     """Labels side by side, each by a member's own rule; of a regression the signs of all its values.
 
-    Parameters
-    ----------
-    g : GraphBuilder
-    members : list of (ClassOutputs or KnownValues, positions)
-        And where the ensemble has each label of the member.
+    Positions say where the ensemble has each label of the member.
     """
 
     def __init__(
@@ -410,15 +396,7 @@ class TargetOutputs:
 
 
 class EnsembleOutputs:
-    """Classes and probabilities of classifiers whose probabilities are averaged, or whose labels are votes.
-
-    Parameters
-    ----------
-    g : GraphBuilder
-    outputs : Outputs
-        The ensemble's own.
-    members : list of ClassOutputs
-    """
+    """Classes and probabilities of classifiers whose probabilities are averaged, or whose labels are votes."""
 
     def __init__(self, g: GraphBuilder, outputs: Outputs, members: list[ClassOutputs]) -> None:
         self.g, self.outputs, self.members = g, outputs, members

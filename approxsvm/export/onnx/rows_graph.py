@@ -121,7 +121,7 @@ def _affine_error(
 def _logarithm(
     g: GraphBuilder, stage: Logarithm, x: str, error: str | None, with_errors: bool
 ) -> tuple[str, str | None]:
-    """Where a number is none that has a logarithm, NaN, and so is its error."""
+    """Logarithms; NaN, with an error of NaN, outside the domain."""
     taken = g.constant(stage.taken)
     offset = np.where(stage.taken, stage.offset, 0.0)
     shifted = g.op("Add", x, offset)

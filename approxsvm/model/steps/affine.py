@@ -18,37 +18,25 @@ from approxsvm.model.steps.step import TINY, UP, IntArray, Mapped, Step, Stored,
 
 @dataclass(frozen=True, eq=False)
 class Affine(Step):
-    """x -> clip((x - subtract) * multiply / divide + add, low, high), per feature, one operation after the other.
-
-    Parameters
-    ----------
-    n_features : int
-    subtract, multiply, divide, add, low, high : ndarray of shape (n_features,), float64, optional
-        Left out where there is nothing to do; limits may be infinite.
-    relative_error : ndarray of shape (n_features,), float64, optional
-        By how much, relatively, multiply / divide may differ from the source's parameters over the real numbers.
-
-    Raises
-    ------
-    ModelFormatError
-        A shape is another, a number not finite, a divisor 0, or limits contradict each other.
-    """
+    """x -> clip((x - subtract) * multiply / divide + add, low, high), per feature, one operation after the other."""
 
     kind = "affine"
     on_device = None
     by_feature = as_source = True
 
     n_features: int
+    # shape (n_features,); left out where there is nothing to do; limits may be infinite
     subtract: FloatArray | None = None
     multiply: FloatArray | None = None
     divide: FloatArray | None = None
     add: FloatArray | None = None
     low: FloatArray | None = None
     high: FloatArray | None = None
+    # shape (n_features,); by how much, relatively, multiply / divide may differ from the source's parameters over the
+    # real numbers
     relative_error: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        """Check once."""
         for name in AFFINE_PARTS:
             values = getattr(self, name)
             if values is not None:
@@ -78,12 +66,10 @@ class Affine(Step):
 
     @property
     def n_outputs(self) -> int:
-        """Number of features that come out."""
         return self.n_features
 
     @property
     def is_identity(self) -> bool:
-        """Whether nothing is left to do."""
         return all(getattr(self, name) is None for name in AFFINE_PARTS)
 
     def leaves(self, feature: int) -> bool:
@@ -92,7 +78,6 @@ class Affine(Step):
         return all(values is None or values[feature] == _NEUTRAL[name] for name, values in parts)
 
     def select(self, features: IntArray) -> tuple[Affine, IntArray]:
-        """The stage of some of the features, by position."""
         chosen = {name: _chosen(getattr(self, name), features) for name in AFFINE_PARTS}
         return Affine(len(features), **chosen), features
 
@@ -149,7 +134,7 @@ class Affine(Step):
         return 0.0 if max(ends) == 0 else np.inf
 
     def preimage(self, y: FloatArray) -> FloatArray:
-        """Inputs that give about `y`; those of features that are multiplied by 0 are of no matter."""
+        """Inputs that give about `y`; any number for features that are multiplied by 0."""
         x = y if self.add is None else y - self.add
         if self.divide is not None:
             x = x * self.divide
@@ -159,7 +144,6 @@ class Affine(Step):
 
     @classmethod
     def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Affine:
-        """Scalers of neighbouring features as one."""
         parts: dict[str, FloatArray] = {}
         for name in AFFINE_PARTS:
             found = [None if stage is None else getattr(stage, name) for stage in stages]
@@ -180,12 +164,10 @@ class Affine(Step):
 
     @classmethod
     def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Affine:
-        """What `stored` has written."""
         wanted = [name for k, name in enumerate(AFFINE_PARTS) if parts >> k & 1]
         return cls(n_features, **{name: reader.numbers(n_features) for name in wanted})
 
     def in_words(self) -> str:
-        """Its operations."""
         verbs = {"subtract": "subtracts", "multiply": "multiplies", "divide": "divides", "add": "adds"}
         does = [verb for part, verb in verbs.items() if getattr(self, part) is not None]
         does += ["clips"] if self.low is not None or self.high is not None else []

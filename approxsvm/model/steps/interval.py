@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,64 +11,29 @@ import numpy.typing as npt
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
 from approxsvm.model.constants import UNIT64
-from approxsvm.model.steps.step import UP, IntArray, Mapped, Step, Stored, check
+from approxsvm.model.steps.step import UP, Mapped, PerFeature
 
 RULES = ("turns", "refuses")
 
 
 @dataclass(frozen=True, eq=False)
-class Interval(Step):
-    """x -> low + (x - low) % length ("turns"), or an error unless low <= x <= high ("refuses"), per feature.
-
-    Parameters
-    ----------
-    rule : {"turns", "refuses"}
-    low : ndarray of shape (n_features,), float64
-    second : ndarray of shape (n_features,), float64
-        The length, above 0, or high; infinite for features that stay as they are.
-
-    Raises
-    ------
-    ModelFormatError
-        The rule is none of these, low is not finite, or a length not positive.
-    """
+class Interval(PerFeature):
+    """x -> low + (x - low) % length ("turns"), or an error unless low <= x <= high ("refuses"), per feature."""
 
     kind = "interval"
     on_device = "splines that repeat or end, but this pipeline has some"
-    by_feature = True
     as_source = True
+    neutral: ClassVar = {"low": 0.0, "second": np.inf}
+    choice, choices = "rule", RULES
 
     rule: str
-    low: FloatArray
-    second: FloatArray
+    low: FloatArray  # shape (n_features,)
+    second: FloatArray  # shape (n_features,); the length, above 0, or high; infinite for features that stay as they are
 
     def __post_init__(self) -> None:
-        """Check once."""
-        check("low", self.low, (self.low.size,))
-        check("second", self.second, (self.low.size,), finite=False)
-        if self.rule not in RULES:
-            raise ModelFormatError(f"the rule of an input step is {self.rule!r}, expected one of {RULES}")
+        self.check_numbers()
         if not (self.second >= (2.0**-1022 if self.rule == "turns" else -np.finfo(np.float64).max)).all():
             raise ModelFormatError(f"the end of an interval is {self.second.min()}")
-
-    @property
-    def n_features(self) -> int:
-        """Number of features that go in."""
-        return len(self.low)
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of features that come out."""
-        return len(self.low)
-
-    @property
-    def group(self) -> Any:
-        """Only those of one rule stand in one stage."""
-        return type(self), self.rule
-
-    def select(self, features: IntArray) -> tuple[Interval, IntArray]:
-        """The stage of some of the features, by position."""
-        return Interval(self.rule, self.low[features], self.second[features]), features
 
     def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
         """Change `x` in place, and `errors`, by the roundings of two sums; next to a full turn nothing is known."""
@@ -102,33 +66,12 @@ class Interval(Step):
         return outside
 
     def needs(self, feature: int, found: float) -> float:
-        """The nearest number that it takes."""
         return float(self.low[feature] if found < self.low[feature] else self.second[feature])
 
     def preimage(self, y: FloatArray) -> FloatArray:
         """Numbers that are in the interval already."""
         return y
 
-    @classmethod
-    def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Interval:
-        """Those of neighbouring features as one stage."""
-        lows, seconds = [], []
-        for stage, n in zip(stages, widths, strict=True):
-            lows.append(np.zeros(n) if stage is None else stage.low)
-            seconds.append(np.full(n, np.inf) if stage is None else stage.second)
-        rule = next(stage.rule for stage in stages if stage is not None)
-        return cls(rule, np.concatenate(lows), np.concatenate(seconds))
-
-    def stored(self) -> Stored:
-        """The rule, and two arrays."""
-        return RULES.index(self.rule), [self.low, self.second]
-
-    @classmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Interval:
-        """What `stored` has written."""
-        return cls(RULES[parts], reader.numbers(n_features), reader.numbers(n_features))
-
     def in_words(self) -> str:
-        """The rule, and for how many features."""
         does = "repeats" if self.rule == "turns" else "refuses numbers beyond"
         return f"{does} the ranges of {int((self.second < np.inf).sum()):,} features"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,7 @@ import numpy.typing as npt
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
 from approxsvm.model.constants import INVERSE_NORMAL, LEAST_INVERSE_NORMAL, UNIT64
-from approxsvm.model.steps.step import TINY, UP, IntArray, Mapped, Step, Stored, check
+from approxsvm.model.steps.step import TINY, UP, Mapped, PerFeature, Stored
 
 # Half the width of the middle range, and what is subtracted in the tails.
 MIDDLE = 0.425
@@ -24,45 +23,19 @@ STEEPEST = 0.797
 
 
 @dataclass(frozen=True, eq=False)
-class InverseNormal(Step):
-    """p -> y with P(Z < y) = p, of p limited to `LEAST_INVERSE_NORMAL` and 1 less it.
-
-    Parameters
-    ----------
-    taken : ndarray of shape (n_features,), bool
-        The others stay as they are.
-
-    Raises
-    ------
-    ModelFormatError
-        It is no array of bool.
-    """
+class InverseNormal(PerFeature):
+    """p -> y with P(Z < y) = p, of p limited to `LEAST_INVERSE_NORMAL` and 1 less it."""
 
     kind = "inverse_normal"
     on_device = "quantiles of the normal distribution, but this pipeline takes some"
-    by_feature = True
+    neutral: ClassVar = {"taken": False}
 
-    taken: npt.NDArray[np.bool_]
+    taken: npt.NDArray[np.bool_]  # shape (n_features,); the others stay as they are
 
     def __post_init__(self) -> None:
-        """Check once."""
-        check("taken", self.taken, (self.taken.size,))
+        self.check_numbers()
         if self.taken.dtype != np.bool_:
             raise ModelFormatError(f"the features that an input step takes are {self.taken.dtype}, expected bool")
-
-    @property
-    def n_features(self) -> int:
-        """Number of features that go in."""
-        return len(self.taken)
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of features that come out."""
-        return len(self.taken)
-
-    def select(self, features: IntArray) -> tuple[InverseNormal, IntArray]:
-        """The stage of some of the features, by position."""
-        return InverseNormal(self.taken[features]), features
 
     def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
         """Change `x` in place, and `errors`.
@@ -95,28 +68,18 @@ class InverseNormal(Step):
         return x, errors
 
     def preimage(self, y: FloatArray) -> FloatArray:
-        """Inputs that give about `y`."""
         x = np.array(y)
         x[:, self.taken] = [[0.5 * math.erfc(-v / math.sqrt(2.0)) for v in row] for row in y[:, self.taken].tolist()]
         return x
 
-    @classmethod
-    def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> InverseNormal:
-        """Those of neighbouring features as one stage."""
-        parts = zip(stages, widths, strict=True)
-        return cls(np.concatenate([np.zeros(n, np.bool_) if stage is None else stage.taken for stage, n in parts]))
-
     def stored(self) -> Stored:
-        """One array."""
         return 0, [self.taken.astype(np.uint32)]
 
     @classmethod
     def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> InverseNormal:
-        """What `stored` has written."""
         return cls(reader.array("<u4", n_features) != 0)
 
     def in_words(self) -> str:
-        """Of how many features."""
         return f"takes quantiles of the normal distribution, feature by feature ({int(self.taken.sum()):,})"
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,33 +12,21 @@ from approxsvm.errors import ModelFormatError
 from approxsvm.model import compensated
 from approxsvm.model.compensated import FloatArray
 from approxsvm.model.constants import UNIT64
-from approxsvm.model.steps.step import LIBRARY, UP, IntArray, Mapped, Step, Stored, check
+from approxsvm.model.steps.step import LIBRARY, UP, Mapped, PerFeature
 
 
 @dataclass(frozen=True, eq=False)
-class Logarithm(Step):
-    """x -> log(x + offset), per feature.
-
-    Parameters
-    ----------
-    offset : ndarray of shape (n_features,), float64
-        Infinite for features that stay as they are.
-
-    Raises
-    ------
-    ModelFormatError
-        An offset is NaN or negative infinity.
-    """
+class Logarithm(PerFeature):
+    """x -> log(x + offset), per feature."""
 
     kind = "logarithm"
     on_device = None
-    by_feature = True
+    neutral: ClassVar = {"offset": np.inf}
 
-    offset: FloatArray
+    offset: FloatArray  # shape (n_features,); infinite for features that stay as they are
 
     def __post_init__(self) -> None:
-        """Check once."""
-        check("offset", self.offset, (self.offset.size,), finite=False)
+        self.check_numbers()
         if not (self.offset > -np.inf).all():
             raise ModelFormatError("an offset of an input step is NaN or negative infinity")
 
@@ -51,23 +38,9 @@ class Logarithm(Step):
         return cls(np.full(n_features, float(offset)))
 
     @property
-    def n_features(self) -> int:
-        """Number of features that go in."""
-        return len(self.offset)
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of features that come out."""
-        return len(self.offset)
-
-    @property
     def taken(self) -> npt.NDArray[np.bool_]:
         """Of which features it is the logarithm, shape (n_features,)."""
         return self.offset < np.inf
-
-    def select(self, features: IntArray) -> tuple[Logarithm, IntArray]:
-        """The stage of some of the features, by position."""
-        return Logarithm(self.offset[features]), features
 
     def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
         """Change `x` in place, and `errors`, of the same shape, by what they become; the latter may be left out.
@@ -101,31 +74,13 @@ class Logarithm(Step):
         return outside
 
     def needs(self, feature: int, found: float) -> float:
-        """What a number must be above."""
         return float(0.0 - self.offset[feature])
 
     def preimage(self, y: FloatArray) -> FloatArray:
-        """Inputs that give about `y`."""
         x = np.array(y)
         with np.errstate(over="ignore"):
             x[:, self.taken] = np.exp(y[:, self.taken]) - self.offset[self.taken]
         return x
 
-    @classmethod
-    def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Logarithm:
-        """Logarithms of neighbouring features as one stage."""
-        parts = zip(stages, widths, strict=True)
-        return cls(np.concatenate([np.full(n, np.inf) if stage is None else stage.offset for stage, n in parts]))
-
-    def stored(self) -> Stored:
-        """One array."""
-        return 0, [self.offset]
-
-    @classmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Logarithm:
-        """What `stored` has written."""
-        return cls(reader.numbers(n_features))
-
     def in_words(self) -> str:
-        """Of how many features."""
         return f"takes logarithms, feature by feature ({int(self.taken.sum()):,})"

@@ -16,29 +16,16 @@ from approxsvm.model.steps.step import TINY, UP, IntArray, Mapped, Step, Stored
 
 @dataclass(frozen=True, eq=False)
 class Monomials(Step):
-    """Each output is the product of its factors, multiplied from the last one to the first, as the source does.
-
-    Parameters
-    ----------
-    n_features : int
-    factors : ndarray of shape (n_outputs, degree), intp
-        Features; n_features itself stands for the number 1.
-
-    Raises
-    ------
-    ModelFormatError
-        There is no factor, or a feature is none.
-    """
+    """Each output is the product of its factors, multiplied from the last one to the first, as the source does."""
 
     kind = "monomials"
     on_device = None
     as_source = True
 
     n_features: int
-    factors: IntArray
+    factors: IntArray  # shape (n_outputs, degree); features; n_features itself stands for the number 1
 
     def __post_init__(self) -> None:
-        """Check once."""
         if self.factors.ndim != 2 or self.factors.shape[1] < 1:
             raise ModelFormatError(f"factors of an input step have shape {self.factors.shape}")
         worst = int(self.factors.max(initial=0)) if int(self.factors.min(initial=0)) >= 0 else int(self.factors.min())
@@ -58,11 +45,9 @@ class Monomials(Step):
 
     @property
     def n_outputs(self) -> int:
-        """Number of products."""
         return len(self.factors)
 
     def select(self, features: IntArray) -> tuple[Monomials, None]:
-        """Some of the products."""
         return Monomials(self.n_features, self.factors[features]), None
 
     def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
@@ -92,7 +77,6 @@ class Monomials(Step):
 
     @classmethod
     def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Monomials:
-        """Products of neighbouring features as one stage."""
         degree = max(stage.factors.shape[1] for stage in stages if stage is not None)
         n, first, blocks = sum(widths), 0, []
         for stage, width in zip(stages, widths, strict=True):
@@ -109,10 +93,8 @@ class Monomials(Step):
 
     @classmethod
     def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Monomials:
-        """What `stored` has written."""
         factors = reader.array("<u4", parts * n_outputs).astype(np.intp)
         return cls(n_features, factors.reshape(n_outputs, parts))
 
     def in_words(self) -> str:
-        """How many products of how many features."""
         return f"multiplies {self.n_features:,} features, {self.n_outputs:,} products come out"

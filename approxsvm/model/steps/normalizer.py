@@ -20,28 +20,17 @@ LEAST_NORM = 10.0 * 2.0**-52
 
 @dataclass(frozen=True, eq=False)
 class Normalizer(Step):
-    """x -> x / ||x||, where the norm is at least `LEAST_NORM`; else x stays as it is.
-
-    Parameters
-    ----------
-    norm : {"l1", "l2", "max"}
-    groups : ndarray of shape (n_features,), intp
-        Neighbouring features of one number, 1 or more and ascending, are one vector. Those of 0 stay as they are.
-
-    Raises
-    ------
-    ModelFormatError
-        The norm is none of these, or groups are not numbered so.
-    """
+    """x -> x / ||x||, where the norm is at least `LEAST_NORM`; else x stays as it is."""
 
     kind = "normalizer"
     on_device = None
 
     norm: str
+    # shape (n_features,); neighbouring features of one number, 1 or more and ascending, are one vector. Those of 0 stay
+    # as they are.
     groups: IntArray
 
     def __post_init__(self) -> None:
-        """Check once."""
         check("groups", self.groups, (self.groups.size,))
         if self.norm not in NORMS:
             raise ModelFormatError(f"the norm of an input step is {self.norm!r}, expected one of {NORMS}")
@@ -58,21 +47,17 @@ class Normalizer(Step):
 
     @property
     def n_features(self) -> int:
-        """Number of features that go in."""
         return len(self.groups)
 
     @property
     def n_outputs(self) -> int:
-        """Number of features that come out."""
         return len(self.groups)
 
     def origin(self, output: int) -> int | None:
-        """Of features that stay as they are."""
         return output if self.groups[output] == 0 else None
 
     @property
     def group(self) -> Any:
-        """Only those of one norm stand in one stage."""
         return type(self), self.norm
 
     def select(self, features: IntArray) -> None:
@@ -127,7 +112,6 @@ class Normalizer(Step):
 
     @classmethod
     def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Normalizer:
-        """Normalizers of neighbouring features as one."""
         groups, greatest = [], 0
         for stage, n in zip(stages, widths, strict=True):
             own = np.zeros(n, np.intp) if stage is None else np.where(stage.groups > 0, stage.groups + greatest, 0)
@@ -136,16 +120,13 @@ class Normalizer(Step):
         return cls(next(stage.norm for stage in stages if stage is not None), np.concatenate(groups))
 
     def stored(self) -> Stored:
-        """The norm, and a group for each feature."""
         return NORMS.index(self.norm), [self.groups.astype(np.uint32)]
 
     @classmethod
     def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Normalizer:
-        """What `stored` has written."""
         return cls(NORMS[parts], reader.array("<u4", n_features).astype(np.intp))
 
     def in_words(self) -> str:
-        """The norm."""
         return f"normalizes rows ({self.norm}, {int((self.groups > 0).sum()):,} features)"
 
 

@@ -64,29 +64,16 @@ class Pieces(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Piecewise(Step):
-    """Output k is pieces[k] of the feature source[k]; all of them have coefficients of one degree.
-
-    Parameters
-    ----------
-    n_features : int
-    source : ndarray of shape (n_outputs,), intp
-    pieces : tuple of Pieces
-
-    Raises
-    ------
-    ModelFormatError
-        Shapes contradict each other, edges do not ascend, or a number is not finite.
-    """
+    """Output k is pieces[k] of the feature source[k]; all of them have coefficients of one degree."""
 
     kind = "pieces"
     on_device = None
 
     n_features: int
-    source: IntArray
+    source: IntArray  # shape (n_outputs,)
     pieces: tuple[Pieces, ...]
 
     def __post_init__(self) -> None:
-        """Check once."""
         check_source("a piecewise polynomial", self.source, len(self.pieces), self.n_features)
         for edges, origins, coefs in self.pieces:
             check("edges", edges, edges.shape)
@@ -114,11 +101,9 @@ class Piecewise(Step):
 
     @property
     def n_outputs(self) -> int:
-        """Number of features that come out."""
         return len(self.pieces)
 
     def origin(self, output: int) -> int:
-        """The feature that an output comes from."""
         return int(self.source[output])
 
     def follow_nan(self, feature: int) -> int | None:
@@ -127,7 +112,6 @@ class Piecewise(Step):
         return int(outputs[0]) if len(outputs) == 1 else None
 
     def select(self, features: IntArray) -> tuple[Piecewise, IntArray]:
-        """Some of the outputs."""
         used = np.unique(self.source[features])
         kept = [(int(np.searchsorted(used, self.source[k])), self.pieces[k]) for k in features]
         return Piecewise.of(len(used), kept), used
@@ -176,7 +160,6 @@ class Piecewise(Step):
 
     @classmethod
     def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Piecewise:
-        """Those of neighbouring features as one."""
         same = Pieces(np.zeros(0), np.zeros(1), np.array([[0.0, 1.0]]))
         columns: list[tuple[int, Pieces]] = []
         first = 0
@@ -199,7 +182,6 @@ class Piecewise(Step):
 
     @classmethod
     def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Piecewise:
-        """What `stored` has written."""
         n_edges, degree = divmod(parts, 8)
         source, ends = (reader.array("<u4", n_outputs).astype(np.intp) for _ in range(2))
         edges, origins = reader.numbers(n_edges), reader.numbers(n_edges + n_outputs)
@@ -212,5 +194,4 @@ class Piecewise(Step):
         return cls(n_features, source, tuple(pieces))
 
     def in_words(self) -> str:
-        """How many features it makes of how many."""
         return f"makes {self.n_outputs:,} piecewise polynomials of {self.n_features:,} features"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,65 +11,32 @@ import numpy.typing as npt
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
 from approxsvm.model.constants import UNIT64
-from approxsvm.model.steps.step import LIBRARY, TINY, UP, IntArray, Mapped, Step, Stored, check
+from approxsvm.model.steps.step import LIBRARY, TINY, UP, Mapped, PerFeature
 
 METHODS = ("box-cox", "yeo-johnson")
 
 
 @dataclass(frozen=True, eq=False)
-class Power(Step):
-    """Box-Cox: x -> (x^p - 1) / p, log(x) where p is 0. Yeo-Johnson: that of 1 + x, and below 0 -g(-x) with 2 - p.
-
-    Parameters
-    ----------
-    method : {"box-cox", "yeo-johnson"}
-    powers : ndarray of shape (n_features,), float64
-        Infinite for features that stay as they are.
-
-    Raises
-    ------
-    ModelFormatError
-        The method is none of these, or a power is NaN or negative infinity.
-    """
+class Power(PerFeature):
+    """Box-Cox: x -> (x^p - 1) / p, log(x) where p is 0. Yeo-Johnson: that of 1 + x, and below 0 -g(-x) with 2 - p."""
 
     kind = "power"
     on_device = None
-    by_feature = True
+    neutral: ClassVar = {"powers": np.inf}
+    choice, choices = "method", METHODS
 
     method: str
-    powers: FloatArray
+    powers: FloatArray  # shape (n_features,); infinite for features that stay as they are
 
     def __post_init__(self) -> None:
-        """Check once."""
-        check("powers", self.powers, (self.powers.size,), finite=False)
-        if self.method not in METHODS:
-            raise ModelFormatError(f"the method of an input step is {self.method!r}, expected one of {METHODS}")
+        self.check_numbers()
         if not (self.powers > -np.inf).all():
             raise ModelFormatError("a power of an input step is NaN or negative infinity")
-
-    @property
-    def n_features(self) -> int:
-        """Number of features that go in."""
-        return len(self.powers)
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of features that come out."""
-        return len(self.powers)
 
     @property
     def taken(self) -> npt.NDArray[np.bool_]:
         """Which features it changes, shape (n_features,)."""
         return self.powers < np.inf
-
-    @property
-    def group(self) -> Any:
-        """Only those of one method stand in one stage."""
-        return type(self), self.method
-
-    def select(self, features: IntArray) -> tuple[Power, IntArray]:
-        """The stage of some of the features, by position."""
-        return Power(self.method, self.powers[features]), features
 
     def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
         """Change `x` in place, and `errors`.
@@ -123,11 +89,9 @@ class Power(Step):
         return None if self.method == "yeo-johnson" else self.taken & (x <= 0)
 
     def needs(self, feature: int, found: float) -> float:
-        """What a number must be above."""
         return 0.0
 
     def preimage(self, y: FloatArray) -> FloatArray:
-        """Inputs that give about `y`."""
         x = np.array(y)
         t = y[:, self.taken]
         mirrored = t < 0 if self.method == "yeo-johnson" else np.zeros(t.shape, np.bool_)
@@ -139,23 +103,5 @@ class Power(Step):
         x[:, self.taken] = np.where(mirrored, -found, found)
         return x
 
-    @classmethod
-    def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Power:
-        """Power transforms of neighbouring features as one stage."""
-        powers = [
-            np.full(n, np.inf) if stage is None else stage.powers for stage, n in zip(stages, widths, strict=True)
-        ]
-        return cls(next(stage.method for stage in stages if stage is not None), np.concatenate(powers))
-
-    def stored(self) -> Stored:
-        """The method, and one array."""
-        return METHODS.index(self.method), [self.powers]
-
-    @classmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Power:
-        """What `stored` has written."""
-        return cls(METHODS[parts], reader.numbers(n_features))
-
     def in_words(self) -> str:
-        """The method, and of how many features."""
         return f"takes powers ({self.method}), feature by feature ({int(self.taken.sum()):,})"

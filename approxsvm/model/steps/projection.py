@@ -17,31 +17,18 @@ from approxsvm.model.steps.step import TINY, UP, IntArray, Mapped, Step, Stored,
 
 @dataclass(frozen=True, eq=False)
 class Projection(Step):
-    """x -> (x - center) @ matrix + bias.
-
-    Parameters
-    ----------
-    center : ndarray of shape (n_features,), float64
-    matrix : ndarray of shape (n_features, n_outputs), float64
-    bias, bias_error : ndarray of shape (n_outputs,), float64
-        What the source adds, and by how much it may differ from its parameters over the real numbers.
-
-    Raises
-    ------
-    ModelFormatError
-        Shapes contradict each other, or a number is not finite.
-    """
+    """x -> (x - center) @ matrix + bias."""
 
     kind = "projection"
     on_device = None
 
-    center: FloatArray
-    matrix: FloatArray
+    center: FloatArray  # shape (n_features,)
+    matrix: FloatArray  # shape (n_features, n_outputs)
+    # shape (n_outputs,); what the source adds, and by how much it may differ from its parameters over the real numbers
     bias: FloatArray
     bias_error: FloatArray
 
     def __post_init__(self) -> None:
-        """Check once."""
         if self.matrix.ndim != 2:
             raise ModelFormatError(f"the matrix of an input step has {self.matrix.ndim} dimensions instead of 2")
         check("center", self.center, (self.matrix.shape[0],))
@@ -71,16 +58,13 @@ class Projection(Step):
 
     @property
     def n_features(self) -> int:
-        """Number of features that go in."""
         return int(self.matrix.shape[0])
 
     @property
     def n_outputs(self) -> int:
-        """Number of features that come out."""
         return int(self.matrix.shape[1])
 
     def select(self, features: IntArray) -> tuple[Projection, None]:
-        """The stage with some of its outputs, by position."""
         matrix = np.ascontiguousarray(self.matrix[:, features])
         return Projection(self.center, matrix, self.bias[features], self.bias_error[features]), None
 
@@ -131,7 +115,6 @@ class Projection(Step):
 
     @classmethod
     def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Projection:
-        """Projections of neighbouring features as one."""
         from scipy.linalg import block_diag
 
         blocks = [
@@ -146,15 +129,12 @@ class Projection(Step):
         )
 
     def stored(self) -> Stored:
-        """Four arrays."""
         return 0, [self.center, self.matrix, self.bias, self.bias_error]
 
     @classmethod
     def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Projection:
-        """What `stored` has written."""
         center, matrix = reader.numbers(n_features), reader.numbers(n_features * n_outputs)
         return cls(center, matrix.reshape(n_features, n_outputs), reader.numbers(n_outputs), reader.numbers(n_outputs))
 
     def in_words(self) -> str:
-        """Its width."""
         return f"projects {self.n_features:,} features to {self.n_outputs:,}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -28,23 +29,13 @@ LIBRARY = 12.0 * UNIT64
 
 
 class Step(ABC):
-    """One stage of an input map.
+    """One stage of an input map."""
 
-    Attributes
-    ----------
-    kind : str
-        Its name in artifact/schema.inc.
-    on_device : str, optional
-        What the C export says that it has not, and "but this pipeline" does; None for a step that it has.
-    by_feature : bool
-        Whether feature j comes from feature j alone, NaN from NaN.
-    as_source : bool
-        Whether it computes what the source computes, bit for bit, from the same numbers.
-    """
-
-    kind: ClassVar[str]
+    kind: ClassVar[str]  # its name in artifact/schema.inc
+    # What the C export says that it has not, and "but this pipeline" does; None for a step that it has
     on_device: ClassVar[str | None]
-    by_feature: ClassVar[bool] = False
+    by_feature: ClassVar[bool] = False  # whether feature j comes from feature j alone, NaN from NaN
+    # Whether it computes what the source computes, bit for bit, from the same numbers
     as_source: ClassVar[bool] = False
 
     if TYPE_CHECKING:  # or else a dataclass would take it for the default of its own field
@@ -135,6 +126,72 @@ class Step(ABC):
     @abstractmethod
     def in_words(self) -> str:
         """What it does, for reports."""
+
+
+@dataclass(frozen=True, eq=False)
+class PerFeature(Step):
+    """A step that treats each feature by numbers of its own, and those of one `choice` alike."""
+
+    by_feature = True
+    # The fields with a number for each feature, and the number of a feature that stays as it is.
+    neutral: ClassVar[Mapping[str, Any]]
+    # The field that stages side by side have in common, if any, and the values that it may have.
+    choice: ClassVar[str] = ""
+    choices: ClassVar[Sequence[str]] = ()
+
+    @property
+    def n_features(self) -> int:
+        """Number of features that go in."""
+        return len(getattr(self, next(iter(self.neutral))))
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of features that come out."""
+        return self.n_features
+
+    @property
+    def group(self) -> Any:
+        """Only those of one choice stand in one stage."""
+        return type(self), self.choice and getattr(self, self.choice)
+
+    def check_numbers(self) -> None:
+        """Raise ModelFormatError unless shapes and the choice are valid, and numbers finite whose neutral one is."""
+        for name in self.neutral:
+            check(name, getattr(self, name), (self.n_features,), finite=np.isfinite(self.neutral[name]))
+        if self.choice and getattr(self, self.choice) not in self.choices:
+            raise ModelFormatError(
+                f"the {self.choice} of an input step is {getattr(self, self.choice)!r}, expected one of {self.choices}"
+            )
+
+    def select(self, features: IntArray) -> tuple[Step, IntArray]:
+        """The stage of some of the features, by position."""
+        return replace(self, **{name: getattr(self, name)[features] for name in self.neutral}), features
+
+    @classmethod
+    def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Step:
+        """One stage of those of neighbouring features."""
+        arrays = {
+            name: np.concatenate(
+                [
+                    np.full(n, number) if stage is None else getattr(stage, name)
+                    for stage, n in zip(stages, widths, strict=True)
+                ]
+            )
+            for name, number in cls.neutral.items()
+        }
+        first: PerFeature = next(stage for stage in stages if stage is not None)
+        return replace(first, **arrays)
+
+    def stored(self) -> Stored:
+        """The number of the choice, and the numbers of all features."""
+        parts = self.choices.index(getattr(self, self.choice)) if self.choice else 0
+        return parts, [getattr(self, name) for name in self.neutral]
+
+    @classmethod
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Step:
+        """What `stored` has written."""
+        chosen = {cls.choice: cls.choices[parts]} if cls.choice else {}
+        return cls(**chosen, **{name: reader.numbers(n_features) for name in cls.neutral})
 
 
 def check(name: str, values: npt.NDArray[Any], shape: tuple[int, ...], finite: bool = True) -> None:

@@ -79,30 +79,17 @@ class Steps(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Table(Step):
-    """Output k is steps[k] of the feature source[k]; build it with `of`.
-
-    Parameters
-    ----------
-    n_features : int
-    source : ndarray of shape (n_outputs,), intp
-    steps : tuple of Steps
-
-    Raises
-    ------
-    ModelFormatError
-        Shapes contradict each other, edges do not ascend, or a number is none that may stand there.
-    """
+    """Output k is steps[k] of the feature source[k]; build it with `of`."""
 
     kind = "table"
     on_device = "tables behind other steps (categories, bins, missing values), but this pipeline looks up"
     as_source = True
 
     n_features: int
-    source: IntArray
+    source: IntArray  # shape (n_outputs,)
     steps: tuple[Steps, ...]
 
     def __post_init__(self) -> None:
-        """Check once."""
         check_source("a table", self.source, len(self.steps), self.n_features)
         for edges, values, _ in self.steps:
             check("values", values, (len(edges) + 1,), finite=False)
@@ -122,13 +109,11 @@ class Table(Step):
 
     @property
     def is_identity(self) -> bool:
-        """Whether it changes nothing."""
         same = all(not len(steps.edges) and np.isinf((steps.values[0], steps.nan)).all() for steps in self.steps)
         return same and np.array_equal(self.source, np.arange(self.n_features))
 
     @property
     def n_outputs(self) -> int:
-        """Number of features that come out."""
         return len(self.steps)
 
     @property
@@ -143,7 +128,6 @@ class Table(Step):
         return Table(self.n_features, self.source, kept)
 
     def origin(self, output: int) -> int:
-        """The feature that an output comes from."""
         return int(self.source[output])
 
     def follow(self, feature: int, number: float) -> list[tuple[int, float]]:
@@ -248,7 +232,6 @@ class Table(Step):
 
     @classmethod
     def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Table:
-        """Tables of neighbouring features as one."""
         columns, first = [], 0
         for stage, n in zip(stages, widths, strict=True):
             table = cls.picks(n, np.arange(n)) if stage is None else stage
@@ -270,7 +253,6 @@ class Table(Step):
 
     @classmethod
     def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Table:
-        """What `stored` has written."""
         source, ends = (reader.array("<u4", n_outputs).astype(np.intp) for _ in range(2))
         edges, values, nan = reader.numbers(parts), reader.numbers(parts + n_outputs), reader.numbers(n_outputs)
         starts = np.append(0, ends)
@@ -281,7 +263,6 @@ class Table(Step):
         return cls(n_features, source, steps)
 
     def in_words(self) -> str:
-        """How many features it makes of how many."""
         return f"looks {self.n_features:,} features up in tables, {self.n_outputs:,} come out"
 
 

@@ -17,34 +17,20 @@ from approxsvm.model.steps.step import LIBRARY, UP, IntArray, Mapped, Step, Stor
 
 @dataclass(frozen=True, eq=False)
 class Waves(Step):
-    """Output k is a sqrt(x) cos(w log x), or sin, of the feature source[k], x >= 0, and 0 of 0.
-
-    Parameters
-    ----------
-    n_features : int
-    source : ndarray of shape (n_outputs,), intp
-    sines : ndarray of shape (n_outputs,), bool
-        Whether it is sin.
-    amplitudes, frequencies : ndarray of shape (n_outputs,), float64
-        Each is rounded once; no amplitude is negative. Where it is infinite the output is the feature itself.
-
-    Raises
-    ------
-    ModelFormatError
-        Shapes contradict each other, or a number is not finite, or an amplitude is negative.
-    """
+    """Output k is a sqrt(x) cos(w log x), or sin, of the feature source[k], x >= 0, and 0 of 0."""
 
     kind = "waves"
     on_device = "waves of logarithms, but this pipeline has some"
 
     n_features: int
-    source: IntArray
-    sines: npt.NDArray[np.bool_]
+    source: IntArray  # shape (n_outputs,)
+    sines: npt.NDArray[np.bool_]  # shape (n_outputs,); whether it is sin
+    # shape (n_outputs,); each is rounded once; no amplitude is negative. Where it is infinite the output is the feature
+    # itself.
     amplitudes: FloatArray
     frequencies: FloatArray
 
     def __post_init__(self) -> None:
-        """Check once."""
         check_source("a wave", self.source, len(self.source), self.n_features)
         for name in ("sines", "amplitudes", "frequencies"):
             check(name, getattr(self, name), (len(self.source),), finite=name != "amplitudes")
@@ -53,7 +39,6 @@ class Waves(Step):
 
     @property
     def n_outputs(self) -> int:
-        """Number of features that come out."""
         return len(self.source)
 
     @property
@@ -62,11 +47,9 @@ class Waves(Step):
         return np.isinf(self.amplitudes)
 
     def origin(self, output: int) -> int:
-        """The feature that an output comes from."""
         return int(self.source[output])
 
     def select(self, features: IntArray) -> tuple[Waves, IntArray]:
-        """Some of the outputs."""
         used, source = np.unique(self.source[features], return_inverse=True)
         kept = self.amplitudes[features], self.frequencies[features]
         return Waves(len(used), source.astype(np.intp), self.sines[features], *kept), used
@@ -107,7 +90,6 @@ class Waves(Step):
         return (x < 0) & np.isin(np.arange(self.n_features), self.source[~self.passes])
 
     def needs(self, feature: int, found: float) -> float:
-        """What a number must not be below."""
         return 0.0
 
     def preimage(self, y: FloatArray) -> FloatArray:
@@ -124,7 +106,6 @@ class Waves(Step):
 
     @classmethod
     def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Waves:
-        """Those of neighbouring features as one."""
         first, blocks = 0, []
         for stage, n in zip(stages, widths, strict=True):
             own = stage or cls(n, np.arange(n), np.zeros(n, np.bool_), np.full(n, np.inf), np.zeros(n))
@@ -139,11 +120,9 @@ class Waves(Step):
 
     @classmethod
     def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Waves:
-        """What `stored` has written."""
         source, sines = (reader.array("<u4", n_outputs) for _ in range(2))
         numbers = (reader.numbers(n_outputs) for _ in range(2))
         return cls(n_features, source.astype(np.intp), sines != 0, *numbers)
 
     def in_words(self) -> str:
-        """How many features it makes of how many."""
         return f"makes {self.n_outputs:,} waves of {self.n_features:,} features"

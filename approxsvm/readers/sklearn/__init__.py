@@ -86,23 +86,7 @@ _AROUND: Final = {
 def read_estimator(estimator: Any, *, variance: bool | None = None) -> SingleModel | Ensemble:
     """Read a fitted estimator: a kernel machine, a pipeline that ends in one, or an estimator around one.
 
-    Parameters
-    ----------
-    estimator : object
-    variance : bool, optional
-        Of a Gaussian process, alone, behind steps or found by a search: with its variance. Default: where labels need
-        it, those of several classes.
-
-    Returns
-    -------
-    KernelModel
-        Sums of RBF, linear or polynomial kernels: SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge,
-        GaussianProcessRegressor and GaussianProcessClassifier, KernelDensity, linear models, alone or behind Nystroem;
-        SVC and SVR of cuML, those of ThunderSVM.
-    FeatureModel
-        A linear model behind TaylorFeatures, RBFSampler or SkewedChi2Sampler.
-    Ensemble
-        CalibratedClassifierCV with ensemble=True, several targets, and what averages probabilities.
+    By default Gaussian processes come with their variance where labels need it, those of several classes.
 
     Raises
     ------

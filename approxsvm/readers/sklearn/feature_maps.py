@@ -23,14 +23,10 @@ NAMES = frozenset(known.name for known in KNOWN if known.role in ("feature map",
 
 
 def read_feature_map(step: Any, step_name: str, final: Any, final_name: str) -> SingleModel | Ensemble:
-    """A feature map and a linear model behind it.
+    """A feature map and a linear model behind it: the features times coef_ plus intercept_ over the real numbers.
 
-    The reference is the features times coef_ plus intercept_ over the real numbers.
-
-    Raises
-    ------
-    UnsupportedModelError
-        The map is neither TaylorFeatures of a degree up to 6, RBFSampler nor SkewedChi2Sampler.
+    Raises UnsupportedModelError: the map is neither TaylorFeatures of a degree up to 6, RBFSampler nor
+    SkewedChi2Sampler.
     """
     kind = name_of(step)
     if kind == "TaylorFeatures":

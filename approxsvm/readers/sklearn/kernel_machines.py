@@ -149,13 +149,7 @@ def _factor(exact: Fraction) -> float:
 
 
 def rounded_float(exact: Fraction) -> float:
-    """The nearest float64.
-
-    Raises
-    ------
-    UnsupportedModelError
-        It is beyond float64.
-    """
+    """The nearest float64; UnsupportedModelError beyond its range."""
     try:
         return float(exact)
     except OverflowError:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from types import FunctionType, GetSetDescriptorType
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from approxsvm.errors import UnsupportedModelError
 
@@ -63,423 +63,163 @@ _LIBSVM: Final = (
 )
 _APART: Final = "members with other kernels, other gammas or other scalers than the first"
 _NESTED: Final = "members that are averages themselves"
+_COPIES: Final = "copy=False where others take the same rows"
 _OF_TEXTS: Final = (
     "encoding decode_error strip_accents lowercase stop_words token_pattern ngram_range analyzer binary dtype "
     "preprocessor tokenizer input"
 )
-# In the order of docs/sources.md: role, module, names, what answers depend on, what is refused.
-_TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
-    (
-        "kernel machine",
-        "sklearn.svm",
-        "SVC NuSVC",
-        f"{_LIBSVM} classes_ decision_function_shape break_ties probability",
-        _KERNELS,
-    ),
-    ("kernel machine", "sklearn.svm", "SVR NuSVR", _LIBSVM, _KERNELS),
-    ("kernel machine", "sklearn.svm", "OneClassSVM", f"{_LIBSVM} offset_", f"{_KERNELS}; an edited offset_"),
-    ("kernel machine", "sklearn.kernel_ridge", "KernelRidge", "kernel gamma degree coef0 X_fit_ dual_coef_", _KERNELS),
-    (
-        "kernel machine",
-        "sklearn.gaussian_process",
-        "GaussianProcessRegressor",
-        "kernel_ X_train_ alpha_ _y_train_mean _y_train_std",
-        "deviations of several targets, or without variance=True; covariances",
-    ),
-    (
-        "kernel machine",
-        "sklearn.gaussian_process",
-        "GaussianProcessClassifier",
-        "base_estimator_ classes_",
-        "probabilities of two classes without variance=True; one_vs_one",
-    ),
-    (
-        "kernel machine",
-        "sklearn.gaussian_process._gpc",
-        "_BinaryGaussianProcessClassifierLaplace",
-        "kernel_ X_train_ y_train_ pi_ classes_ L_ W_sr_",
-        "by itself",
-    ),
-    (
-        "kernel machine",
-        "sklearn.neighbors",
-        "KernelDensity",
-        "kernel metric metric_params bandwidth_ tree_",
-        "kernels other than the Gaussian, metrics other than 'euclidean'",
-    ),
-    (
-        "kernel machine",
-        "cuml.svm",
-        "SVC SVR",
-        "kernel degree coef0 support_vectors_ dual_coef_ intercept_ classes_ _gamma probability _probA _probB",
-        f"{_KERNELS}; more than two classes",
-    ),
-    (
-        "kernel machine",
-        "thundersvm",
-        "SVC NuSVC SVR NuSVR OneClassSVM",
-        "save_to_file intercept_ shape_fit_ _gamma",
-        _KERNELS,
-    ),
-    (
-        "kernel of Gaussian processes",
-        "sklearn.gaussian_process.kernels",
-        "RBF",
-        "length_scale",
-        "Matern and the other kernels",
-    ),
-    ("kernel of Gaussian processes", "sklearn.gaussian_process.kernels", "ConstantKernel", "constant_value", ""),
-    ("kernel of Gaussian processes", "sklearn.gaussian_process.kernels", "WhiteKernel", "", ""),
-    ("kernel of Gaussian processes", "sklearn.gaussian_process.kernels", "Sum Product", "k1 k2", "more than one RBF"),
-    ("linear classifier", "sklearn.svm", "LinearSVC", "coef_ intercept_ classes_", ""),
-    (
-        "linear classifier",
-        "sklearn.linear_model",
-        "LogisticRegression LogisticRegressionCV",
-        "coef_ intercept_ classes_ multi_class",
-        "",
-    ),
-    (
-        "linear classifier",
-        "sklearn.linear_model",
-        "PassiveAggressiveClassifier Perceptron",
-        "coef_ intercept_ classes_",
-        "",
-    ),
-    (
-        "linear classifier",
-        "sklearn.linear_model",
-        "RidgeClassifier RidgeClassifierCV",
-        "coef_ intercept_ _label_binarizer",
-        "several labels for each row",
-    ),
-    ("linear classifier", "sklearn.linear_model", "SGDClassifier", "coef_ intercept_ classes_ loss", ""),
-    ("linear regression", "sklearn.svm", "LinearSVR", "coef_ intercept_", ""),
-    (
-        "linear regression",
-        "sklearn.linear_model",
-        "ARDRegression BayesianRidge ElasticNet ElasticNetCV HuberRegressor Lasso LassoCV LinearRegression "
-        "PassiveAggressiveRegressor QuantileRegressor Ridge RidgeCV SGDRegressor TheilSenRegressor",
-        "coef_ intercept_",
-        "",
-    ),
-    ("linear one-class model", "sklearn.linear_model", "SGDOneClassSVM", "coef_ offset_", ""),
-    (
-        "feature map",
-        "sklearn.kernel_approximation",
-        "Nystroem",
-        "kernel gamma kernel_params components_ normalization_",
-        "kernels other than RBF",
-    ),
-    ("feature map", "sklearn.kernel_approximation", "RBFSampler", "n_components random_weights_ random_offset_", ""),
-    (
-        "feature map",
-        "sklearn.kernel_approximation",
-        "SkewedChi2Sampler",
-        "skewedness n_components random_weights_ random_offset_",
-        "",
-    ),
-    ("feature map", "approxsvm.features", "TaylorFeatures", "gamma_ degree_ n_features_in_", "degrees above 6"),
-    (
-        "unsupported feature map",
-        "sklearn.kernel_approximation",
-        "PolynomialCountSketch",
-        "",
-        "always",
-    ),
-    ("unsupported feature map", "approxsvm.features", "RandomBinningFeatures", "", "always"),
-    (
-        "step",
-        "sklearn.preprocessing",
-        "StandardScaler",
-        "with_mean with_std mean_ scale_ copy",
-        "copy=False where others take the same rows",
-    ),
-    (
-        "step",
-        "sklearn.preprocessing",
-        "MinMaxScaler",
-        "clip feature_range scale_ min_ copy",
-        "copy=False where others take the same rows",
-    ),
-    ("step", "sklearn.preprocessing", "MaxAbsScaler", "clip scale_ copy", "copy=False where others take the same rows"),
-    (
-        "step",
-        "sklearn.preprocessing",
-        "RobustScaler",
-        "with_centering with_scaling center_ scale_ copy",
-        "copy=False where others take the same rows",
-    ),
-    (
-        "step",
-        "sklearn.preprocessing",
-        "FunctionTransformer",
-        "func kw_args inverse_func inv_kw_args",
-        "functions other than np.log and np.log1p",
-    ),
-    (
-        "step",
-        "sklearn.preprocessing",
-        "PowerTransformer",
-        "method lambdas_ standardize _scaler copy",
-        "copy=False where others take the same rows",
-    ),
-    (
-        "step",
-        "sklearn.preprocessing",
-        "QuantileTransformer",
-        "output_distribution quantiles_ references_ copy",
-        "copy=False where others take the same rows",
-    ),
-    (
-        "step",
-        "sklearn.preprocessing",
-        "PolynomialFeatures",
-        "interaction_only include_bias _min_degree _max_degree n_output_features_",
-        "more than 16,384 products",
-    ),
-    (
-        "step",
-        "sklearn.preprocessing",
-        "SplineTransformer",
-        "bsplines_ degree extrapolation include_bias handle_missing",
-        "degree 0; handle_missing='zeros'",
-    ),
-    ("step", "sklearn.kernel_approximation", "AdditiveChi2Sampler", "sample_steps sample_interval", ""),
-    ("step", "sklearn.preprocessing", "Normalizer", "norm copy", "copy=False where others take the same rows"),
-    ("step", "sklearn.preprocessing", "Binarizer", "threshold copy", "copy=False where others take the same rows"),
-    ("step", "sklearn.preprocessing", "KBinsDiscretizer", "bin_edges_ encode dtype _encoder", "dtype=np.float32"),
-    (
-        "step",
-        "sklearn.preprocessing",
-        "OneHotEncoder",
-        "categories_ handle_unknown _drop_idx_after_grouping _infrequent_enabled "
-        "_default_to_infrequent_mappings _n_features_outs",
-        "categories that are neither texts nor numbers",
-    ),
-    (
-        "step",
-        "sklearn.preprocessing",
-        "OrdinalEncoder",
-        "categories_ handle_unknown unknown_value",
-        "categories that are neither texts nor numbers",
-    ),
-    (
-        "step",
-        "sklearn.preprocessing",
-        "TargetEncoder",
-        "categories_ encodings_ target_mean_",
-        "categories that are neither texts nor numbers; more than two classes of the target",
-    ),
-    (
-        "step",
-        "sklearn.impute",
-        "SimpleImputer",
-        "missing_values statistics_ keep_empty_features add_indicator indicator_ copy",
-        "values that are neither texts nor numbers; copy=False where others take the same rows",
-    ),
-    (
-        "step",
-        "sklearn.impute",
-        "MissingIndicator",
-        "missing_values features features_ error_on_new",
-        "values that are neither texts nor numbers",
-    ),
-    (
-        "step",
-        "sklearn.decomposition",
-        "PCA IncrementalPCA",
-        "whiten mean_ components_ explained_variance_",
-        "",
-    ),
-    ("step", "sklearn.decomposition", "TruncatedSVD", "components_", ""),
-    ("step", "sklearn.decomposition", "FastICA", "whiten mean_ components_", ""),
-    (
-        "step",
-        "sklearn.discriminant_analysis",
-        "LinearDiscriminantAnalysis",
-        "solver xbar_ scalings_ _max_components",
-        "solver='lsqr'",
-    ),
-    ("step", "sklearn.random_projection", "GaussianRandomProjection SparseRandomProjection", "components_", ""),
-    ("step", "sklearn.cross_decomposition", "CCA PLSCanonical PLSRegression", "_x_mean _x_std x_rotations_", ""),
-    (
-        "step",
-        "sklearn.cluster",
-        "FeatureAgglomeration",
-        "labels_ pooling_func",
-        "pooling by other functions than np.mean",
-    ),
-    (
-        "step",
-        "sklearn.compose",
-        "ColumnTransformer",
-        "transformers_ transformer_weights _transformer_to_input_indices",
-        "parts that are no steps",
-    ),
-    ("step", "sklearn.pipeline", "FeatureUnion", "transformer_list transformer_weights", "parts that are no steps"),
-    (
-        "selector",
-        "sklearn.feature_selection",
-        "GenericUnivariateSelect SelectFdr SelectFpr SelectFromModel SelectFwe SelectKBest SelectPercentile "
-        "SequentialFeatureSelector VarianceThreshold",
-        "get_support()",
-        "",
-    ),
-    ("selector", "sklearn.feature_selection", "RFE RFECV", "support_ estimator_ get_support()", ""),
-    (
-        "selector",
-        "sklearn.feature_selection",
-        "SelectorMixin",
-        "get_support()",
-        "subclasses with a transform of their own",
-    ),
-    (
-        "vectorizer",
-        "sklearn.feature_extraction.text",
-        "CountVectorizer",
-        f"vocabulary_ {_OF_TEXTS}",
-        "functions for analyzer, preprocessor, tokenizer and strip_accents; input other than 'content'; inside of "
-        "another estimator than a search",
-    ),
-    ("vectorizer", "sklearn.feature_extraction.text", "TfidfVectorizer", f"vocabulary_ _tfidf {_OF_TEXTS}", "the same"),
-    (
-        "vectorizer",
-        "sklearn.feature_extraction.text",
-        "HashingVectorizer",
-        f"n_features norm alternate_sign {_OF_TEXTS}",
-        "the same",
-    ),
-    (
-        "vectorizer",
-        "sklearn.feature_extraction.text",
-        "TfidfTransformer",
-        "idf_ norm use_idf smooth_idf sublinear_tf n_features_in_",
-        "anywhere but right behind one of these",
-    ),
-    ("pipeline", "sklearn.pipeline", "Pipeline", "steps", "steps that are not in this table"),
-    ("pipeline", "imblearn.pipeline", "Pipeline", "steps", "steps that are not in this table"),
-    (
-        "wrapper",
-        "sklearn.calibration",
-        "CalibratedClassifierCV",
-        "classes_ calibrated_classifiers_",
-        "around a model without a decision_function, such as another CalibratedClassifierCV",
-    ),
-    (
-        "wrapper",
-        "sklearn.compose",
-        "TransformedTargetRegressor",
-        "regressor_ transformer_",
-        "transformers of the target that are not affine",
-    ),
-    ("wrapper", "sklearn.frozen", "FrozenEstimator", "estimator", ""),
-    ("wrapper", "sklearn.semi_supervised", "SelfTrainingClassifier", "estimator_", ""),
-    ("wrapper", "sklearn.multioutput", "MultiOutputRegressor", "estimators_", ""),
-    (
-        "wrapper",
-        "sklearn.multioutput",
-        "MultiOutputClassifier",
-        "estimators_",
-        f"labels of which some are texts and some numbers; {_NESTED}",
-    ),
-    (
-        "wrapper",
-        "sklearn.ensemble",
-        "VotingClassifier",
-        "estimators_ voting weights estimators le_ classes_",
-        _NESTED,
-    ),
-    (
-        "wrapper",
-        "sklearn.ensemble",
-        "BaggingClassifier",
-        "estimators_ estimators_features_ n_features_in_ classes_",
-        f"{_NESTED}; its decision_function; predict_proba where it counts votes",
-    ),
-    (
-        "wrapper",
-        "sklearn.ensemble",
-        "AdaBoostClassifier",
-        "estimators_ estimator_weights_ classes_ n_classes_",
-        f"{_NESTED}; its decision_function and predict_proba",
-    ),
-    ("wrapper", "sklearn.ensemble", "VotingRegressor", "estimators_ weights estimators", _NESTED),
-    ("wrapper", "sklearn.ensemble", "BaggingRegressor", "estimators_ estimators_features_ n_features_in_", _NESTED),
-    (
-        "wrapper",
-        "sklearn.ensemble",
-        "StackingRegressor",
-        "estimators_ final_estimator_ passthrough",
-        f"final_estimator_ that is no linear model; passthrough=True; {_NESTED}",
-    ),
-    (
-        "wrapper",
-        "sklearn.ensemble",
-        "StackingClassifier",
-        "estimators_ stack_method_ final_estimator_ passthrough classes_ _label_encoder",
-        f"more than two classes; final_estimator_ that is no linear model; passthrough=True; {_NESTED}",
-    ),
-    (
-        "wrapper",
-        "sklearn.multiclass",
-        "OneVsRestClassifier",
-        "estimators_ classes_ label_binarizer_",
-        f"a sparse indicator matrix; predict_proba of SVC(probability=True); {_NESTED}",
-    ),
-    ("wrapper", "sklearn.multiclass", "_ConstantPredictor", "y_", "by itself"),
-    (
-        "wrapper",
-        "sklearn.multiclass",
-        "OutputCodeClassifier",
-        "estimators_ classes_ code_book_",
-        f"members without a decision_function; {_APART}",
-    ),
-    (
-        "wrapper",
-        "sklearn.model_selection",
-        "FixedThresholdClassifier",
-        "estimator_ estimator threshold pos_label response_method",
-        "",
-    ),
-    (
-        "wrapper",
-        "sklearn.model_selection",
-        "TunedThresholdClassifierCV",
-        "estimator_ best_threshold_ response_method",
-        "",
-    ),
-    (
-        "wrapper",
-        "sklearn.multiclass",
-        "OneVsOneClassifier",
-        "estimators_ classes_ pairwise_indices_",
-        f"two classes; {_APART}",
-    ),
-    (
-        "search",
-        "sklearn.model_selection",
-        "GridSearchCV HalvingGridSearchCV HalvingRandomSearchCV RandomizedSearchCV",
-        "best_estimator_",
-        "refit=False",
-    ),
-    ("calibrator", "sklearn.calibration", "_CalibratedClassifier", "estimator calibrators classes method", ""),
-    ("calibrator", "sklearn.calibration", "_SigmoidCalibration", "a_ b_", ""),
-    (
-        "calibrator",
-        "sklearn.calibration",
-        "_TemperatureScaling",
-        "beta_",
-        "on values of pairs (decision_function_shape='ovo')",
-    ),
-    (
-        "calibrator",
-        "sklearn.isotonic",
-        "IsotonicRegression",
-        "X_thresholds_ y_thresholds_ X_min_ X_max_ f_ out_of_bounds",
-        "out_of_bounds other than 'clip'",
-    ),
-)
+# In the order of docs/sources.md. Role and module; then names, what answers depend on, what is refused.
+_TABLE: Final = f"""\
+kernel machine: sklearn.svm
+    SVC NuSVC | {_LIBSVM} classes_ decision_function_shape break_ties probability | {_KERNELS}
+    SVR NuSVR | {_LIBSVM} | {_KERNELS}
+    OneClassSVM | {_LIBSVM} offset_ | {_KERNELS}; an edited offset_
+kernel machine: sklearn.kernel_ridge
+    KernelRidge | kernel gamma degree coef0 X_fit_ dual_coef_ | {_KERNELS}
+kernel machine: sklearn.gaussian_process
+    GaussianProcessRegressor | kernel_ X_train_ alpha_ _y_train_mean _y_train_std | deviations of several targets, or
+        without variance=True; covariances
+    GaussianProcessClassifier | base_estimator_ classes_ | probabilities of two classes without variance=True;
+        one_vs_one
+kernel machine: sklearn.gaussian_process._gpc
+    _BinaryGaussianProcessClassifierLaplace | kernel_ X_train_ y_train_ pi_ classes_ L_ W_sr_ | by itself
+kernel machine: sklearn.neighbors
+    KernelDensity | kernel metric metric_params bandwidth_ tree_ | kernels other than the Gaussian, metrics other than
+        'euclidean'
+kernel machine: cuml.svm
+    SVC SVR | kernel degree coef0 support_vectors_ dual_coef_ intercept_ classes_ _gamma probability _probA _probB |
+        {_KERNELS}; more than two classes
+kernel machine: thundersvm
+    SVC NuSVC SVR NuSVR OneClassSVM | save_to_file intercept_ shape_fit_ _gamma | {_KERNELS}
+kernel of Gaussian processes: sklearn.gaussian_process.kernels
+    RBF | length_scale | Matern and the other kernels
+    ConstantKernel | constant_value |
+    WhiteKernel | |
+    Sum Product | k1 k2 | more than one RBF
+linear classifier: sklearn.svm
+    LinearSVC | coef_ intercept_ classes_ |
+linear classifier: sklearn.linear_model
+    LogisticRegression LogisticRegressionCV | coef_ intercept_ classes_ multi_class |
+    PassiveAggressiveClassifier Perceptron | coef_ intercept_ classes_ |
+    RidgeClassifier RidgeClassifierCV | coef_ intercept_ _label_binarizer | several labels for each row
+    SGDClassifier | coef_ intercept_ classes_ loss |
+linear regression: sklearn.svm
+    LinearSVR | coef_ intercept_ |
+linear regression: sklearn.linear_model
+    ARDRegression BayesianRidge ElasticNet ElasticNetCV HuberRegressor Lasso LassoCV LinearRegression
+        PassiveAggressiveRegressor QuantileRegressor Ridge RidgeCV SGDRegressor TheilSenRegressor | coef_ intercept_ |
+linear one-class model: sklearn.linear_model
+    SGDOneClassSVM | coef_ offset_ |
+feature map: sklearn.kernel_approximation
+    Nystroem | kernel gamma kernel_params components_ normalization_ | kernels other than RBF
+    RBFSampler | n_components random_weights_ random_offset_ |
+    SkewedChi2Sampler | skewedness n_components random_weights_ random_offset_ |
+feature map: approxsvm.features
+    TaylorFeatures | gamma_ degree_ n_features_in_ | degrees above 6
+unsupported feature map: sklearn.kernel_approximation
+    PolynomialCountSketch | | always
+unsupported feature map: approxsvm.features
+    RandomBinningFeatures | | always
+step: sklearn.preprocessing
+    StandardScaler | with_mean with_std mean_ scale_ copy | {_COPIES}
+    MinMaxScaler | clip feature_range scale_ min_ copy | {_COPIES}
+    MaxAbsScaler | clip scale_ copy | {_COPIES}
+    RobustScaler | with_centering with_scaling center_ scale_ copy | {_COPIES}
+    FunctionTransformer | func kw_args inverse_func inv_kw_args | functions other than np.log and np.log1p
+    PowerTransformer | method lambdas_ standardize _scaler copy | {_COPIES}
+    QuantileTransformer | output_distribution quantiles_ references_ copy | {_COPIES}
+    PolynomialFeatures | interaction_only include_bias _min_degree _max_degree n_output_features_ | more than 16,384
+        products
+    SplineTransformer | bsplines_ degree extrapolation include_bias handle_missing | degree 0; handle_missing='zeros'
+step: sklearn.kernel_approximation
+    AdditiveChi2Sampler | sample_steps sample_interval |
+step: sklearn.preprocessing
+    Normalizer | norm copy | {_COPIES}
+    Binarizer | threshold copy | {_COPIES}
+    KBinsDiscretizer | bin_edges_ encode dtype _encoder | dtype=np.float32
+    OneHotEncoder | categories_ handle_unknown _drop_idx_after_grouping _infrequent_enabled
+        _default_to_infrequent_mappings _n_features_outs | categories that are neither texts nor numbers
+    OrdinalEncoder | categories_ handle_unknown unknown_value | categories that are neither texts nor numbers
+    TargetEncoder | categories_ encodings_ target_mean_ | categories that are neither texts nor numbers; more than two
+        classes of the target
+step: sklearn.impute
+    SimpleImputer | missing_values statistics_ keep_empty_features add_indicator indicator_ copy | values that are
+        neither texts nor numbers; {_COPIES}
+    MissingIndicator | missing_values features features_ error_on_new | values that are neither texts nor numbers
+step: sklearn.decomposition
+    PCA IncrementalPCA | whiten mean_ components_ explained_variance_ |
+    TruncatedSVD | components_ |
+    FastICA | whiten mean_ components_ |
+step: sklearn.discriminant_analysis
+    LinearDiscriminantAnalysis | solver xbar_ scalings_ _max_components | solver='lsqr'
+step: sklearn.random_projection
+    GaussianRandomProjection SparseRandomProjection | components_ |
+step: sklearn.cross_decomposition
+    CCA PLSCanonical PLSRegression | _x_mean _x_std x_rotations_ |
+step: sklearn.cluster
+    FeatureAgglomeration | labels_ pooling_func | pooling by other functions than np.mean
+step: sklearn.compose
+    ColumnTransformer | transformers_ transformer_weights _transformer_to_input_indices | parts that are no steps
+step: sklearn.pipeline
+    FeatureUnion | transformer_list transformer_weights | parts that are no steps
+selector: sklearn.feature_selection
+    GenericUnivariateSelect SelectFdr SelectFpr SelectFromModel SelectFwe SelectKBest SelectPercentile
+        SequentialFeatureSelector VarianceThreshold | get_support() |
+    RFE RFECV | support_ estimator_ get_support() |
+    SelectorMixin | get_support() | subclasses with a transform of their own
+vectorizer: sklearn.feature_extraction.text
+    CountVectorizer | vocabulary_ {_OF_TEXTS} | functions for analyzer, preprocessor, tokenizer and strip_accents;
+        input other than 'content'; inside of another estimator than a search
+    TfidfVectorizer | vocabulary_ _tfidf {_OF_TEXTS} | the same
+    HashingVectorizer | n_features norm alternate_sign {_OF_TEXTS} | the same
+    TfidfTransformer | idf_ norm use_idf smooth_idf sublinear_tf n_features_in_ | anywhere but right behind one of these
+pipeline: sklearn.pipeline
+    Pipeline | steps | steps that are not in this table
+pipeline: imblearn.pipeline
+    Pipeline | steps | steps that are not in this table
+wrapper: sklearn.calibration
+    CalibratedClassifierCV | classes_ calibrated_classifiers_ | around a model without a decision_function, such as
+        another CalibratedClassifierCV
+wrapper: sklearn.compose
+    TransformedTargetRegressor | regressor_ transformer_ | transformers of the target that are not affine
+wrapper: sklearn.frozen
+    FrozenEstimator | estimator |
+wrapper: sklearn.semi_supervised
+    SelfTrainingClassifier | estimator_ |
+wrapper: sklearn.multioutput
+    MultiOutputRegressor | estimators_ |
+    MultiOutputClassifier | estimators_ | labels of which some are texts and some numbers; {_NESTED}
+wrapper: sklearn.ensemble
+    VotingClassifier | estimators_ voting weights estimators le_ classes_ | {_NESTED}
+    BaggingClassifier | estimators_ estimators_features_ n_features_in_ classes_ | {_NESTED}; its decision_function;
+        predict_proba where it counts votes
+    AdaBoostClassifier | estimators_ estimator_weights_ classes_ n_classes_ | {_NESTED}; its decision_function and
+        predict_proba
+    VotingRegressor | estimators_ weights estimators | {_NESTED}
+    BaggingRegressor | estimators_ estimators_features_ n_features_in_ | {_NESTED}
+    StackingRegressor | estimators_ final_estimator_ passthrough | final_estimator_ that is no linear model;
+        passthrough=True; {_NESTED}
+    StackingClassifier | estimators_ stack_method_ final_estimator_ passthrough classes_ _label_encoder | more than
+        two classes; final_estimator_ that is no linear model; passthrough=True; {_NESTED}
+wrapper: sklearn.multiclass
+    OneVsRestClassifier | estimators_ classes_ label_binarizer_ | a sparse indicator matrix; predict_proba of
+        SVC(probability=True); {_NESTED}
+    _ConstantPredictor | y_ | by itself
+    OutputCodeClassifier | estimators_ classes_ code_book_ | members without a decision_function; {_APART}
+wrapper: sklearn.model_selection
+    FixedThresholdClassifier | estimator_ estimator threshold pos_label response_method |
+    TunedThresholdClassifierCV | estimator_ best_threshold_ response_method |
+wrapper: sklearn.multiclass
+    OneVsOneClassifier | estimators_ classes_ pairwise_indices_ | two classes; {_APART}
+search: sklearn.model_selection
+    GridSearchCV HalvingGridSearchCV HalvingRandomSearchCV RandomizedSearchCV | best_estimator_ | refit=False
+calibrator: sklearn.calibration
+    _CalibratedClassifier | estimator calibrators classes method |
+    _SigmoidCalibration | a_ b_ |
+    _TemperatureScaling | beta_ | on values of pairs (decision_function_shape='ovo')
+calibrator: sklearn.isotonic
+    IsotonicRegression | X_thresholds_ y_thresholds_ X_min_ X_max_ f_ out_of_bounds | out_of_bounds other than 'clip'
+"""
 # Versions of the libraries, for people.
 VERSIONS: Final = {
     "sklearn": "scikit-learn 1.6 and later, tried with 1.9.1; scikit-learn-intelex's classes, which derive from its",
@@ -490,11 +230,20 @@ VERSIONS: Final = {
 }
 # Of a base class for selectors a library's user defines what it selects; its transform is the library's.
 _LEFT_TO_SUBCLASSES: Final = {"SelectorMixin": ("_get_support_mask", "get_support", "__sklearn_tags__")}
-KNOWN: Final = tuple(
-    Known(role, module, name, tuple(relies.split()), refused, _LEFT_TO_SUBCLASSES.get(name, ()))
-    for role, module, names, relies, refused in _TABLE
-    for name in names.split()
-)
+
+
+def _known() -> Iterator[Known]:
+    for line in _TABLE.replace("\n        ", " ").splitlines():
+        if not line.startswith(" "):
+            role, module = line.split(": ")
+            continue
+        names, relies, refused = (part.strip() for part in line.split("|"))
+        for name in names.split():
+            own = _LEFT_TO_SUBCLASSES.get(name, ())
+            yield Known(cast(Role, role), module, name, tuple(relies.split()), refused, own)
+
+
+KNOWN: Final = tuple(_known())
 _BY_NAME: Final = {name: tuple(known for known in KNOWN if known.name == name) for name in {k.name for k in KNOWN}}
 
 # Their subclasses of a class of the table compute the same faster.
@@ -527,11 +276,8 @@ _HARMLESS: Final = re.compile(
 def recognise(thing: Any) -> Known | None:
     """The class of the table that an object is of, or None where it is of none.
 
-    Raises
-    ------
-    UnsupportedModelError
-        It is of a subclass that has more than other data, it has a method of its own, or something has replaced a
-        method of its class.
+    Raises UnsupportedModelError: its class is a subclass that has more than other data, it has a method of its own, or
+    something has replaced a method of its class.
     """
     found = _nearest(type(thing))
     if found is None:

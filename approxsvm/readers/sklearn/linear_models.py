@@ -13,12 +13,12 @@ from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray, KernelModel, Task
 from approxsvm.model.outputs import (
+    SOFTMAX,
     ClassProbability,
     IsotonicCalibrator,
     OneVsRestCalibration,
     Outputs,
     SigmoidCalibrator,
-    TemperatureCalibration,
 )
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers.sklearn.instead import refusal
@@ -137,12 +137,9 @@ def _outputs_of_several(estimator: Any, name: str) -> Outputs:
     if name.startswith("LogisticRegression"):
         # scikit-learn's own test of who was fitted class by class, which none is from 1.8 on.
         rule, by_liblinear = getattr(estimator, "multi_class", "auto"), estimator.solver == "liblinear"
-        if _scikit_learn_version() >= (1, 8):
-            probability = TemperatureCalibration(1.0)
-        elif rule in ("ovr", "warn") or (rule in ("auto", "deprecated") and by_liblinear):
-            probability = OneVsRestCalibration((SigmoidCalibrator(-1.0, 0.0),) * n)
-        else:
-            probability = TemperatureCalibration(1.0)
+        by_class = rule in ("ovr", "warn") or (rule in ("auto", "deprecated") and by_liblinear)
+        by_class = by_class and _scikit_learn_version() < (1, 8)
+        probability = OneVsRestCalibration((SigmoidCalibrator(-1.0, 0.0),) * n) if by_class else SOFTMAX
     elif loss == "log_loss":
         probability = OneVsRestCalibration((SigmoidCalibrator(-1.0, 0.0),) * n)
     elif loss == "modified_huber":

@@ -139,13 +139,7 @@ def _basis(knots: FloatArray, degree: int, extrapolation: str, n_different: int)
 
 
 def _rounded(number: Fraction) -> float:
-    """The nearest float64, which is a normal one: bounds count a relative error of one rounding.
-
-    Raises
-    ------
-    UnsupportedModelError
-        It is beyond the range of normal float64.
-    """
+    """The nearest normal float64, as bounds count a relative error of one rounding; UnsupportedModelError beyond."""
     if number and not _SMALLEST <= abs(number) <= _LARGEST:
         raise UnsupportedModelError(
             "the distances of its knots or quantiles are too large or too small for float64; scale in front"

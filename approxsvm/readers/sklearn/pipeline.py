@@ -27,18 +27,13 @@ ReadAround = Callable[[Any, Read], Model]
 
 
 def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -> Model:
-    """Read a fitted Pipeline whose last step is an estimator that `read` knows.
+    """Read a fitted Pipeline whose last step is an estimator that `read` knows; a refusal names the step and a remedy.
 
     Behind a map into the features that approximate a kernel, that is a linear model, or an estimator of the classes
     `around` one, read by the functions that these names stand for.
 
     The reference is that of the last step, at rows that the steps before make in float64, operation after operation;
     from the first projection or logarithm on, over the real numbers (input_map.py).
-
-    Raises
-    ------
-    UnsupportedModelError
-        A step cannot be folded; the message names it and the remedy.
     """
     steps = _flat(pipeline)
     if not steps or _is_nothing(steps[-1][1]):
@@ -114,13 +109,7 @@ def with_same_texts(model: Model) -> Model:
 
 
 def fold(map_: InputMap, step: Any, name: str) -> InputMap:
-    """Append one fitted transformer to a map.
-
-    Raises
-    ------
-    UnsupportedModelError
-        It is none of model/steps, nor a selection.
-    """
+    """Append one fitted transformer to a map; UnsupportedModelError if it is none of model/steps, nor a selection."""
     step = _unfrozen(step, name)
     if _is_nothing(step):
         return map_

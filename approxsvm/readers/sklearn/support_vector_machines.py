@@ -54,13 +54,7 @@ def read_svm(estimator: Any, name: str) -> KernelModel:
 
 
 def ascending_classes(classes: Any, name: str) -> Any:
-    """Labels as fit leaves them: decision values and columns of probabilities follow their order.
-
-    Raises
-    ------
-    ModelFormatError
-        Somebody has put them into another order.
-    """
+    """Labels in the order of fit, which decision values and columns of probabilities follow; no other is taken."""
     labels = np.asarray(classes)
     if not np.array_equal(np.unique(labels), labels):
         raise ModelFormatError(f"classes_ of this {name} is {labels.tolist()}, which does not ascend as fit leaves it")

@@ -18,10 +18,7 @@ _ANALYZERS = ("word", "char", "char_wb")
 def split(source: Any) -> tuple[TextRows | None, Any]:
     """What makes rows of texts in front of an estimator, and what takes these rows: all of it where nothing does.
 
-    Raises
-    ------
-    UnsupportedModelError
-        The vectorizer calls functions of somebody else, or reads files.
+    Raises UnsupportedModelError: the vectorizer calls functions of somebody else, or reads files.
     """
     whole = source
     while (role := _role_and_name(whole))[0] == "search" or role[1] == "FrozenEstimator":

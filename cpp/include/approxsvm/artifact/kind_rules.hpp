@@ -1,5 +1,5 @@
-// What the format says of a kind of kernel: a record for each kind, beside what reads its section. kinds.hpp has them
-// all.
+// The format's rules for a kind of kernel. Each kind has a record next to the reader of its section; kinds.hpp lists
+// them.
 #pragma once
 
 #include "envelope.hpp"

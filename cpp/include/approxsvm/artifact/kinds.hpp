@@ -13,7 +13,7 @@ constexpr KindRules kinds[] = {gaussian_rules, polynomial_rules, cosine_rules, s
 constexpr std::uint32_t n_kinds = sizeof kinds / sizeof kinds[0];
 static_assert(n_kinds == number_of(KernelKind::sigmoid) + 1, "a record for each number up to the last");
 
-// Those of a number that is none are the first's, and the number is refused.
+// The rules of a kind; for an unknown number, which the reader refuses, those of the first.
 constexpr const KindRules& rules_of(std::uint32_t kernel) {
     return kinds[kernel < n_kinds ? kernel : 0];
 }

@@ -218,7 +218,7 @@ inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, cons
         // Some kinds give classes no probabilities that could be averaged or added: the sign alone.
         if (rules_of(kind).gives != Gives::of_classes)
             outputs(field::outputs_probability, number_of(kind),
-                    from_to(1u, number_of(ProbabilityKind::temperature_calibration)));
+                    from_to(1u, number_of(ProbabilityKind::members_mean) - 1));
     }
     return outputs.status();
 }

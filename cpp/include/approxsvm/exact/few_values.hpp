@@ -61,7 +61,7 @@ struct FewValues {
     const float* digits;                  // (n_digits, digit_values)
     std::size_t n_digits;
     const double* kernels64;  // (max_sq_steps + 1,): exp(-g h)
-    double grid_error;        // bound on what values beside their place on the grid do to f, of A1
+    double grid_error;        // bound on the error of f from values that are not exactly on the grid, of A1
     double exponent_reach;    // the largest g h that float64 can tell from infinity
 
     std::size_t n_groups;  // of factors

@@ -1,6 +1,6 @@
-// Rows on their way through an exact engine: dense ones until a block is full and, where the engine's center is the
-// origin, rows with few non-zeros until their buffer is, for there the work follows the non-zeros. The sums of each row
-// are offered to whoever judges them.
+// Queues of rows for an exact engine. Dense rows wait until a block is full. If the engine's center is the origin, rows
+// with few non-zeros wait in a buffer of their own, as their cost is proportional to the non-zeros. The sums of each
+// row go to a judge, which accepts them or not.
 #pragma once
 
 #include "prepared.hpp"
@@ -9,9 +9,9 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// How rows are taken: one by one, or side by side in the lanes of a block, which adds up in another order. Few rows
-// cost less one by one. Where numbers are wanted, a whole call is taken one way, so that none depends on the rows
-// beside it; where labels are, which do not depend on the way, each queue goes by how many rows it is left with.
+// Whether rows are evaluated one by one or as a block, one row per lane, which adds up in another order. One by one is
+// cheaper for few rows. If values are wanted, a whole call is evaluated in one way, so that no value depends on the
+// other rows. Labels do not depend on the way, so each queue decides by the number of rows that it holds.
 struct Batch {
     bool rows_alone;     // in an expansion, where its rows are too few to fill the lanes
     bool engines_alone;  // in the exact engines

@@ -1,6 +1,6 @@
 // A row at a time through the sums of exact/few_values.hpp, with their bounds: where all of its values are on the
-// support vectors' grid, compared exactly, and within the range of each feature. What such a row costs does not depend
-// on the rows beside it.
+// support vectors' grid, compared exactly, and within the range of each feature. The cost of such a row does not depend
+// on other rows.
 #pragma once
 
 #include "prepared.hpp"

@@ -106,7 +106,7 @@ class RowMapping {
         return Status::ok;
     }
 
-    // The columns that are used; nobody looks at the others. A scaler finds out by itself what is not finite.
+    // Loads the columns that are used and ignores the others. A scaler detects values that are not finite.
     Status load(std::size_t i, double* x, bool checks) const {
         const InputMapView& map = view_.input_map;
         if (rows_.check_order(i) == Status::unsorted_indices) return Status::unsorted_indices;

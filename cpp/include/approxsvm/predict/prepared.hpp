@@ -312,8 +312,8 @@ constexpr double far_beyond = 4.0;
 // as t exp(-2 g t) <= 1 / (2 g e) and t^2 exp(-2 g t) <= 1 / (g e)^2. Rounding of the norms moves g by less than 2^-12,
 // as d_i <= 2^-5, and the rest by less than a hundredth.
 //
-// The sums take listed_path roundings in float32 beside; what underflows is below 2^-60 of each coefficient. Infinite
-// where the cancellation in a distance may be harmful.
+// The sums add listed_path roundings in float32; what underflows is below 2^-60 of each coefficient. Infinite if the
+// cancellation in a distance may be harmful.
 inline ListedErrors listed_errors(const KernelSum<float>& e, double half_sq_norm) {
     const double per_reach = 1.01 * unit32 * (static_cast<double>(inner_product_path(e.n_features)) + 8.0);
     const double furthest = std::sqrt(static_cast<double>(e.max_half_sq_norm)), own = std::sqrt(half_sq_norm);

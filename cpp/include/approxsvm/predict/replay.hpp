@@ -61,8 +61,8 @@ inline Status evaluate_about(AnyCascade&& cascade, const PreparedModel& prepared
     return status;
 }
 
-// The check rows of the expansions, alone and in a full block: by the expansion itself and, where predictions have
-// nothing else to go by, by the very path that they take.
+// Checks the check rows of the expansions, alone and in a full block: by the expansion itself and, if predictions use
+// nothing else, by the whole path of a prediction.
 inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemory& memory) {
     const ModelView& model = *prepared.view;
     constexpr std::size_t batches[] = {1, block_rows};  // not a braced list: its members are weak symbols

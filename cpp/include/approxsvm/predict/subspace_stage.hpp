@@ -120,8 +120,8 @@ inline void project_rows(const PreparedModel& prepared, const RowSource& source,
     }
 }
 
-// A row on the grid: its sums are those of a row that is so far off, squared and in steps. What rounding does to them
-// besides is returned.
+// A row on the grid has the sums of a row at this distance, squared and in steps. Returns the additional rounding
+// errors.
 inline ListedErrors row_on_grid(const SubspaceSums& sums, float half_s_in, float off_sq, ResidualOfRow& residual) {
     const GridKernels& grid = sums.grid;
     if (!(half_s_in <= grid.most_half_sq_norm)) residual = ResidualOfRow{};

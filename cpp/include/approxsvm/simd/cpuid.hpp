@@ -1,5 +1,5 @@
-// What the CPU has beside its target's instructions. By hand: zig's tables of __builtin_cpu_supports are empty, and
-// clang 18 does not know "avxvnni". The operating system saves the registers, as it does the target's.
+// Which instructions the CPU has that its target does not require. By hand: zig's tables of __builtin_cpu_supports are
+// empty, and clang 18 does not know "avxvnni". The operating system saves the registers, as it does the target's.
 #pragma once
 
 #if defined(__GNUC__) && !defined(_WIN32) && (defined(__x86_64__) || defined(__i386__))

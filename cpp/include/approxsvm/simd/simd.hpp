@@ -71,45 +71,91 @@ inline namespace APPROXSVM_TARGET {
 constexpr float largest_float = 0x1.fffffep127f;
 constexpr double largest_double = 0x1.fffffffffffffp1023;
 
-#if defined(APPROXSVM_AVX512)
+#if defined(APPROXSVM_AVX512) || defined(APPROXSVM_AVX2)
 
+#if defined(APPROXSVM_AVX512)
 constexpr int lanes = 16;
 constexpr int tile_rows = 8;  // matrix rows per register tile: 8 x 3 accumulators of the 32 registers
 using f32v = __m512;
+using f64v = __m512d;
+#define APPROXSVM_MM(name) _mm512_##name
+#else
+constexpr int lanes = 8;
+constexpr int tile_rows = 4;  // 4 x 3 accumulators of the 16 registers
+using f32v = __m256;
+using f64v = __m256d;
+#define APPROXSVM_MM(name) _mm256_##name  // what both have, in registers of another width
+#endif
+constexpr int lanes64 = lanes / 2;
 using f32x8 = __m256;
 
 APPROXSVM_INLINE f32v zero() {
-    return _mm512_setzero_ps();
+    return APPROXSVM_MM(setzero_ps)();
 }
 APPROXSVM_INLINE f32v set1(float x) {
-    return _mm512_set1_ps(x);
+    return APPROXSVM_MM(set1_ps)(x);
 }
 APPROXSVM_INLINE f32v load(const float* p) {
-    return _mm512_loadu_ps(p);
+    return APPROXSVM_MM(loadu_ps)(p);
 }
 APPROXSVM_INLINE void store(float* p, f32v x) {
-    _mm512_storeu_ps(p, x);
+    APPROXSVM_MM(storeu_ps)(p, x);
 }
 APPROXSVM_INLINE f32v add(f32v a, f32v b) {
-    return _mm512_add_ps(a, b);
+    return APPROXSVM_MM(add_ps)(a, b);
 }
 APPROXSVM_INLINE f32v sub(f32v a, f32v b) {
-    return _mm512_sub_ps(a, b);
+    return APPROXSVM_MM(sub_ps)(a, b);
 }
 APPROXSVM_INLINE f32v mul(f32v a, f32v b) {
-    return _mm512_mul_ps(a, b);
+    return APPROXSVM_MM(mul_ps)(a, b);
 }
 APPROXSVM_INLINE f32v fmadd(f32v a, f32v b, f32v c) {
-    return _mm512_fmadd_ps(a, b, c);
+    return APPROXSVM_MM(fmadd_ps)(a, b, c);
 }
 // x where x >= low; low where x < low or x is NaN.
 APPROXSVM_INLINE f32v max_or(f32v x, f32v low) {
-    return _mm512_max_ps(x, low);
+    return APPROXSVM_MM(max_ps)(x, low);
 }
 // x where x <= high or x is NaN; high where x > high.
 APPROXSVM_INLINE f32v min_or_nan(f32v x, f32v high) {
-    return _mm512_min_ps(high, x);
+    return APPROXSVM_MM(min_ps)(high, x);
 }
+APPROXSVM_INLINE f64v zero64() {
+    return APPROXSVM_MM(setzero_pd)();
+}
+APPROXSVM_INLINE f64v set1(double x) {
+    return APPROXSVM_MM(set1_pd)(x);
+}
+APPROXSVM_INLINE f64v load(const double* p) {
+    return APPROXSVM_MM(loadu_pd)(p);
+}
+APPROXSVM_INLINE void store(double* p, f64v x) {
+    APPROXSVM_MM(storeu_pd)(p, x);
+}
+APPROXSVM_INLINE f64v add(f64v a, f64v b) {
+    return APPROXSVM_MM(add_pd)(a, b);
+}
+APPROXSVM_INLINE f64v sub(f64v a, f64v b) {
+    return APPROXSVM_MM(sub_pd)(a, b);
+}
+APPROXSVM_INLINE f64v mul(f64v a, f64v b) {
+    return APPROXSVM_MM(mul_pd)(a, b);
+}
+APPROXSVM_INLINE f64v div(f64v a, f64v b) {
+    return APPROXSVM_MM(div_pd)(a, b);
+}
+APPROXSVM_INLINE f64v fmadd(f64v a, f64v b, f64v c) {
+    return APPROXSVM_MM(fmadd_pd)(a, b, c);
+}
+APPROXSVM_INLINE f64v max_or(f64v x, f64v low) {
+    return APPROXSVM_MM(max_pd)(x, low);
+}
+APPROXSVM_INLINE f64v min_or_nan(f64v x, f64v high) {
+    return APPROXSVM_MM(min_pd)(high, x);
+}
+
+#if defined(APPROXSVM_AVX512)
 // x with its lowest eight bits replaced.
 APPROXSVM_INLINE f32v with_low_byte(f32v x, std::uint32_t byte) {
     const __m512i kept = _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(~0xFF));
@@ -155,43 +201,6 @@ APPROXSVM_INLINE void transpose(f32v (&r)[16]) {
     }
 }
 
-// The same in float64.
-constexpr int lanes64 = 8;
-using f64v = __m512d;
-
-APPROXSVM_INLINE f64v zero64() {
-    return _mm512_setzero_pd();
-}
-APPROXSVM_INLINE f64v set1(double x) {
-    return _mm512_set1_pd(x);
-}
-APPROXSVM_INLINE f64v load(const double* p) {
-    return _mm512_loadu_pd(p);
-}
-APPROXSVM_INLINE void store(double* p, f64v x) {
-    _mm512_storeu_pd(p, x);
-}
-APPROXSVM_INLINE f64v add(f64v a, f64v b) {
-    return _mm512_add_pd(a, b);
-}
-APPROXSVM_INLINE f64v sub(f64v a, f64v b) {
-    return _mm512_sub_pd(a, b);
-}
-APPROXSVM_INLINE f64v mul(f64v a, f64v b) {
-    return _mm512_mul_pd(a, b);
-}
-APPROXSVM_INLINE f64v div(f64v a, f64v b) {
-    return _mm512_div_pd(a, b);
-}
-APPROXSVM_INLINE f64v fmadd(f64v a, f64v b, f64v c) {
-    return _mm512_fmadd_pd(a, b, c);
-}
-APPROXSVM_INLINE f64v max_or(f64v x, f64v low) {
-    return _mm512_max_pd(x, low);
-}
-APPROXSVM_INLINE f64v min_or_nan(f64v x, f64v high) {
-    return _mm512_min_pd(high, x);
-}
 // 2^n, where `shifted` is n + 1.5 * 2^52 and -1022 <= n <= 1023.
 APPROXSVM_INLINE f64v exp2_of_shifted(f64v shifted) {
     return _mm512_castsi512_pd(
@@ -205,43 +214,7 @@ APPROXSVM_INLINE f64v widen_high(f32v x) {
     return _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
 }
 
-#elif defined(APPROXSVM_AVX2)
-
-constexpr int lanes = 8;
-constexpr int tile_rows = 4;  // 4 x 3 accumulators of the 16 registers
-using f32v = __m256;
-using f32x8 = __m256;
-
-APPROXSVM_INLINE f32v zero() {
-    return _mm256_setzero_ps();
-}
-APPROXSVM_INLINE f32v set1(float x) {
-    return _mm256_set1_ps(x);
-}
-APPROXSVM_INLINE f32v load(const float* p) {
-    return _mm256_loadu_ps(p);
-}
-APPROXSVM_INLINE void store(float* p, f32v x) {
-    _mm256_storeu_ps(p, x);
-}
-APPROXSVM_INLINE f32v add(f32v a, f32v b) {
-    return _mm256_add_ps(a, b);
-}
-APPROXSVM_INLINE f32v sub(f32v a, f32v b) {
-    return _mm256_sub_ps(a, b);
-}
-APPROXSVM_INLINE f32v mul(f32v a, f32v b) {
-    return _mm256_mul_ps(a, b);
-}
-APPROXSVM_INLINE f32v fmadd(f32v a, f32v b, f32v c) {
-    return _mm256_fmadd_ps(a, b, c);
-}
-APPROXSVM_INLINE f32v max_or(f32v x, f32v low) {
-    return _mm256_max_ps(x, low);
-}
-APPROXSVM_INLINE f32v min_or_nan(f32v x, f32v high) {
-    return _mm256_min_ps(high, x);
-}
+#else
 // x with its lowest eight bits replaced.
 APPROXSVM_INLINE f32v with_low_byte(f32v x, std::uint32_t byte) {
     const __m256i kept = _mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32(~0xFF));
@@ -277,43 +250,6 @@ APPROXSVM_INLINE void transpose(f32v (&r)[8]) {
     APPROXSVM_UNROLL for (int i = 0; i < 8; ++i) r[i] = t[i];
 }
 
-// The same in float64.
-constexpr int lanes64 = 4;
-using f64v = __m256d;
-
-APPROXSVM_INLINE f64v zero64() {
-    return _mm256_setzero_pd();
-}
-APPROXSVM_INLINE f64v set1(double x) {
-    return _mm256_set1_pd(x);
-}
-APPROXSVM_INLINE f64v load(const double* p) {
-    return _mm256_loadu_pd(p);
-}
-APPROXSVM_INLINE void store(double* p, f64v x) {
-    _mm256_storeu_pd(p, x);
-}
-APPROXSVM_INLINE f64v add(f64v a, f64v b) {
-    return _mm256_add_pd(a, b);
-}
-APPROXSVM_INLINE f64v sub(f64v a, f64v b) {
-    return _mm256_sub_pd(a, b);
-}
-APPROXSVM_INLINE f64v mul(f64v a, f64v b) {
-    return _mm256_mul_pd(a, b);
-}
-APPROXSVM_INLINE f64v div(f64v a, f64v b) {
-    return _mm256_div_pd(a, b);
-}
-APPROXSVM_INLINE f64v fmadd(f64v a, f64v b, f64v c) {
-    return _mm256_fmadd_pd(a, b, c);
-}
-APPROXSVM_INLINE f64v max_or(f64v x, f64v low) {
-    return _mm256_max_pd(x, low);
-}
-APPROXSVM_INLINE f64v min_or_nan(f64v x, f64v high) {
-    return _mm256_min_pd(high, x);
-}
 APPROXSVM_INLINE f64v exp2_of_shifted(f64v shifted) {
     return _mm256_castsi256_pd(
         _mm256_add_epi64(_mm256_slli_epi64(_mm256_castpd_si256(shifted), 52), _mm256_set1_epi64x(0x3FF0000000000000)));
@@ -324,6 +260,7 @@ APPROXSVM_INLINE f64v widen_low(f32v x) {
 APPROXSVM_INLINE f64v widen_high(f32v x) {
     return _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
 }
+#endif
 
 #elif defined(APPROXSVM_NEON)
 
