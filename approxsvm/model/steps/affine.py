@@ -35,7 +35,6 @@ class Affine(Step):
     """
 
     kind = "affine"
-    on_device = None
     by_feature = as_source = True
 
     n_features: int

@@ -35,7 +35,6 @@ class Interval(Step):
     """
 
     kind = "interval"
-    on_device = "splines that repeat or end, but this pipeline has some"
     by_feature = True
     as_source = True
 

@@ -39,7 +39,6 @@ class InverseNormal(Step):
     """
 
     kind = "inverse_normal"
-    on_device = "quantiles of the normal distribution, but this pipeline takes some"
     by_feature = True
 
     taken: npt.NDArray[np.bool_]

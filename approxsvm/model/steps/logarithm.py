@@ -32,7 +32,6 @@ class Logarithm(Step):
     """
 
     kind = "logarithm"
-    on_device = None
     by_feature = True
 
     offset: FloatArray

@@ -31,7 +31,6 @@ class Monomials(Step):
     """
 
     kind = "monomials"
-    on_device = None
     as_source = True
 
     n_features: int

@@ -35,7 +35,6 @@ class Normalizer(Step):
     """
 
     kind = "normalizer"
-    on_device = None
 
     norm: str
     groups: IntArray

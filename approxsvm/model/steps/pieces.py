@@ -79,7 +79,6 @@ class Piecewise(Step):
     """
 
     kind = "pieces"
-    on_device = None
 
     n_features: int
     source: IntArray

@@ -34,7 +34,6 @@ class Power(Step):
     """
 
     kind = "power"
-    on_device = None
     by_feature = True
 
     method: str

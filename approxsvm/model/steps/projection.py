@@ -33,7 +33,6 @@ class Projection(Step):
     """
 
     kind = "projection"
-    on_device = None
 
     center: FloatArray
     matrix: FloatArray

@@ -34,8 +34,6 @@ class Step(ABC):
     ----------
     kind : str
         Its name in artifact/schema.inc.
-    on_device : str, optional
-        What the C export says that it has not, and "but this pipeline" does; None for a step that it has.
     by_feature : bool
         Whether feature j comes from feature j alone, NaN from NaN.
     as_source : bool
@@ -43,7 +41,6 @@ class Step(ABC):
     """
 
     kind: ClassVar[str]
-    on_device: ClassVar[str | None]
     by_feature: ClassVar[bool] = False
     as_source: ClassVar[bool] = False
 

@@ -94,7 +94,6 @@ class Table(Step):
     """
 
     kind = "table"
-    on_device = "tables behind other steps (categories, bins, missing values), but this pipeline looks up"
     as_source = True
 
     n_features: int

@@ -35,7 +35,6 @@ class Waves(Step):
     """
 
     kind = "waves"
-    on_device = "waves of logarithms, but this pipeline has some"
 
     n_features: int
     source: IntArray
