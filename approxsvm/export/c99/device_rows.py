@@ -25,6 +25,7 @@ from approxsvm.export.c99.device_steps import (
     room_for,
     step_arrays,
     step_functions,
+    step_lines,
 )
 from approxsvm.export.c99.input_codes import InputCodes
 from approxsvm.export.c99.lookups import LOOKED_UP, lookup_arrays, most_looked_up
@@ -194,7 +195,7 @@ class DeviceRows:
     def whole_map(self) -> str:
         """All of a row at once, with its error."""
         lines = [f"for (j = 0; j < {self.n_first}; ++j) x[j] = {self._given};"]
-        lines += [line for k, stage in enumerate(self.stages) for line in on_device(stage).lines(k, stage)]
+        lines += step_lines(self.stages)
         declared = ["double error = 0.0, before = 0.0, after = 0.0;", "int j;"]
         room = room_for(self.stages)
         if room:

@@ -5,6 +5,10 @@ source's row over the real numbers is carried along, u = 2^-53. No feature is of
 or looked up in what is, by anything. What features are off by is added up: a sum of moduli, which needs no root, is no
 less than a norm. Each kind derives what it makes of e (export/steps), as model/steps does feature by feature.
 
+Up to the first step that is not the source's own arithmetic, bit for bit, x is the source's number, too: no compiler
+may fuse a product there with a sum. It says in which piece of a table, or between which ends, a number lies, as it does
+in the core; behind that what lies within 2 e does, as the source's number rounds as x does.
+
 Where nothing is known e is infinite, or NaN, and stays so.
 
 Where a number may have no value within e, x becomes NaN, which later steps keep and every function refuses: such a row
@@ -33,6 +37,8 @@ Arrays = Iterator[tuple[str, npt.NDArray[Any]]]
 _MOST_ON_THE_WAY: Final = 1e300
 ROUNDED_UP: Final = 1.0 + 2.0**-30
 UNDERFLOW: Final = 2.0**-500
+# In statements.
+IS_SOURCE: Final = "#IS_SOURCE#"
 # In place of infinity, for features that stay as they are.
 NOT_TAKEN: Final = 1e301
 
@@ -115,6 +121,14 @@ def step_arrays(stages: Sequence[Step], columns: IntArray) -> Arrays:
             limited &= [bool((steps.values == SAME).all()) for steps in stage.steps]
 
 
+def step_lines(stages: Sequence[Step]) -> Iterator[str]:
+    """The statements of all stages, which know whether x is the source's own number."""
+    is_source = True
+    for k, stage in enumerate(stages):
+        yield from (line.replace(IS_SOURCE, str(int(is_source))) for line in on_device(stage).lines(k, stage))
+        is_source &= stage.as_source
+
+
 def step_functions(stages: Sequence[Step]) -> str:
     """What the statements of all stages call."""
     return "".join(dict.fromkeys(text for stage in stages for text in on_device(stage).functions(stage)))
@@ -158,6 +172,10 @@ NEXT_ERROR: Final = """\
 static inline double @next_error@@(double error, double before, double after, double gain, double of_before,
                                    double of_after, double fixed) {
     return 1.000000001 * (gain * error + of_before * before + of_after * after + fixed);
+}
+static inline double @product@@(double x, double factor) {
+    const volatile double product = x * factor; /* fused with no sum */
+    return product;
 }
 /* The modulus of a number that is not missing. */
 static inline double @size@@(double x) { return x == x ? @modulus@@(x) : 0.0; }

@@ -9,6 +9,7 @@ rho being the largest relative_error; limits, which come last, bring no two rows
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -93,6 +94,11 @@ def _scaled(stage: Affine, most: FloatArray) -> list[FloatArray]:
     return found
 
 
+def _alone(line: str) -> str:
+    """A product that no compiler fuses with a sum, by a step behind or by this one."""
+    return re.sub(r"x\[j\] \*= (.*);", r"x[j] = @product@@(x[j], \1);", line)
+
+
 def _left(stage: Affine) -> list[bool]:
     return [stage.leaves(j) for j in range(stage.n_features)]
 
@@ -102,7 +108,7 @@ def _scaling(k: int, stage: Affine) -> list[str]:
     limits = [part for part in parts if part in ("low", "high")]
     first = [part for part in parts if part not in ("add", *limits)]
     steps = [
-        *operations(k, first, "x[j]"),
+        *(_alone(line) for line in operations(k, first, "x[j]")),
         "before += @size@@(x[j]);",
         *operations(k, [part for part in parts if part == "add"], "x[j]"),
         "after += @size@@(x[j]);",

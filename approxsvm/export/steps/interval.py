@@ -1,8 +1,8 @@
 """Splines that repeat, or end, in exported programs.
 
 On a device full turns are taken off without rounding, by lengths times powers of two. What x - low loses is known
-exactly, so that a first step has no error but that of low + rest; else where the reach of 2 e, for the source's number
-rounds as it does, meets a full turn, nothing is known. Beyond an end in reach a row is refused.
+exactly, so that a first step has no error but that of low + rest. Of an x that is not the source's own nothing is known
+where the reach of 2 e meets a full turn, and beyond an end in reach a row is refused.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.export.c99.device_steps import NOT_TAKEN, OnDevice, error_of, one_by_one
+from approxsvm.export.c99.device_steps import IS_SOURCE, NOT_TAKEN, OnDevice, error_of, one_by_one
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.export.onnx.rows_graph import ROUNDING
 from approxsvm.model.kernel_model import FloatArray
@@ -52,7 +52,7 @@ def _ends(stage: Interval) -> dict[str, npt.NDArray[Any]]:
 
 
 def _turning(k: int, stage: Interval) -> list[str]:
-    numbers = f"@low_{k}@@[j]", f"@second_{k}@@[j]"
+    numbers = f"@low_{k}@@[j]", f"@second_{k}@@[j]", IS_SOURCE
     if stage.rule == "turns":
         return one_by_one(k, stage.n_features, "turned", *numbers)
     call = ", ".join(["x[j]", *numbers, error_of(k, "j")])
@@ -62,7 +62,8 @@ def _turning(k: int, stage: Interval) -> list[str]:
 _TURNED: Final = """\
 /* x moved by whole turns to low or less than length above it; what it is off by is added to *off, infinite where it may
    be on either side of a turn. */
-static inline double @turned@@(double x, double low, double length, double error, double *off) {
+static inline double @turned@@(double x, double low, double length, int is_source, double error,
+                               double *off) {
     const double from_low = x - low, back = from_low - x, lost = @modulus@@((x - (from_low - back)) + (-low - back));
     const double doubt = 2.000001 * error + 2.0 * lost;
     double rest = @modulus@@(from_low), turn = length;
@@ -74,15 +75,16 @@ static inline double @turned@@(double x, double low, double length, double error
     while (turn <= 0.5 * rest) turn *= 2.0;
     for (; turn >= length; turn *= 0.5) rest -= rest >= turn ? turn : 0.0;
     if (from_low < 0.0 && rest > 0.0) rest = length - rest;
-    if (!(doubt == 0.0 || (rest > doubt && length - rest > doubt))) *off += (double)@float_of@@(0x7F800000u);
+    is_source |= doubt == 0.0 || (rest > doubt && length - rest > doubt);
+    *off += is_source ? 0.0 : (double)@float_of@@(0x7F800000u);
     *off += doubt + 0x1p-51 * (length + @modulus@@(low));
     return low + rest;
 }
 """
 _ENDED: Final = """\
 /* x, or NaN, which a row is refused for, where it may be beyond an end. */
-static inline double @ended@@(double x, double low, double high, double error) {
-    const double beyond = error == 0.0 ? 0.0 : 2.000001 * error + 0x1p-50 * @modulus@@(x) + 1e-300;
+static inline double @ended@@(double x, double low, double high, int is_source, double error) {
+    const double beyond = is_source || error == 0.0 ? 0.0 : 2.000001 * error + 0x1p-50 * @modulus@@(x) + 1e-300;
     return high > 1e300 || (x - beyond >= low && x + beyond <= high) ? x : (double)@float_of@@(0x7FC00000u);
 }
 """

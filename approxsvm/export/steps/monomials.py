@@ -77,7 +77,8 @@ def _multiplying(k: int, stage: Monomials) -> list[str]:
 _TIMES: Final = """\
 /* A product, and what it is off by where its first factor is by *off, and x by `error`. */
 static inline double @times@@(double product, double x, double error, double *off) {
-    const double found = product * x;
+    const volatile double own = product * x; /* fused with no sum */
+    const double found = own;
     *off = @modulus@@(x) * *off + error * (@modulus@@(product) + *off) + 0x1p-53 * @modulus@@(found) + 0x1p-1000;
     return found;
 }

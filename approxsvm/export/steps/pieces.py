@@ -1,9 +1,9 @@
 """Piecewise polynomials in exported programs.
 
 On a device one of degree k, by Horner's rule in t = x - origin, rounds by (3 k + 2) u of the sum of its terms' moduli.
-Over an error e of x it moves to another piece at most where one begins within e of x; there it is compared with y at
-the point next to x, which all others that are meant are within 2 e of, and moves by 2 e times the steepest slope of the
-piece, sum i |c_i| (|t| + 2 e)^(i - 1). Pieces that are reached are added up.
+Over an error e of x that is not the source's own it moves to another piece at most where one begins within 2 e of x;
+there it is compared with y at the point next to x, which all others that are meant are within 2 e of, and moves by 2 e
+times the steepest slope of the piece, sum i |c_i| (|t| + 2 e)^(i - 1). Pieces that are reached are added up.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.export.c99.device_router import smallest
-from approxsvm.export.c99.device_steps import PIECE, SUMMED, OnDevice, error_of
+from approxsvm.export.c99.device_steps import IS_SOURCE, PIECE, SUMMED, OnDevice, error_of
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.export.onnx.rows_graph import ROUNDING, TINY
 from approxsvm.model.kernel_model import FloatArray
@@ -80,7 +80,8 @@ def _bent(stage: Piecewise, most: FloatArray) -> list[FloatArray]:
     for k, (j, pieces) in enumerate(zip(stage.source, stage.pieces, strict=True)):
         low, high = np.append(-most[j], pieces.edges), np.append(pieces.edges, most[j])
         t = np.maximum(np.abs(low - pieces.origins), np.abs(high - pieces.origins))
-        found[k] = (np.abs(pieces.coefs) * t[:, np.newaxis] ** np.arange(stage.degree + 1)).sum(axis=1).max()
+        terms = np.abs(pieces.coefs) * t[:, np.newaxis] ** np.arange(stage.degree + 1)
+        found[k] = np.where(pieces.coefs == 0, 0.0, terms).sum(axis=1).max()
     return [found]
 
 
@@ -106,7 +107,7 @@ def _bending(k: int, stage: Piecewise) -> list[str]:
         f"    const double *const coefs = @coefs_{k}@@ + (begin + i) * {degree + 1};",
         f"    const int of = (int)@source_{k}@@[i];",
         f"    const double *const edges = @edges_{k}@@ + begin, *const origins = @origins_{k}@@ + begin + i;",
-        f"    y[i] = @bent@@(edges, n, origins, coefs, {degree}, x[of], {error_of(k, 'of')}, &before);",
+        f"    y[i] = @bent@@(edges, n, origins, coefs, {degree}, x[of], {IS_SOURCE}, {error_of(k, 'of')}, &before);",
         "}",
         f"for (i = 0; i < {m}; ++i) x[i] = y[i];",
         SUMMED,
@@ -127,8 +128,8 @@ static inline double @horner@@(const double c[], int degree, double t, double *o
 }
 /* A piecewise polynomial at x, and what it is off by, added to *off, where x is by `error`. */
 static inline double @bent@@(const double edges[], int n, const double origins[], const double coefs[], int degree,
-                             double x, double error, double *off) {
-    const double reach = 2.000001 * error, beyond = 1.000001 * error + 0x1p-50 * @modulus@@(x) + 1e-300;
+                             double x, int is_source, double error, double *off) {
+    const double reach = 2.000001 * error, beyond = is_source ? 0.0 : reach + 0x1p-50 * @modulus@@(x) + 1e-300;
     double y;
     int i = @piece@@(edges, n, x), k;
     if (x != x) return x;

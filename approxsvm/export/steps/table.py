@@ -1,8 +1,8 @@
 """Tables behind other steps in exported programs: categories, bins, missing values.
 
-On a device an error e of x lets the source's number, which rounds as it does, be up to 2 e from x. Over that reach the
-table is compared with what it has for x: a number that passes is off by e more than it is from that. Where any piece in
-reach refuses, the row is refused. Numbers that no table takes up are lost: what they are off by is not carried on.
+On a device, over the reach of 2 e of an x that is not the source's own, the table is compared with what it has for x: a
+number that passes is off by e more than it is from that. Where any piece in reach refuses, the row is refused. Numbers
+that no table takes up are lost: what they are off by is not carried on.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.c99.device_router import smallest
-from approxsvm.export.c99.device_steps import PIECE, SUMMED, OnDevice, error_of
+from approxsvm.export.c99.device_steps import IS_SOURCE, PIECE, SUMMED, OnDevice, error_of
 from approxsvm.export.c99.lookups import BETWEEN, LARGEST, REFUSES, most_looked_up, written
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.export.onnx.rows_graph import ROUNDING
@@ -81,7 +81,7 @@ def _looking_up(k: int, stage: Table) -> list[str]:
         f"    const int column = (int)@columns_{k}@@[of], is_missing = column >= 0 && row[column] != row[column];",
         f"    const double *const edges = @edges_{k}@@ + begin, *const found = @found_{k}@@ + begin + i;",
         f"    const double missing = is_missing ? @missing_{k}@@[i] : {REFUSES!r};",
-        f"    y[i] = @tabled@@(edges, n, found, missing, x[of], {error_of(k, 'of')}, &before);",
+        f"    y[i] = @tabled@@(edges, n, found, missing, x[of], {IS_SOURCE}, {error_of(k, 'of')}, &before);",
         "}",
         f"for (i = 0; i < {stage.n_outputs}; ++i) x[i] = y[i];",
         SUMMED,
@@ -92,9 +92,9 @@ _TABLED: Final = f"""\
 /* What a table has for x, and what that is off by, added to *off, where x is by `error`; NaN, which a row is refused
    for, where it may have nothing. A missing value is NaN until it is replaced. */
 static inline double @tabled@@(const double edges[], int n, const double found[], double missing, double x,
-                               double error, double *off) {{
+                               int is_source, double error, double *off) {{
     const double reach = error < 1e300 ? error : (double)@float_of@@(0x7F800000u);
-    const double beyond = error == 0.0 ? 0.0 : 2.000001 * reach + 0x1p-50 * @modulus@@(x) + 1e-300;
+    const double beyond = is_source || error == 0.0 ? 0.0 : 2.000001 * reach + 0x1p-50 * @modulus@@(x) + 1e-300;
     double y = x != x ? missing : found[@piece@@(edges, n, x)], most = 0.0;
     int i, last;
     if (y > {LARGEST!r}) y = y < {BETWEEN!r} ? x : (double)@float_of@@(0x7FC00000u);

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.export.c99.device_router import smallest
-from approxsvm.export.c99.device_steps import LOG64, NOT_TAKEN, ROOT64, SUMMED, OnDevice, error_of
+from approxsvm.export.c99.device_steps import IS_SOURCE, LOG64, NOT_TAKEN, ROOT64, SUMMED, OnDevice, error_of
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.export.onnx.rows_graph import ROUNDING
 from approxsvm.model.kernel_model import FloatArray
@@ -63,7 +63,7 @@ def _waving(k: int, stage: Waves) -> list[str]:
         f"for (i = 0; i < {m}; ++i) {{",
         f"    const int of = (int)@source_{k}@@[i], is_limited = @limited_{k}@@[of];",
         f"    const double a = @amplitudes_{k}@@[i], w = @frequencies_{k}@@[i];",
-        f"    y[i] = @wave@@(x[of], a, w, @sines_{k}@@[i], is_limited, {error_of(k, 'of')}, &before);",
+        f"    y[i] = @wave@@(x[of], a, w, @sines_{k}@@[i], is_limited || {IS_SOURCE}, {error_of(k, 'of')}, &before);",
         "}",
         f"for (i = 0; i < {m}; ++i) x[i] = y[i];",
         SUMMED,
