@@ -640,7 +640,6 @@ LABELED = {
     "stack, inner": (StackingClassifier(TWO[1:], final_estimator=RidgeClassifier(), cv=2), "two"),
     "targets": (MultiOutputClassifier(half(SVC())), "several"),
     "indicators": (OneVsRestClassifier(SVC(gamma="scale")), "indicators"),
-    "indicators of members": (OneVsRestClassifier(half(LogisticRegression())), "indicators"),
 }
 
 
