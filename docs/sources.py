@@ -77,7 +77,8 @@ def _models() -> dict[str, Callable[[], Any]]:
     from sklearn.datasets import load_iris
     from sklearn.decomposition import PCA
     from sklearn.ensemble import StackingClassifier, VotingClassifier, VotingRegressor
-    from sklearn.kernel_approximation import RBFSampler
+    from sklearn.impute import SimpleImputer
+    from sklearn.kernel_approximation import AdditiveChi2Sampler, RBFSampler
     from sklearn.kernel_ridge import KernelRidge
     from sklearn.linear_model import Ridge
     from sklearn.model_selection import FixedThresholdClassifier
@@ -86,9 +87,11 @@ def _models() -> dict[str, Callable[[], Any]]:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import (
         KBinsDiscretizer,
+        MinMaxScaler,
         Normalizer,
         PolynomialFeatures,
         PowerTransformer,
+        QuantileTransformer,
         SplineTransformer,
         StandardScaler,
     )
@@ -114,10 +117,19 @@ def _models() -> dict[str, Callable[[], Any]]:
         "probabilities of one model": lambda: CalibratedClassifierCV(SVC(), ensemble=False).fit(X, y),
         "mean of several models' probabilities": lambda: CalibratedClassifierCV(SVC(), cv=2).fit(X, y),
         "behind a table of categories or bins": lambda: make_pipeline(KBinsDiscretizer(3), SVC()).fit(X, y),
-        "behind bins of scaled numbers": lambda: make_pipeline(StandardScaler(), KBinsDiscretizer(3), SVC()).fit(X, y),
+        "behind imputed, scaled and binned numbers": lambda: make_pipeline(
+            StandardScaler(), SimpleImputer(), KBinsDiscretizer(3), SVC()
+        ).fit(X, y),
         "behind a projection": lambda: make_pipeline(PCA(2), SVC()).fit(X, y),
         "behind products of features": lambda: make_pipeline(PolynomialFeatures(2), SVC()).fit(X, y),
         "behind splines or quantiles": lambda: make_pipeline(SplineTransformer(3), SVC()).fit(X, y),
+        "behind splines that repeat, normal quantiles and waves": lambda: make_pipeline(
+            SplineTransformer(4, extrapolation="periodic"),
+            QuantileTransformer(n_quantiles=9, output_distribution="normal"),
+            MinMaxScaler(clip=True),
+            AdditiveChi2Sampler(),
+            SVC(),
+        ).fit(X, y),
         "behind a norm of rows": lambda: make_pipeline(Normalizer(), SVC()).fit(X, y),
         "behind powers or logarithms": lambda: make_pipeline(PowerTransformer(), SVC()).fit(X, y),
         "several linear functions of kernels": lambda: OneVsRestClassifier(SVC(gamma=0.1)).fit(X, y),

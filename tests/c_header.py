@@ -17,6 +17,7 @@ NEEDS_GCC = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not i
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wdouble-promotion", "-Werror"]
 C99 = ["gcc", "-std=c99", "-O1", "-ffp-contract=off"]
 CLASSIFIED = "answer[0] = m_predict(row); answer[1] = m_predict_if_certain(row); answer[2] = m_is_certain(row);"
+TARGETS = "m_predict(row, answer); m_predict_if_certain(row, answer + @N@); answer[2 * @N@] = m_is_certain(row);"
 REGRESSED = """union { float value; int bits; } same;
             same.value = m_predict(row);
             answer[0] = same.bits;
@@ -39,7 +40,7 @@ int main(void) {
     @ARRAYS@
     if (!rows || !answers) return 1;
     while (fread(numbers, sizeof numbers, 1, rows) == 1) {
-        int answer[3] = {0, 0, 0};
+        int answer[2 * @N@ + 1] = {0};
         @LOAD@
         @FILL@
         {
@@ -58,7 +59,7 @@ class Answers:
 
     values: Any  # (n_rows, n_values), float32, as are bounds
     bounds: Any
-    predicted: Any  # positions, or values of a regression
+    predicted: Any  # positions, of several targets a column each, or values of a regression
     if_certain: Any
     certain: Any
     shares: Any  # (n_rows, n_labels), float32, as are their bounds; no columns where there are none
@@ -74,6 +75,7 @@ class Program:
     n_values: int
     run: list[str]
     n_shares: int = 0
+    n_targets: int = 1
 
     def answers(self, rows: Any) -> Answers:
         """Answers to float32 rows."""
@@ -86,15 +88,16 @@ class Program:
                 ("bounds", "<f4", n),
                 ("shares", "<f4", m),
                 ("share_bounds", "<f4", m),
-                ("answer", "<i4", (3,)),
+                ("answer", "<i4", (2 * self.n_targets + 1,)),
             ]
         )
         found = np.fromfile(self.folder / "answers.bin", layout)
         assert len(found) == len(rows)
-        predicted = found["answer"][:, 0].copy()
+        places = [0, 1] if self.n_targets == 1 else [slice(self.n_targets), slice(self.n_targets, -1)]
+        predicted, if_certain = (found["answer"][:, place].copy() for place in places)
         if self.task == "regression":
             predicted = predicted.view(np.float32)
-        if_certain, certain = found["answer"][:, 1], found["answer"][:, 2].astype(bool)
+        certain = found["answer"][:, -1].astype(bool)
         return Answers(
             found["values"], found["bounds"], predicted, if_certain, certain, found["shares"], found["share_bounds"]
         )
@@ -106,7 +109,8 @@ def write_program(compiled: Any, folder: Path, **options: Any) -> Any:
     cost = compiled.export_c(folder / "m.h", name="m", **options)
     n_values, n_shares = sizes(compiled)
     several = compiled.artifact.task == "regression" and n_values > 1
-    answer = REGRESSED if compiled.artifact.task == "regression" else CLASSIFIED
+    n_targets = compiled.artifact.n_targets
+    answer = REGRESSED if compiled.artifact.task == "regression" else CLASSIFIED if n_targets == 1 else TARGETS
     if several:
         answer = "answer[2] = m_is_certain(row);"
     arrays = [ARRAY.format("value", "m_n_values")] * bool(n_values) + [ARRAY.format("share", "m_n_labels")] * bool(
@@ -117,7 +121,9 @@ def write_program(compiled: Any, folder: Path, **options: Any) -> Any:
     kind = options.get("inputs", "float32")
     text = MAIN.replace("@ARRAYS@", "\n    ".join(arrays)).replace("@FILL@", "\n        ".join(fill))
     load = DIRECTLY if kind == "float32" else BY_CODES.replace("@ROW@", f"{kind}_t")
-    (folder / "main.c").write_text(text.replace("@ANSWER@", answer).replace("@LOAD@", load))
+    (folder / "main.c").write_text(
+        text.replace("@ANSWER@", answer).replace("@LOAD@", load).replace("@N@", str(n_targets))
+    )
     return cost
 
 
@@ -133,4 +139,4 @@ def build(compiled: Any, folder: Path, *flags: str, compiler: list[str] = C99, *
     write_program(compiled, folder, **options)
     subprocess.run([*compiler, *flags, "-o", "program", "main.c"], cwd=folder, check=True)
     n_values, n_shares = sizes(compiled)
-    return Program(folder, compiled.artifact.task, n_values, ["./program"], n_shares)
+    return Program(folder, compiled.artifact.task, n_values, ["./program"], n_shares, compiled.artifact.n_targets)

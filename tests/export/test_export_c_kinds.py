@@ -16,22 +16,25 @@ import reference_outputs
 from attacks import Extended
 from c_header import C99, NEEDS_GCC, STRICT, build
 from conftest import random_model
+from scipy.special import ndtri
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
+    StackingClassifier,
     StackingRegressor,
     VotingClassifier,
     VotingRegressor,
 )
-from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.impute import SimpleImputer
+from sklearn.kernel_approximation import AdditiveChi2Sampler, Nystroem, RBFSampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.multioutput import MultiOutputRegressor
+from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -51,9 +54,10 @@ import approxsvm
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.c99.header import export_c
 from approxsvm.export.c99.sums import sums_of
+from approxsvm.model.constants import LEAST_INVERSE_NORMAL
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.outputs import ClassProbability, DensityMarks, Outputs
-from approxsvm.model.steps import Affine, Logarithm, Monomials, Piecewise, Power, Table
+from approxsvm.model.steps import Affine, Interval, InverseNormal, Logarithm, Monomials, Piecewise, Power, Table, Waves
 from approxsvm.model.steps import Normalizer as RowNorms
 from approxsvm.model.steps.normalizer import LEAST_NORM
 
@@ -78,15 +82,16 @@ def mapped(model: Any, rows: Any) -> Any:
     if model.input_map is None:
         return x
     x = x[:, model.input_map.columns]
+    own, is_source = x.astype(float), True  # the source's own numbers, which say where pieces begin
     for stage in model.input_map.stages:
-        if isinstance(stage, Table):
-            x = stage.run(x.astype(float), None)[0].astype(Extended)  # comes first, of numbers that are float32
+        at = own if is_source else x
+        with np.errstate(all="ignore"):
+            own, is_source = stage.run(own.copy(), None)[0], is_source and stage.as_source
+        if type(stage) in AT_PIECES:
+            x = AT_PIECES[type(stage)](stage, x, at)
             continue
         if isinstance(stage, Monomials):
             x = np.concatenate([x, np.ones_like(x[:, :1])], axis=1)[:, stage.factors].prod(axis=2)
-            continue
-        if isinstance(stage, Piecewise):
-            x = bent(stage, x)
             continue
         if isinstance(stage, Logarithm):
             x[:, stage.taken] = np.log(x[:, stage.taken] + stage.offset[stage.taken].astype(Extended))
@@ -113,14 +118,54 @@ def mapped(model: Any, rows: Any) -> Any:
     return x
 
 
-def bent(stage: Piecewise, x: Any) -> Any:
+def stepped(stage: Table, x: Any, at: Any) -> Any:
+    """Step functions of features; NaN for a row that is refused, or to be replaced by a table behind."""
+    y = []
+    for j, (edges, values, nan) in zip(stage.source, stage.steps, strict=True):
+        found = values[np.searchsorted(edges.astype(at.dtype), at[:, j], side="right")]
+        found = np.where(np.isnan(x[:, j]), nan, found)
+        y.append(np.where(np.isinf(found), x[:, j], found.astype(Extended)))
+    return np.stack(y, axis=1)
+
+
+def turned(stage: Interval, x: Any, at: Any) -> Any:
+    """Full turns taken off, or NaN beyond the ends."""
+    low, second = stage.low.astype(Extended), stage.second.astype(Extended)
+    if stage.rule == "refuses":
+        return np.where((second < np.inf) & ((at < low) | (at > second)), np.nan, x)
+    length = np.where(second < np.inf, second, 1)
+    y, of_source = (low + (numbers - low) % length for numbers in (x, at - low.astype(at.dtype) + low))
+    y = y + length * np.rint((of_source - y) / length)
+    return np.where(second < np.inf, y, x)
+
+
+def quantiles(stage: InverseNormal, x: Any, at: Any) -> Any:
+    """Of the normal distribution, within a few units of float64."""
+    t = np.minimum(x, 1 - x).astype(float).clip(LEAST_INVERSE_NORMAL)
+    return np.where(stage.taken, np.where(x < 0.5, 1, -1) * ndtri(t), x)
+
+
+def waves(stage: Waves, x: Any, at: Any) -> Any:
+    """Waves of logarithms under a root."""
+    passed = x[:, stage.source]
+    x, w = np.where(at < 0, np.nan, np.maximum(x, 0))[:, stage.source], stage.frequencies.astype(Extended)
+    with np.errstate(all="ignore"):
+        turn = w * np.log(np.where(x == 0, 1, x))
+        y = stage.amplitudes * np.sqrt(x) * np.where(stage.sines, np.sin(turn), np.cos(turn))
+    return np.where(stage.passes, passed, y)
+
+
+def bent(stage: Piecewise, x: Any, at: Any) -> Any:
     """Piecewise polynomials of features, by their definition."""
     y = []
     for j, (edges, origins, coefs) in zip(stage.source, stage.pieces, strict=True):
-        piece = np.searchsorted(edges.astype(Extended), x[:, j], side="right")
+        piece = np.searchsorted(edges.astype(at.dtype), at[:, j], side="right")
         t = x[:, j] - origins[piece].astype(Extended)
         y.append((coefs[piece].astype(Extended) * t[:, np.newaxis] ** np.arange(coefs.shape[1])).sum(axis=1))
     return np.stack(y, axis=1)
+
+
+AT_PIECES = {Table: stepped, Interval: turned, InverseNormal: quantiles, Waves: waves, Piecewise: bent}
 
 
 def powered(stage: Power, x: Any) -> Any:
@@ -294,12 +339,14 @@ def test_no_bound_of_cosines_is_broken(n_labels: int, tmp_path: Path) -> None:
         assert answers.certain.mean() > 0.3
 
 
-def test_rows_at_the_jumps_of_quantiles_prove_nothing_false(tmp_path: Path) -> None:
-    """Scaled rows that lie on an edge, or next to one, where columns of few values make quantiles jump."""
+def test_rows_at_jumps_prove_nothing_false(tmp_path: Path) -> None:
+    """Scaled rows that lie on an edge of bins, or next to one, or where columns of few values make quantiles jump."""
     rng = np.random.default_rng(0)
     X = rng.integers(-3, 4, size=(200, 3)) * np.array([0.1, 1.0, 7.0]) + 0.3
     y = X.sum(axis=1) > 1.0
-    source = make_pipeline(StandardScaler(), QuantileTransformer(n_quantiles=30), SVC(kernel="linear")).fit(X, y)
+    bins = ("bins", KBinsDiscretizer(3, encode="onehot-dense"), [2])
+    jumps = ColumnTransformer([("quantiles", QuantileTransformer(n_quantiles=30), [0, 1]), bins])
+    source = make_pipeline(StandardScaler(), jumps, SVC(kernel="linear")).fit(X, y)
     edges = np.unique(X).astype(np.float32)
     near = [edges, np.nextafter(edges, np.float32(99)), np.nextafter(edges, np.float32(-99)), edges + np.float32(1e-4)]
     rows = np.concatenate([rng.choice(np.concatenate(near), size=(300, 3)), X]).astype(np.float32)
@@ -339,6 +386,18 @@ def looked_up(*steps: Any) -> Any:
     return make_pipeline(ColumnTransformer(parts), *steps)
 
 
+def bent_features(*steps: Any) -> Any:
+    """Normal quantiles, splines that repeat, waves and bins, in front of other steps."""
+    parts = [
+        ("quantiles", QuantileTransformer(n_quantiles=40, output_distribution="normal"), [0, 1]),
+        ("splines", SplineTransformer(4, extrapolation="periodic"), [2, 3]),
+        ("waves", make_pipeline(MinMaxScaler(clip=True), AdditiveChi2Sampler()), [4, 5]),
+        ("bins", make_pipeline(StandardScaler(), KBinsDiscretizer(4, encode="ordinal"), StandardScaler()), [6]),
+        ("numbers", StandardScaler(), [8]),
+    ]
+    return make_pipeline(ColumnTransformer(parts), *steps)
+
+
 def projected(last: Any) -> Any:
     return make_pipeline(StandardScaler(), PCA(4, whiten=True), last)
 
@@ -374,8 +433,6 @@ VALUES = {
     "tables, polynomial": (looked_up(SVC(kernel="poly", coef0=1.0)), 3, "exact"),
     "tables, PCA, polynomial": (looked_up(PCA(5), SVC(kernel="poly", coef0=1.0)), 2, "exact"),
     "tables, form": (looked_up(SVC(kernel="poly", degree=2)), 2, "approximate"),
-    "tables, sigmoid": (looked_up(SVC(kernel="sigmoid", gamma=0.05)), 2, "exact"),
-    "tables, linear": (looked_up(SVC(kernel="linear")), 3, "exact"),
     "tables, cosines": (looked_up(RBFSampler(gamma=0.05, random_state=0), LinearSVC()), 2, "certified"),
     "tables alone": (make_pipeline(KBinsDiscretizer(4, encode="onehot-dense"), SVC(kernel="poly")), 2, "exact"),
     "products": (make_pipeline(StandardScaler(), PolynomialFeatures(3), RidgeClassifier()), 2, "certified"),
@@ -420,6 +477,8 @@ VALUES = {
         2,
         "approximate",
     ),
+    "bent": (bent_features(SVC(gamma=0.3)), 2, "exact"),
+    "bent, expansion": (bent_features(PCA(5), SVC(gamma=0.1)), 3, "approximate"),
     "Nystroem": (make_pipeline(StandardScaler(), Nystroem(gamma=0.05, n_components=20), LinearSVC()), 2, "exact"),
 }
 
@@ -575,6 +634,48 @@ def test_rules_of_several_models(name: str, tmp_path: Path) -> None:
         assert (np.abs(answers.values[:-1] - exact) <= answers.bounds[:-1] + 1e-12).all()
 
 
+TWO = [("a", projected(SVC())), ("b", half(LogisticRegression())), ("c", half(calibrated(SVC(kernel="poly"))))]
+LABELED = {
+    "stack": (StackingClassifier(TWO, cv=2), "two"),
+    "stack, inner": (StackingClassifier(TWO[1:], final_estimator=RidgeClassifier(), cv=2), "two"),
+    "targets": (MultiOutputClassifier(half(SVC())), "several"),
+    "indicators": (OneVsRestClassifier(SVC(gamma="scale")), "indicators"),
+}
+
+
+@pytest.mark.parametrize("name", LABELED)
+def test_labels_of_sums_and_of_targets(name: str, tmp_path: Path) -> None:
+    """Proven labels are the source's; values and probabilities of a stack are within their bounds."""
+    source, kind = LABELED[name]
+    X, y = table(3)
+    fitted = source.fit(X, {"two": y > 0, "several": np.column_stack([y, y == 1]), "indicators": np.eye(3)[y]}[kind])
+    compiled = approxsvm.compile(fitted, X)
+    rng = np.random.default_rng(1)
+    a, b = X[rng.integers(0, len(X), 200)], X[rng.integers(0, len(X), 200)]
+    for _ in range(30):  # to where some label changes
+        middle = (0.5 * (a + b)).astype(np.float32).astype(float)
+        same = (fitted.predict(middle) == fitted.predict(a)).reshape(len(a), -1).all(axis=1)[:, np.newaxis]
+        a, b = np.where(same, middle, a), np.where(same, b, middle)
+    rows = np.concatenate([X, 3 * X[:20], a, b]).astype(np.float32)
+    program = build(compiled, tmp_path, *STRICT)
+    answers = program.answers(np.concatenate([rows, np.full_like(rows[:1], np.nan)]))
+    assert not answers.certain[-1]
+    assert (answers.if_certain[-1] == -1).all()
+    right, labels = fitted.predict(rows.astype(float)), compiled.artifact.labels[answers.predicted[:-1]]
+    sure = answers.if_certain[:-1] >= 0
+    np.testing.assert_array_equal(labels[sure], right[sure])
+    np.testing.assert_array_equal(answers.if_certain[:-1], np.where(sure, answers.predicted[:-1], -1))
+    np.testing.assert_array_equal(answers.certain[:-1], sure.reshape(len(rows), -1).all(axis=1))
+    assert sure[: len(X)].mean() > 0.5
+    assert not sure.all()
+    if kind == "two":
+        values = fitted.decision_function(rows.astype(float))
+        assert (np.abs(answers.values[:-1, 0] - values) <= answers.bounds[:-1, 0] + 1e-12).all()
+    if answers.shares.size:
+        exact = fitted.predict_proba(rows.astype(float))[:, np.argsort(np.argsort(compiled.artifact.labels))]
+        assert (np.abs(answers.shares[:-1] - exact) <= answers.share_bounds[:-1] + 1e-9).all()
+
+
 SUMS = {
     "weighted": VotingRegressor(
         [("a", half(SVR())), ("b", projected(SVR(kernel="poly"))), ("c", half(Ridge()))], weights=[2.0, -0.5, 1e-3]
@@ -692,6 +793,33 @@ def test_an_error_that_is_not_known_stays_so(last: Any, tmp_path: Path) -> None:
     assert answers.bounds[1:, 0].max() < 1.0
 
 
+def test_steps_behind_others_replace_or_refuse(tmp_path: Path) -> None:
+    """Missing values, ends of splines and negative numbers, of rows as they are and of scaled ones."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 5, size=(200, 6)).astype(float)
+    imputed = make_pipeline(StandardScaler(), SimpleImputer(strategy="median", add_indicator=True))
+    codes = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(sparse_output=False))
+    parts = [
+        ("imputed", imputed, [0]),
+        ("codes", codes, [1]),
+        ("splines", SplineTransformer(3, extrapolation="error"), [2]),
+        ("scaled splines", make_pipeline(StandardScaler(), SplineTransformer(3, extrapolation="error")), [3]),
+        ("repeats", SplineTransformer(4, extrapolation="periodic"), [4]),
+        ("waves", AdditiveChi2Sampler(), [5]),
+    ]
+    X[:9, 0], X[5:19, 1] = np.nan, np.nan
+    source = make_pipeline(ColumnTransformer(parts), SVC()).fit(X, np.nansum(X, axis=1) > 12)
+    model, compiled = approxsvm.read_any(source), approxsvm.compile(source, mode="exact")
+    model = replace(model, intercept=model.intercept + 1e3)
+    program = build(approxsvm.compile(model, mode="exact"), tmp_path, *STRICT, compiler=SANITIZED)
+    rows = np.concatenate([X, X + np.array([1e6, 0, 0, 0, 4e6, 1e6])])
+    wrong = np.array([[1, 1, 1, 1, 1, 1]] * 8, np.float32)
+    wrong[range(8), [0, 1, 1, 2, 2, 3, 4, 5]] = (np.inf, 2.5, np.inf, -1e-30, np.nan, 4.1, np.nan, -1e-45)
+    answers = assert_proven(model, compiled, program, np.concatenate([rows, wrong]).astype(np.float32), refused=8)
+    assert answers.certain[: len(rows)].all()
+    assert answers.bounds[: len(X)].max() < 1e-2
+
+
 @pytest.mark.parametrize("step", [FunctionTransformer(np.log), PowerTransformer("box-cox")])
 @pytest.mark.parametrize("mode", ["exact", "approximate"])
 def test_what_has_no_logarithm_is_refused(step: Any, mode: str, tmp_path: Path) -> None:
@@ -703,7 +831,7 @@ def test_what_has_no_logarithm_is_refused(step: Any, mode: str, tmp_path: Path) 
     rows = np.array([[1, 1], [1, 0], [-1, 1], [-5, -7]], np.float32)
     program = build(compiled, tmp_path, *STRICT, compiler=SANITIZED)
     assert assert_proven(model, compiled, program, rows, refused=3).certain[0]
-    assert "or has no logarithm or power" in (tmp_path / "m.h").read_text()
+    assert "or has what a step does not take" in (tmp_path / "m.h").read_text()
 
 
 def test_powers_and_logarithms_share_a_header(tmp_path: Path) -> None:

@@ -20,10 +20,8 @@ from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.c99 import source
 from approxsvm.export.c99.device_router import smallest
 from approxsvm.export.c99.device_steps import (
-    affine_arrays,
-    has_domain,
     largest_after,
-    operations,
+    on_device,
     room_for,
     step_arrays,
     step_functions,
@@ -32,7 +30,8 @@ from approxsvm.export.c99.device_steps import (
 from approxsvm.export.c99.input_codes import InputCodes
 from approxsvm.export.c99.lookups import LOOKED_UP, lookup_arrays, most_looked_up
 from approxsvm.export.float32_rows import leading_table
-from approxsvm.model.steps import Affine, Step
+from approxsvm.export.steps.affine import affine_arrays, operations
+from approxsvm.model.steps import Affine, Step, Table
 
 Arrays = Iterator[tuple[str, npt.NDArray[Any]]]
 
@@ -49,7 +48,7 @@ def device_stages(artifact: Artifact) -> tuple[Step, ...]:
         return ()
     table = leading_table(artifact)
     all_float32 = np.full(len(artifact.input_map.columns), float(np.finfo(np.float32).max))
-    most = all_float32 if table is None else most_looked_up(table)
+    most = all_float32 if table is None else most_looked_up(table, all_float32)
     stages = [stage for stage in artifact.input_map.stages[0 if table is None else 1 :] if not stage.is_identity]
     for stage in stages:
         most = largest_after(stage, most)
@@ -90,15 +89,32 @@ class DeviceRows:
         return len(self.artifact.input_map.columns) if self.table is None else self.table.n_outputs
 
     @property
+    def first_columns(self) -> npt.NDArray[np.intp]:
+        """The raw columns of these numbers."""
+        assert self.artifact.input_map is not None
+        columns = self.artifact.input_map.columns
+        return columns if self.table is None else columns[self.table.source]
+
+    @property
+    def takes_nan(self) -> npt.NDArray[np.bool_]:
+        """Which of all numbers that are checked may be missing up to a table behind the first steps."""
+        if self.artifact.input_map is None:
+            return np.zeros(0, np.bool_)
+        replaced = any(isinstance(stage, Table) for stage in self.stages)
+        taken = np.isin(self.first_columns, self.artifact.input_map.columns_of_nan()) & replaced
+        n_unused = 0 if self.table is None else self.table.n_features - len(np.unique(self.table.source))
+        return np.append(taken, np.zeros(n_unused, np.bool_))
+
+    @property
     def refused(self) -> str:
         """Which rows have no mapped row, in words."""
         beside = "" if self.table is None else ", or has what tables refuse"
-        return f"that is not finite{beside}{', or has no logarithm or power' if self.has_domain else ''}"
+        return f"that is not finite{beside}{', or has what a step does not take' if self.has_domain else ''}"
 
     @property
     def has_domain(self) -> bool:
         """Whether a row of finite numbers may be mapped to NaN."""
-        return any(map(has_domain, self.stages))
+        return any(on_device(stage).refuses(stage) for stage in self.stages)
 
     @property
     def widest(self) -> int:
@@ -124,15 +140,21 @@ class DeviceRows:
             yield "columns_", smallest(columns)
         if self.folded:
             yield from zip(("slopes_", "bases_"), self.folded, strict=True)
-        for k, stage in enumerate(() if self.folded else self.stages):
-            yield from step_arrays(k, stage)
+        if self.takes_nan.any():
+            yield "takes_nan_", self.takes_nan.astype(np.uint8)
+        yield from step_arrays(() if self.folded else self.stages, self.first_columns)
 
     def functions(self) -> Iterator[str]:
         """The numbers of a row, and which rows are refused."""
         if self.codes:
             yield source.CODES if self.folded else source.DECODED + source.CODES
+            return
+        missing = "@takes_nan@@[j] && row[@COLUMN@] != row[@COLUMN@]" if self.takes_nan.any() else ""
+        if self.table is None:
+            yield source.RAW + source.NOT_FINITE.replace("#UNLESS#", f"if (!({missing})) " if missing else "")
         else:
-            yield source.RAW + source.NOT_FINITE if self.table is None else LOOKED_UP
+            missing = missing.replace("@COLUMN@", "@table_source@@[j]")
+            yield LOOKED_UP.replace("#UNLESS#", f" && !({missing})" if missing else "")
 
     @property
     def _given(self) -> str:
@@ -173,7 +195,7 @@ class DeviceRows:
     def whole_map(self) -> str:
         """All of a row at once, with its error."""
         lines = [f"for (j = 0; j < {self.n_first}; ++j) x[j] = {self._given};"]
-        lines += [line for k, stage in enumerate(self.stages) for line in step_lines(k, stage)]
+        lines += step_lines(self.stages)
         declared = ["double error = 0.0, before = 0.0, after = 0.0;", "int j;"]
         room = room_for(self.stages)
         if room:

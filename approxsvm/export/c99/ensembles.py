@@ -8,6 +8,9 @@
 * Sums: addend + sum_k w_k f_k, each product and sum on a path of n + 3 roundings, weights being within a unit of the
   source's: with u = 1.01 (n + 4) 2^-53 the bound is sum_k |w_k| (bound_k + u |f_k|) + u |addend|. What underflows is
   less than the 1e-37 that narrowing a bound adds.
+  A classifier counts by the probability of the first label, which is off by what it is from the farther end of its
+  interval. Where the sum labels, it goes on as the value of any model.
+* Labels side by side: each member's own, or the signs of a regression's values, with what its own bounds prove.
 * Side by side: values of several targets, or functions of classes, of which scores, probabilities and labels are made
   as of any model that has them.
 """
@@ -18,9 +21,13 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
+import numpy as np
+
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.c99.answers import Answers
+from approxsvm.export.c99.device_router import smallest
+from approxsvm.export.c99.shares import Arrays
 from approxsvm.export.c99.sums import LARGEST
 from approxsvm.model.constants import UNIT64
 
@@ -36,18 +43,14 @@ def check_rule(artifact: Artifact) -> None:
         It has another rule, or numbers beyond float32.
     """
     outputs = artifact.outputs
-    is_labeled_sum = artifact.task == "classification" and artifact.n_decisions == 1
-    if is_labeled_sum or (artifact.has_labels_alone and outputs.label_rule != "votes"):
-        raise UnsupportedModelError(
-            f"the C export has means, votes and sums of several models, but no labels by {outputs.label_rule} of "
-            "them: export each member by itself"
-        )
+    if any(member.members for member in artifact.members):
+        raise UnsupportedModelError("the C export has no ensembles of ensembles: export each member by itself")
     if outputs.of_processes:
         raise UnsupportedModelError(
             "the C export has no variances of Gaussian processes: compile it without variance=True, or export its means"
         )
     largest = max(map(abs, (outputs.addend, *_weights(artifact))))
-    if artifact.task == "regression" and not largest < LARGEST:
+    if artifact.n_decisions and not largest < LARGEST:
         raise UnsupportedModelError(f"a weight or addend of {largest:.3g} does not fit float32: scale the targets")
 
 
@@ -61,19 +64,30 @@ def rule_functions(artifact: Artifact, prefixes: Prefixes) -> Iterator[str]:
     if artifact.averages:
         yield from _mean(artifact, prefixes)
         yield from Answers(artifact).labels()
+    elif artifact.of_targets:
+        yield from _targets(artifact, prefixes)
     elif artifact.has_labels_alone:
         yield from _votes(artifact, prefixes)
-    elif artifact.outputs.weights is not None:
-        yield from _sum(artifact, prefixes)
     else:
-        yield from _side_by_side(artifact, prefixes)
+        yield from (_side_by_side if artifact.outputs.weights is None else _sum)(artifact, prefixes)
         yield from Answers(artifact).functions()
         if artifact.task == "classification":
             yield from Answers(artifact).labels()
 
 
+def rule_arrays(artifact: Artifact) -> Arrays:
+    """What these functions read, by name."""
+    if not artifact.of_targets:
+        return Answers(artifact).arrays
+    places = {label: place for place, label in enumerate(artifact.labels.tolist())}
+    positions = [places[label] for member in artifact.members for label in member.labels.tolist()]
+    return {"positions_": smallest(np.array(positions, np.intp))}
+
+
 def rule_stack_bytes(artifact: Artifact) -> int:
     """Of the arrays of a call beside those of members, about."""
+    if artifact.of_targets:
+        return 8 * artifact.n_targets + 12 * max(member.n_decisions for member in artifact.members)
     per_label = 48 if artifact.averages else 16 if artifact.has_labels_alone else 0
     return per_label * len(artifact.labels) + (0 if per_label else Answers(artifact).stack_bytes)
 
@@ -116,8 +130,26 @@ def _votes(artifact: Artifact, prefixes: Prefixes) -> Iterator[str]:
 
 def _sum(artifact: Artifact, prefixes: Prefixes) -> Iterator[str]:
     addend, unit = artifact.outputs.addend, 1.01 * (len(prefixes) + 4) * UNIT64
-    members = _for_each(_MEMBER_VALUE, artifact, prefixes, u=unit)
+    lines, first = "", artifact.labels[:1].tolist()
+    for prefix, w, member in zip(prefixes, _weights(artifact), artifact.members, strict=True):
+        line: str = _MEMBER_SHARE if len(member.labels) else _MEMBER_VALUE
+        label = member.labels.tolist().index(first[0]) if len(member.labels) else 0
+        lines += line.format(member=prefix, w=w, modulus=abs(w), u=unit, label=label)
+    declared = "    double p[2], low[2], high[2], above, below;\n" if "above" in lines else ""
+    declared += "    double value[1];\n    float bound[1];\n" if "bound" in lines else ""
+    members = f"{declared}    int is_known = 1;\n{lines}"
     yield _SUM.format(members=members, addend=addend, modulus=abs(addend), u=unit)
+
+
+def _targets(artifact: Artifact, prefixes: Prefixes) -> Iterator[str]:
+    lines, target, position = "", 0, 0
+    for prefix, member in zip(prefixes, artifact.members, strict=True):
+        line: str = _MEMBER_SIGNS if member.task == "regression" else _MEMBER_LABEL
+        lines += line.format(member=prefix, target=target, position=position, n=member.n_decisions)
+        target += member.n_decisions if member.task == "regression" else 1
+        position += len(member.labels)
+    room = max(member.n_decisions for member in artifact.members)
+    yield _TARGETS.format(members=lines, room=room)
 
 
 def _side_by_side(artifact: Artifact, prefixes: Prefixes) -> Iterator[str]:
@@ -202,9 +234,7 @@ _MEMBER_VOTE: Final = """\
 _SUM: Final = """\
 /* The sum of the members' values by weight, and its bound; 0 for @STRANGE@: NaN, with an infinite bound. */
 static inline int @evaluate@@(const @ROW@ row[], double values[], float bounds[]) {{
-    double sum = {addend!r}, reach = {u!r} * {modulus!r}, value[1];
-    float bound[1];
-    int is_known = 1;
+    double sum = {addend!r}, reach = {u!r} * {modulus!r};
 {members}    is_known &= @modulus@@(sum) < 1e37;
     values[0] = is_known ? sum : (double)@float_of@@(0x7FC00000u);
     bounds[0] = is_known ? @above@@(reach) : @float_of@@(0x7F800000u);
@@ -215,6 +245,35 @@ _MEMBER_VALUE: Final = """\
     is_known &= {member}_evaluate_(row, value, bound);
     sum += {w!r} * value[0];
     reach += {modulus!r} * ((double)bound[0] + {u!r} * @modulus@@(value[0]));
+"""
+
+# The interval of a probability may be rounded once more.
+_MEMBER_SHARE: Final = """\
+    is_known &= {member}_row_shares_(row, p, low, high);
+    sum += {w!r} * p[{label}];
+    above = high[{label}] - p[{label}];
+    below = p[{label}] - low[{label}];
+    reach += {modulus!r} * (1.000001 * (above > below ? above : below) + {u!r} * p[{label}] + 0x1p-52);
+"""
+
+_TARGETS: Final = """\
+/* The positions of a row's labels, one for each target; whether each is proven to be the exact model's. */
+static inline void @targets@@(const @ROW@ row[], int labels[], int is_proven[]) {{
+    double values[{room}];
+    float bounds[{room}];
+    int k;
+    (void)values, (void)bounds, (void)k;
+{members}}}
+"""
+_MEMBER_LABEL: Final = """\
+    labels[{target}] = (int)@positions@@[{position} + {member}_label_(row, is_proven + {target})];
+"""
+_MEMBER_SIGNS: Final = """\
+    (void){member}_evaluate_(row, values, bounds);
+    for (k = 0; k < {n}; ++k) {{
+        labels[{target} + k] = values[k] > 0.0 ? 1 : 0;
+        is_proven[{target} + k] = @modulus@@(values[k]) > (double)bounds[k];
+    }}
 """
 
 _SIDE_BY_SIDE: Final = """\

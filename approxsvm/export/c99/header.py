@@ -27,7 +27,13 @@ from approxsvm.export.c99 import shares_source, source, sums_source
 from approxsvm.export.c99.answers import Answers
 from approxsvm.export.c99.coefficients import CoefficientType
 from approxsvm.export.c99.device_rows import DeviceRows
-from approxsvm.export.c99.ensembles import asks_members_for_labels, check_rule, rule_functions, rule_stack_bytes
+from approxsvm.export.c99.ensembles import (
+    asks_members_for_labels,
+    check_rule,
+    rule_arrays,
+    rule_functions,
+    rule_stack_bytes,
+)
 from approxsvm.export.c99.expansions import Expansions
 from approxsvm.export.c99.few_values import FewValues
 from approxsvm.export.c99.input_codes import CodeType, InputCodes, input_codes
@@ -196,7 +202,7 @@ class _Unit:
         yield from self.rows.functions()
         yield from self.function.functions()
         yield from self.answers.functions()
-        if self.votes:
+        if self.votes and self.artifact.task == "classification":
             yield from self.answers.labels()
 
     def named(self, template: str) -> str:
@@ -259,7 +265,7 @@ class CHeader:
         self.labels = dict(self._labels())
         own = Answers(artifact) if artifact.members else self.units[0].answers
         self.has_shares = artifact.averages or own.shares is not None
-        self.arrays = own.arrays if artifact.members else {}
+        self.arrays = rule_arrays(artifact) if artifact.members else {}
         self.categories = categories(artifact)
         self.category_arrays = dict(category_arrays(artifact)) if self.categories else {}
 
@@ -352,6 +358,7 @@ class CHeader:
         n_labels = len(self.artifact.labels)
         n_values = 0 if self.artifact.averages else self.artifact.n_decisions
         sizes = {"n_features": self.artifact.n_raw_features, "n_values": n_values, "n_labels": n_labels}
+        sizes |= {"n_targets": self.artifact.n_targets if self.artifact.of_targets else 0}
         return {name: size for name, size in sizes.items() if size}
 
     def _functions(self) -> Iterator[str]:
@@ -369,7 +376,7 @@ class CHeader:
             return
         if not artifact.members:
             yield from self.units[0].answers.labels()
-        yield source.CLASSIFY
+        yield source.CLASSIFY_TARGETS if artifact.of_targets else source.CLASSIFY
 
     def _made_of(self) -> str:
         """What else was asked for."""

@@ -21,14 +21,15 @@ from approxsvm.text_columns import NONE
 
 # In place of a number, as C has no literals of infinity and NaN: the feature itself, and a row that is refused.
 _SAME: Final = 2.0e301
-_REFUSED: Final = 3.0e301
-_LARGEST: Final = 1.0e300
+REFUSES: Final = 3.0e301
+LARGEST: Final = 1.0e300
+BETWEEN: Final = 2.5e301
 # A number as it is, and no NaN.
 _CHECKED: Final = Steps.of([], [SAME], REFUSED)
 
 
-def most_looked_up(table: Table) -> FloatArray:
-    """The largest modulus of each output for float32 rows.
+def most_looked_up(table: Table, before: FloatArray) -> FloatArray:
+    """The largest modulus of each output, of features up to `before`.
 
     Raises
     ------
@@ -36,11 +37,11 @@ def most_looked_up(table: Table) -> FloatArray:
         A number of the table is beyond what the C export writes.
     """
     most = np.zeros(table.n_outputs)
-    for k, steps in enumerate(table.steps):
+    for k, (j, steps) in enumerate(zip(table.source, table.steps, strict=True)):
         numbers = np.append(steps.values, steps.nan)
         moduli = np.abs(numbers[np.isfinite(numbers)])
-        most[k] = max(moduli.max(initial=0.0), float(np.finfo(np.float32).max) if (numbers == SAME).any() else 0.0)
-    if not (most < _LARGEST).all():
+        most[k] = max(moduli.max(initial=0.0), float(before[j]) if (numbers == SAME).any() else 0.0)
+    if not (most < LARGEST).all():
         raise UnsupportedModelError(f"a table gives {most.max():.3g}, but the C export allows 1e300")
     return most
 
@@ -53,12 +54,13 @@ def lookup_arrays(table: Table, columns: npt.NDArray[np.intp]) -> Iterator[tuple
     yield "table_source_", smallest(columns[np.append(table.source, unused)])
     yield "table_ends_", smallest(np.cumsum([len(steps.edges) for steps in every]))
     yield "table_edges_", np.concatenate([np.zeros(0), *(steps.edges for steps in every)]).clip(-limit, limit)
-    yield "table_found_", _written(np.concatenate([np.zeros(0), *(steps.values for steps in every)]))
-    yield "table_missing_", _written(np.array([steps.nan for steps in every], np.float64))
+    yield "table_found_", written(np.concatenate([np.zeros(0), *(steps.values for steps in every)]))
+    yield "table_missing_", written(np.array([steps.nan for steps in every], np.float64))
 
 
-def _written(numbers: FloatArray) -> FloatArray:
-    return np.where(np.isnan(numbers), _REFUSED, np.where(np.isinf(numbers), _SAME, numbers))
+def written(numbers: FloatArray) -> FloatArray:
+    """As C has them."""
+    return np.where(np.isnan(numbers), REFUSES, np.where(np.isinf(numbers), _SAME, numbers))
 
 
 LOOKED_UP: Final = f"""\
@@ -67,7 +69,7 @@ static inline double @looked_up@@(const float row[], int j) {{
     const double x = (double)row[@table_source@@[j]], missing = @table_missing@@[j];
     const int begin = j > 0 ? (int)@table_ends@@[j - 1] : 0;
     int low = begin, n = (int)@table_ends@@[j] - begin;
-    double found = x != x ? missing : {_REFUSED!r};
+    double found = x != x ? missing : {REFUSES!r};
     while (n > 0) {{
         const int half = n / 2;
         if (@table_edges@@[low + half] <= x) {{
@@ -78,16 +80,16 @@ static inline double @looked_up@@(const float row[], int j) {{
         }}
     }}
     if (x - x >= 0.0) found = @table_found@@[low + j];
-    if (found > {_LARGEST!r}) found = found < {0.5 * (_SAME + _REFUSED)!r} ? x : (double)@float_of@@(0x7FC00000u);
+    if (found > {LARGEST!r}) found = found < {BETWEEN!r} ? x : (double)@float_of@@(0x7FC00000u);
     return found;
 }}
-/* 0 for a row that the table takes and whose numbers are finite where they are used, else NaN. */
+/* 0 for a row that the table takes and whose numbers are finite, or replaced later, where they are used, else NaN. */
 static inline float @not_finite@@(const float row[]) {{
     float wrong = 0.0f;
     int j;
     for (j = 0; j < @n_looked_up@@; ++j) {{
         const double x = @looked_up@@(row, j);
-        if (!(x - x >= 0.0)) wrong = @float_of@@(0x7FC00000u);
+        if (!(x - x >= 0.0)#UNLESS#) wrong = @float_of@@(0x7FC00000u);
     }}
     return wrong;
 }}

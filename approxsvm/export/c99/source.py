@@ -366,7 +366,7 @@ NOT_FINITE: Final = """\
 static inline float @not_finite@@(const @ROW@ row[]) {
     float sum = 0.0f;
     int j;
-    for (j = 0; j < @n_used@@; ++j) sum += row[@COLUMN@] - row[@COLUMN@];
+    for (j = 0; j < @n_used@@; ++j) #UNLESS#sum += row[@COLUMN@] - row[@COLUMN@];
     return sum;
 }
 """
@@ -596,6 +596,29 @@ static inline int @predict_if_certain(const @ROW@ row[]) {
 }
 /* 1 where the label is proven to be the exact model's, else 0. */
 static inline int @is_certain(const @ROW@ row[]) { return @predict_if_certain(row) >= 0; }
+"""
+
+CLASSIFY_TARGETS: Final = """\
+/* The positions of the row's labels in @labels, @n_targets of them; no matter which for @STRANGE@. */
+static inline void @predict(const @ROW@ row[], int labels[]) {
+    int is_proven[@n_targets];
+    @targets@@(row, labels, is_proven);
+}
+/* The same, but -1 where a label is not proven to be the exact model's. */
+static inline void @predict_if_certain(const @ROW@ row[], int labels[]) {
+    int is_proven[@n_targets], k;
+    @targets@@(row, labels, is_proven);
+    for (k = 0; k < @n_targets; ++k) labels[k] = is_proven[k] ? labels[k] : -1;
+}
+/* 1 where all labels are proven to be the exact model's, else 0. */
+static inline int @is_certain(const @ROW@ row[]) {
+    int labels[@n_targets], k;
+    @predict_if_certain(row, labels);
+    for (k = 0; k < @n_targets; ++k) {
+        if (labels[k] < 0) return 0;
+    }
+    return 1;
+}
 """
 
 # Of one target.

@@ -21,7 +21,6 @@ class Affine(Step):
     """x -> clip((x - subtract) * multiply / divide + add, low, high), per feature, one operation after the other."""
 
     kind = "affine"
-    on_device = None
     by_feature = as_source = True
 
     n_features: int

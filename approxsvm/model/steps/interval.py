@@ -21,7 +21,6 @@ class Interval(PerFeature):
     """x -> low + (x - low) % length ("turns"), or an error unless low <= x <= high ("refuses"), per feature."""
 
     kind = "interval"
-    on_device = "splines that repeat or end, but this pipeline has some"
     as_source = True
     neutral: ClassVar = {"low": 0.0, "second": np.inf}
     choice, choices = "rule", RULES

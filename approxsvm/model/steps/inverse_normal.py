@@ -27,7 +27,6 @@ class InverseNormal(PerFeature):
     """p -> y with P(Z < y) = p, of p limited to `LEAST_INVERSE_NORMAL` and 1 less it."""
 
     kind = "inverse_normal"
-    on_device = "quantiles of the normal distribution, but this pipeline takes some"
     neutral: ClassVar = {"taken": False}
 
     taken: npt.NDArray[np.bool_]  # shape (n_features,); the others stay as they are

@@ -20,7 +20,6 @@ class Logarithm(PerFeature):
     """x -> log(x + offset), per feature."""
 
     kind = "logarithm"
-    on_device = None
     neutral: ClassVar = {"offset": np.inf}
 
     offset: FloatArray  # shape (n_features,); infinite for features that stay as they are

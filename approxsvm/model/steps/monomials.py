@@ -19,7 +19,6 @@ class Monomials(Step):
     """Each output is the product of its factors, multiplied from the last one to the first, as the source does."""
 
     kind = "monomials"
-    on_device = None
     as_source = True
 
     n_features: int

@@ -23,7 +23,6 @@ class Normalizer(Step):
     """x -> x / ||x||, where the norm is at least `LEAST_NORM`; else x stays as it is."""
 
     kind = "normalizer"
-    on_device = None
 
     norm: str
     # shape (n_features,); neighbouring features of one number, 1 or more and ascending, are one vector. Those of 0 stay

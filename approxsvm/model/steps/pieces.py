@@ -67,7 +67,6 @@ class Piecewise(Step):
     """Output k is pieces[k] of the feature source[k]; all of them have coefficients of one degree."""
 
     kind = "pieces"
-    on_device = None
 
     n_features: int
     source: IntArray  # shape (n_outputs,)

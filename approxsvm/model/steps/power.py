@@ -21,7 +21,6 @@ class Power(PerFeature):
     """Box-Cox: x -> (x^p - 1) / p, log(x) where p is 0. Yeo-Johnson: that of 1 + x, and below 0 -g(-x) with 2 - p."""
 
     kind = "power"
-    on_device = None
     neutral: ClassVar = {"powers": np.inf}
     choice, choices = "method", METHODS
 

@@ -20,7 +20,6 @@ class Projection(Step):
     """x -> (x - center) @ matrix + bias."""
 
     kind = "projection"
-    on_device = None
 
     center: FloatArray  # shape (n_features,)
     matrix: FloatArray  # shape (n_features, n_outputs)

@@ -32,8 +32,6 @@ class Step(ABC):
     """One stage of an input map."""
 
     kind: ClassVar[str]  # its name in artifact/schema.inc
-    # What the C export says that it has not, and "but this pipeline" does; None for a step that it has
-    on_device: ClassVar[str | None]
     by_feature: ClassVar[bool] = False  # whether feature j comes from feature j alone, NaN from NaN
     # Whether it computes what the source computes, bit for bit, from the same numbers
     as_source: ClassVar[bool] = False

@@ -82,7 +82,6 @@ class Table(Step):
     """Output k is steps[k] of the feature source[k]; build it with `of`."""
 
     kind = "table"
-    on_device = "tables behind other steps (categories, bins, missing values), but this pipeline looks up"
     as_source = True
 
     n_features: int

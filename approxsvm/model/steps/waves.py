@@ -20,7 +20,6 @@ class Waves(Step):
     """Output k is a sqrt(x) cos(w log x), or sin, of the feature source[k], x >= 0, and 0 of 0."""
 
     kind = "waves"
-    on_device = "waves of logarithms, but this pipeline has some"
 
     n_features: int
     source: IntArray  # shape (n_outputs,)
