@@ -1,6 +1,8 @@
-// Several sums of RBF kernels of the same support vectors, for SeveralFunctions: each kernel value is computed once.
+// Several sums of RBF kernels of the same support vectors, for SeveralFunctions: each kernel value is computed once;
+// and the expansions in front of them.
 #pragma once
 
+#include "common_expansions.hpp"
 #include "several_functions.hpp"
 
 namespace approxsvm {
@@ -57,6 +59,61 @@ class SeveralKernels {
     const ModelView& view_;
     const double slope_;  // of the kernel, at most
     float* const memory_;
+};
+
+// All functions are expanded about the same centers. What their bounds leave open goes to the exact engines.
+class ExpandedFunctions : public CommonExpansions, public SeveralFunctions<SeveralKernels> {
+  public:
+    ExpandedFunctions(const PreparedModel& prepared, const RowSource& source, const Evaluation& out,
+                      std::uint64_t* counts, const Request& request, const Batch& batch, const EvaluationMemory& memory)
+        : CommonExpansions(prepared, source, request, memory),
+          SeveralFunctions(prepared, source, out, counts, request, batch, memory) {}
+
+    static constexpr bool expands() { return true; }
+
+    // n rows near the center, in the lanes of `block`.
+    template <int Registers>
+    Status take_block(const std::size_t* rows, std::size_t n, const float* block, const OutsideNorms& outside,
+                      float* scratch) {
+        BlockOfRows<Registers* static_cast<std::size_t>(lanes)> common;
+        for (std::size_t k = 0; k < n_decisions_; ++k)
+            evaluate_in_block<Registers>(k, k, rows, n, block, outside, scratch, common);
+        const Status status = common.finite ? Status::ok : check(rows, n);
+        for (std::size_t r = 0; r < n && status == Status::ok; ++r) {
+            for (std::size_t k = 0; k < n_decisions_; ++k) {
+                value_[k] = values_of(k)[r];
+                bound_[k] = bounds_of(k)[r];
+            }
+            judge(rows[r]);
+        }
+        return status;
+    }
+
+    // One row near the center.
+    Status take_row(std::size_t i, const float* u, const OutsideNorms& outside) {
+        RowAlone row;
+        for (std::size_t k = 0; k < n_decisions_; ++k) evaluate_at_row(i, k, k, u, outside, row);
+        const Status status = row.finite ? Status::ok : check(&i, 1);
+        if (status == Status::ok) judge(i);
+        return status;
+    }
+
+  private:
+    using CommonExpansions::view_;
+
+    void judge(std::size_t i) {
+        if (view_.mode == Mode::approximate || (suffices() && has_signs())) return settle(i, by_expansion);
+        send_to_float32(i);
+    }
+
+    // Where no value is promised, of a regression, each is a label by its sign.
+    bool has_signs() const {
+        if (view_.task != Task::regression || view_.tolerance < infinity) return true;
+        for (std::size_t k = 0; k < n_decisions_; ++k) {
+            if (outcome_of(value_[k], bound_[k]) == Outcome::unknown) return false;
+        }
+        return true;
+    }
 };
 
 }  // namespace APPROXSVM_TARGET
