@@ -212,7 +212,7 @@ SOURCES = {
     "clipped": (make_pipeline(MinMaxScaler((-1, 1), clip=True), SVC(gamma=0.3)), 3),
     "selected": (make_pipeline(RobustScaler(), SelectKBest(k=5), StandardScaler(), SVC(gamma=0.1)), 3),
     "scores": (SVC(break_ties=True, decision_function_shape="ovr", gamma="scale"), 4),
-    "rest": (OneVsRestClassifier(SVC(gamma=0.05)), 4),
+    "rest": (make_pipeline(StandardScaler(), OneVsRestClassifier(SVC(gamma=0.02))), 4),
     "regression": (make_pipeline(StandardScaler(), SVR(gamma=0.05)), 2),
     "one class": (make_pipeline(StandardScaler(), OneClassSVM(gamma=0.05, nu=0.1)), 2),
 }
