@@ -50,6 +50,9 @@ SUM_COST: Final = 5.0
 _LISTED_COST: Final = 40.0
 _LISTED_SHARE: Final = 1.5
 _TYPICAL_MISSES: Final = 0.15
+# Classes that may win where degree 2 leaves a row open: so many, and so many of all.
+_CONTENDERS: Final = 2.0
+_SHARE_OF_CONTENDERS: Final = 0.125
 _CACHE_BYTES: Final = 1 << 20
 # Support vectors stored by columns: cost of a shared non-zero, and of a support vector in a frequent feature.
 _ENTRY_COST: Final = 64.0
@@ -326,6 +329,8 @@ class CostModel:
     n_features : int
     n_forms : int
         Decision functions that a row is expanded in: of pairs of classes those of one class.
+    n_refined : float
+        How many of several take further degrees, where the first two leave a row open.
     exact : float
         In the exact engine.
     constants : Constants
@@ -335,6 +340,7 @@ class CostModel:
 
     n_features: int
     n_forms: int
+    n_refined: float
     exact: float
     constants: Constants
     call_rows: int = CALL_ROWS
@@ -353,15 +359,17 @@ class CostModel:
         `few_work` is Predictor.few_values_work of the exact model.
         """
         constants = constants or Constants.here()
-        n_forms = model.n_decisions
+        n_forms, n_refined = model.n_decisions, float(model.n_decisions)
         if model.has_pairs:
             pairs, n_forms = PairCosts.of(model, rows, constants), len(model.labels) - 1
             exact = pairs.products.row + pairs.typical
         else:
             exact = Products.of(model, rows, constants).engine(model.n_sv)
             exact += SUM_COST * model.n_sv * n_forms if n_forms > 1 else 0.0
+            if model.task == "classification":
+                n_refined = min(_CONTENDERS + _SHARE_OF_CONTENDERS * n_forms, n_refined)
         exact = min(exact, by_few_values(model, few_work, constants))
-        return cls(model.n_features, n_forms, exact, constants, call_rows)
+        return cls(model.n_features, n_forms, n_refined, exact, constants, call_rows)
 
     def expansion(self, degree: int, size: Size) -> float:
         """Cost of a row that the expansion certifies at once."""
@@ -372,7 +380,7 @@ class CostModel:
         n_forms = self.n_forms
         fewer = 1.0 if self.constants.is_alone else self._fewer(self._rows_together(size, 1.0))
         pairs = n_forms * self.constants.form * fewer if n_forms > 1 else 0.0
-        at_once = min(degree, 2) if n_forms == 1 else degree
+        at_once = min(degree, 2)
         loaded = self.constants.loaded * self.n_features
         return self.constants.row + loaded + routing + pairs + n_forms * self._forms(at_once, size, 1.0, degree)
 
@@ -391,8 +399,11 @@ class CostModel:
         `share` is the share of the rows that each stage answers; `lower` a lower degree above 2, and the share of rows
         that it settles.
         """
-        if self.n_forms > 1:  # an exact engine is next
-            return 0.0
+        if self.n_forms > 1:
+            if degree <= 2:  # an exact engine is next
+                return 0.0
+            refined = max(1.0 - share["expansion"], 1e-9)
+            return self.n_refined * self._forms(degree, size, 1.0, degree) * self._share_of_blocks(refined) / refined
         refined, constants = 1.0 - share["expansion"], self.constants
         loaded = constants.loaded * self.n_features
         if degree <= 2:

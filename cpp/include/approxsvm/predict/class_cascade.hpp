@@ -61,7 +61,7 @@ class ClassCascade : public CommonExpansions {
         BlockOfRows<stride> common;
         std::uint32_t wins[stride] = {};
         const auto evaluate_pair = [&](std::size_t pair, std::size_t form) {
-            evaluate_in_block<Registers>(pair, form, rows, n, block, outside, scratch, common);
+            evaluate_in_block<Registers>(pair, form, rows, n, block, outside, scratch, common, view_.degree);
         };
         if (labels_only_) {
             for_pairs_of(majority_class(), [&](std::size_t pair, Outcome won, std::size_t c) {
@@ -95,7 +95,7 @@ class ClassCascade : public CommonExpansions {
         RowAlone row;
         std::uint32_t wins = 0;
         const auto evaluate_pair = [&](std::size_t pair, std::size_t form) {
-            evaluate_at_row(i, pair, form, u, outside, row);
+            evaluate_at_row(i, pair, form, u, outside, row, view_.degree);
         };
         if (labels_only_) {
             for_pairs_of(majority_class(), [&](std::size_t pair, Outcome won, std::size_t c) {

@@ -48,47 +48,50 @@ class CommonExpansions {
     struct BlockOfRows {
         double gaussian[Stride];
         float basis[n_bound_terms][Stride];
-        float off_sq[Stride];
+        float half_s[Stride], off_sq[Stride];
         double row_error[Stride];
-        bool finite = true, is_prepared = false;
+        int degree = 0;  // that the rows of the table are of; 0 before anything is prepared
+        bool finite = true;
     };
 
-    // Function k, by form number `form` of the center, at n rows in the lanes of `block`.
+    // Function k up to a degree, 2 or all of them, by form number `form` of the center, at n rows in the lanes of
+    // `block`.
     template <int Registers, std::size_t Stride>
     void evaluate_in_block(std::size_t k, std::size_t form, const std::size_t* rows, std::size_t n, const float* block,
-                           const OutsideNorms& outside, float* scratch, BlockOfRows<Stride>& common) {
+                           const OutsideNorms& outside, float* scratch, BlockOfRows<Stride>& common, int degree) {
         static_assert(Stride == Registers * static_cast<std::size_t>(lanes));
         float* sq_norm = scratch + block_rows;
         double inner[Stride];
         const Expansion expansion = expansion_of(view_, center_, form);
-        evaluate_forms<Registers>(expansion, block, scratch, inner, sq_norm);
-        if (!common.is_prepared) prepare_rows(sq_norm, outside, rows, n, common);
+        evaluate_forms<Registers>(expansion, block, scratch, inner, sq_norm, degree);
+        if (common.degree == 0) prepare_rows(sq_norm, outside, rows, n, common);
+        if (common.degree != degree) prepare_basis(common, degree);
         note_values(expansion, k, weights_of(form), inner, common);
     }
 
     // What all functions at one row have in common; the Gaussian factor is 0 where float32 cannot hold it.
     struct RowAlone {
-        bool finite = true;
+        bool finite = true, is_prepared = false;
         double gaussian = 0.0;
-        const float* basis = nullptr;
+        float half_s = 0.0f;
     };
 
     void evaluate_at_row(std::size_t i, std::size_t k, std::size_t form, const float* u, const OutsideNorms& outside,
-                         RowAlone& row) {
+                         RowAlone& row, int last) {
         const Expansion expansion = expansion_of(view_, center_, form);
         float part, sq_norm;
         forms_row(view_, expansion, u, part, sq_norm);
-        if (!row.basis) row = row_alone(sq_norm, *outside.unseen);
+        if (!row.is_prepared) row = row_alone(sq_norm, *outside.unseen);
         double inner = expansion.numbers->constant + static_cast<double>(part);
-        for (int degree = 3; degree <= view_.degree; ++degree) {
+        for (int degree = 3; degree <= last; ++degree) {
             const float* coefficients = part_of_degree(expansion, view_.n_varying, degree);
             inner += static_cast<double>(part_row(coefficients, degree, prepared_.zeros, view_.n_varying, u));
         }
         const double gaussian = expansion.numbers->output_scale * row.gaussian;
         const DecisionNumbers& decision = view_.decisions[k];
         value_[k] = expansion.intercept + (gaussian > 0.0 ? gaussian * inner : 0.0);
-        bound_[k] =
-            bound_of(row.basis, weights_of(form)) + slack_of(i, k) + slice_slack(view_, decision, *outside.off_sq);
+        bound_[k] = bound_of(basis_row(row.half_s, last), weights_of(form)) + slack_of(i, k) +
+                    slice_slack(view_, decision, *outside.off_sq);
     }
 
     const PreparedModel& prepared_;
@@ -102,9 +105,10 @@ class CommonExpansions {
     std::size_t center_ = 0;
 
   private:
-    // Constant and forms of all degrees, which the table of bounds is for.
+    // Constant and forms up to a degree, which the table of bounds is for.
     template <int Registers>
-    void evaluate_forms(const Expansion& expansion, const float* block, float* form, double* inner, float* sq_norm) {
+    void evaluate_forms(const Expansion& expansion, const float* block, float* form, double* inner, float* sq_norm,
+                        int degree) {
         constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
         if (expansion.quadratic) {
             quadratic_block<Registers>(expansion.quadratic, expansion.linear, view_.n_varying, block, form, sq_norm);
@@ -112,7 +116,7 @@ class CommonExpansions {
             linear_block<Registers>(expansion.linear, view_.n_varying, block, form, sq_norm);
         }
         for (std::size_t r = 0; r < stride; ++r) inner[r] = expansion.numbers->constant + static_cast<double>(form[r]);
-        for (int k = 3; k <= view_.degree; ++k) {
+        for (int k = 3; k <= degree; ++k) {
             part_block<Registers>(part_of_degree(expansion, view_.n_varying, k), k, prepared_.zeros, view_.n_varying,
                                   block, form);
             for (std::size_t r = 0; r < stride; ++r) inner[r] += static_cast<double>(form[r]);
@@ -122,14 +126,15 @@ class CommonExpansions {
     const float* weights_of(std::size_t form) const {
         return prepared_.weights + (center_ * view_.n_forms + form) * n_bound_terms;
     }
-    const float* basis_row(float half_s) const {
-        return prepared_.basis + ((n_bases(view_) - 1) * n_cells + cell_of(half_s)) * n_bound_terms;
+    const float* basis_row(float half_s, int degree) const {
+        const std::size_t basis = degree > 2 ? static_cast<std::size_t>(degree) - 2 : 0;
+        return prepared_.basis + (basis * n_cells + cell_of(half_s)) * n_bound_terms;
     }
 
     template <std::size_t Stride>
     void prepare_rows(const float* sq_norm, const OutsideNorms& outside, const std::size_t* rows, std::size_t n,
                       BlockOfRows<Stride>& common) {
-        float half_s[Stride], factor[Stride];
+        float *const half_s = common.half_s, factor[Stride];
         for (std::size_t r = 0; r < Stride; ++r) {
             half_s[r] = view_.half_theta * sq_norm[r];
             if (r < n) common.finite &= half_s[r] <= largest_float;
@@ -142,10 +147,15 @@ class CommonExpansions {
         }
         for (std::size_t r = 0; r < Stride; ++r) {
             common.gaussian[r] = half_s[r] <= -exp_min_argument ? static_cast<double>(factor[r]) : 0.0;
-            const float* row = basis_row(half_s[r]);
+        }
+    }
+    template <std::size_t Stride>
+    void prepare_basis(BlockOfRows<Stride>& common, int degree) const {
+        for (std::size_t r = 0; r < Stride; ++r) {
+            const float* row = basis_row(common.half_s[r], degree);
             for (std::size_t t = 0; t < n_bound_terms; ++t) common.basis[t][r] = row[t];
         }
-        common.is_prepared = true;
+        common.degree = degree;
     }
 
     // The same numbers as decision_value and bound_of give, row by row side by side.
@@ -175,8 +185,8 @@ class CommonExpansions {
         const float seen = view_.half_theta * sq_norm, half_s = seen + static_cast<float>(view_.gamma * unseen);
         float factor[lanes];
         store(factor, exp_nonpositive(set1(-half_s)));
-        return {seen <= largest_float, half_s <= -exp_min_argument ? static_cast<double>(factor[0]) : 0.0,
-                basis_row(half_s)};
+        return {seen <= largest_float, true, half_s <= -exp_min_argument ? static_cast<double>(factor[0]) : 0.0,
+                half_s};
     }
 };
 

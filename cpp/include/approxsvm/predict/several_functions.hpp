@@ -61,6 +61,8 @@ class SeveralFunctions {
     }
 
   protected:
+    double tolerance() const { return tolerance_; }
+
     // Whether the values of a row, and their bounds, say what is wanted.
     bool suffices() const {
         for (std::size_t k = 0; k < n_; ++k) {
