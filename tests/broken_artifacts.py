@@ -593,7 +593,8 @@ def broken_functions_of_each_class() -> Broken:
     for shape, rule, kind, n_expected in ((2, 0, 0, "label_rule"), (2, 1, 1, "probability"), (3, 1, 0, "shape")):
         wrong = struct.pack("<6I", shape, rule, kind, 0, 0, 0)
         yield broken("outputs", content({OUTPUTS: wrong}), artifact, f"{n_expected} of section outputs is ")
-    for other in (classifier(), several_classes(), polynomial("exact"), cosines()):
+    yield broken("majority_only", content({OUTPUTS: stored}), several_classes(), "majority_only is 1, expected 0")
+    for other in (classifier(), polynomial("exact"), cosines()):
         yield broken(
             "outputs",
             content({OUTPUTS: stored}),
@@ -906,6 +907,7 @@ def broken_subspace_expansion() -> Broken:
         changed(field(GAMMA, "d", inner.header["gamma"] * (1 + 2.0**-52)), inner),
         changed(number(CENTER, inner.n_features - 1, "f", 1e-30), inner),
         changed(number(DECISIONS, 0, "d", 1e-300), inner),
+        changed(field(N_DECISIONS, "I", 2), inner),
         classifier("approximate").data,
         regressor("certified").data,
         regressor("approximate").data,

@@ -86,7 +86,7 @@ class Expanded:
     expansions: tuple[Expansions, ...]
     certificates: tuple[Certificates, ...]  # theirs
     router: Router | None = None  # where there are several centers
-    # (n_centers,): of several classes, the one that most rows near each center belong to
+    # (n_centers,): where there are functions of pairs of classes, the class that most rows near each center belong to
     majority_classes: npt.NDArray[np.intp] | None = None
     # (n_varying,): columns that the expansions are in, where the others are constant around each center
     varying: npt.NDArray[np.intp] | None = None
@@ -341,8 +341,7 @@ def _expansion_sections(
         sections["router"] = _pack_router(expanded, frame.center, header["input_scale"])
     if expanded.varying is not None:
         sections["varying"] = varying.astype("<u4").tobytes()
-    if model.n_decisions > 1:
-        assert expanded.majority_classes is not None
+    if expanded.majority_classes is not None:
         sections["majority_classes"] = expanded.majority_classes.astype("<u4").tobytes()
     if len(parts) > 1:
         sections["quadratic"] = parts[1][:, storage_order(d, 2)].tobytes()

@@ -23,7 +23,7 @@ timed when a model is compiled.
 * Refining a row costs loading it again, and at degree 2 `direction` and as many coefficients once more, for the bound
   that knows its direction; above that `degrees`, and the coefficients above degree 2. All rows of a block take a
   further degree, if one of them is open.
-* With several classes each form costs 1,000 more, or 1.6 w / m times as much in smaller blocks. In the exact engine,
+* With several classes or functions each form costs 1,000 more, or 1.6 w / m times as much in smaller blocks. In the exact engine,
   the pairs of a presumed winner cost 1.5 x for a support vector, as these are not contiguous, and 40 for each instead
   of `kernel` (measured on a Xeon with AVX-512).
 """
@@ -50,6 +50,9 @@ SUM_COST: Final = 5.0
 _LISTED_COST: Final = 40.0
 _LISTED_SHARE: Final = 1.5
 _TYPICAL_MISSES: Final = 0.15
+# Classes that may win where degree 2 leaves a row open: so many, and so many of all.
+_CONTENDERS: Final = 2.0
+_SHARE_OF_CONTENDERS: Final = 0.125
 _CACHE_BYTES: Final = 1 << 20
 # Support vectors stored by columns: cost of a shared non-zero, and of a support vector in a frequent feature.
 _ENTRY_COST: Final = 64.0
@@ -321,10 +324,9 @@ def by_few_values(model: KernelModel, few_work: float, constants: Constants | No
 class CostModel:
     """Costs of a row of one model."""
 
-    # Of the model; no classes where it is not a classifier
     n_features: int
-    n_classes: int
-    n_decisions: int
+    n_forms: int  # decision functions that a row is expanded in: of pairs of classes those of one class
+    n_refined: float  # how many of several take further degrees, where the first two leave a row open
     exact: float  # in the exact engine
     constants: Constants
     call_rows: int = CALL_ROWS  # of a call
@@ -343,13 +345,17 @@ class CostModel:
         `few_work` is Predictor.few_values_work of the exact model.
         """
         constants = constants or Constants.here()
-        if model.n_decisions > 1:
-            pairs = PairCosts.of(model, rows, constants)
+        n_forms, n_refined = model.n_decisions, float(model.n_decisions)
+        if model.has_pairs:
+            pairs, n_forms = PairCosts.of(model, rows, constants), len(model.labels) - 1
             exact = pairs.products.row + pairs.typical
         else:
             exact = Products.of(model, rows, constants).engine(model.n_sv)
+            exact += SUM_COST * model.n_sv * n_forms if n_forms > 1 else 0.0
+            if model.task == "classification":
+                n_refined = min(_CONTENDERS + _SHARE_OF_CONTENDERS * n_forms, n_refined)
         exact = min(exact, by_few_values(model, few_work, constants))
-        return cls(model.n_features, len(model.labels), model.n_decisions, exact, constants, call_rows)
+        return cls(model.n_features, n_forms, n_refined, exact, constants, call_rows)
 
     def expansion(self, degree: int, size: Size) -> float:
         """Cost of a row that the expansion certifies at once."""
@@ -357,10 +363,10 @@ class CostModel:
         if size.n_centers > 1:
             points = 5.0 * self.n_features * math.sqrt(size.n_centers)
             routing = self.constants.routing + self.constants.coefficient * points
-        n_forms = self.n_classes - 1 if self.n_decisions > 1 else 1
+        n_forms = self.n_forms
         fewer = 1.0 if self.constants.is_alone else self._fewer(self._rows_together(size, 1.0))
         pairs = n_forms * self.constants.form * fewer if n_forms > 1 else 0.0
-        at_once = min(degree, 2) if n_forms == 1 else degree
+        at_once = min(degree, 2)
         loaded = self.constants.loaded * self.n_features
         return self.constants.row + loaded + routing + pairs + n_forms * self._forms(at_once, size, 1.0, degree)
 
@@ -379,8 +385,11 @@ class CostModel:
         `share` is the share of the rows that each stage answers; `lower` a lower degree above 2, and the share of rows
         that it settles.
         """
-        if self.n_decisions > 1:  # the winner's engine is next
-            return 0.0
+        if self.n_forms > 1:
+            if degree <= 2:  # an exact engine is next
+                return 0.0
+            refined = max(1.0 - share["expansion"], 1e-9)
+            return self.n_refined * self._forms(degree, size, 1.0, degree) * self._share_of_blocks(refined) / refined
         refined, constants = 1.0 - share["expansion"], self.constants
         loaded = constants.loaded * self.n_features
         if degree <= 2:
@@ -401,8 +410,7 @@ class CostModel:
     def _forms(self, forms_degree: int, size: Size, share: float, degree: int) -> float:
         """Of all coefficients up to a degree, for each of the share of a call's rows that needs them."""
         together = self._rows_together(size, share)
-        n_forms = self.n_classes - 1 if self.n_decisions > 1 else 1
-        n_bytes = 4 * size.coefficients(degree) * size.n_centers * n_forms
+        n_bytes = 4 * size.coefficients(degree) * size.n_centers * self.n_forms
         if self.constants.is_alone:
             work = self.constants.coefficient * size.coefficients(forms_degree)
             return max(work, self.constants.run * size.runs(forms_degree))

@@ -11,7 +11,6 @@ import numpy as np
 
 from approxsvm.artifact import writer
 from approxsvm.artifact.views import Artifact
-from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.certificate import least_tolerance
 from approxsvm.expansion.stack import value_range
 from approxsvm.model.kernel_model import KernelModel
@@ -39,7 +38,7 @@ def build(model: KernelModel, request: Request) -> Built:
     """Plan, expand, certify, write."""
     writer.input_scale_for(model.gamma)  # refuses what the format cannot hold, before any arithmetic
     with one_thread_inside("blas"):
-        if model.has_several:
+        if model.has_several and request.mode == "exact":
             return of_several(model, request), ()
         problem = _problem(model, request)
         plan = _choose(problem, request.progress)
@@ -47,17 +46,10 @@ def build(model: KernelModel, request: Request) -> Built:
 
 
 def of_several(model: KernelModel, request: Request, *, by_sign: bool = False) -> Artifact:
-    """The exact engine, which computes each kernel value once for all functions.
+    """The exact engine alone, which computes each kernel value once for all functions.
 
     Of values whose signs are labels none is promised, so that the cheapest stage that tells the sign suffices.
     """
-    if request.mode == "approximate" or (request.limits.degree, request.limits.n_centers) != ("auto", "auto"):
-        raise UnsupportedModelError(
-            f"this {model.source} has {model.n_decisions} functions of the same kernels, which have no expansion: "
-            "compile it with mode='certified' or 'exact', without degree and n_centers"
-        )
-    asked = request.tolerance is not None
-    least = least_tolerance(model) * (1.0 if asked else _OF_SHARED_MODULI)
     plan = "the exact engine alone"
     if model.n_decisions > 1:
         plan += f": {model.n_decisions} functions of the same {model.n_sv:,} kernels"
@@ -65,22 +57,28 @@ def of_several(model: KernelModel, request: Request, *, by_sign: bool = False) -
         model,
         "exact",
         writer.Frame.of(model, request.center),
-        tolerance=math.inf if by_sign else max(_promise(model, request), least),
-        tolerance_asked=asked,
+        tolerance=math.inf if by_sign else max(_promise(model, request), _least(model, request)),
+        tolerance_asked=request.tolerance is not None,
         plan=plan,
     )
+
+
+def _least(model: KernelModel, request: Request) -> float:
+    """Of tolerances that float64 can promise, one that hardly costs anything where nobody asked for one."""
+    return least_tolerance(model) * (_OF_SHARED_MODULI if model.has_several and request.tolerance is None else 1.0)
 
 
 def _problem(model: KernelModel, request: Request) -> Problem:
     """Plans are tried on rows that are mapped already, and without names that scikit-learn would miss."""
     rows = request.rows
-    tolerance = _promise(model, request)
+    tolerance = max(_promise(model, request), _least(model, request))
     if rows is not None and model.input_map is not None:
         rows = model.input_map.apply(rows)
     # Labels of several classes by votes need the pairs of a winner; values, and labels by scores, need all.
-    by_votes = model.n_decisions > 1 and math.isinf(tolerance) and model.outputs.label_rule == "votes"
+    by_votes = model.has_pairs and math.isinf(tolerance) and model.outputs.label_rule == "votes"
+    outputs = Outputs(label_rule="scores", decision_shape="each") if model.outputs.of_each_class else Outputs()
     return Problem(
-        replace(model, input_map=None, outputs=Outputs(), feature_names=None),
+        replace(model, input_map=None, outputs=outputs, feature_names=None),
         writer.Frame.of(model, request.center),
         rows,
         request.mode,
@@ -133,10 +131,9 @@ def _written(model: KernelModel, problem: Problem, plan: Plan, request: Request)
         return write(problem.mode, problem.frame, expanded, tolerance=problem.tolerance)
     subspaces = plan.subspaces
     others = {} if subspaces is None else subspaces.sections
-    if model.n_decisions > 1 and math.isinf(problem.tolerance):
+    if model.has_pairs and math.isinf(problem.tolerance):
         others |= presume(problem, None if subspaces is None else subspaces.presumed_cost)
-    tolerance = max(problem.tolerance, least_tolerance(model))
-    return write("exact", problem.frame, others=others, tolerance=tolerance)
+    return write("exact", problem.frame, others=others, tolerance=problem.tolerance)
 
 
 def _promise(model: KernelModel, request: Request) -> float:

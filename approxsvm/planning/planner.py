@@ -438,7 +438,7 @@ class Planner:
         most = MAX_EXPANSION_BYTES // (4 * size.n_centers * self._n_forms)
         if size.n_varying > MAX_FEATURES_DEGREE_2 or size.coefficients(2) > most:
             return (1,)
-        if self._mode != "certified" or self._model.n_decisions > 1:
+        if self._mode != "certified" or self._model.has_pairs:
             return (2,)
         most = MAX_COEFFICIENTS if size.n_centers == 1 else min(most // 4, MAX_COEFFICIENTS_OF_MANY)
         return (2, *(r for r in range(3, MAX_DEGREE + 1) if size.coefficients(r) <= most))
@@ -463,8 +463,8 @@ class Planner:
         return float(np.mean(norms**2)) if len(norms) else 0.0
 
     def _majority_classes(self, centers: npt.NDArray[np.float32], router: Router | None) -> npt.NDArray[np.intp] | None:
-        """Of several classes, the one that most rows of each center belong to; that of the center where it has none."""
-        if self._model.n_decisions == 1:
+        """The class that most rows of each center belong to; that of the center where it has none."""
+        if not self._model.has_pairs:
             return None
         rows = self._sample.fit
         nearest = np.zeros(rows.shape[0], np.intp) if router is None else route(router, centers, rows)
@@ -524,7 +524,7 @@ class Planner:
         if self._mode != "certified" or rows.shape[0] == 0:
             return False
         decision = 0  # the function of the two largest classes, as good as any
-        if model.n_decisions > 1:
+        if model.has_pairs:
             largest = set(np.argsort(model.n_support)[-2:].tolist())
             decision = next(k for k, pair in enumerate(class_pairs(len(model.labels))) if set(pair) == largest)
         half_theta_sq = 2.0 * model.gamma * row_norms(model.support_vectors, self._problem.frame.center) ** 2
@@ -598,9 +598,11 @@ class Planner:
 
     def _work(self, size: Size) -> float:
         """Of building expansions about as many centers: Gram matrices of each decision function, and their powers."""
-        n_forms, n_sv = self._n_forms, float(self._model.n_sv)
-        if self._model.n_decisions > 1:
-            n_sv *= 2.0 / len(self._model.labels)
+        model, n_forms, n_sv = self._model, self._n_forms, float(self._model.n_sv)
+        if model.has_pairs:
+            n_sv *= 2.0 / len(model.labels)
+        elif model.has_several:
+            n_sv = np.count_nonzero(model.dual_coef) / n_forms
         return size.n_centers * n_forms * (n_sv**2 * (size.n_varying + _POWERS) + _WORK_OF_ANY)
 
     @property
@@ -612,7 +614,7 @@ class Planner:
         exact = self._problem.exact.predict(rows)
         if self._model.task != "regression":
             return float(np.mean(answers != exact))
-        return float(np.mean(np.abs(answers - exact) > 1e-3 * np.ptp(exact)))
+        return float(np.mean(np.abs(answers - exact) > 1e-3 * np.ptp(exact, axis=0)))
 
     def _probe(self, points: Points) -> tuple[Any, Points]:
         """Held-out rows and the centers that are theirs, with a router among those."""

@@ -19,6 +19,7 @@ from boards import BOARDS
 from c_header import C99, NEEDS_GCC, STRICT, Program, build
 from conftest import GOLDEN, random_model
 from sklearn.feature_selection import SelectKBest
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
@@ -84,9 +85,11 @@ def assert_proven(model: KernelModel, artifact: Artifact, program: Program, rows
         right, is_tie = exact[:, 0] <= 0, np.abs(exact[:, 0]) <= slack
     else:
         assert artifact.outputs.label_rule in ("votes", "scores")
-        right, is_tie = reference_outputs.winner(exact), (np.abs(exact) <= slack).any(axis=1)
-        if artifact.outputs.label_rule == "scores":
-            scores = reference_outputs.one_vs_rest_scores(exact.astype(np.float64))
+        if artifact.outputs.label_rule == "votes":
+            right, is_tie = reference_outputs.winner(exact), (np.abs(exact) <= slack).any(axis=1)
+        else:
+            scores = exact.astype(np.float64)
+            scores = scores if artifact.outputs.of_each_class else reference_outputs.one_vs_rest_scores(scores)
             best = np.sort(scores, axis=1)
             right, is_tie = scores.argmax(axis=1), best[:, -1] - best[:, -2] < 1e-12
     wrong = answers.certain[:n] & ~is_tie & (answers.predicted[:n] != right)
@@ -209,6 +212,7 @@ SOURCES = {
     "clipped": (make_pipeline(MinMaxScaler((-1, 1), clip=True), SVC(gamma=0.3)), 3),
     "selected": (make_pipeline(RobustScaler(), SelectKBest(k=5), StandardScaler(), SVC(gamma=0.1)), 3),
     "scores": (SVC(break_ties=True, decision_function_shape="ovr", gamma="scale"), 4),
+    "rest": (make_pipeline(StandardScaler(), OneVsRestClassifier(SVC(gamma=0.02))), 4),
     "regression": (make_pipeline(StandardScaler(), SVR(gamma=0.05)), 2),
     "one class": (make_pipeline(StandardScaler(), OneClassSVM(gamma=0.05, nu=0.1)), 2),
 }

@@ -28,6 +28,7 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.kernel_approximation import Nystroem, RBFSampler, SkewedChi2Sampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
@@ -113,6 +114,7 @@ SOURCES = {
     "two words": (SVC(gamma=0.05), WORDS[TWO]),
     "four classes": (SVC(gamma=0.05), FOUR),
     "four words": (SVC(gamma=0.05), WORDS[FOUR]),
+    "one against the rest": (OneVsRestClassifier(SVC(gamma=0.05)), FOUR),
     "pairs": (SVC(gamma=0.05, decision_function_shape="ovo"), WORDS[FOUR]),
     "ties": (SVC(gamma=0.05, break_ties=True), WORDS[FOUR]),
     "sigmoid": (CalibratedClassifierCV(SVC(gamma=0.05), method="sigmoid", ensemble=False, cv=3), TWO),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -17,13 +18,14 @@ SIZES = (*range(1, 14), 15, 16, 17, 18, 19, 23, 24, 25, 31, 33, 35, 48, 49, 51)
 PLANS = ((2, 1), (5, 1), (3, 16), (2, 64))
 
 
-def _svc(n_classes: int, n_features: int, gamma: float) -> tuple[SVC, np.ndarray, np.ndarray]:
+def _svc(n_classes: int, n_features: int, gamma: float, rest: bool = False) -> tuple[SVC, np.ndarray, np.ndarray]:
     """A machine, rows to plan by, and others to ask, of which every third lies at a boundary."""
     random = np.random.default_rng(n_classes * 100 + n_features)
     X = random.normal(size=(900, n_features))
     angle = np.arctan2(X[:, 0] + 0.3 * X[:, 2] ** 2, X[:, 1])
     y = np.floor((angle / (2 * np.pi) + 0.5) * n_classes).clip(0, n_classes - 1)
-    svc = SVC(C=4.0, gamma=gamma).fit(X, y)
+    svc = SVC(C=4.0, gamma=gamma)
+    svc = (OneVsRestClassifier(svc) if rest else svc).fit(X, y)
     rows = random.normal(size=(306, n_features))
     first, second = rows[::3].copy(), random.permutation(rows[1::3])
     labels = svc.predict(first)
@@ -58,9 +60,9 @@ def _check_values(artifact: Artifact, exact: Artifact, rows: np.ndarray) -> None
 
 
 @pytest.mark.parametrize("gamma", [0.02, 0.2])
-@pytest.mark.parametrize("n_classes", [2, 5])
-def test_expansions(n_classes, gamma):
-    svc, X, rows = _svc(n_classes, 9, gamma)
+@pytest.mark.parametrize(("n_classes", "rest"), [(2, False), (5, False), (5, True)])
+def test_expansions(n_classes, rest, gamma):
+    svc, X, rows = _svc(n_classes, 9, gamma, rest)
     exact = approxsvm.compile(svc, mode="exact").artifact
     for degree, n_centers in PLANS[: 4 if n_classes == 2 else 2]:
         artifact = approxsvm.compile(svc, X, degree=degree, n_centers=n_centers).artifact

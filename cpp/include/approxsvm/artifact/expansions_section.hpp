@@ -132,7 +132,7 @@ inline Status read_expansions(const SectionTable& sections, ModelView& model, Ar
     if (numbers.status() != Status::ok) return numbers.status();
     const Section& majorities = sections[section::majority_classes];
     Check check(fault, section::majority_classes, Status::bad_section);
-    const bool has_majorities = n > 0 && model.n_labels > 2;
+    const bool has_majorities = n > 0 && has_classes(model);
     model.majority_classes = reinterpret_cast<const std::uint32_t*>(sections.bytes + majorities.offset);
     if (has_size(check, majorities, model, has_majorities, 4 * n) && has_majorities)
         check.each(field::any_number, model.majority_classes, static_cast<std::size_t>(n),

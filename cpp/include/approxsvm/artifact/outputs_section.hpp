@@ -103,8 +103,7 @@ inline bool calibrators_are_valid(Check& check, const unsigned char* bytes, std:
 struct OutputsOf {
     Task task;
     std::uint32_t n_labels;
-    bool may_have_several = true;  // decision functions for each of several classes
-    std::size_t n_members = 0;     // of an ensemble
+    std::size_t n_members = 0;  // of an ensemble
 };
 
 // Header fields that stand alone, and what suits the task.
@@ -114,7 +113,7 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, const 
     const OutputsHeader header = read_at<OutputsHeader>(bytes, 0);
     const bool each = header.decision_shape == number_of(DecisionShape::each);
     check(field::outputs_decision_shape, header.decision_shape,
-          up_to(of.may_have_several && n_labels > 2 ? DecisionShape::each : DecisionShape::ovr));
+          up_to(n_labels > 2 ? DecisionShape::each : DecisionShape::ovr));
     check(field::outputs_label_rule, header.label_rule, up_to(LabelRule::targets));
     constexpr std::size_t n_kinds = sizeof probability_rules / sizeof *probability_rules;
     if (!check(field::outputs_probability, header.probability, from_to(std::size_t{0}, n_kinds - 1))) return false;

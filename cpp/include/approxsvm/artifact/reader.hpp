@@ -96,6 +96,7 @@ inline Status check_subspace_expansion(const unsigned char* bytes, std::size_t n
     check(field::header_task, header.task, equal_to(number_of(Task::regression)));
     check(field::header_kernel, header.kernel, equal_to(number_of(KernelKind::gaussian)));
     check(field::header_n_centers, header.n_centers, equal_to(1));
+    check(field::header_n_decisions, header.n_decisions, equal_to(1));
     check(field::header_n_features, header.n_features, equal_to(outer.subspaces.coordinates[0]));
     check(field::header_gamma, header.gamma, equal_to(outer.gamma));
     check(field::header_input_scale, header.input_scale, equal_to(outer.input_scale));
@@ -139,12 +140,12 @@ inline Status read_model(const SectionTable& sections, ModelView& model, Artifac
     if (!is_where_wanted(members, sections[section::members], model, false)) return members.status();
     const unsigned char *outputs = sections.at(section::outputs), *map = sections.at(section::input_map);
     model.has_input_map = map != nullptr;
-    const bool may_have_several = model.mode == Mode::exact || !rules_of(model).expands;
-    Status status = read_outputs(outputs, sections[section::outputs].bytes,
-                                 {model.task, model.n_labels, may_have_several}, model.outputs, fault);
+    Status status =
+        read_outputs(outputs, sections[section::outputs].bytes, {model.task, model.n_labels}, model.outputs, fault);
     if (status != Status::ok) return status;
     Check header(fault, section::none, Status::bad_header);
-    const std::size_t n_targets = model.task == Task::regression && may_have_several ? max_n_targets : 1;
+    const std::size_t n_targets = model.task == Task::regression ? max_n_targets : 1;
+    if (!has_classes(model)) header(field::header_majority_only, model.majority_only ? 1u : 0u, equal_to(0));
     if (!header(field::header_n_decisions, model.n_decisions,
                 model.n_labels > 2 ? equal_to(n_decisions_of(model.n_labels, model.outputs.decision_shape))
                                    : from_to(1, n_targets)))
@@ -228,7 +229,7 @@ inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, cons
 inline Status read_combination(const SectionTable& sections, ModelView& model, std::size_t n_members,
                                ArtifactFault* fault) {
     const Status status = read_outputs(sections.at(section::outputs), sections[section::outputs].bytes,
-                                       {model.task, model.n_labels, true, n_members}, model.outputs, fault);
+                                       {model.task, model.n_labels, n_members}, model.outputs, fault);
     if (status == Status::ok && !sections.at(section::outputs) && model.task == Task::classification) {
         model.outputs.label_rule = LabelRule::probability;
         model.outputs.probability = ProbabilityKind::members_mean;

@@ -105,9 +105,17 @@ inline Interval around(double value, double bound) {
     return {std::nextafter(value - reach, -HUGE_VAL), std::nextafter(value + reach, HUGE_VAL)};
 }
 
-// Whether the greatest of several values is so for certain.
+// Whether the greatest of several values is so for certain. Of most rows a look suffices: 2^-48 of all moduli is more
+// than around() rounds by.
 inline bool beats_all_others(std::size_t n, const double* values, const double* bounds) {
     const std::size_t winner = first_largest(n, values);
+    const double value = values[winner], bound = bounds[winner];
+    std::size_t n_clear = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+        const double moduli = std::fabs(value) + std::fabs(values[k]) + bound + bounds[k];
+        n_clear += (value - bound) - (values[k] + bounds[k]) > 0x1p-48 * moduli && bound >= 0.0 && bounds[k] >= 0.0;
+    }
+    if (n_clear == n - 1) return true;
     const double least = around(values[winner], bounds[winner]).lowest;
     for (std::size_t k = 0; k < n; ++k) {
         if (k != winner && !(least > around(values[k], bounds[k]).highest)) return false;
@@ -470,6 +478,8 @@ inline bool certified_class(const OutputsView& outputs, std::size_t n_classes, c
             tally_votes(n_classes, PairKnowledge{values, bounds, nullptr}, lowest, highest);
             return certain_winner(n_classes, lowest, highest, winner);
         case LabelRule::scores:
+            if (outputs.decision_shape == DecisionShape::each && beats_all_others(n_classes, values, bounds))
+                return true;
             class_score_interval(outputs, n_classes, values, bounds, lowest, highest, rest);
             for (std::size_t c = 0; c < n_classes; ++c) {
                 if (c != winner && !precedes(winner, lowest[winner], c, highest[c])) return false;

@@ -9,13 +9,13 @@
 #pragma once
 
 #include "../outputs/votes.hpp"
-#include "cascade.hpp"
+#include "common_expansions.hpp"
 #include "winner_stage.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-class ClassCascade {
+class ClassCascade : public CommonExpansions {
     // Types that are deduced come before what uses them.
     auto settle_winner() {
         return [this](std::size_t i, std::size_t winner, Stage stage) { settle_label(i, winner, stage); };
@@ -31,21 +31,12 @@ class ClassCascade {
   public:
     ClassCascade(const PreparedModel& prepared, const RowSource& source, const Evaluation& out, std::uint64_t* counts,
                  const Request& request, const Batch& batch, const EvaluationMemory& memory)
-        : prepared_(prepared),
-          view_(*prepared.view),
-          source_(source),
+        : CommonExpansions(prepared, source, request, memory),
           out_(out),
           counts_(counts),
-          request_(request),
-          slope_(kernel_slope(view_.gamma)),
           n_classes_(view_.n_labels),
-          n_decisions_(view_.n_decisions),
           labels_only_(!wants_values(out) && view_.mode != Mode::approximate),
           exact_(wants_exact_values(view_, request, out)),
-          block_values_(memory.pair_values),
-          block_bounds_(memory.pair_bounds),
-          value_(memory.row_values),
-          bound_(memory.row_bounds),
           moved_(memory.pair_moved),
           tally_(memory.tally),
           block_wins_(memory.block_wins),
@@ -62,9 +53,6 @@ class ClassCascade {
     // Whether expansions say what is wanted: of all pairs, or of those of a class that labels alone need.
     bool expands() const { return labels_only_ || !view_.majority_only; }
 
-    void begin_center(std::size_t center) { center_ = center; }
-    const float* center() const { return view_.centers + center_ * view_.n_features; }
-
     // n rows near the center, in the lanes of `block`.
     template <int Registers>
     Status take_block(const std::size_t* rows, std::size_t n, const float* block, const OutsideNorms& outside,
@@ -72,15 +60,8 @@ class ClassCascade {
         constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
         BlockOfRows<stride> common;
         std::uint32_t wins[stride] = {};
-        bool is_prepared = false;
         const auto evaluate_pair = [&](std::size_t pair, std::size_t form) {
-            float* sq_norm = scratch + block_rows;
-            double inner[stride];
-            const Expansion expansion = expansion_of(view_, center_, form);
-            evaluate_forms<Registers>(expansion, block, scratch, inner, sq_norm);
-            if (!is_prepared) prepare_rows(sq_norm, outside, rows, n, common);
-            is_prepared = true;
-            note_values(expansion, pair, weights_of(form), inner, common);
+            evaluate_in_block<Registers>(pair, form, rows, n, block, outside, scratch, common, view_.degree);
         };
         if (labels_only_) {
             for_pairs_of(majority_class(), [&](std::size_t pair, Outcome won, std::size_t c) {
@@ -114,7 +95,7 @@ class ClassCascade {
         RowAlone row;
         std::uint32_t wins = 0;
         const auto evaluate_pair = [&](std::size_t pair, std::size_t form) {
-            evaluate_pair_of_row(i, pair, form, u, outside, row);
+            evaluate_at_row(i, pair, form, u, outside, row, view_.degree);
         };
         if (labels_only_) {
             for_pairs_of(majority_class(), [&](std::size_t pair, Outcome won, std::size_t c) {
@@ -158,10 +139,6 @@ class ClassCascade {
     std::size_t form_of(std::size_t pair, std::size_t c) const {
         return view_.majority_only ? c - (c > majority_class()) : pair;
     }
-    // Of the rows of a block, (n_decisions, block_rows).
-    double* values_of(std::size_t pair) { return block_values_ + pair * block_rows; }
-    double* bounds_of(std::size_t pair) { return block_bounds_ + pair * block_rows; }
-
     // Calls visit(pair, outcome that is a win of w, other class) for the pairs of class w.
     template <class Visit>
     void for_pairs_of(std::size_t w, const Visit& visit) const {
@@ -171,126 +148,7 @@ class ClassCascade {
         }
     }
 
-    Status check(const std::size_t* rows, std::size_t n) const {
-        for (std::size_t r = 0; r < n; ++r) {
-            const Status status = source_.check(rows[r]);
-            if (status != Status::ok) return status;
-        }
-        return Status::ok;
-    }
-
-    double slack_of(std::size_t i, std::size_t pair) const {
-        return row_slack(view_.decisions[pair], slope_, row_error_of(request_, i));
-    }
-
     // --- expansions
-
-    // What the rows of a block have in common for all pairs: Gaussian factors, 0 where float32 cannot hold them, and
-    // the rows of the table of bounds, transposed.
-    template <std::size_t Stride>
-    struct BlockOfRows {
-        double gaussian[Stride];
-        float basis[n_bound_terms][Stride];
-        float off_sq[Stride];
-        double row_error[Stride];
-        bool finite = true;
-    };
-
-    // Constant and forms of all degrees, which the table of bounds is for.
-    template <int Registers>
-    void evaluate_forms(const Expansion& expansion, const float* block, float* form, double* inner, float* sq_norm) {
-        constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
-        if (expansion.quadratic) {
-            quadratic_block<Registers>(expansion.quadratic, expansion.linear, view_.n_varying, block, form, sq_norm);
-        } else {
-            linear_block<Registers>(expansion.linear, view_.n_varying, block, form, sq_norm);
-        }
-        for (std::size_t r = 0; r < stride; ++r) inner[r] = expansion.numbers->constant + static_cast<double>(form[r]);
-        for (int k = 3; k <= view_.degree; ++k) {
-            part_block<Registers>(part_of_degree(expansion, view_.n_varying, k), k, prepared_.zeros, view_.n_varying,
-                                  block, form);
-            for (std::size_t r = 0; r < stride; ++r) inner[r] += static_cast<double>(form[r]);
-        }
-    }
-
-    const float* weights_of(std::size_t form) const {
-        return prepared_.weights + (center_ * view_.n_forms + form) * n_bound_terms;
-    }
-    const float* basis_row(float half_s) const {
-        return prepared_.basis + ((n_bases(view_) - 1) * n_cells + cell_of(half_s)) * n_bound_terms;
-    }
-
-    template <std::size_t Stride>
-    void prepare_rows(const float* sq_norm, const OutsideNorms& outside, const std::size_t* rows, std::size_t n,
-                      BlockOfRows<Stride>& common) {
-        float half_s[Stride], factor[Stride];
-        for (std::size_t r = 0; r < Stride; ++r) {
-            half_s[r] = view_.half_theta * sq_norm[r];
-            if (r < n) common.finite &= half_s[r] <= largest_float;
-            if (r < n && outside.unseen[r] > 0.0) half_s[r] += static_cast<float>(view_.gamma * outside.unseen[r]);
-            common.off_sq[r] = r < n ? outside.off_sq[r] : 0.0f;
-            common.row_error[r] = r < n ? row_error_of(request_, rows[r]) : 0.0;
-        }
-        for (std::size_t r = 0; r < Stride; r += lanes) {
-            store(factor + r, exp_nonpositive(mul(load(half_s + r), set1(-1.0f))));
-        }
-        for (std::size_t r = 0; r < Stride; ++r) {
-            common.gaussian[r] = half_s[r] <= -exp_min_argument ? static_cast<double>(factor[r]) : 0.0;
-            const float* row = basis_row(half_s[r]);
-            for (std::size_t t = 0; t < n_bound_terms; ++t) common.basis[t][r] = row[t];
-        }
-    }
-
-    // The same numbers as decision_value and bound_of give, row by row side by side.
-    template <std::size_t Stride>
-    void note_values(const Expansion& expansion, std::size_t pair, const float* weights, const double* inner,
-                     const BlockOfRows<Stride>& common) {
-        float sum[Stride] = {};
-        for (std::size_t t = 0; t < n_bound_terms; ++t) {
-            for (std::size_t r = 0; r < Stride; ++r) sum[r] += weights[t] * common.basis[t][r];
-        }
-        double *values = values_of(pair), *bounds = bounds_of(pair);
-        const double scale = expansion.numbers->output_scale;
-        const DecisionNumbers& decision = view_.decisions[pair];
-        for (std::size_t r = 0; r < Stride; ++r) {
-            const double gaussian = scale * common.gaussian[r];
-            values[r] = expansion.intercept + (gaussian > 0.0 ? gaussian * inner[r] : 0.0);
-            bounds[r] = finished_bound(sum[r]) + row_slack(decision, slope_, common.row_error[r]) +
-                        slice_slack(view_, decision, common.off_sq[r]);
-        }
-    }
-
-    // What all pairs of one row have in common; the Gaussian factor is 0 where float32 cannot hold it.
-    struct RowAlone {
-        bool finite = true;
-        double gaussian = 0.0;
-        const float* basis = nullptr;
-    };
-    RowAlone row_alone(float sq_norm, double unseen) const {
-        const float seen = view_.half_theta * sq_norm, half_s = seen + static_cast<float>(view_.gamma * unseen);
-        float factor[lanes];
-        store(factor, exp_nonpositive(set1(-half_s)));
-        return {seen <= largest_float, half_s <= -exp_min_argument ? static_cast<double>(factor[0]) : 0.0,
-                basis_row(half_s)};
-    }
-
-    void evaluate_pair_of_row(std::size_t i, std::size_t pair, std::size_t form, const float* u,
-                              const OutsideNorms& outside, RowAlone& row) {
-        const Expansion expansion = expansion_of(view_, center_, form);
-        float part, sq_norm;
-        forms_row(view_, expansion, u, part, sq_norm);
-        if (!row.basis) row = row_alone(sq_norm, *outside.unseen);
-        double inner = expansion.numbers->constant + static_cast<double>(part);
-        for (int k = 3; k <= view_.degree; ++k) {
-            const float* coefficients = part_of_degree(expansion, view_.n_varying, k);
-            inner += static_cast<double>(part_row(coefficients, k, prepared_.zeros, view_.n_varying, u));
-        }
-        const double gaussian = expansion.numbers->output_scale * row.gaussian;
-        const DecisionNumbers& decision = view_.decisions[pair];
-        value_[pair] = expansion.intercept + (gaussian > 0.0 ? gaussian * inner : 0.0);
-        bound_[pair] =
-            bound_of(row.basis, weights_of(form)) + slack_of(i, pair) + slice_slack(view_, decision, *outside.off_sq);
-    }
 
     // The majority class wins so many pairs for certain, whose values and bounds come `stride` apart.
     void refine_label(std::size_t i, std::size_t wins, const double* values, const double* bounds, std::size_t stride) {
@@ -509,22 +367,15 @@ class ClassCascade {
         ++counts_[stage];
     }
 
-    const PreparedModel& prepared_;
-    const ModelView& view_;
-    const RowSource& source_;
     const Evaluation out_;
     std::uint64_t* const counts_;
-    const Request request_;
-    const double slope_;  // of the kernel, at most
-    const std::size_t n_classes_, n_decisions_;
+    const std::size_t n_classes_;
     const bool labels_only_, exact_;
     bool accurate_ = true;  // the engine's sums of a row, as exact values have to be
-    double *const block_values_, *const block_bounds_;
-    double *const value_, *const bound_, *const moved_;  // of one row, (n_decisions,)
+    double* const moved_;   // of one row, (n_decisions,)
     std::uint32_t* const tally_;
     std::uint32_t* const block_wins_;  // (n_labels, block_rows)
     float* const block_;
-    std::size_t center_ = 0;
     WinnerStage winner_;
     const bool presumes_;
     EngineStage<float, ClassSums<float>> engine32_;

@@ -237,9 +237,10 @@ struct EvaluatorOf<GaussianKernels> {
                            const EvaluationMemory& memory) {
         const ModelView& model = *prepared.view;
         const bool in_float64 = wants_exact_values(model, request, out);
-        if (has_several(model))
-            return all_rows(SeveralFunctions<SeveralKernels>(prepared, source, out, counts, request, batch, memory),
-                            source, in_float64);
+        if (has_several(model)) {
+            return evaluate_with(ExpandedFunctions(prepared, source, out, counts, request, batch, memory), prepared,
+                                 source, batch, memory, in_float64);
+        }
         if (has_classes(model)) {
             return evaluate_with(ClassCascade(prepared, source, out, counts, request, batch, memory), prepared, source,
                                  batch, memory, in_float64);

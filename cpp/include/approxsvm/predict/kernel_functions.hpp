@@ -1,6 +1,8 @@
-// Several sums of RBF kernels of the same support vectors, for SeveralFunctions: each kernel value is computed once.
+// Several sums of RBF kernels of the same support vectors, for SeveralFunctions: each kernel value is computed once;
+// and the expansions in front of them.
 #pragma once
 
+#include "common_expansions.hpp"
 #include "several_functions.hpp"
 
 namespace approxsvm {
@@ -57,6 +59,111 @@ class SeveralKernels {
     const ModelView& view_;
     const double slope_;  // of the kernel, at most
     float* const memory_;
+};
+
+// All functions are expanded about the same centers. What their bounds leave open goes to the exact engines.
+class ExpandedFunctions : public CommonExpansions, public SeveralFunctions<SeveralKernels> {
+  public:
+    ExpandedFunctions(const PreparedModel& prepared, const RowSource& source, const Evaluation& out,
+                      std::uint64_t* counts, const Request& request, const Batch& batch, const EvaluationMemory& memory)
+        : CommonExpansions(prepared, source, request, memory),
+          SeveralFunctions(prepared, source, out, counts, request, batch, memory) {}
+
+    static constexpr bool expands() { return true; }
+
+    // n rows near the center, in the lanes of `block`. A row's values do not depend on the others of the block.
+    template <int Registers>
+    Status take_block(const std::size_t* rows, std::size_t n, const float* block, const OutsideNorms& outside,
+                      float* scratch) {
+        constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+        BlockOfRows<stride> common;
+        const auto evaluate = [&](std::size_t k, int degree) {
+            evaluate_in_block<Registers>(k, k, rows, n, block, outside, scratch, common, degree);
+        };
+        for (std::size_t k = 0; k < n_decisions_; ++k) evaluate(k, first_degree_);
+        const Status status = common.finite ? Status::ok : check(rows, n);
+        if (status != Status::ok) return status;
+        double least[stride];
+        bool is_open[stride] = {};
+        const auto load = [&](std::size_t r) {
+            for (std::size_t k = 0; k < n_decisions_; ++k) {
+                value_[k] = values_of(k)[r];
+                bound_[k] = bounds_of(k)[r];
+            }
+        };
+        std::size_t n_open = 0;
+        for (std::size_t r = 0; r < n; ++r) {
+            load(r);
+            if (settles(rows[r], first_degree_)) continue;
+            is_open[r] = true;
+            least[r] = least_of_winner();
+            ++n_open;
+        }
+        if (n_open == 0) return Status::ok;
+        for (std::size_t k = 0; k < n_decisions_ && first_degree_ < view_.degree; ++k) {
+            double *values = values_of(k), *bounds = bounds_of(k), before[2][stride];
+            bool wanted[stride] = {}, any = false;
+            for (std::size_t r = 0; r < n; ++r) {
+                wanted[r] = is_open[r] && counts(values[r], bounds[r], least[r]);
+                any |= wanted[r];
+                before[0][r] = values[r];
+                before[1][r] = bounds[r];
+            }
+            if (!any) continue;
+            evaluate(k, view_.degree);
+            for (std::size_t r = 0; r < n; ++r) {
+                if (wanted[r]) continue;
+                values[r] = before[0][r];
+                bounds[r] = before[1][r];
+            }
+        }
+        for (std::size_t r = 0; r < n; ++r) {
+            if (!is_open[r]) continue;
+            if (first_degree_ < view_.degree) load(r);
+            if (first_degree_ == view_.degree || !settles(rows[r], view_.degree)) send_to_float32(rows[r]);
+        }
+        return Status::ok;
+    }
+
+    // One row near the center.
+    Status take_row(std::size_t i, const float* u, const OutsideNorms& outside) {
+        RowAlone row;
+        for (std::size_t k = 0; k < n_decisions_; ++k) evaluate_at_row(i, k, k, u, outside, row, first_degree_);
+        const Status status = row.finite ? Status::ok : check(&i, 1);
+        if (status != Status::ok || settles(i, first_degree_)) return status;
+        if (first_degree_ < view_.degree) {
+            const double least = least_of_winner();
+            for (std::size_t k = 0; k < n_decisions_; ++k) {
+                if (counts(value_[k], bound_[k], least)) evaluate_at_row(i, k, k, u, outside, row, view_.degree);
+            }
+            if (settles(i, view_.degree)) return status;
+        }
+        send_to_float32(i);
+        return status;
+    }
+
+  private:
+    using CommonExpansions::view_;
+
+    bool settles(std::size_t i, int degree) {
+        if (view_.mode != Mode::approximate && !suffices()) return false;
+        settle(i, degree > 2 ? by_higher_degree : by_expansion);
+        return true;
+    }
+
+    // What the function with the greatest value is at least: whatever stays below is no row's label.
+    double least_of_winner() const {
+        if (view_.task == Task::regression) return infinity;
+        const std::size_t winner = first_largest(n_decisions_, value_);
+        return value_[winner] - bound_[winner];
+    }
+    // Whether more of a function's expansion may matter to a row; where a number is NaN it may.
+    bool counts(double value, double bound, double least) const {
+        return !(value + bound < least) || !(bound <= tolerance());
+    }
+
+    // All degrees at once where each value is wanted; else further ones of the functions that may be the greatest.
+    const int first_degree_ = view_.degree > 2 && view_.mode != Mode::approximate ? 2 : view_.degree;
 };
 
 }  // namespace APPROXSVM_TARGET

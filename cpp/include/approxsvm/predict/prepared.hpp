@@ -95,7 +95,7 @@ inline std::size_t n_bases(const ModelView& model) {
 
 // Sparse rows are expanded by their non-zeros about a single center, of a single decision function.
 inline bool has_folded_center(const ModelView& model) {
-    return model.n_centers == 1 && !has_classes(model);
+    return model.n_centers == 1 && model.n_decisions == 1;
 }
 inline std::size_t values_by_columns(const ModelView& view) {
     return by_columns(view) ? view.packed.n_values : in_panels;

@@ -86,11 +86,13 @@ inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemor
             std::uint64_t counts[n_stages] = {};
             const Request request{n_rows == 1 ? 1 : ~std::size_t{0}, Values::settled};
             const Batch batch = batch_of(model, request.n_rows_in_call, false);
+            const auto about = [&](auto&& cascade) {
+                return evaluate_about(cascade, prepared, source, batch, room, center);
+            };
             const Status status =
-                has_classes(model) ? evaluate_about(ClassCascade(prepared, source, out, counts, request, batch, room),
-                                                    prepared, source, batch, room, center)
-                                   : evaluate_about(Cascade(prepared, source, out, counts, request, batch, room),
-                                                    prepared, source, batch, room, center);
+                has_classes(model)   ? about(ClassCascade(prepared, source, out, counts, request, batch, room))
+                : has_several(model) ? about(ExpandedFunctions(prepared, source, out, counts, request, batch, room))
+                                     : about(Cascade(prepared, source, out, counts, request, batch, room));
             for (std::size_t i = 0; i < n_rows; ++i) {
                 const double value = memory.values[i * model.n_decisions + check.function];
                 if (status != Status::ok || !(std::fabs(value - check.value) <= check.tolerance))

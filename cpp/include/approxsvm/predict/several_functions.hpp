@@ -41,8 +41,8 @@ class SeveralFunctions {
           tolerance_(wants_values(out) || view_.task == Task::regression ? view_.tolerance : infinity),
           wants_exact_(wants_exact_values(view_, request, out)),
           n_(view_.n_decisions),
-          values_(memory.pair_values),
-          bounds_(memory.pair_bounds),
+          values_(memory.row_values),
+          bounds_(memory.row_bounds),
           room_(memory.pair_moved),
           refused_(request.fault),
           engine32_(prepared, source, batch, kernel_.sums(memory.products32), memory.later_block, memory.nonzeros32,
@@ -58,6 +58,28 @@ class SeveralFunctions {
         engine32_.finish(offer32());
         engine64_.finish(offer64());
         return refused_.status();
+    }
+
+  protected:
+    double tolerance() const { return tolerance_; }
+
+    // Whether the values of a row, and their bounds, say what is wanted.
+    bool suffices() const {
+        for (std::size_t k = 0; k < n_; ++k) {
+            if (!(bounds_[k] <= tolerance_)) return false;
+        }
+        if (view_.task == Task::regression) return true;
+        return beats_all_others(n_, values_, bounds_);
+    }
+
+    void settle(std::size_t i, Stage stage) {
+        for (std::size_t k = 0; k < n_; ++k) {
+            if (out_.values) out_.values[i * n_ + k] = values_[k];
+            if (out_.bounds) out_.bounds[i * n_ + k] = bounds_[k];
+        }
+        if (out_.stages) out_.stages[i] = stage;
+        if (out_.labels) out_.labels[i] = static_cast<std::uint32_t>(first_largest(n_, values_));
+        ++counts_[stage];
     }
 
   private:
@@ -79,14 +101,6 @@ class SeveralFunctions {
         return true;
     }
 
-    bool suffices() const {
-        for (std::size_t k = 0; k < n_; ++k) {
-            if (!(bounds_[k] <= tolerance_)) return false;
-        }
-        if (view_.task == Task::regression) return true;
-        return beats_all_others(n_, values_, bounds_);
-    }
-
     void settle_by_definition(std::size_t i) {
         kernel_.define(source_, i, values_, bounds_, room_);
         const bool has_promise = view_.tolerance_asked && wants_values(out_) && request_.keeps_promise;
@@ -98,16 +112,6 @@ class SeveralFunctions {
             if (!(bounds_[k] <= tolerance_)) refused_.beyond_tolerance(i, bounds_[k], tolerance_);
         }
         settle(i, by_definition);
-    }
-
-    void settle(std::size_t i, Stage stage) {
-        for (std::size_t k = 0; k < n_; ++k) {
-            if (out_.values) out_.values[i * n_ + k] = values_[k];
-            if (out_.bounds) out_.bounds[i * n_ + k] = bounds_[k];
-        }
-        if (out_.stages) out_.stages[i] = stage;
-        if (out_.labels) out_.labels[i] = static_cast<std::uint32_t>(first_largest(n_, values_));
-        ++counts_[stage];
     }
 
     const ModelView& view_;

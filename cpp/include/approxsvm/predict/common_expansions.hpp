@@ -1,0 +1,194 @@
+// Values of several decision functions that are expanded about the same centers, with what the table of bounds says of
+// them: of a block of rows near a center, or of a row alone. What to make of them is up to the cascade.
+#pragma once
+
+#include "cascade.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+class CommonExpansions {
+  public:
+    CommonExpansions(const PreparedModel& prepared, const RowSource& source, const Request& request,
+                     const EvaluationMemory& memory)
+        : prepared_(prepared),
+          view_(*prepared.view),
+          source_(source),
+          request_(request),
+          slope_(kernel_slope(view_.gamma)),
+          n_decisions_(view_.n_decisions),
+          block_values_(memory.pair_values),
+          block_bounds_(memory.pair_bounds),
+          value_(memory.row_values),
+          bound_(memory.row_bounds) {}
+
+    void begin_center(std::size_t center) { center_ = center; }
+    const float* center() const { return view_.centers + center_ * view_.n_features; }
+
+  protected:
+    // Of the rows of a block, (n_decisions, block_rows).
+    double* values_of(std::size_t k) { return block_values_ + k * block_rows; }
+    double* bounds_of(std::size_t k) { return block_bounds_ + k * block_rows; }
+
+    Status check(const std::size_t* rows, std::size_t n) const {
+        for (std::size_t r = 0; r < n; ++r) {
+            const Status status = source_.check(rows[r]);
+            if (status != Status::ok) return status;
+        }
+        return Status::ok;
+    }
+
+    double slack_of(std::size_t i, std::size_t k) const {
+        return row_slack(view_.decisions[k], slope_, row_error_of(request_, i));
+    }
+
+    // What the rows of a block have in common for all functions: Gaussian factors, 0 where float32 cannot hold them,
+    // and the rows of the table of bounds, transposed.
+    template <std::size_t Stride>
+    struct BlockOfRows {
+        double gaussian[Stride];
+        float basis[n_bound_terms][Stride];
+        float half_s[Stride], off_sq[Stride];
+        double row_error[Stride];
+        int degree = 0;  // that the rows of the table are of; 0 before anything is prepared
+        bool finite = true;
+    };
+
+    // Function k up to a degree, 2 or all of them, by form number `form` of the center, at n rows in the lanes of
+    // `block`.
+    template <int Registers, std::size_t Stride>
+    void evaluate_in_block(std::size_t k, std::size_t form, const std::size_t* rows, std::size_t n, const float* block,
+                           const OutsideNorms& outside, float* scratch, BlockOfRows<Stride>& common, int degree) {
+        static_assert(Stride == Registers * static_cast<std::size_t>(lanes));
+        float* sq_norm = scratch + block_rows;
+        double inner[Stride];
+        const Expansion expansion = expansion_of(view_, center_, form);
+        evaluate_forms<Registers>(expansion, block, scratch, inner, sq_norm, degree);
+        if (common.degree == 0) prepare_rows(sq_norm, outside, rows, n, common);
+        if (common.degree != degree) prepare_basis(common, degree);
+        note_values(expansion, k, weights_of(form), inner, common);
+    }
+
+    // What all functions at one row have in common; the Gaussian factor is 0 where float32 cannot hold it.
+    struct RowAlone {
+        bool finite = true, is_prepared = false;
+        double gaussian = 0.0;
+        float half_s = 0.0f;
+    };
+
+    void evaluate_at_row(std::size_t i, std::size_t k, std::size_t form, const float* u, const OutsideNorms& outside,
+                         RowAlone& row, int last) {
+        const Expansion expansion = expansion_of(view_, center_, form);
+        float part, sq_norm;
+        forms_row(view_, expansion, u, part, sq_norm);
+        if (!row.is_prepared) row = row_alone(sq_norm, *outside.unseen);
+        double inner = expansion.numbers->constant + static_cast<double>(part);
+        for (int degree = 3; degree <= last; ++degree) {
+            const float* coefficients = part_of_degree(expansion, view_.n_varying, degree);
+            inner += static_cast<double>(part_row(coefficients, degree, prepared_.zeros, view_.n_varying, u));
+        }
+        const double gaussian = expansion.numbers->output_scale * row.gaussian;
+        const DecisionNumbers& decision = view_.decisions[k];
+        value_[k] = expansion.intercept + (gaussian > 0.0 ? gaussian * inner : 0.0);
+        bound_[k] = bound_of(basis_row(row.half_s, last), weights_of(form)) + slack_of(i, k) +
+                    slice_slack(view_, decision, *outside.off_sq);
+    }
+
+    const PreparedModel& prepared_;
+    const ModelView& view_;
+    const RowSource& source_;
+    const Request request_;
+    const double slope_;  // of the kernel, at most
+    const std::size_t n_decisions_;
+    double *const block_values_, *const block_bounds_;
+    double *const value_, *const bound_;  // of one row, (n_decisions,)
+    std::size_t center_ = 0;
+
+  private:
+    // Constant and forms up to a degree, which the table of bounds is for.
+    template <int Registers>
+    void evaluate_forms(const Expansion& expansion, const float* block, float* form, double* inner, float* sq_norm,
+                        int degree) {
+        constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+        if (expansion.quadratic) {
+            quadratic_block<Registers>(expansion.quadratic, expansion.linear, view_.n_varying, block, form, sq_norm);
+        } else {
+            linear_block<Registers>(expansion.linear, view_.n_varying, block, form, sq_norm);
+        }
+        for (std::size_t r = 0; r < stride; ++r) inner[r] = expansion.numbers->constant + static_cast<double>(form[r]);
+        for (int k = 3; k <= degree; ++k) {
+            part_block<Registers>(part_of_degree(expansion, view_.n_varying, k), k, prepared_.zeros, view_.n_varying,
+                                  block, form);
+            for (std::size_t r = 0; r < stride; ++r) inner[r] += static_cast<double>(form[r]);
+        }
+    }
+
+    const float* weights_of(std::size_t form) const {
+        return prepared_.weights + (center_ * view_.n_forms + form) * n_bound_terms;
+    }
+    const float* basis_row(float half_s, int degree) const {
+        const std::size_t basis = degree > 2 ? static_cast<std::size_t>(degree) - 2 : 0;
+        return prepared_.basis + (basis * n_cells + cell_of(half_s)) * n_bound_terms;
+    }
+
+    template <std::size_t Stride>
+    void prepare_rows(const float* sq_norm, const OutsideNorms& outside, const std::size_t* rows, std::size_t n,
+                      BlockOfRows<Stride>& common) {
+        float *const half_s = common.half_s, factor[Stride];
+        for (std::size_t r = 0; r < Stride; ++r) {
+            half_s[r] = view_.half_theta * sq_norm[r];
+            if (r < n) common.finite &= half_s[r] <= largest_float;
+            if (r < n && outside.unseen[r] > 0.0) half_s[r] += static_cast<float>(view_.gamma * outside.unseen[r]);
+            common.off_sq[r] = r < n ? outside.off_sq[r] : 0.0f;
+            common.row_error[r] = r < n ? row_error_of(request_, rows[r]) : 0.0;
+        }
+        for (std::size_t r = 0; r < Stride; r += lanes) {
+            store(factor + r, exp_nonpositive(mul(load(half_s + r), set1(-1.0f))));
+        }
+        for (std::size_t r = 0; r < Stride; ++r) {
+            common.gaussian[r] = half_s[r] <= -exp_min_argument ? static_cast<double>(factor[r]) : 0.0;
+        }
+    }
+    template <std::size_t Stride>
+    void prepare_basis(BlockOfRows<Stride>& common, int degree) const {
+        for (std::size_t r = 0; r < Stride; ++r) {
+            const float* row = basis_row(common.half_s[r], degree);
+            for (std::size_t t = 0; t < n_bound_terms; ++t) common.basis[t][r] = row[t];
+        }
+        common.degree = degree;
+    }
+
+    // The same numbers as decision_value and bound_of give, row by row side by side.
+    template <std::size_t Stride>
+    void note_values(const Expansion& expansion, std::size_t k, const float* weights, const double* inner,
+                     const BlockOfRows<Stride>& common) {
+        float sum[Stride] = {};
+        for (std::size_t t = 0; t < n_bound_terms; ++t) {
+            for (std::size_t r = 0; r < Stride; ++r) sum[r] += weights[t] * common.basis[t][r];
+        }
+        double *values = values_of(k), *bounds = bounds_of(k);
+        const double scale = expansion.numbers->output_scale;
+        const DecisionNumbers& decision = view_.decisions[k];
+        for (std::size_t r = 0; r < Stride; ++r) {
+            const double gaussian = scale * common.gaussian[r];
+            values[r] = expansion.intercept + (gaussian > 0.0 ? gaussian * inner[r] : 0.0);
+            bounds[r] = finished_bound(sum[r]) + decision.value_error;
+        }
+        if (!view_.varying && !request_.row_errors) return;
+        for (std::size_t r = 0; r < Stride; ++r) {
+            bounds[r] = finished_bound(sum[r]) + row_slack(decision, slope_, common.row_error[r]) +
+                        slice_slack(view_, decision, common.off_sq[r]);
+        }
+    }
+
+    RowAlone row_alone(float sq_norm, double unseen) const {
+        const float seen = view_.half_theta * sq_norm, half_s = seen + static_cast<float>(view_.gamma * unseen);
+        float factor[lanes];
+        store(factor, exp_nonpositive(set1(-half_s)));
+        return {seen <= largest_float, true, half_s <= -exp_min_argument ? static_cast<double>(factor[0]) : 0.0,
+                half_s};
+    }
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
