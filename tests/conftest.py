@@ -12,19 +12,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the processors: before NumPy looks at them
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small problems, and workers that share the processors:
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy looks at them
 
 import numpy as np
 import pytest
 import sklearn
+from native_build import REPOSITORY, run
 from predict_tool import Files, Libsvm
 from sklearn import calibration
 
 from approxsvm import KernelModel, _native
 from approxsvm.evaluator import BOUNDS, STAGE_NUMBERS, VALUES
 
-REPOSITORY = Path(__file__).parent.parent
 GOLDEN = REPOSITORY / "models"
 EVERYTHING = VALUES | BOUNDS | STAGE_NUMBERS  # that is known of decision values
 
@@ -74,6 +74,17 @@ def filled_once(factory: pytest.TempPathFactory, name: str, fill: Callable[[Path
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
     return folder
+
+
+@pytest.fixture(scope="session")
+def doors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program of the C++ headers, predict/doors.cpp."""
+
+    def build(folder: Path) -> None:
+        flags = ["-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", f"-I{REPOSITORY}/cpp/include"]
+        run("c++", *flags, "-o", folder / "doors", Path(__file__).parent / "predict" / "doors.cpp")
+
+    return filled_once(tmp_path_factory, "doors", build) / "doors"
 
 
 def data_root() -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+REPOSITORY = Path(__file__).parent.parent
 PATH = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]
 
 
@@ -22,3 +23,17 @@ def run(*command: str | Path) -> str:
     result = subprocess.run([str(part) for part in command], env=environment, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-5000:]
     return result.stdout + result.stderr
+
+
+def kernels_of_the_wheel() -> list[str]:
+    """The option that takes the kernels of the installed package, where the sources have not changed since.
+
+    They are what users run, and compiling them again takes minutes.
+    """
+    sources = [path for folder in ("include", "dispatch") for path in (REPOSITORY / "cpp" / folder).rglob("*.*")]
+    newest = max(path.stat().st_mtime for path in [*sources, REPOSITORY / "cpp" / "CMakeLists.txt"])
+    for folder in (REPOSITORY / "build").glob("cp*"):
+        objects = [*folder.glob("cpp/CMakeFiles/approxsvm_kernels_*/dispatch/target.cpp.o")]
+        if objects and min(path.stat().st_mtime for path in objects) > newest:
+            return [f"-DAPPROXSVM_KERNELS={folder}"]
+    return []

@@ -310,7 +310,7 @@ TEST(dense_exact_to_the_last_bit) {
 TEST(dense_within_rounding_in_every_layout) {
     Random random(2);
     for (const std::size_t d : feature_counts()) {
-        if (check::under_sanitizer && d % 3 == 2) continue;
+        if (check::under_sanitizer && d % 3 != 1) continue;
         artifact_writer::Model model = random_model(d, random);
         const Opened opened(model);
         const Rows rows = random_rows(model, most_rows(), random);

@@ -282,8 +282,9 @@ template <class Real>
 void check_sizes() {
     Generator generator(20140312);
     Worst<Real> worst;
-    std::vector<std::size_t> features = {0, 64, 65, 123, 257, 513, 530};
-    for (std::size_t d = 1; d <= 40; d += check::under_sanitizer ? 3 : 1) features.push_back(d);
+    std::vector<std::size_t> features = {0, 65, 257, 530};
+    if (!check::under_sanitizer) features.insert(features.end(), {64, 123, 513});
+    for (std::size_t d = 1; d <= 40; d += check::under_sanitizer ? 7 : 1) features.push_back(d);
     for (const std::size_t d : features) {
         for (const std::size_t n_sv : numbers_of_vectors) {
             const Model<Real> model = random_model<Real>(generator, n_sv, d, 1.0);
@@ -293,6 +294,7 @@ void check_sizes() {
     }
     constexpr std::size_t some_features[] = {1, 5, 16, 17, 33, 123, 257};
     for (const std::size_t d : some_features) {
+        if (check::under_sanitizer && d % 16 != 1) continue;
         const Model<Real> model = random_model<Real>(generator, 1000, d, 1.0);
         check_rows(model, random_rows(generator, model, 2 * sparse_block_rows + 3, 1.0), 5, worst);
     }

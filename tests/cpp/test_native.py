@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from broken_artifacts import all_broken
 from conftest import REPOSITORY
-from native_build import run
+from native_build import kernels_of_the_wheel, run
 
 from approxsvm import _native
 
@@ -27,20 +27,6 @@ SANITIZED = [
     "-DAPPROXSVM_BUILD_TOOLS=OFF",
     "-DAPPROXSVM_BUILD_RUNTIME=OFF",
 ]
-
-
-def kernels_of_the_wheel() -> list[str]:
-    """The option that takes the kernels of the installed package, where the sources have not changed since.
-
-    They are what users run, and compiling them again takes minutes.
-    """
-    sources = [path for folder in ("include", "dispatch") for path in (REPOSITORY / "cpp" / folder).rglob("*.*")]
-    newest = max(path.stat().st_mtime for path in [*sources, REPOSITORY / "cpp" / "CMakeLists.txt"])
-    for folder in (REPOSITORY / "build").glob("cp*"):
-        objects = [*folder.glob("cpp/CMakeFiles/approxsvm_kernels_*/dispatch/target.cpp.o")]
-        if objects and min(path.stat().st_mtime for path in objects) > newest:
-            return [f"-DAPPROXSVM_KERNELS={folder}"]
-    return []
 
 
 # Optimized, what depends on the target, and the tool with all warnings; under sanitizers everything.

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import GOLDEN, REPOSITORY
+from native_build import kernels_of_the_wheel
 from runtime_library import LIB, LIBRARY, LIBRARY_FOLDER, STRUCTS, Error, Request, Runtime, RuntimeLibraryError, built
 from scipy.sparse import csr_array
 from sklearn.multioutput import MultiOutputClassifier
@@ -520,7 +521,8 @@ def test_a_project_inside_another(tmp_path: Path) -> None:
         "target_link_libraries(headers PRIVATE approxsvm::approxsvm)\n"
     )
     environment = {**os.environ, "PATH": PATH}
-    options = ["-DCMAKE_BUILD_TYPE=Debug", "-DAPPROXSVM_TARGETS=baseline"]
+    kernels = kernels_of_the_wheel() or ["-DAPPROXSVM_TARGETS=baseline"]
+    options = ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0", *kernels]
     built([cmake, "-S", tmp_path, "-B", tmp_path / "out", "-G", "Ninja", *options], env=environment)
     built([cmake, "--build", tmp_path / "out"], env=environment)
     assert not list(tmp_path.rglob("*.so"))

@@ -183,7 +183,7 @@ def random_attack(
 
 @pytest.mark.attack
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=120, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_sv=st.integers(1, 70),

@@ -262,13 +262,13 @@ def test_effort_limits_the_centers(steep: tuple[SVC, Any], monkeypatch: pytest.M
         lambda self, n: (tried.append(n), original(self, n))[1],  # type: ignore[func-returns-value]
     )
     most = {}
-    for effort in ("low", "normal", "high"):
+    for effort in ("low", "normal"):
         tried.clear()
         assert header(approxsvm.compile(svc, X, effort=effort))[2] <= max(tried)  # type: ignore[arg-type]
         assert tried == sorted(tried)
         most[effort] = max(tried)
     assert most["low"] <= 64
-    assert most["low"] <= most["normal"] <= most["high"]
+    assert most["low"] <= most["normal"]
 
 
 # --- limits ----------------------------------------------------------------------------------------------------------

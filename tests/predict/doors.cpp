@@ -1,10 +1,16 @@
 // doors ROWS COUNT ARTIFACT...: what the headers alone say of COUNT raw rows, float64 one after the other in a file, as
 // dense and then as sparse rows: a line for each form and kind of answer.
+//
+// doors ARTIFACT: reads a raw row a line, cells between tabs, a cell of nothing being a missing value, and prints its
+// label: texts go through category_code(), as a program in C++ would send them.
 #include <approxsvm/approxsvm.hpp>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -58,10 +64,42 @@ void answer(const Model& model, const Rows& rows, std::size_t n_rows, const char
     print("probability_bounds", share_bounds);
 }
 
+int answer_texts(const char* path) {
+    const std::vector<unsigned char> bytes = content(path);
+    Model model;
+    check(model.open(bytes), path);
+    std::vector<unsigned char> memory(model.memory_bytes());
+    check(model.prepare(memory), path);
+    std::vector<unsigned char> workspace(model.workspace_bytes(1));
+    for (std::size_t j = 0; j < model.n_features(); ++j) {
+        for (std::size_t k = 0; k < model.n_categories(j); ++k) {
+            if (model.category_code(j, model.category(j, k)) != static_cast<double>(k)) return 3;
+        }
+        if (!model.category(j, model.n_categories(j)).empty()) return 4;
+    }
+    for (std::string line; std::getline(std::cin, line);) {
+        std::vector<double> row;
+        std::istringstream cells(line + "\t");
+        for (std::string cell; std::getline(cells, cell, '\t');) {
+            const std::size_t j = row.size();
+            row.push_back(model.n_categories(j) == 0
+                              ? (cell.empty() ? std::nan("") : std::strtod(cell.c_str(), nullptr))
+                          : cell.empty() ? model.missing_code(j)
+                                         : model.category_code(j, cell));
+        }
+        std::uint32_t label = 0;
+        const Status status = model.predict(row, {&label, 1}, workspace);
+        if (status == Status::ok) std::cout << model.label(label) << "\n";
+        if (status != Status::ok) std::cout << message(status) << "\n";
+    }
+    return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc < 3) return 1;
+    if (argc == 2) return answer_texts(argv[1]);
+    if (argc < 4) return 1;
     const std::vector<unsigned char> numbers = content(argv[1]);
     const std::size_t n_rows = std::strtoul(argv[2], nullptr, 10);
     std::vector<double> rows(numbers.size() / sizeof(double));

@@ -524,9 +524,10 @@ def test_stacked_values_of_0(labels):
         assert 0 < (~fast.certified(WHOLE)).sum() < len(WHOLE)
 
 
-@pytest.mark.parametrize("labels", TWO_LABELS)
-@pytest.mark.parametrize("mode", ["certified", "approximate", "exact"])
-def test_stacks_of_values_and_probabilities(mode, labels):
+@pytest.mark.parametrize(
+    ("labels", "mode"), [*zip(TWO_LABELS, 2 * ("certified", "approximate", "exact"), strict=False)]
+)
+def test_stacks_of_values_and_probabilities(labels, mode):
     y = TWO_LABELS[labels][KINDS % 2]
     members = [
         ("values", SVC(gamma=0.5)),

@@ -7,7 +7,6 @@ and tables: Arrow's, which Spark, Dask and `score` go through too, and DuckDB's.
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -386,22 +385,9 @@ def test_approxsvm_predict(cases: list[Case], tmp_path: Path) -> None:
 # --- C++
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    compiler = shutil.which("c++")
-    if compiler is None:
-        pytest.skip("no C++ compiler here")
-    path = tmp_path_factory.mktemp("program") / "doors"
-    source = Path(__file__).with_name("doors.cpp")
-    command = [compiler, "-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", f"-I{REPOSITORY}/cpp/include"]
-    done = subprocess.run([*command, "-o", str(path), str(source)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-5000:]
-    return path
-
-
-def test_headers(cases: list[Case], program: Path, tmp_path: Path) -> None:
+def test_headers(cases: list[Case], doors: Path, tmp_path: Path) -> None:
     ROWS.tofile(tmp_path / "rows")
-    command = [program, tmp_path / "rows", len(ROWS), *(case.path for case in cases)]
+    command = [doors, tmp_path / "rows", len(ROWS), *(case.path for case in cases)]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     lines = iter(done.stdout.splitlines())

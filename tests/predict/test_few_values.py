@@ -293,7 +293,7 @@ def test_scaled_in_front(target: str) -> None:
 
 def test_plans_know_what_few_values_take(target: str) -> None:
     """Where an expansion certifies few rows, the exact engine is the plan, and no subspace or network precedes it."""
-    vectors = on_grid(2_000, [2] * 60, 30)
+    vectors = on_grid(1_000, [2] * 60, 30)
     compiled = approxsvm.compile(model_of(vectors, gamma=1.0), vectors[:500])
     evaluator = Evaluator(compiled.artifact)
     assert goes_by_few_values(evaluator)

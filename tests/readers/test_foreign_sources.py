@@ -105,7 +105,7 @@ def test_tampering_reaches_what_is_inside() -> None:
 
 @pytest.mark.slow
 def test_attack_reports_what_it_finds(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "benchmarks.reader_attack", "--seconds", "5", "--results", str(tmp_path)]
+    command = [sys.executable, "-m", "benchmarks.reader_attack", "--seconds", "2", "--results", str(tmp_path)]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     tables = json.loads((tmp_path / "reader_attack.json").read_text())["tables"]
     assert done.returncode == int("faults" in tables), done.stderr[-2000:]
