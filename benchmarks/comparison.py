@@ -172,7 +172,7 @@ def _wrong_labels(ours: Any, theirs: Any, rounding: _Rounding) -> tuple[int, int
 
 def _wrong_values(method: str, ours: FloatArray, theirs: FloatArray, rounding: _Rounding) -> list[str]:
     scale = 1.0 if method == "predict_proba" else float(np.abs(theirs[np.isfinite(theirs)]).max(initial=0.0))
-    close = _CLOSE_PROBABILITY if method == "predict_proba" else _CLOSE * scale
+    close = _CLOSE_PROBABILITY if method == "predict_proba" else rounding.close * scale
     off = np.abs(ours - theirs)
     same = (off <= close) | (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
     if same.all():
@@ -235,6 +235,8 @@ class _Rounding:
     def __init__(self, source: Any, fast: Any, rows: Any) -> None:
         self._source, self._fast, self._rows = source, fast, rows
         self.problem = ""
+        # A source may multiply rows of float32 in float32.
+        self.close = float(np.finfo(np.float32).eps) if getattr(rows, "dtype", None) == np.float32 else _CLOSE
 
     @cached_property
     def _model(self) -> SingleModel | Ensemble:
