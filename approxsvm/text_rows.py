@@ -43,6 +43,9 @@ PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
 
 # What columns of texts are of, in the words of Arrow, pandas and Polars.
 _OF_COLUMNS: Final = ("object", "str", "categor")
+_EXPECTED: Final = (
+    "a list, an array or a column of texts, one for each row, or the sparse rows that the vectorizer makes"
+)
 
 
 @dataclass(frozen=True)
@@ -108,15 +111,30 @@ class TextRows:
 
 
 def are_texts(X: Any) -> bool:
-    """Whether rows are texts, one each, and not rows of numbers."""
-    if hasattr(X, "tocsr") or isinstance(X, (str, bytes)):
+    """Whether rows are texts, one each, and not rows of numbers.
+
+    Raises
+    ------
+    InputError
+        They are neither.
+    """
+    if hasattr(X, "tocsr"):
         return False
+    if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
+        raise InputError(f"X is {X!r:.60}, but must be {_EXPECTED}")
     if hasattr(X, "to_pylist") or hasattr(X, "to_list"):  # of Arrow, pandas and Polars
         kind = str(X.dtype if hasattr(X, "dtype") else getattr(X, "type", "")).lower()
-        return not hasattr(X, "columns") and any(name in kind for name in _OF_COLUMNS)
-    if hasattr(X, "ndim"):
-        return bool(X.ndim == 1 and getattr(X.dtype, "kind", "O") not in "fiubc")
-    return isinstance(X, Sequence) and len(X) > 0 and isinstance(X[0], (str, bytes))
+        return any(name in kind for name in _OF_COLUMNS)
+    if getattr(X, "ndim", 1) == 1 and not hasattr(X, "columns"):
+        if hasattr(X, "dtype"):
+            return getattr(X.dtype, "kind", "O") not in "fiubc"
+        first = X[0] if len(X) and isinstance(X, Sequence) else None
+        if not isinstance(first, Sequence) or isinstance(first, (str, bytes)):
+            return first is None or isinstance(first, (str, bytes))
+    row = next(iter(np.asarray(X[:1], dtype=object)), ())
+    if any(isinstance(value, (str, bytes)) for value in row):
+        raise InputError(f"X has rows of several values, the first {list(row)!r:.60}, but must be {_EXPECTED}")
+    return False
 
 
 def _check(step: Mapping[str, Any], *, is_first: bool, width: int | None) -> None:

@@ -30,7 +30,7 @@ from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers import read_any
 from approxsvm.reference.definition import definition_of
-from approxsvm.reports.judgement import exact_decision_values, own_steps
+from approxsvm.reports.judgement import classes_of, combined, exact_decision_values, own_steps
 from approxsvm.reports.source_rounding import NEAR_TIE, source_rounding
 
 _VERDICTS = ("equal", "other methods", "differs", "refused", "wrong exception", "source has no answer")
@@ -115,7 +115,7 @@ def compare_answers(source: Any, fast: Any, rows: Any, theirs: Answers) -> Findi
     ours = answers(fast, rows)
     n_rows = len(theirs["predict"])
     rounding = _Rounding(source, fast, rows)
-    theirs_classes, our_classes = (np.asarray(getattr(x, "classes_", [])) for x in (source, fast))
+    theirs_classes, our_classes = (_classes(x) for x in (source, fast))
     differences, methods = [], []
     n_ties = 0
     for method in METHODS:
@@ -143,12 +143,17 @@ def compare_answers(source: Any, fast: Any, rows: Any, theirs: Answers) -> Findi
             differences += [f"{method}: {wrong} of {n_rows} labels differ"] * (wrong > 0)
         else:
             differences += _wrong_values(method, a, b, rounding)
-    if not np.array_equal(theirs_classes, our_classes):
+    if theirs_classes != our_classes:
         differences.append(f"classes_: {our_classes} instead of {theirs_classes}")
     if differences or methods:
         verdict = "differs" if differences else "other methods"
         return Finding(verdict, "; ".join(differences + methods), "", n_rows, n_ties)
     return Finding("equal", "", "", n_rows, n_ties)
+
+
+def _classes(estimator: Any) -> list[Any]:
+    """Its labels; of several targets a list for each."""
+    return [x.tolist() if isinstance(x, np.ndarray) else x for x in getattr(estimator, "classes_", [])]
 
 
 def _kind(values: npt.NDArray[Any]) -> str:
@@ -167,7 +172,7 @@ def _wrong_labels(ours: Any, theirs: Any, rounding: _Rounding) -> tuple[int, int
 
 def _wrong_values(method: str, ours: FloatArray, theirs: FloatArray, rounding: _Rounding) -> list[str]:
     scale = 1.0 if method == "predict_proba" else float(np.abs(theirs[np.isfinite(theirs)]).max(initial=0.0))
-    close = _CLOSE_PROBABILITY if method == "predict_proba" else _CLOSE * scale
+    close = _CLOSE_PROBABILITY if method == "predict_proba" else rounding.close * scale
     off = np.abs(ours - theirs)
     same = (off <= close) | (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
     if same.all():
@@ -230,6 +235,12 @@ class _Rounding:
     def __init__(self, source: Any, fast: Any, rows: Any) -> None:
         self._source, self._fast, self._rows = source, fast, rows
         self.problem = ""
+        # A source may multiply rows of float32 in float32.
+        self.close = float(np.finfo(np.float32).eps) if getattr(rows, "dtype", None) == np.float32 else _CLOSE
+
+    @cached_property
+    def _model(self) -> SingleModel | Ensemble:
+        return read_any(self._source)
 
     @cached_property
     def _parts(self) -> list[_Part]:
@@ -237,8 +248,7 @@ class _Rounding:
         try:
             rows = self._fast._rows(copy.deepcopy(self._rows))
             rows = np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
-            model = read_any(self._source)
-            members = model.members if isinstance(model, Ensemble) else (model,)
+            members = self._model.members if isinstance(self._model, Ensemble) else (self._model,)
             return [_Part.of(self._source, member, rows) for member in members]
         except Exception as error:
             self.problem = f"{type(error).__name__}: {error}"
@@ -262,11 +272,9 @@ class _Rounding:
         first = parts[0]
         if first.model.task == "one_class":
             return np.asarray(np.abs(first.values[:, 0]) > first.near[:, 0])
-        if len(parts) == 1:
-            return np.asarray(first.outputs.certified_class(first.values, first.near)[1])
-        lo, hi = (np.mean([part.probabilities()[end] for part in parts], axis=0) for end in (0, 1))
-        rivals = np.where(np.eye(lo.shape[1], dtype=bool)[lo.argmax(axis=1)], -np.inf, hi)
-        return np.asarray(lo.max(axis=1) > rivals.max(axis=1) + _CLOSE_PROBABILITY)
+        if isinstance(self._model, Ensemble):
+            return classes_of(self._model, *([getattr(part, name) for part in parts] for name in ("values", "near")))[1]
+        return np.asarray(first.outputs.certified_class(first.values, first.near)[1])
 
     def near_probabilities(self, ours: FloatArray, theirs: FloatArray) -> FloatArray:
         """How far beyond rounding theirs are from ours."""
@@ -284,9 +292,12 @@ class _Rounding:
         off = np.abs(ours - theirs)
         if not self._parts:
             return off
-        slack = np.concatenate([_SLACKS * part.slack for part in self._parts], axis=1)
-        bounds = np.asarray(self._fast.error_bound(copy.deepcopy(self._rows))).reshape(slack.shape)
-        allowed = slack + bounds + _CLOSE * np.concatenate([np.abs(part.values) for part in self._parts], axis=1)
+        slacks = [_SLACKS * part.slack + _CLOSE * np.abs(part.values) for part in self._parts]
+        if isinstance(self._model, Ensemble):
+            slack = combined(self._model, [part.values for part in self._parts], slacks)[1]
+        else:
+            slack = slacks[0]
+        allowed = slack + np.asarray(self._fast.error_bound(copy.deepcopy(self._rows))).reshape(slack.shape)
         first = self._parts[0]
         if len(first.model.labels) > 2 and first.model.outputs.decision_shape == "ovr":
             lo, hi = first.outputs.one_vs_rest_interval(first.values, allowed)

@@ -4,7 +4,9 @@ The tests are those inside the installed package; nothing is fetched, and there 
 runs them, `fit` of scikit-learn's predictors is wrapped: what was fitted is compiled, and both are asked for labels,
 values and probabilities of the rows that it was fitted on (comparison.py). Whether the tests pass is scikit-learn's
 matter; some examples of its docstrings show fewer digits. The exit code is 1 where an answer differs, or where compile
-raises anything but UnsupportedModelError and NotFittedError. skl2onnx's wheel ships no tests, so they take no part.
+raises anything but UnsupportedModelError and NotFittedError. Tests that no wheel ships run where they lie:
+
+    python -m benchmarks.gallery --path sklearn-onnx/tests/test_sklearn_svm_converters.py
 
 Of the RBF family is what has inside, as a parameter or fitted: an SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge or
 Nystroem with kernel="rbf", a Gaussian process whose kernel is made of RBF, constants and noise, KernelDensity with the
@@ -45,6 +47,19 @@ SUITES: dict[str, tuple[str, ...]] = {
     "calibration": ("tests/test_calibration.py", "calibration.py"),
     "pipeline": ("tests/test_pipeline.py", "pipeline.py"),
     "compose": ("compose/tests", "compose/_column_transformer.py", "compose/_target.py"),
+    "ensemble": (
+        *(f"ensemble/tests/test_{name}.py" for name in ("bagging", "voting", "stacking", "weight_boosting", "common")),
+        *(f"ensemble/_{name}.py" for name in ("bagging", "voting", "stacking")),
+    ),
+    "multiclass": ("tests/test_multiclass.py", "multiclass.py"),
+    "multioutput": ("tests/test_multioutput.py", "multioutput.py"),
+    "feature_selection": ("feature_selection/tests/test_rfe.py", "feature_selection/_rfe.py"),
+    "model_selection": ("model_selection/tests", "model_selection/_search.py", "model_selection/_validation.py"),
+    "semi_supervised": ("semi_supervised/tests/test_self_training.py", "semi_supervised/_self_training.py"),
+    "linear_model": ("linear_model/tests/test_sgd.py", "linear_model/_stochastic_gradient.py"),
+    "preprocessing": ("preprocessing/tests/test_data.py", "preprocessing/_data.py"),
+    "metrics": ("metrics/_plot", "metrics/tests/test_classification.py"),
+    "base": ("tests/test_base.py", "base.py"),
 }
 _MAX_ROWS = 1000
 _REFUSALS = ("UnsupportedModelError", "NotFittedError")
@@ -182,16 +197,17 @@ def hooked(gallery: Gallery) -> Iterator[None]:
 
 
 def measure(run: Run, case: None) -> Rows:
-    """Run what there is of these tests and examples of the installed scikit-learn, and compile what they fit."""
+    """Run what there is of these tests and examples, and compile what they fit."""
     if not (PACKAGE / "svm" / "tests").is_dir():
         raise MissingError(f"scikit-learn's tests are not installed at {PACKAGE}")
     import pytest
 
     options = run.options
     gallery = Gallery(options.mode)
-    paths = [PACKAGE / path for name in options.only or SUITES for path in SUITES[name]]
-    # Neither settings of this repository, nor files beside the installed tests.
-    arguments = ["-c", os.devnull, "--rootdir", str(PACKAGE), "-p", "no:cacheprovider", "-p", "no:terminal"]
+    paths = options.path or [PACKAGE / path for name in options.only or SUITES for path in SUITES[name]]
+    # Neither settings of this repository, nor files beside the tests.
+    root = os.path.commonpath([path.parent for path in paths])
+    arguments = ["-c", os.devnull, "--rootdir", root, "-p", "no:cacheprovider", "-p", "no:terminal"]
     arguments += ["--doctest-modules", "--doctest-continue-on-failure", "-k", options.tests]
     arguments += ["-o", "doctest_optionflags=ELLIPSIS NORMALIZE_WHITESPACE NUMBER"]
     with hooked(gallery):
@@ -235,6 +251,12 @@ def _clause(finding: Finding) -> str:
 
 _OPTIONS = [
     click.Option(["--only"], multiple=True, type=click.Choice(sorted(SUITES)), help="These suites; may be repeated."),
+    click.Option(
+        ["--path"],
+        multiple=True,
+        type=click.Path(exists=True, resolve_path=True, path_type=Path),
+        help="Tests of other packages instead: a file or folder of a checkout; may be repeated.",
+    ),
     click.Option(["--tests"], default="", help="Those whose name matches, as pytest's -k."),
     click.Option(["--mode"], type=click.Choice(["certified", "exact"]), default="certified", show_default=True),
 ]

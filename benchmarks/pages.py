@@ -371,6 +371,38 @@ _SCORING: Final = {
 }
 
 
+_EXAMPLES: Final[dict[str, Cell]] = {
+    "source and rows": of("example"),
+    "µs per row, the source": of("source_microseconds", three),
+    "compiled": of("microseconds", lambda x: f"**{three(x)}**"),
+    "times": ratio("source_microseconds", "microseconds"),
+    "one row, the source": of("source_one_row_microseconds", three),
+    "compiled, one row": of("one_row_microseconds", three),
+    "settled by the first stage": of("certified", percent),
+    "artifact": of("artifact_bytes", size),
+    "answers that differ": lambda x: f"by {x['worst']:.0e} of the range" if x["differ"] is None else str(x["differ"]),
+}
+_DOORS: Final = {
+    "raw table": of("example"),
+    "door": of("door"),
+    "µs per row": of("microseconds", three),
+    "labels that differ": of("differ"),
+}
+
+
+def _pipelines(records: Records) -> str:
+    """Those that are compiled, and those that are not."""
+    rows = records["pipelines"].tables["pipelines"]
+    refused = {row["pipeline"]: row["reason"] for row in rows if row["verdict"] == "refused"}
+    compiled = [row["pipeline"] for row in rows if row["pipeline"] not in refused]
+    words = [
+        f"{len(compiled)} of {len(rows)} are compiled, and give their sources' answers on "
+        f"{max(row['rows'] for row in rows)} rows each: {'; '.join(compiled)}.",
+        *(f"Refused: {name} ({reason})." for name, reason in refused.items()),
+    ]
+    return "\n\n".join(fill(sentence, _LINE) for sentence in words)
+
+
 def _measured(records: Records) -> str:
     columns: dict[str, Cell] = {
         "command": lambda x: f"`{x['command']}`",
@@ -399,6 +431,9 @@ TABLES: Final[dict[str, Callable[[Records], str]]] = {
     "wide, sparse": _several("wide, sparse"),
     "latency": _latency,
     "scoring": _shown_of("scoring", "runs", _SCORING),
+    "examples": _shown_of("examples", "examples", _EXAMPLES),
+    "raw tables": _shown_of("examples", "doors", _DOORS),
+    "pipelines": _pipelines,
     "stand-ins": _shown_of("stand_ins", "models", _STAND_INS),
     "cotter": _cotter,
     "rahimi-recht": _shown_of("rahimi_recht", "errors", _RAHIMI_RECHT),

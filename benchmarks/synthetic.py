@@ -49,6 +49,8 @@ def _data(name: str, about: Any) -> bytes:
     """The file's content; test files are drawn from the distribution of their training files."""
     if "ubyte" in name:
         return _idx(name, about["rows"])
+    if about["kind"] == "adult":
+        return _adult(about["rows"])
     X, y = rows(name, about)
     if about["kind"] == "covtype":
         text = io.StringIO()
@@ -61,6 +63,19 @@ def _text(X: Any, y: Array) -> bytes:
     stream = io.BytesIO()
     dump_svmlight_file(X, y, stream, zero_based=False)
     return stream.getvalue()
+
+
+def _adult(n_rows: int) -> bytes:
+    """Numbers and texts in the columns of UCI's table, some of them missing, with labels that go by three of them."""
+    rng = np.random.default_rng(0)
+    numbers = {0: (17, 90), 2: (12_285, 500_000), 4: (1, 17), 10: (0, 9_000), 11: (0, 2_000), 12: (1, 99)}
+    columns = [
+        rng.integers(*numbers[j], n_rows) if j in numbers else rng.choice(["?", *(f"v{k}" for k in range(7))], n_rows)
+        for j in range(14)
+    ]
+    rich = columns[0] / 30 + columns[4] / 5 + (columns[3] == "v1") + rng.normal(size=n_rows) > 5
+    columns.append(np.where(rich, ">50K", "<=50K"))
+    return "".join(", ".join(map(str, row)) + "\n" for row in zip(*columns, strict=True)).encode()
 
 
 def rows(name: str, about: Any) -> tuple[csr_array, Array]:

@@ -46,11 +46,12 @@ def register(
 ) -> None:
     """Register a model as a function of a DuckDB connection, which is called with whole vectors of rows.
 
-    The function takes the features in the model's order, each as DOUBLE, or as VARCHAR where the model takes texts;
-    those that the model does not use, as columns that a ColumnTransformer drops, may have any type and value. It gives
-    the label, with the type that the source model's labels have; where several columns are wanted, a STRUCT of them. A
-    NULL among the features that are used gives NULL, as everywhere in SQL, but where a step of the pipeline has a value
-    for it. Every cursor of the connection may call it; it is replaced through the one that it was registered with.
+    The function takes the features in the model's order, each as DOUBLE, or as VARCHAR where the model takes texts; one
+    VARCHAR where it takes whole texts. Features that the model does not use, as columns that a ColumnTransformer drops,
+    may have any type and value. It gives the label, with the type that the source model's labels have; where several
+    columns are wanted, a STRUCT of them. A NULL among the features that are used gives NULL, as everywhere in SQL, but
+    where a step of the pipeline has a value for it. Every cursor of the connection may call it; it is replaced through
+    the one that it was registered with.
 
     Parameters
     ----------
@@ -84,14 +85,16 @@ def register(
         raise InputError(f"a function has one model, but {len(model)} are given")
     evaluators = open_evaluators(model)
     (evaluator,) = evaluators.values()
-    n_features = evaluator.artifact.n_raw_features
-    names = [f"f{k}" for k in range(n_features)]
+    takes_texts = evaluator.artifact.takes_texts
+    n_features = 1 if takes_texts else evaluator.artifact.n_raw_features
+    names = ["text"] if takes_texts else [f"f{k}" for k in range(n_features)]
     scorer = Scorer(evaluators, outputs=outputs, columns=names, on_error=on_error)
     features = scorer.features(names)
     raw_columns = evaluator.artifact.raw_columns
-    used = raw_columns.used.tolist()
-    needed = [names[k] for k in np.setdiff1d(used, raw_columns.takes_null)]
-    schema = pa.schema([(names[k], pa.string() if k in raw_columns.texts else pa.float64()) for k in used])
+    used = [0] if takes_texts else raw_columns.used.tolist()
+    texts = {0} if takes_texts else raw_columns.texts
+    needed = names if takes_texts else [names[k] for k in np.setdiff1d(used, raw_columns.takes_null)]
+    schema = pa.schema([(names[k], pa.string() if k in texts else pa.float64()) for k in used])
     bound = scorer.bind(schema, features)
     # Where DuckDB's own rule would look at columns that are not used, or that may be NULL.
     finds_nulls = on_error == "fail" and len(needed) < n_features
@@ -112,7 +115,6 @@ def register(
         return pa.StructArray.from_arrays(answers, found.schema.names, mask=answers[0].is_null())
 
     # DuckDB reads the number of parameters; one without an annotation takes any type.
-    texts = raw_columns.texts
     kind, any_type = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.empty
     parameters = [
         inspect.Parameter(one, kind, annotation=any_type if k not in set(used) else str if k in texts else float)

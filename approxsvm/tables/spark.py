@@ -112,8 +112,8 @@ def predict_udf(
 ) -> Any:
     """Make an Arrow UDF of columns, for ``select``, ``withColumn`` and SQL.
 
-    It takes the features in the model's order: ``df.select("id", svm("a", "b", "c"))``. Register it by
-    ``spark.udf.register("svm", svm)`` to use it in SQL.
+    It takes the features in the model's order: ``df.select("id", svm("a", "b", "c"))``; of a model of whole texts, a
+    column of these. Register it by ``spark.udf.register("svm", svm)`` to use it in SQL.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def predict_udf(
     if on_error not in ("fail", "null"):
         raise InputError(f"on_error must be one of 'fail', 'null', not {on_error!r}: a function answers every row")
     artifact = artifact_of(model)
-    names = tuple(f"f{k}" for k in range(artifact.n_raw_features))
+    names = ("text",) if artifact.takes_texts else tuple(f"f{k}" for k in range(artifact.n_raw_features))
     job = Job.of(artifact, outputs, (), names, on_error)
     scorer = job.scorer(lambda: job.contents)
     _check_labels(scorer)
@@ -160,8 +160,11 @@ def predict_udf(
 
 def _bound_to_columns(scorer: Scorer, names: Sequence[str]) -> BoundScorer:
     (evaluator,) = scorer.evaluators.values()
-    texts = evaluator.artifact.raw_columns.texts
-    kinds = (pa.string() if k in texts else pa.float64() for k in range(len(names)))
+    artifact = evaluator.artifact
+    kinds = (
+        pa.string() if artifact.takes_texts or k in artifact.raw_columns.texts else pa.float64()
+        for k in range(len(names))
+    )
     return scorer.bind_schema(pa.schema(list(zip(names, kinds, strict=True))))
 
 
@@ -298,7 +301,7 @@ _bound_scorers: dict[tuple[Job, tuple[Any, ...]], BoundScorer] = {}
 
 def _score_columns(columns: Sequence[Any], job: Job, names: Sequence[str]) -> Any:
     if len(columns) != len(names):
-        raise InputError(f"the function got {len(columns)} columns, but the model has {len(names)} features")
+        raise InputError(f"the function got {len(columns)} columns, but the model takes {len(names)}")
     batch = pa.RecordBatch.from_arrays(list(columns), list(names))
     key = (job, tuple(batch.schema.types))
     if key not in _bound_scorers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import joblib
 import numpy as np
@@ -66,6 +67,8 @@ def test_texts_and_their_rows_have_the_sources_answers(name):
 
 
 def test_tables(tmp_path):
+    from approxsvm.duckdb import register
+
     pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
     source, compiled = compiled_pair([TfidfVectorizer(), SVC()])
     compiled.save(tmp_path / "texts.asvm")
@@ -76,6 +79,11 @@ def test_tables(tmp_path):
         for X in (table["text"], table["text"].combine_chunks(), pd.Series(TEXTS, dtype="category")):
             assert predictor.predict(X).tolist() == labels
     missing = pa.table({"text": [*TEXTS[:5], None, *TEXTS[6:]]})
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed; it is the extra duckdb")
+    with duckdb.connect() as connection:
+        register(connection, "svm", compiled)
+        found = connection.sql("SELECT svm(text) FROM missing").fetchall()
+    assert [label for (label,) in found] == [*labels[:5], None, *labels[6:]]
     with pytest.raises(InputError, match="row 5: column 'text' is null"):
         predictor.predict_arrow(missing)
     found = predictor.predict_arrow(missing, on_error="null")["label"].to_pylist()
@@ -189,6 +197,21 @@ def test_what_is_no_text_is_named():
     for value in (None, np.nan, 5):
         with pytest.raises(InputError, match="row 2: a text is needed, got "):
             compiled.predict([*TEXTS[:2], value])
+    table = pd.DataFrame({"id": 7, "text": TEXTS})
+    for model in (compiled, approxsvm.Predictor(compiled.artifact.data)):
+        for X, got in ((TEXTS[0], repr(TEXTS[0])[:60]), (None, "None"), (5, "5")):
+            with pytest.raises(InputError, match=f"X is {re.escape(got)}, but must be a list, an array or a column"):
+                model.predict(X)
+        for X in (table, table.values, table.values.tolist()):
+            with pytest.raises(
+                InputError, match=r"X has rows of several values, the first \[7, '.*, but must be a list"
+            ):
+                model.predict(X)
+        with pytest.raises(InputError, match="row 0: a text is needed, got None"):
+            model.predict([None, TEXTS[0]])
+        assert model.predict([]).tolist() == []
+    with pytest.raises(InputError, match="X is 'one', but must be a list"):
+        approxsvm.compile(make_pipeline(CountVectorizer(), SVC()).fit(TEXTS, Y), "one")
 
 
 def test_broken_sections_are_told():

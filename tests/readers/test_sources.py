@@ -338,6 +338,8 @@ def test_linear_models_alone_and_calibrated():
     assert assert_same(LinearSVC().fit(scaled, y), scaled).degree == 1
     assert_same(LinearSVC().fit(scaled, y).sparsify(), scaled)
     assert_same(CalibratedClassifierCV(LinearSVC(), cv=3).fit(scaled, y), scaled)
+    with pytest.raises(UnsupportedModelError, match="of one class, which is its answer to every row"):
+        read_any(RidgeClassifier().fit(scaled, np.ones(len(X))))
 
 
 def test_several_linear_functions():

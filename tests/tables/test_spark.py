@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from conftest import GOLDEN
 from sklearn.compose import make_column_transformer
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -104,6 +105,24 @@ def test_several_models_and_bad_rows(frame):
         our_spark.score(frame.drop("f3"), PREDICTOR, FEATURES)
 
 
+def test_whole_texts(spark):
+    from pyspark.sql import functions
+
+    texts = [f"a {a} {b}" for a in ("red", "green", "old") for b in ("apple", "car", "tree")] * 8
+    pipeline = make_pipeline(TfidfVectorizer(), SVC()).fit(texts, [text.endswith("car") for text in texts])
+    fast = approxsvm.compile(pipeline, texts)
+    frame = spark.createDataFrame(pa.table({"id": range(72), "text": texts})).repartition(2)
+    found = rows_of(our_spark.score(frame, fast, ["text"], outputs=["label", "certified"]))
+    assert found["label"].to_pylist() == pipeline.predict(texts).tolist()
+    assert all(found["certified"].to_pylist())
+    texts_of = our_spark.predict_udf(fast)
+    found = rows_of(frame.select("id", texts_of("text").alias("label")))
+    assert found["label"].to_pylist() == pipeline.predict(texts).tolist()
+    hole = frame.withColumn("text", functions.when(frame.id != 7, frame.text))
+    nulled = rows_of(our_spark.score(hole, fast, ["text"], keep=["id"], on_error="null"))
+    assert [k for k, label in enumerate(nulled["label"].to_pylist()) if label is None] == [7]
+
+
 def test_columns_by_position_are_told_of_and_a_missing_feature_is_none_of_them(frame):
     with pytest.raises(InputError, match="there is no column 'f3', but other features have such names"):
         our_spark.score(frame.drop("f3"), PREDICTOR, keep=[])
@@ -156,7 +175,7 @@ def test_udf(spark, frame):
     spark.udf.register("svm", our_spark.predict_udf(PREDICTOR, outputs=["label", "certified"]))
     found = rows_of(spark.sql(f"SELECT id, svm({', '.join(FEATURES)}).label AS label FROM rows WHERE id < 300"))
     assert found["label"].to_pylist() == LABELS[:300]
-    with pytest.raises(Exception, match="got 2 columns, but the model has 4 features"):
+    with pytest.raises(Exception, match="got 2 columns, but the model takes 4"):
         frame.select(svm("f0", "f1")).collect()
     with pytest.raises(Exception, match=r"row \d+ of a batch of partition \d+: column 'f0' is infinite"):
         frame.withColumn("f0", frame.f0 + float("inf")).select(svm(*FEATURES)).collect()
@@ -225,7 +244,7 @@ def test_the_artifact_is_shipped_once_and_compared(spark, frame):
         on_a_worker(replace(job, version="0.0.1"))
     (_folder() / _file_name("0" * 64)).write_bytes(PREDICTOR.artifact.data)
     spark.sparkContext.addFile(str(_folder() / _file_name("0" * 64)))
-    with pytest.raises(Exception, match="checksum of the artifact is"):
+    with pytest.raises(Exception, match="the artifact of model has the checksum"):
         on_a_worker(replace(job, checksums=(("model", "0" * 64),)))
     assert issubclass(approxsvm.ArtifactError, ApproxSVMError)
 

@@ -66,6 +66,8 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
     if binarizer is not None and binarizer.y_type_.startswith("multilabel"):
         raise UnsupportedModelError(refusal(estimator, "of several labels for each row"))
     labels = ascending_classes(estimator.classes_, name)
+    if len(labels) == 1:
+        raise UnsupportedModelError(refusal(estimator, "of one class, which is its answer to every row"))
     if len(labels) != (2 if len(coef) == 1 else len(coef)):
         functions = "one decision function" if len(coef) == 1 else f"{len(coef)} decision functions"
         raise ModelFormatError(f"this {name} has {len(labels)} classes, but {functions}")
