@@ -114,6 +114,8 @@ class Ensemble:
         weights = outputs.weights
         if weights is None or weights.shape != (len(members),) or not ((weights >= 0) & (weights < np.inf)).all():
             raise ModelFormatError(f"the priors and scales of {n_processes} processes are {weights}")
+        if outputs.threshold is not None and len(self.labels) != 2:
+            raise ModelFormatError(f"a threshold cannot tell {len(self.labels)} classes apart")
 
     def _check_sum(self) -> None:
         outputs, labels = self.outputs, self.labels.tolist()

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
@@ -17,7 +18,7 @@ from sklearn.svm import SVR
 import approxsvm
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.estimators import CompiledEnsemble, CompiledProcess
-from approxsvm.readers.sklearn import processes
+from approxsvm.readers.sklearn import committees, processes
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -126,12 +127,36 @@ def test_probabilities(kernel, n_classes):
 def test_equal_probabilities_are_of_the_last_class_where_the_source_takes_it(monkeypatch):
     """As scikit-learn 1.6 does; far from all training rows every latent function has the same distribution."""
     source = GaussianProcessClassifier(RBF(1.3), optimizer=None).fit(X, LABELS)
-    monkeypatch.setattr(processes, "takes_last_of_ties", lambda _: True)
+    monkeypatch.setattr(committees, "takes_last_of_ties", lambda _: True)
     fast = approxsvm.compile(source)
     assert fast.predict(ROWS)[-1] == "c"
     assert not fast.certified(ROWS)[-1]
     np.testing.assert_array_equal(fast.predict(X), source.predict(X))
     np.testing.assert_allclose(fast.predict_proba(ROWS), source.predict_proba(ROWS), atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [None, StandardScaler()], ids=str)
+def test_against_the_rest(scale):
+    """Of two classes the second has more than one half, which is not where the mean is 0, but a hair above it."""
+    process = make_pipeline(scale, GaussianProcessClassifier(RBF(1.3), optimizer=None))
+    source = OneVsRestClassifier(process).fit(X, LABELS)
+    fast = approxsvm.compile(source)
+    np.testing.assert_array_equal(fast.predict(ROWS), source.predict(ROWS))
+    np.testing.assert_allclose(fast.predict_proba(ROWS), source.predict_proba(ROWS), atol=1e-7)
+    source = OneVsRestClassifier(process).fit(X, np.where(TARGET > 100.0, "yes", "no"))
+    fast, sign = approxsvm.compile(source), approxsvm.compile(source.estimators_[0])
+    is_it = source.predict_proba(X)[:, 1] > 0.5
+    low, high = X[~is_it][0], X[is_it][0]
+    rows = low + np.linspace(0, 1, 30)[:, np.newaxis] * (high - low)
+    for _ in range(50):
+        edge = (low + high) / 2
+        low, high = (low, edge) if source.predict([edge])[0] == "yes" else (edge, high)
+    edge = low[np.newaxis]
+    assert sign.predict(edge) == 1 != (fast.predict(edge) == "yes")
+    assert not fast.certified(edge).any()
+    assert fast.certified(rows).mean() > 0.9
+    np.testing.assert_array_equal(fast.predict(rows), source.predict(rows))
+    np.testing.assert_allclose(fast.predict_proba(rows), source.predict_proba(rows), atol=1e-7)
 
 
 @pytest.mark.attack

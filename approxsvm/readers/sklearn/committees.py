@@ -226,14 +226,17 @@ def read_one_vs_rest(estimator: Any, read: Read) -> Model:
     """
     if estimator.label_binarizer_.y_type_.startswith("multilabel"):
         return _of_several_labels(estimator, read)
-    members = _members(estimator, read)
+    models = _models(estimator, read)
     classes, binarizer = ascending_classes(estimator.classes_, "OneVsRestClassifier"), estimator.label_binarizer_
     expected = (0, 1, "multiclass" if len(classes) > 2 else "binary")
     found = (binarizer.neg_label, binarizer.pos_label, binarizer.y_type_)
     if found != expected or binarizer.sparse_input_ or not np.array_equal(binarizer.classes_, classes):
         raise ModelFormatError("label_binarizer_ of this OneVsRestClassifier is not what fit leaves")
-    if len(members) != (len(classes) if len(classes) > 2 else 1):
-        raise ModelFormatError(f"this OneVsRestClassifier has {len(members)} estimators_ for {len(classes)} classes")
+    if len(models) != (len(classes) if len(classes) > 2 else 1):
+        raise ModelFormatError(f"this OneVsRestClassifier has {len(models)} estimators_ for {len(classes)} classes")
+    if all(isinstance(model, Ensemble) and model.outputs.of_processes for model in models):
+        return _of_processes(estimator, models, classes)
+    members = _single(estimator, models)
     _check_binary(members)
     by_value = all(hasattr(inner, "decision_function") for inner in estimator.estimators_)
     by_value = by_value or all(member.task == "regression" for member in members)
@@ -256,6 +259,21 @@ def read_one_vs_rest(estimator: Any, read: Read) -> Model:
         return Ensemble(tuple(functions), source=source, outputs=outputs, classes=classes)
     one = replace(of_functions(machines), source=source, feature_names=names)
     return replace(one, task="classification", labels=classes, outputs=outputs)
+
+
+def _of_processes(estimator: Any, processes: Sequence[Model], classes: Any) -> Ensemble:
+    """Gaussian processes of a class against the rest each, by their probabilities; of two classes above one half."""
+    if len(classes) > 2 and takes_last_of_ties(estimator):
+        processes, classes = processes[::-1], classes[::-1]
+    parts = [part for process in processes if isinstance(process, Ensemble) for part in process.members]
+    _check_binary(parts[::2])
+    weights = np.concatenate([process.outputs.weights for process in processes])  # type: ignore[misc]
+    outputs, source = replace(processes[0].outputs, weights=weights), f"one against the rest: {processes[0].source}"
+    if len(classes) == 2:  # the first of them has a probability of at least one half
+        outputs = replace(outputs, label_rule="probability_threshold", threshold=0.5, threshold_label=1)
+        return Ensemble((replace(parts[0], labels=classes[::-1]), parts[1]), source, outputs)
+    parts[::2] = map(_function, parts[::2])
+    return Ensemble(tuple(parts), source, outputs, classes)
 
 
 def _of_several_labels(estimator: Any, read: Read) -> Model:
@@ -447,7 +465,24 @@ def read_one_vs_one(estimator: Any, read: Read) -> Model:
 
 
 def _members(estimator: Any, read: Read, constants: Sequence[bool] = ()) -> list[SingleModel]:
-    """The models of estimators_, none of which changes the rows that others take after it."""
+    """The models of estimators_, none of which is an ensemble."""
+    models = _single(estimator, _models(estimator, read, constants))
+    if not any(constants):
+        return models
+    rest = iter(models)
+    of_each = zip(estimator.estimators_, constants, strict=True)
+    return [_constant(inner, models[0]) if constant else next(rest) for inner, constant in of_each]
+
+
+def _single(estimator: Any, models: Sequence[Model]) -> list[SingleModel]:
+    for model in models:
+        if isinstance(model, Ensemble):
+            raise UnsupportedModelError(refusal(estimator, f"around a {model.source}"))
+    return [model for model in models if not isinstance(model, Ensemble)]
+
+
+def _models(estimator: Any, read: Read, constants: Sequence[bool] = ()) -> list[Model]:
+    """The models of estimators_ but constant ones, none of which changes the rows that others take after it."""
     require_fitted(estimator, class_name(estimator), "estimators_")
     if len(estimator.estimators_) == 0:
         raise ModelFormatError(f"estimators_ of this {class_name(estimator)} is empty")
@@ -456,17 +491,7 @@ def _members(estimator: Any, read: Read, constants: Sequence[bool] = ()) -> list
             f"a scaler in this {class_name(estimator)} overwrites (copy=False) what the other members take; refit with "
             "copy=True"
         )
-    members: list[SingleModel | None] = []
-    for k, inner in enumerate(estimator.estimators_):
-        model = None if k < len(constants) and constants[k] else read(inner)
-        if isinstance(model, Ensemble):
-            raise UnsupportedModelError(refusal(estimator, f"around a {model.source}"))
-        members.append(model)
-    first = next(member for member in members if member is not None)
-    return [
-        _constant(inner, first) if member is None else member
-        for inner, member in zip(estimator.estimators_, members, strict=True)
-    ]
+    return [read(inner) for k, inner in enumerate(estimator.estimators_) if not (k < len(constants) and constants[k])]
 
 
 def _weights(estimator: Any, n_members: int, *, may_subtract: bool = False) -> list[Fraction]:

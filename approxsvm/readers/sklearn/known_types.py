@@ -98,7 +98,7 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
         "sklearn.gaussian_process._gpc",
         "_BinaryGaussianProcessClassifierLaplace",
         "kernel_ X_train_ y_train_ pi_ classes_ L_ W_sr_",
-        "by itself",
+        "",
     ),
     (
         "kernel machine",
@@ -425,7 +425,7 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
         "sklearn.multiclass",
         "OneVsRestClassifier",
         "estimators_ classes_ label_binarizer_",
-        f"a sparse indicator matrix; predict_proba of SVC(probability=True); {_NESTED}",
+        f"a sparse indicator matrix, or any around Gaussian processes; predict_proba of SVC(probability=True); {_NESTED}",
     ),
     ("wrapper", "sklearn.multiclass", "_ConstantPredictor", "y_", "by itself"),
     (

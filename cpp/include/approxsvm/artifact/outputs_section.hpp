@@ -148,7 +148,7 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, const 
                                                            : LabelRule::probability));
     if (each) check(field::outputs_label_rule, header.label_rule, at_least(number_of(LabelRule::scores)));
     if (mean) check(field::outputs_label_rule, header.label_rule, at_least(number_of(LabelRule::probability)));
-    if (kind == ProbabilityKind::process_probability)
+    if (kind == ProbabilityKind::process_probability && !by_share)
         check(field::outputs_label_rule, header.label_rule, equal_to(number_of(LabelRule::probability)));
     if (ensemble && !each)  // labels side by side are of targets, or say of each class whether a row has it
         check(field::outputs_decision_shape, header.decision_shape, from_to(0, by_target ? 1 : 0));

@@ -624,12 +624,12 @@ class EnsembleAnswers {
         return Status::ok;
     }
 
-    // A regression, or two classes: their label is the sign of the mean.
+    // A regression, or two classes: their label is the sign of the mean, or goes by a threshold of probabilities.
     Status process(const RowSource& rows, Request request, const Evaluation& out) const {
         const std::size_t n = rows.n_rows();
-        const bool classifies = view_.task == Task::classification,
-                   shares = out.probabilities || out.probability_bounds;
-        if (classifies && (out.labels || out.certified || !shares)) {
+        const bool classifies = view_.task == Task::classification, by_share = view_.outputs.threshold != nullptr,
+                   shares = by_share || out.probabilities || out.probability_bounds;
+        if (classifies && !by_share && (out.labels || out.certified || !shares)) {
             Request own = request;
             own.keeps_promise = false;
             if (own.values != Values::exact) own.values = Values::settled;
@@ -642,7 +642,7 @@ class EnsembleAnswers {
         }
         if (!classifies || shares) {
             if (classifies) request.values = Values::exact;
-            const Status status = evaluate_member(0, rows, request, classifies ? nullptr : out.stages);
+            const Status status = evaluate_member(0, rows, request, classifies && !by_share ? nullptr : out.stages);
             if (status != Status::ok) return status;
             for (std::size_t i = 0; !classifies && i < n; ++i) {
                 if (out.values) out.values[i] = memory_.values[i];
@@ -656,10 +656,17 @@ class EnsembleAnswers {
                 const Approximate found =
                     classifies ? process_share(mean, variance) : process_deviation(variance, weight(1));
                 const std::size_t width = classifies ? 2 : 1;
-                if (out.probabilities) out.probabilities[i * width] = found.value;
-                if (out.probability_bounds) out.probability_bounds[i * width] = found.error;
-                if (classifies && out.probabilities) out.probabilities[i * width + 1] = 1.0 - found.value;
-                if (classifies && out.probability_bounds) out.probability_bounds[i * width + 1] = found.error + 0x1p-52;
+                const double values[] = {found.value, 1.0 - found.value}, errors[] = {found.error, found.error + 0x1p-52};
+                for (std::size_t c = 0; c < width; ++c) {
+                    if (out.probabilities) out.probabilities[i * width + c] = values[c];
+                    if (out.probability_bounds) out.probability_bounds[i * width + c] = errors[c];
+                }
+                if (!by_share) return;
+                const double lowest[] = {values[0] - errors[0], values[1] - errors[1]},
+                             highest[] = {values[0] + errors[0], values[1] + errors[1]};
+                const std::size_t winner = class_of_shares(view_.outputs, 2, values);
+                if (out.labels) out.labels[i] = static_cast<std::uint32_t>(winner);
+                if (out.certified) out.certified[i] = certain_by_shares(view_.outputs, 2, winner, lowest, highest);
             });
     }
 
