@@ -864,7 +864,7 @@ class CompiledEnsemble(CompiledClassifier):
         return [estimator_for(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
 
 
-class CompiledMultiOutput(CompiledModel):
+class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
     """Compiled classifiers side by side: several labels of each row, each with a certificate.
 
     Of MultiOutputClassifier, and of OneVsRestClassifier fitted with an indicator matrix. Parameters are those of

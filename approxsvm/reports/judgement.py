@@ -234,24 +234,26 @@ def combined(
     slacks = [np.broadcast_to(slack, own.shape) for slack, own in zip(slacks, values, strict=True)]
     numbers = [_added(ensemble, *of_member) for of_member in zip(ensemble.members, values, slacks, strict=True)]
     columns, errors = (np.column_stack(same) for same in zip(*numbers, strict=True))
-    weights = ensemble.outputs.weights
-    if weights is None:
+    if ensemble.outputs.weights is None:
         return columns, errors
-    terms = columns * weights
-    rounding = (len(weights) + 6) * UNIT64 * (np.abs(terms).sum(axis=1) + abs(ensemble.outputs.addend))
-    summed = terms.sum(axis=1) + ensemble.outputs.addend
-    return summed[:, np.newaxis], (errors @ np.abs(weights) + rounding)[:, np.newaxis]
+    weights, addends = ensemble.outputs.sums
+    moduli = np.abs(columns) @ np.abs(weights.T) + np.abs(addends)
+    rounding = (len(weights.T) + 6) * UNIT64 * moduli
+    return columns @ weights.T + addends, errors @ np.abs(weights.T) + rounding
 
 
 def _added(
     ensemble: Ensemble, member: SingleModel, values: FloatArray, slack: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """What of a member is added up or side by side: values, or probabilities of the ensemble's first label."""
-    if member.task == "regression":
+    """What of a member is added up or side by side: values, probabilities of the ensemble's first label or of all."""
+    if member.task == "regression" or (member.outputs.probability is None and member.outputs.of_each_class):
         return values, slack
     outputs = native_outputs(member.outputs, member.task, len(member.labels))
-    at = member.labels.tolist().index(ensemble.labels[0])
-    low, high = (end[:, at] for end in outputs.probability_interval(values, slack.copy()))
+    find = outputs.one_vs_rest_interval if member.outputs.probability is None else outputs.probability_interval
+    low, high = find(values, slack.copy())
+    if not ensemble.outputs.of_sums:
+        at = member.labels.tolist().index(ensemble.labels[0])
+        low, high = low[:, at], high[:, at]
     return (low + high) / 2, (high - low) / 2
 
 

@@ -37,7 +37,7 @@ def check_rule(artifact: Artifact) -> None:
     """
     outputs = artifact.outputs
     is_labeled_sum = artifact.task == "classification" and artifact.n_decisions == 1
-    if is_labeled_sum or (artifact.has_labels_alone and outputs.label_rule != "votes"):
+    if is_labeled_sum or outputs.of_sums or (artifact.has_labels_alone and outputs.label_rule != "votes"):
         raise UnsupportedModelError(
             f"the C export has means, votes and sums of several models, but no labels by {outputs.label_rule} of "
             "them: export each member by itself"

@@ -62,7 +62,8 @@ _LIBSVM: Final = (
     "kernel degree coef0 support_ support_vectors_ _n_support _dual_coef_ _intercept_ _gamma _probA _probB _sparse"
 )
 _APART: Final = "members with other kernels, other gammas or other scalers than the first"
-_NESTED: Final = "members that are averages themselves"
+_VOTING: Final = "votes of members that are averages or votes themselves"
+_TARGETS: Final = "members of several targets"
 _OF_TEXTS: Final = (
     "encoding decode_error strip_accents lowercase stop_words token_pattern ngram_range analyzer binary dtype "
     "preprocessor tokenizer input"
@@ -381,51 +382,52 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
         "sklearn.multioutput",
         "MultiOutputClassifier",
         "estimators_",
-        f"labels of which some are texts and some numbers; {_NESTED}",
+        "labels of which some are texts and some numbers; members that are averages themselves",
     ),
     (
         "wrapper",
         "sklearn.ensemble",
         "VotingClassifier",
         "estimators_ voting weights estimators le_ classes_",
-        _NESTED,
+        _VOTING,
     ),
     (
         "wrapper",
         "sklearn.ensemble",
         "BaggingClassifier",
         "estimators_ estimators_features_ n_features_in_ classes_",
-        f"{_NESTED}; its decision_function; predict_proba where it counts votes",
+        f"{_VOTING}; its decision_function; predict_proba where it counts votes",
     ),
     (
         "wrapper",
         "sklearn.ensemble",
         "AdaBoostClassifier",
         "estimators_ estimator_weights_ classes_ n_classes_",
-        f"{_NESTED}; its decision_function and predict_proba",
+        "members that are averages themselves; its decision_function and predict_proba",
     ),
-    ("wrapper", "sklearn.ensemble", "VotingRegressor", "estimators_ weights estimators", _NESTED),
-    ("wrapper", "sklearn.ensemble", "BaggingRegressor", "estimators_ estimators_features_ n_features_in_", _NESTED),
+    ("wrapper", "sklearn.ensemble", "VotingRegressor", "estimators_ weights estimators", _TARGETS),
+    ("wrapper", "sklearn.ensemble", "BaggingRegressor", "estimators_ estimators_features_ n_features_in_", _TARGETS),
     (
         "wrapper",
         "sklearn.ensemble",
         "StackingRegressor",
         "estimators_ final_estimator_ passthrough",
-        f"final_estimator_ that is no linear model; passthrough=True; {_NESTED}",
+        f"final_estimator_ that is no linear model; {_TARGETS}; passthrough=True behind maps of features",
     ),
     (
         "wrapper",
         "sklearn.ensemble",
         "StackingClassifier",
         "estimators_ stack_method_ final_estimator_ passthrough classes_ _label_encoder",
-        f"more than two classes; final_estimator_ that is no linear model; passthrough=True; {_NESTED}",
+        "final_estimator_ that is no linear model; decision_function_shape='ovo'; members that vote or are stacks of "
+        "classes; passthrough=True behind maps of features",
     ),
     (
         "wrapper",
         "sklearn.multiclass",
         "OneVsRestClassifier",
         "estimators_ classes_ label_binarizer_",
-        f"a sparse indicator matrix, or any around Gaussian processes; predict_proba of SVC(probability=True); {_NESTED}",
+        "a sparse indicator matrix; predict_proba of SVC(probability=True); several labels by averages or processes",
     ),
     ("wrapper", "sklearn.multiclass", "_ConstantPredictor", "y_", "by itself"),
     (
