@@ -1279,7 +1279,7 @@ def broken_members() -> Broken:
     other = bytearray(section(inner, LABELS))
     other[-1] ^= 1
     _, offset, _ = entries(inner.data)[LABELS]
-    said = f"member 0: label {labels - 1} of section labels is {labels - 1}, expected that of the ensemble"
+    said = f"member 0: label {labels - 1} of section labels is text {labels - 1}, expected that of the ensemble"
     yield broken_bytes("members", with_member(data, offset, bytes(other)), said)
     said = "member 0: probability of section outputs is 0, expected at least 1"
     plain = changed(content({OUTPUTS: struct.pack("<6I", 0, 0, 0, 0, 0, 0)}), inner)
@@ -1345,7 +1345,7 @@ def broken_combinations(artifact: Artifact) -> Broken:
         yield broken("outputs", content({OUTPUTS: wrong}), artifact, said)
     for n_columns, numbers, said in (
         (0, [], "number of columns of section outputs is 0, expected 1"),
-        (2**61, [1.0] * 9, "number of columns of section outputs is 2,305,843,009,213,693,952, expected 1 to"),
+        (2**61, [1.0] * 9, "number of columns of section outputs is 2305843009213693952, expected 1 to"),
         (2, [1.0] * 8, "section outputs has"),
         (2, [1.0] * 10, "section outputs has"),
         (2, [*[1.0] * 8, NAN], "weight of member 8 of section outputs is nan"),
