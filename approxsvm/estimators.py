@@ -834,7 +834,7 @@ class CompiledEnsemble(CompiledClassifier):
     """
 
 
-class CompiledMultiOutput(CompiledModel):
+class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
     """Compiled classifiers side by side: several labels of each row, each with a certificate.
 
     Of MultiOutputClassifier, and of OneVsRestClassifier fitted with an indicator matrix. Parameters are those of

@@ -319,7 +319,7 @@ BROKEN: list[tuple[Any, ...]] = [
     ("support_vectors", content({SUPPORT_VECTORS: bytes(32)}), "n_values of section support_vectors is 0, expected 18"),
     ("labels", content({LABELS: None}), "section labels is missing from a classification artifact of mode certified"),
     *(("labels", content({LABELS: bytes(n)}), f"section labels has {n} bytes, expected 16") for n in (0, 8, 24)),
-    ("labels", content({LABELS: bytes(16)}), "label 1 of section labels is 1, expected another than label 0"),
+    ("labels", content({LABELS: bytes(16)}), "label 1 of section labels is 0, expected another than label 0"),
     *(
         (name, content({identifier: wrong}), f"section {name} ")
         for identifier, name in CHECKED
@@ -724,7 +724,7 @@ def broken_label_dtype(labels: list[Any], names: list[bytes]) -> Broken:
 def broken_labels() -> Broken:
     same = struct.pack("<2q", 7, 7)
     yield broken(
-        "labels", content({LABELS: same}), classifier(), "label 1 of section labels is 1, expected another than label 0"
+        "labels", content({LABELS: same}), classifier(), "label 1 of section labels is 7, expected another than label 0"
     )
     for pair in ((NAN, 1.0), (1.0, INF), (0.5, 0.5), (0.0, -0.0)):
         floats = classifier(labels=np.array([0.5, 1.5]))
@@ -1281,7 +1281,7 @@ def broken_members() -> Broken:
     other = bytearray(section(inner, LABELS))
     other[-1] ^= 1
     _, offset, _ = entries(inner.data)[LABELS]
-    said = f"member 0: label {labels - 1} of section labels is {labels - 1}, expected that of the ensemble"
+    said = f"member 0: label {labels - 1} of section labels is text {labels - 1}, expected that of the ensemble"
     yield broken_bytes("members", with_member(data, offset, bytes(other)), said)
     said = "member 0: probability of section outputs is 0, expected at least 1"
     plain = changed(content({OUTPUTS: struct.pack("<6I", 0, 0, 0, 0, 0, 0)}), inner)
@@ -1308,7 +1308,7 @@ def broken_targets() -> Broken:
 
     summed = struct.pack("<6I", 0, 3, 0, 0, 0, 0) + struct.pack("<5d", -1.0, 2.0, 0.5, 0.0, 1.0)
     for change, said in (
-        (of_two(section(artifact, OUTPUTS), 0), "member 1: label 1 of section labels is 1, expected one of the ensem"),
+        (of_two(section(artifact, OUTPUTS), 0), "member 1: label 1 of section labels is 2, expected one of the ensem"),
         (field(N_DECISIONS, "I", 2), "n_decisions is 2, expected 0"),
         (content({MEMBER_ARTIFACTS: function.data}), "member 0: n_labels is 3, expected 2"),
         (of_two(summed, 1), "member 0: probability of section outputs is 0, expected at least 1"),
@@ -1345,9 +1345,24 @@ def broken_combinations(artifact: Artifact) -> Broken:
         (outputs(0, 3, 0, *ones, 0.0, 0.0, 0.0), "label_rule of section outputs is 3, expected 0"),
     ):
         yield broken("outputs", content({OUTPUTS: wrong}), artifact, said)
+    for n_columns, numbers, said in (
+        (0, [], "number of columns of section outputs is 0, expected 1"),
+        (2**61, [1.0] * 9, "number of columns of section outputs is 2305843009213693952, expected 1 to"),
+        (2, [1.0] * 8, "section outputs has"),
+        (2, [1.0] * 10, "section outputs has"),
+        (2, [*[1.0] * 8, NAN], "weight of member 8 of section outputs is nan"),
+        (2, [1.0] * 9, f"number of columns of section outputs is 2, expected {3 * n}"),
+        (3 * n, [1.0] * (9 * n + 3), "n_decisions is 0, expected 3"),
+    ):
+        wrong = struct.pack("<6IQ", 3, 1, 0, 0, 0, 0, n_columns) + struct.pack(f"<{len(numbers)}d", *numbers)
+        yield broken(
+            "n_decisions" if said.startswith("n_dec") else "outputs", content({OUTPUTS: wrong}), artifact, said
+        )
     of_processes = outputs(0, 2, 10, *ones, 0.0)
     yield broken("members", content({OUTPUTS: of_processes}), artifact, "member 0: task is 0, expected 1")
     for wrong, said in (
+        (outputs(4, 1, 0), "decision_shape of section outputs is 4, expected 0 to 3"),
+        (outputs(0, 4, 10, *ones, 0.0, 0.5, 0.0), "label_rule of section outputs is 4, expected 0 to 2"),
         (outputs(0, 0, 10, *ones, 0.0), "label_rule of section outputs is 0, expected at least 2"),
         (outputs(0, 2, 10, *ones, -0.5), "addend of section outputs is -0.5, expected 0"),
         (outputs(0, 2, 9, *ones, 0.0), "probability of section outputs is 9, expected 0"),

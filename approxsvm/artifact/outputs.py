@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any, Final, cast
 
 import numpy as np
@@ -11,7 +12,8 @@ from approxsvm.model.outputs import BY_THRESHOLD, PROBABILITIES, DecisionShape, 
 from approxsvm.model.schema import names_of, record
 
 _OUTPUTS_HEADER: Final = record("outputs")
-_SHAPES: Final = cast(tuple[DecisionShape, ...], names_of("decision_shape"))
+*_SHAPES, _ = cast(tuple[DecisionShape, ...], names_of("decision_shape"))
+_SUMS: Final = len(_SHAPES)  # a function of each class, with weights
 _LABEL_RULES: Final = cast(tuple[LabelRule, ...], names_of("label_rule"))
 _KINDS: Final = names_of("probability")
 
@@ -26,12 +28,14 @@ def pack_outputs(outputs: Outputs) -> bytes:
     """As fixed-width numbers (models/FORMAT.md, "outputs")."""
     head = outputs.probability
     header = _OUTPUTS_HEADER.pack(
-        int(outputs.is_column) or _SHAPES.index(outputs.decision_shape),
+        int(outputs.is_column) or (_SUMS if outputs.of_sums else _SHAPES.index(outputs.decision_shape)),
         _LABEL_RULES.index(outputs.label_rule),
         _KINDS.index("none" if head is None else head.kind),
         *((0, 0, 0) if head is None else head.facts),
     )
-    parts = [] if outputs.weights is None else [outputs.weights, outputs.addend]
+    parts: list[Any] = [] if outputs.weights is None else [outputs.weights, outputs.addend]
+    if outputs.of_sums:
+        parts = [struct.pack("<Q", outputs.sums[0].shape[1]), outputs.weights]
     parts += [] if outputs.threshold is None else [outputs.threshold, outputs.threshold_label]
     parts += [] if head is None else head.stored()
     return header + b"".join(
@@ -44,6 +48,9 @@ def unpack_outputs(content: Any, task: str, n_classes: int, n_members: int = 0) 
     reader = SectionReader(content)
     shape, rule, kind, *facts = reader.take(_OUTPUTS_HEADER)
     weights, addend, threshold, threshold_label = None, 0.0, None, 0
+    if shape == _SUMS:
+        shape = _SHAPES.index("each")
+        weights = reader.numbers(n_classes * (int(reader.array("<u8", 1)[0]) + 1)).reshape(n_classes, -1)
     weighs = _SHAPES[shape] != "each" and _LABEL_RULES[rule] != "targets"
     if n_members > 0 and (task == "regression" or weighs):
         weights, addend = reader.numbers(n_members), float(reader.numbers(1)[0])

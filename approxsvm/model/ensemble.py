@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ class Ensemble:
     * their values side by side: several targets;
     * the sum of their values times `weights`, and an addend;
     * the functions of several classes, one for each label (``decision_shape="each"``, with `classes`).
+    * with weights such functions are sums of all values of the members; classifiers of some of these classes count by
+      their probabilities, or by their scores where they have none.
     * that sum as the value of a classifier of two `classes`, by a threshold; classifiers of these two among the members
       count by the probability of the first.
 
@@ -46,6 +49,8 @@ class Ensemble:
         Default: the mean of probabilities, or values side by side.
     classes : array of labels, optional
         Of functions of classes, in the members' order; of targets all labels that any of them has; of a sum the two.
+    real_weights : tuple of Fraction, optional
+        Of a mean or a sum: what weights and addend have been rounded from, for an ensemble that this becomes a part of.
 
     Raises
     ------
@@ -57,6 +62,7 @@ class Ensemble:
     source: str = "members"
     outputs: Outputs = field(default_factory=Outputs)
     classes: npt.NDArray[Any] | None = None
+    real_weights: tuple[Fraction, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.members:
@@ -66,7 +72,7 @@ class Ensemble:
             return
         if self.is_plain and self.task == "classification":
             object.__setattr__(self, "outputs", Outputs(MembersMean(), "probability"))
-        if self.of_targets or self.labels_sum:
+        if self.of_targets or self.labels_sum or self.outputs.of_sums:
             self._check_targets() if self.of_targets else self._check_sum()
             return
         if self.classes is not None:
@@ -113,19 +119,25 @@ class Ensemble:
         weights = outputs.weights
         if weights is None or weights.shape != (len(members),) or not ((weights >= 0) & (weights < np.inf)).all():
             raise ModelFormatError(f"the priors and scales of {n_processes} processes are {weights}")
+        if outputs.threshold is not None and len(self.labels) != 2:
+            raise ModelFormatError(f"a threshold cannot tell {len(self.labels)} classes apart")
 
     def _check_sum(self) -> None:
-        outputs, labels = self.outputs, self.labels.tolist()
+        outputs, labels, of_sums = self.outputs, self.labels.tolist(), self.outputs.of_sums
+        n_columns = sum(map(n_columns_of, self.members)) if of_sums else len(self.members)
         assert outputs.weights is not None
-        if outputs.weights.shape != (len(self.members),) or not np.isfinite([*outputs.weights, outputs.addend]).all():
+        shape = (len(labels), n_columns + 1) if of_sums else (n_columns,)
+        if outputs.weights.shape != shape or not np.isfinite([*outputs.weights.ravel(), outputs.addend]).all():
             raise ModelFormatError(f"the weights of {len(self.members)} members are {outputs.weights.tolist()}")
         replace(outputs, weights=None).check("classification", len(labels))
         for member in self.members:
+            head = member.outputs.probability
             if member.task == "classification":
-                fits = sorted(member.labels.tolist()) == sorted(labels) and len(labels) == 2
-                fits = fits and isinstance(member.outputs.probability, ClassProbability)
+                fits = set(member.labels.tolist()) <= set(labels) and (of_sums or len(labels) == 2)
+                has_scores = of_sums and head is None and len(member.labels) > 2
+                fits = fits and (isinstance(head, ClassProbability) or has_scores)
             else:
-                fits = member.task == "regression" and member.n_decisions == 1
+                fits = member.task == "regression" and (of_sums or member.n_decisions == 1)
             if not fits or member.n_raw_features != self.n_raw_features:
                 raise ModelFormatError(f"a member ({member.source}) has no value of {labels} to add up")
 
@@ -200,6 +212,8 @@ class Ensemble:
         has_none = not (self.outputs.of_each_class or self.labels_sum) or self.outputs.of_processes
         if self.task == "classification" and has_none:
             return 0
+        if self.outputs.of_sums:
+            return len(self.labels)
         return 1 if self.outputs.weights is not None else sum(member.n_decisions for member in self.members)
 
     @property
@@ -211,3 +225,8 @@ class Ensemble:
     def feature_names(self) -> tuple[str, ...] | None:
         """Names of the raw columns, where the source knew them."""
         return self.members[0].feature_names
+
+
+def n_columns_of(member: SingleModel) -> int:
+    """How many numbers of a member sums of several classes are of: values, or one of each class."""
+    return len(member.labels) if member.task == "classification" else member.n_decisions

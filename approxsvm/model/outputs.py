@@ -353,7 +353,8 @@ class Outputs:
     threshold: float | None = None  # of label rules with a threshold
     threshold_label: int = 0  # the label that it is for; the other one is that of lower numbers
     # shape (n_members,); of an ensemble: how much each member counts in a mean of probabilities, as a vote, or in a sum
-    # of values. Without them probabilities count alike, and values are side by side.
+    # of values. Without them probabilities count alike, and values are side by side. With a function for each of several
+    # classes these are sums, (n_classes, n_columns + 1): weights of all numbers that members have, then an addend.
     weights: FloatArray | None = None
     # What a sum of values begins with; or what the weight of a vote is multiplied by for the labels that it is not for
     addend: float = 0.0
@@ -376,6 +377,19 @@ class Outputs:
     def of_each_class(self) -> bool:
         """Whether there is a decision function for each of several classes, rather than for each pair."""
         return self.decision_shape == "each"
+
+    @property
+    def of_sums(self) -> bool:
+        """Whether the functions of several classes are weighted sums of what members have."""
+        return self.of_each_class and self.weights is not None
+
+    @property
+    def sums(self) -> tuple[FloatArray, FloatArray]:
+        """Weights of sums, (n_sums, n_columns), and what each begins with."""
+        assert self.weights is not None
+        if self.of_each_class:
+            return self.weights[:, :-1], self.weights[:, -1]
+        return self.weights[np.newaxis], np.array([self.addend])
 
     @property
     def of_processes(self) -> bool:

@@ -83,6 +83,37 @@ def judge(against: Any, model: SingleModel, rows: Any, *, steps: Sequence[Any] |
     )
 
 
+def judge_process(against: Any, process: Ensemble, rows: Any) -> Judgement:
+    """The same of a Gaussian process with its variance: its mean, and its deviation in a second column.
+
+    The variance is prior - ||v||^2 of functions v with errors s: by Cauchy and Schwarz it is off by at most
+    2 ||v|| ||s|| + ||s||^2, and rounding. The source's own squares may be off by a millionth of the prior, and more by
+    its rounding, before it counts as misread.
+    """
+    mean, functions = process.members
+    assert process.outputs.weights is not None
+    prior, scale = process.outputs.weights.tolist()
+    judged = judge(against, mean, rows)
+    v = judge(functions, functions, rows, steps=own_steps(against))
+    squares = np.square(v.values).sum(axis=1)
+    variance, reach = np.maximum(prior - squares, 0.0), np.linalg.norm(v.slack + np.zeros_like(v.values), axis=1)
+    error = 2.0 * np.sqrt(squares) * reach + reach**2 + (v.values.shape[1] + 6) * UNIT64 * (squares + prior)
+    deviation, least, most = (np.sqrt(np.maximum(variance + end, 0.0)) for end in (0.0, -error, error))
+    slack = np.maximum(most - deviation, deviation - least)
+    misread = judged.misread
+    if hasattr(against, "predict"):
+        dense = _named(against, _dense(rows), mean.input_map.texts if mean.input_map is not None else None)
+        _, own = getattr(against, "best_estimator_", against).predict(dense, return_std=True)
+        misread = misread | (np.abs((own / scale) ** 2 - variance) > 64.0 * error + 1e-6 * prior)
+    return replace(
+        judged,
+        values=np.column_stack([judged.values, scale * deviation]),
+        slack=np.column_stack([judged.slack + np.zeros_like(judged.values), scale * slack]),
+        misread=misread,
+        seconds=judged.seconds + v.seconds,
+    )
+
+
 def _judge_dense(against: Any, model: SingleModel, rows: FloatArray, steps: Sequence[Any] | None) -> Judgement:
     mapped = rows if model.input_map is None else _own_rows(against, model, rows)
     start = time.perf_counter()
@@ -234,24 +265,26 @@ def combined(
     slacks = [np.broadcast_to(slack, own.shape) for slack, own in zip(slacks, values, strict=True)]
     numbers = [_added(ensemble, *of_member) for of_member in zip(ensemble.members, values, slacks, strict=True)]
     columns, errors = (np.column_stack(same) for same in zip(*numbers, strict=True))
-    weights = ensemble.outputs.weights
-    if weights is None:
+    if ensemble.outputs.weights is None:
         return columns, errors
-    terms = columns * weights
-    rounding = (len(weights) + 6) * UNIT64 * (np.abs(terms).sum(axis=1) + abs(ensemble.outputs.addend))
-    summed = terms.sum(axis=1) + ensemble.outputs.addend
-    return summed[:, np.newaxis], (errors @ np.abs(weights) + rounding)[:, np.newaxis]
+    weights, addends = ensemble.outputs.sums
+    moduli = np.abs(columns) @ np.abs(weights.T) + np.abs(addends)
+    rounding = (len(weights.T) + 6) * UNIT64 * moduli
+    return columns @ weights.T + addends, errors @ np.abs(weights.T) + rounding
 
 
 def _added(
     ensemble: Ensemble, member: SingleModel, values: FloatArray, slack: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """What of a member is added up or side by side: values, or probabilities of the ensemble's first label."""
-    if member.task == "regression":
+    """What of a member is added up or side by side: values, probabilities of the ensemble's first label or of all."""
+    if member.task == "regression" or (member.outputs.probability is None and member.outputs.of_each_class):
         return values, slack
     outputs = native_outputs(member.outputs, member.task, len(member.labels))
-    at = member.labels.tolist().index(ensemble.labels[0])
-    low, high = (end[:, at] for end in outputs.probability_interval(values, slack.copy()))
+    find = outputs.one_vs_rest_interval if member.outputs.probability is None else outputs.probability_interval
+    low, high = find(values, slack.copy())
+    if not ensemble.outputs.of_sums:
+        at = member.labels.tolist().index(ensemble.labels[0])
+        low, high = low[:, at], high[:, at]
     return (low + high) / 2, (high - low) / 2
 
 

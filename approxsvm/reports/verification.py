@@ -22,7 +22,7 @@ from approxsvm.options import whole_number
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn.vectorizers import split
 from approxsvm.reports.compilation import Compilation
-from approxsvm.reports.judgement import Judgement, doubt, judge
+from approxsvm.reports.judgement import Judgement, doubt, judge, judge_process
 from approxsvm.reports.summary import shown
 from approxsvm.rows import check_sparse, of_the_whole, zero_unused
 
@@ -159,7 +159,8 @@ def verify(
     Raises
     ------
     InputError
-        There are no rows, `against` has another task or other labels than `compiled`, or one is an ensemble.
+        There are no rows, `against` has another task or other labels than `compiled`, or one is an ensemble, unless it
+        is a Gaussian process with deviations, which are compared as well.
     UnsupportedModelError
         `against` has another number of columns than `compiled`.
     """
@@ -245,10 +246,13 @@ def compare(
     compiled: Compiled, against: Any, rows: Any, *, progress: Callable[[float], None] | None = None
 ) -> Iterator[Comparison]:
     """Judge rows that have been checked, in pieces; other parameters and errors as for `verify`."""
-    if compiled.artifact.members:
+    has_deviations = compiled.artifact.outputs.of_processes and compiled.artifact.task == "regression"
+    if compiled.artifact.members and not has_deviations:
         raise InputError("an ensemble has no decision values to compare; verify its members, one by one")
     _, against = split(against)
-    model = _read(against, compiled.n_features_in_)
+    model = read_any(against, n_features=compiled.n_features_in_, variance=has_deviations or None)
+    if isinstance(model, Ensemble) != has_deviations:
+        raise InputError("the source model is an ensemble, but the compiled one is not")
     check_same_kind(compiled, model)
     if rows.shape[0] == 0:
         raise InputError("there are no rows to verify")
@@ -264,12 +268,18 @@ def compare(
                 progress((piece.start + few.stop) / rows.shape[0])
 
 
-def _compare(compiled: Compiled, against: Any, model: SingleModel, rows: Any, settled: Settled) -> Comparison:
+def _compare(
+    compiled: Compiled, against: Any, model: SingleModel | Ensemble, rows: Any, settled: Settled
+) -> Comparison:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # they were checked before
-        judged = judge(against, model, rows)
+        judged = judge_process(against, model, rows) if isinstance(model, Ensemble) else judge(against, model, rows)
         predicted = None if judged.labels is None else compiled.predict(rows)
-    values, bounds = (numbers.reshape(judged.values.shape) for numbers in (settled.values, settled.bounds))
+    values, bounds = settled.values, settled.bounds
+    if isinstance(model, Ensemble):
+        deviations = (compiled._evaluator.deviation(rows, bound=bound) for bound in (False, True))
+        values, bounds = (np.column_stack(pair) for pair in zip((values, bounds), deviations, strict=True))
+    values, bounds = (numbers.reshape(judged.values.shape) for numbers in (values, bounds))
     return Comparison(values, bounds, settled.stages, settled.certified, predicted, judged, settled.seconds)
 
 
@@ -383,13 +393,6 @@ class Tally:
             speed_ratio=self.their_seconds / self.our_seconds,
             mode=mode,
         )
-
-
-def _read(against: Any, n_features: int) -> SingleModel:
-    model = read_any(against, n_features=n_features)
-    if isinstance(model, Ensemble):
-        raise InputError("the source model is an ensemble, but the compiled one is not")
-    return model
 
 
 def check_same_kind(compiled: Compiled, model: SingleModel | Ensemble) -> None:

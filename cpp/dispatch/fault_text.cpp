@@ -155,7 +155,8 @@ std::string statement(const ArtifactFault& fault) {
                "." + std::to_string(expected.high.whole & 0xFF) + " and later read, expected " + text_of(expected.low);
     if (fault.field == field::any_size)
         return subject(fault) + " has " + text_of(fault.found) + " bytes, expected " + text_of(expected);
-    return subject(fault) + " is " + text_of(fault.found) + ", expected " + text_of(expected);
+    const bool is_text = fault.field == field::any_label && fault.found.is_whole;
+    return subject(fault) + (is_text ? " is text " : " is ") + text_of(fault.found) + ", expected " + text_of(expected);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
+    BaggingRegressor,
     StackingClassifier,
     StackingRegressor,
     VotingClassifier,
@@ -557,11 +558,110 @@ def test_stacks_of_values_and_probabilities(labels, mode):
             approxsvm.compile(source, tolerance=0.1)
 
 
+def many(final=None, **options):
+    """Members of every kind: scores of pairs, functions of classes, averaged, logistic."""
+    members = [
+        ("pairs", SVC(gamma=0.5)),
+        ("functions", OneVsRestClassifier(make_pipeline(StandardScaler(), LinearSVC()))),
+        ("mean", CalibratedClassifierCV(SVC(gamma=0.5), cv=2)),
+        ("logistic", LogisticRegression()),
+    ]
+    return StackingClassifier(members, final, cv=2, **options)
+
+
+@pytest.mark.parametrize("mode", ["certified", "approximate"])
+@pytest.mark.parametrize("source", [many(), many(LinearSVC(), passthrough=True)], ids=["shares", "passthrough"])
+def test_stacks_of_several_classes(source, mode):
+    source.fit(X, LABELS["texts"][KINDS])
+    fast = approxsvm.compile(source, mode=mode)
+    rows = np.concatenate([WHOLE / 2, X, [[1e6, -1e6, 1e6]]])
+    expected, certified, found = source.predict(rows), fast.certified(rows), fast.predict(rows)
+    np.testing.assert_array_equal(found[certified], expected[certified])
+    error = np.abs(fast.decision_function(rows) - source.decision_function(rows))
+    assert (error <= fast.error_bound(rows) + 1e-9 * (1.0 + np.abs(rows).max(axis=1, keepdims=True))).all()
+    assert hasattr(fast, "predict_proba") == hasattr(source, "predict_proba")
+    if hasattr(source, "predict_proba"):
+        error = np.abs(fast.predict_proba(rows) - source.predict_proba(rows))
+        assert (error <= fast.probability_bound(rows) + 1e-9).all()
+    if mode == "certified":
+        np.testing.assert_array_equal(found, expected)
+        assert certified.mean() > 0.9
+        assert fast.report(X, source.classes_[KINDS], against=source).evidence.against.judged.n_violations == 0
+        session = onnxruntime.InferenceSession(
+            fast.to_onnx(input_type="float64", certain=True).SerializeToString(), providers=["CPUExecutionProvider"]
+        )
+        label, certain = session.run(["label", "certain"], {"X": rows[:-1]})
+        assert certain.mean() > 0.9
+        np.testing.assert_array_equal(label[certain], expected[:-1][certain])
+    with pytest.raises(UnsupportedModelError, match="no labels by scores"):
+        fast.export_c("none.h")
+
+
+@pytest.mark.parametrize("labels", LABELS)
+def test_equal_sums_of_stacks(labels):
+    """Whole numbers: a final model of functions of classes, of classifiers that know two of three, and of the rows."""
+    y, two = LABELS[labels][KINDS], KINDS > 0
+    members = [("a", LinearSVC().fit(X, y)), ("b", LinearSVC().fit(X[two], y[two])), ("c", Ridge().fit(X, TARGET))]
+    for seed in range(3):
+        source = StackingClassifier(members, LinearSVC(), cv="prefit", passthrough=True).fit(X, y)
+        for k, member in enumerate(source.estimators_):
+            edited(member, k)
+        edited(source.final_estimator_, seed)
+        fast = assert_labels_are_the_source_s(source, WHOLE)
+        values = np.sort(source.decision_function(WHOLE), axis=1)
+        np.testing.assert_array_equal(fast.certified(WHOLE), values[:, -1] != values[:, -2])
+        np.testing.assert_array_equal(fast.decision_function(WHOLE), source.decision_function(WHOLE))
+    source.final_estimator_.coef_ = source.final_estimator_.coef_ * 5e307
+    with pytest.raises(InputError, match="exceeds the range of float64"):
+        approxsvm.compile(source).predict(100 * WHOLE)
+
+
+@pytest.mark.parametrize("labels", TWO_LABELS)
+def test_stacks_of_rows_themselves(labels):
+    y, members = TWO_LABELS[labels][KINDS % 2], [("a", SVC(gamma=0.5)), ("b", CalibratedClassifierCV(SVC(), cv=2))]
+    source = StackingClassifier(members, cv=2, passthrough=True).fit(X, y)
+    fast = assert_labels_are_the_source_s(source, WHOLE)
+    assert (np.abs(fast.predict_proba(WHOLE) - source.predict_proba(WHOLE)) <= 1e-9).all()
+    source = StackingRegressor([("a", SVR()), ("b", Ridge())], Ridge(), cv=2, passthrough=True).fit(X, TARGET)
+    fast = approxsvm.compile(source)
+    assert (np.abs(fast.predict(WHOLE) - source.predict(WHOLE)) <= fast.error_bound(WHOLE) + 1e-12).all()
+
+
+def test_averages_of_averages():
+    """One mean of all, by products of weights; against the rest of several classes a sum of each class."""
+    calibrated, rows = CalibratedClassifierCV(SVC(gamma=0.5), cv=2), np.concatenate([WHOLE / 3, X])
+    voted = VotingClassifier([("a", calibrated), ("b", LogisticRegression())], voting="soft", weights=[0.1, 0.7])
+    nested = VotingClassifier([("a", voted), ("b", BaggingClassifier(calibrated, 2))], voting="soft", weights=[3, 7])
+    y = LABELS["texts"][KINDS]
+    for source, n_members in (
+        (BaggingClassifier(voted, 2, max_features=2, random_state=0).fit(X, y), 6),
+        (nested.fit(X, y), 7),
+        (OneVsRestClassifier(calibrated).fit(X, y), 6),
+        (OneVsRestClassifier(calibrated).fit(X, KINDS % 2), 2),
+    ):
+        fast = assert_labels_are_the_source_s(source, rows)
+        assert len(fast.artifact.members) == n_members
+        assert fast.certified(rows).mean() > 0.9
+        assert (np.abs(fast.predict_proba(rows) - source.predict_proba(rows)) <= 1e-14).all()
+        assert not hasattr(fast, "decision_function")
+    summed = VotingRegressor([("a", SVR(gamma=0.3)), ("b", StackingRegressor([("c", Ridge())], Ridge(), cv=2))])
+    for source in (BaggingRegressor(summed, 2), VotingRegressor([("a", summed), ("b", SVR())], weights=[-1, 3])):
+        fast = approxsvm.compile(source.fit(X, TARGET))
+        assert (np.abs(fast.predict(rows) - source.predict(rows)) <= fast.error_bound(rows) + 1e-12).all()
+
+
 @pytest.mark.parametrize(
     ("source", "y", "message"),
     [
-        (StackingClassifier([("a", SVC())], cv=2), KINDS, "of 3 classes"),
-        (StackingClassifier([("a", SVC())], passthrough=True, cv=2), KINDS % 2, "passthrough=True"),
+        (StackingClassifier([("a", SVC(decision_function_shape="ovo"))], cv=2), KINDS, "for decision_function"),
+        (StackingClassifier([("a", SVC())], stack_method="predict", cv=2), KINDS, "asks a sklearn SVC for predict"),
+        (
+            make_pipeline(Nystroem(n_components=3), StackingClassifier([("a", LinearSVC())], passthrough=True, cv=2)),
+            KINDS,
+            "passthrough=True behind it",
+        ),
+        (MultiOutputClassifier(CalibratedClassifierCV(SVC(), cv=2)), SEVERAL[:, :2], "around a mean of 2"),
+        (OneVsRestClassifier(CalibratedClassifierCV(SVC(), cv=2)), SEVERAL, "around a mean of 2"),
         (StackingClassifier([("a", SVC())], SVC(), cv=2), KINDS % 2, "whose final_estimator_ is a SVC"),
         (StackingClassifier([("a", SVC())], stack_method="predict", cv=2), KINDS % 2, "asks a sklearn SVC for predict"),
         (OneVsRestClassifier(SVC()), csr_array(SEVERAL), "sparse indicator matrix"),

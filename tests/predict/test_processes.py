@@ -7,17 +7,19 @@ import numpy as np
 import pytest
 from predict_tool import libsvm_text, needs_tool, predict
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 import approxsvm
-from approxsvm.errors import InputError, UnsupportedModelError
+from approxsvm.errors import UnsupportedModelError
 from approxsvm.estimators import CompiledEnsemble, CompiledProcess
-from approxsvm.readers.sklearn import processes
+from approxsvm.readers.sklearn import committees, processes
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -126,12 +128,36 @@ def test_probabilities(kernel, n_classes):
 def test_equal_probabilities_are_of_the_last_class_where_the_source_takes_it(monkeypatch):
     """As scikit-learn 1.6 does; far from all training rows every latent function has the same distribution."""
     source = GaussianProcessClassifier(RBF(1.3), optimizer=None).fit(X, LABELS)
-    monkeypatch.setattr(processes, "takes_last_of_ties", lambda _: True)
+    monkeypatch.setattr(committees, "takes_last_of_ties", lambda _: True)
     fast = approxsvm.compile(source)
     assert fast.predict(ROWS)[-1] == "c"
     assert not fast.certified(ROWS)[-1]
     np.testing.assert_array_equal(fast.predict(X), source.predict(X))
     np.testing.assert_allclose(fast.predict_proba(ROWS), source.predict_proba(ROWS), atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [None, StandardScaler()], ids=str)
+def test_against_the_rest(scale):
+    """Of two classes the second has more than one half, which is not where the mean is 0, but a hair above it."""
+    process = make_pipeline(scale, GaussianProcessClassifier(RBF(1.3), optimizer=None))
+    source = OneVsRestClassifier(process).fit(X, LABELS)
+    fast = approxsvm.compile(source)
+    np.testing.assert_array_equal(fast.predict(ROWS), source.predict(ROWS))
+    np.testing.assert_allclose(fast.predict_proba(ROWS), source.predict_proba(ROWS), atol=1e-7)
+    source = OneVsRestClassifier(process).fit(X, np.where(TARGET > 100.0, "yes", "no"))
+    fast, sign = approxsvm.compile(source), approxsvm.compile(source.estimators_[0])
+    is_it = source.predict_proba(X)[:, 1] > 0.5
+    low, high = X[~is_it][0], X[is_it][0]
+    rows = low + np.linspace(0, 1, 30)[:, np.newaxis] * (high - low)
+    for _ in range(50):
+        edge = (low + high) / 2
+        low, high = (low, edge) if source.predict([edge])[0] == "yes" else (edge, high)
+    edge = low[np.newaxis]
+    assert sign.predict(edge) == 1 != (fast.predict(edge) == "yes")
+    assert not fast.certified(edge).any()
+    assert fast.certified(rows).mean() > 0.9
+    np.testing.assert_array_equal(fast.predict(rows), source.predict(rows))
+    np.testing.assert_allclose(fast.predict_proba(rows), source.predict_proba(rows), atol=1e-7)
 
 
 @pytest.mark.attack
@@ -145,6 +171,7 @@ def test_probabilities_from_loose_means():
             float(abs(exact(a) - exact_share(source.base_estimator_, row))) for a, row in zip(shares, X, strict=True)
         ]
     assert (errors <= bounds).all()
+    assert (bounds <= 1.0).all()
     assert max(errors) > 1e-4  # it is loose
 
 
@@ -207,6 +234,34 @@ def test_saved_and_by_the_tool(tmp_path):
     np.testing.assert_array_equal(np.loadtxt(tmp_path / "out"), fast.predict(ROWS))
 
 
+@pytest.mark.parametrize("scale", [None, StandardScaler()], ids=str)
+def test_deviations_are_verified(scale):
+    source = make_pipeline(scale, GaussianProcessRegressor(RBF(2.0), alpha=0.1, optimizer=None, normalize_y=True))
+    fast, other = approxsvm.compile(source.fit(X, TARGET), variance=True), clone(source)
+    found = approxsvm.verify(fast, source, ROWS)
+    assert found.kept
+    assert 0.0 < found.largest_error_to_bound < 1.0
+    assert fast.report(ROWS, against=source).evidence.against.judged.n_violations == 0
+    other.fit(X, TARGET)[-1].alpha_ = source[-1].alpha_
+    other[-1].L_ = 1.01 * source[-1].L_  # means as before
+    assert approxsvm.verify(fast, other, ROWS).bound_violations > len(ROWS) / 2
+
+
+def test_probabilities_rise_with_the_mean():
+    """So that they stay between 0 and a limit below 1: the slope where the variance is 0, from the mean 0 to far away.
+
+    With x the square of the mean it is sum_i c_i l_i exp(-l_i^2 x), in steps so small that it cannot come to 0 between.
+    """
+    c = np.array([-1854.8214151, 3516.89893646, 221.29346712, 128.12323805, -2010.49422654])
+    h = np.array([0.41, 0.4, 0.37, 0.44, 0.39])
+    x = np.arange(0.0, 400.0, 1e-3)[:, np.newaxis]
+    # Times exp(0.37^2 x), which leaves the signs as they are, and its own slope.
+    terms = c * h * np.exp((0.37**2 - h**2) * x)
+    slope, change = terms.sum(axis=1), np.abs(terms * (0.37**2 - h**2)).sum(axis=1)
+    assert (slope > 1e-3 * change + 1e-9).all()
+    assert np.abs(np.delete(terms[-1], 2)).sum() < terms[-1, 2]  # from there on this one is more than all others
+
+
 def test_what_is_refused(monkeypatch):
     regressor = GaussianProcessRegressor(RBF(2.0), alpha=0.1, optimizer=None).fit(X, TARGET)
     classifier = GaussianProcessClassifier(RBF(2.0), optimizer=None, multi_class="one_vs_one").fit(X, LABELS)
@@ -228,9 +283,6 @@ def test_what_is_refused(monkeypatch):
         fast.export_c("unused.h")
     with pytest.raises(UnsupportedModelError, match="variance of a Gaussian process"):
         fast.to_onnx()
-    with pytest.raises(InputError, match="verify its members"):
-        approxsvm.verify(fast, regressor, X)
-    assert approxsvm.verify(fast.members[0], regressor, X).kept
     binary = GaussianProcessClassifier(RBF(2.0), optimizer=None).fit(X, TARGET > 100.0)
     with pytest.raises(UnsupportedModelError, match="labels by its mean"):
         approxsvm.compile(binary, variance=True, labels="probability")

@@ -26,6 +26,7 @@ from sklearn import (
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, SVR
@@ -41,15 +42,15 @@ TARGET = X[:, 0] + np.sin(X[:, 1])
 BOTH = np.column_stack([Y, THREE])
 svc, svr = SVC(C=10.0), SVR()
 averaged = CalibratedClassifierCV(svc, cv=2)  # an average itself
-summed = ensemble.VotingRegressor([("a", svr), ("b", SVR(gamma=3.0))])
+voting = ensemble.VotingClassifier([("a", svc), ("b", SVC(gamma=3.0))])
 of_pairs = multiclass.OneVsRestClassifier(SVC(probability=True))  # whose probabilities are not compiled
 
 # One of each class that there is advice for, and what it is fitted to.
 REFUSED: dict[str, tuple[Any, Any]] = {
     "AdaBoostClassifier": (ensemble.AdaBoostClassifier(averaged, n_estimators=3, random_state=0), Y),
     "AdaBoostRegressor": (ensemble.AdaBoostRegressor(svr, n_estimators=3, random_state=0), TARGET),
-    "BaggingClassifier": (ensemble.BaggingClassifier(averaged, 3, random_state=0), Y),
-    "BaggingRegressor": (ensemble.BaggingRegressor(summed, 3, max_features=3, random_state=0), TARGET),
+    "BaggingClassifier": (ensemble.BaggingClassifier(voting, 3, random_state=0), Y),
+    "BaggingRegressor": (ensemble.BaggingRegressor(KernelRidge(kernel="rbf"), 3, random_state=0), X[:, :2]),
     "ClassifierChain": (multioutput.ClassifierChain(svc), BOTH),
     "EllipticEnvelope": (covariance.EllipticEnvelope(random_state=0), None),
     "FixedThresholdClassifier": (model_selection.FixedThresholdClassifier(of_pairs, threshold=0.3), Y),
@@ -64,11 +65,10 @@ REFUSED: dict[str, tuple[Any, Any]] = {
     "RegressorChain": (multioutput.RegressorChain(svr), BOTH),
     "SelectFromModel": (feature_selection.SelectFromModel(SVC(kernel="linear")), Y),
     "SequentialFeatureSelector": (feature_selection.SequentialFeatureSelector(svc, cv=2), Y),
-    "StackingClassifier": (ensemble.StackingClassifier([("a", svc)], cv=2), THREE),
+    "StackingClassifier": (ensemble.StackingClassifier([("a", svc)], final_estimator=svc, cv=2), THREE),
     "StackingRegressor": (ensemble.StackingRegressor([("a", svr)], final_estimator=svr, cv=2), TARGET),
     "TunedThresholdClassifierCV": (model_selection.TunedThresholdClassifierCV(of_pairs, cv=2), Y),
     "VotingClassifier": (ensemble.VotingClassifier([("a", svc), ("b", averaged)]), Y),
-    "VotingRegressor": (ensemble.VotingRegressor([("a", svr), ("b", summed)]), TARGET),
 }
 
 
@@ -128,7 +128,7 @@ def test_a_vote_by_its_parts() -> None:
 def test_every_estimator_around_others_is_read_or_has_its_advice() -> None:
     read = {"CalibratedClassifierCV", "GridSearchCV", "Pipeline", "RFE", "RFECV", "RandomizedSearchCV"}
     read |= {"HalvingGridSearchCV", "HalvingRandomSearchCV", "TransformedTargetRegressor", "FrozenEstimator"}
-    read |= {"MultiOutputRegressor", "SelfTrainingClassifier"}
+    read |= {"MultiOutputRegressor", "SelfTrainingClassifier", "VotingRegressor"}
     around = {
         name
         for name, kind in all_estimators()

@@ -283,6 +283,7 @@ COMMITTEES = {
     "StackingRegressor": lambda cls: [
         (cls([("a", SVR(gamma=0.3)), ("b", KernelRidge(kernel="rbf", gamma=0.3))], cv=2), TARGET),
         (cls([("a", SVR(gamma=0.3)), ("b", Ridge())], final_estimator=LinearSVR(), cv=2), TARGET),
+        (cls([("a", SVR(gamma=0.3))], final_estimator=Ridge(), cv=2, passthrough=True), TARGET),
     ],
     "OneVsRestClassifier": lambda cls: [
         (cls(SVC(gamma=0.3)), THREE),
@@ -298,6 +299,7 @@ COMMITTEES = {
     "StackingClassifier": lambda cls: [
         (cls([("a", SVC(gamma=0.3)), ("b", SVC(gamma=0.3, C=3.0))], cv=2), TWO),
         (cls([("a", SVC(gamma=0.3)), ("b", shares()), ("c", LinearSVC())], LinearSVC(), cv=2), TWO),
+        (cls([("a", SVC(gamma=0.3)), ("b", shares())], cv=2, passthrough=True), THREE),
     ],
     "FixedThresholdClassifier": lambda cls: [
         (cls(SVC(), threshold=0.2, pos_label="no"), TWO),

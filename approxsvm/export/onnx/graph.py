@@ -285,28 +285,32 @@ class _Export:
         if self.artifact.members and weights is not None:
             known = [self._added(part, one) for part, one in zip(self.parts, known, strict=True)]
         bounds = [one.bounds for one in known if one.bounds is not None]
+        columns = g.op("Concat", *(one.values for one in known), axis=1)
+        errors = g.op("Concat", *bounds, axis=1) if bounds else None
         if weights is None:
-            values = g.op("Concat", *(one.values for one in known), axis=1)
-            return KnownValues(values, g.op("Concat", *bounds, axis=1) if bounds else None)
-        addend = self.artifact.outputs.addend
-        terms = [g.op("Mul", one.values, weight) for one, weight in zip(known, weights.tolist(), strict=True)]
-        values = g.op("Add", g.op("Sum", *terms), addend)
-        if not bounds:
+            return KnownValues(columns, errors)
+        weights, addends = self.artifact.outputs.sums
+        values = g.op("Add", g.op("MatMul", columns, weights.T), addends[np.newaxis])
+        if errors is None:
             return KnownValues(values)
-        moduli = g.op("Add", g.op("Sum", *(g.op("Abs", term) for term in terms)), abs(addend))
-        errors = [g.op("Mul", bound, abs(weight)) for bound, weight in zip(bounds, weights.tolist(), strict=True)]
-        return KnownValues(values, g.op("Add", g.op("Mul", g.op("Sum", *errors), UP), g.op("Mul", moduli, _SUM)))
+        sizes = np.abs(weights.T)
+        moduli = g.op("Add", g.op("MatMul", g.op("Abs", columns), sizes), np.abs(addends)[np.newaxis])
+        errors = g.op("MatMul", errors, sizes)
+        return KnownValues(values, g.op("Add", g.op("Mul", errors, UP), g.op("Mul", moduli, _SUM)))
 
     def _added(self, part: Artifact, known: KnownValues) -> KnownValues:
-        """What of a member a sum has: its value, or the probability of the first label."""
+        """What of a member a sum has: its values, the probability of the first label or all, or scores."""
         if part.task == "regression":
             return known
-        g, outputs = self.g, ClassOutputs(self.g, part.outputs, 2, known)
-        at = [part.labels.tolist().index(self.artifact.labels[0])]
-        share = g.columns(outputs.probabilities, at)
+        g, labels = self.g, part.labels.tolist()
+        outputs = ClassOutputs(g, part.outputs, len(labels), known)
+        at = list(range(len(labels))) if self.artifact.outputs.of_sums else [labels.index(self.artifact.labels[0])]
+        has_shares = part.has_class_probabilities
+        share = g.columns(outputs.probabilities if has_shares else outputs.scores, at)
         if known.bounds is None:
             return KnownValues(share)
-        low, high = (g.columns(end, at) for end in outputs.probability_interval())
+        found = outputs.probability_interval() if has_shares else outputs.score_interval()
+        low, high = (g.columns(end, at) for end in found)
         ends = g.op("Max", g.op("Sub", high, share), g.op("Sub", share, low))
         return KnownValues(share, g.op("Add", ends, SLACK))
 

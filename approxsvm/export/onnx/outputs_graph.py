@@ -113,7 +113,7 @@ class ClassOutputs:
         if rule == "value_threshold":
             low, high = map(self._in_favour, self._ends())
             return on_one_side(self.g, self.outputs, self.g.op("Min", low, high), self.g.op("Max", low, high), 0.0)
-        ends = self._score_interval() if rule == "scores" else self.probability_interval()
+        ends = self.score_interval() if rule == "scores" else self.probability_interval()
         if rule == "probability_threshold":
             low, high = (self.g.columns(end, [self.outputs.threshold_label]) for end in ends)
             return on_one_side(self.g, self.outputs, low, high, SLACK)
@@ -168,7 +168,7 @@ class ClassOutputs:
         g = self.g
         return g.op("Div", sums, g.op("Mul", g.op("Add", g.op("Abs", sums), 1.0), 3.0))
 
-    def _score_interval(self) -> tuple[str, str]:
+    def score_interval(self) -> tuple[str, str]:
         """Where the scores of the exact values lie; the slope of a confidence is at most 1/3."""
         if self.outputs.of_each_class:
             return self._ends()
@@ -264,11 +264,11 @@ class ClassOutputs:
         """Ends of numbers whose shares of their sum are the probabilities of several classes."""
         g = self.g
         if isinstance(head, TemperatureCalibration):
-            low, high = (g.op("Mul", end, head.inverse_temperature) for end in self._score_interval())
+            low, high = (g.op("Mul", end, head.inverse_temperature) for end in self.score_interval())
             top = g.op("ReduceMax", high, axes=[1], keepdims=1)
             return g.op("Exp", g.op("Sub", low, top)), g.op("Exp", g.op("Sub", high, top))
         assert isinstance(head, OneVsRestCalibration)
-        low, high = self._score_interval() if head.decision_shape == "ovr" else self._ends()
+        low, high = self.score_interval() if head.decision_shape == "ovr" else self._ends()
         ends = [self._calibrations(head, end) for end in (low, high)]
         return g.op("Min", *ends), g.op("Max", *ends)
 

@@ -39,6 +39,8 @@ def _asks_for_values(name: str, read_around: pipeline.ReadAround) -> pipeline.Re
         def read_inner(inner: Any) -> SingleModel | Ensemble:
             model = read(inner)
             if isinstance(model.outputs.probability, SignAlone):
+                if name == "OneVsRestClassifier":
+                    return _read_with_variance(inner)
                 raise UnsupportedModelError(
                     f"this {name} takes probabilities of its {class_name(inner)}, of whose Gaussian process only "
                     "labels are read: compile what is inside"
@@ -131,7 +133,7 @@ def _read(estimator: Any) -> SingleModel | Ensemble:
 
 def _read_with_variance(estimator: Any) -> SingleModel | Ensemble:
     known = recognise(estimator)
-    if known is not None and known.name in ("GaussianProcessRegressor", "GaussianProcessClassifier"):
+    if known is not None and known.name in ("GaussianProcessRegressor", *processes.CLASSIFIERS):
         return processes.read_with_variance(estimator, known.name)
     if known is not None and known.role == "pipeline":
         return pipeline.read_pipeline(estimator, _read_with_variance, {})
@@ -161,7 +163,7 @@ def _read_known(estimator: Any) -> SingleModel | Ensemble:
         return processes.read_gaussian_process(estimator, name)
     if name == "KernelDensity":
         return kernel_machines.read_density(estimator, name)
-    if name == "GaussianProcessClassifier":
+    if name in processes.CLASSIFIERS:
         return processes.read_process_classifier(estimator, name)
     if known.role == "pipeline":
         return pipeline.read_pipeline(estimator, _read, _AROUND)

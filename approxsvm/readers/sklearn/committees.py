@@ -32,6 +32,7 @@ from approxsvm.model.outputs import (
     Outputs,
     PairwiseSigmoid,
     SigmoidCalibrator,
+    SignAlone,
     TemperatureCalibration,
 )
 from approxsvm.model.shared_kernels import difference, of_functions, shared_rows
@@ -85,24 +86,25 @@ def read_multi_output_classifier(estimator: Any, read: Read) -> Model:
 
 def read_voting_classifier(estimator: Any, read: Read) -> Model:
     """Read a fitted VotingClassifier: a mean of probabilities, or votes, with weights."""
-    members = _members(estimator, read)
+    models = _models(estimator, read)
     if not np.array_equal(estimator.le_.classes_, estimator.classes_):
         raise ModelFormatError("le_ and classes_ of this VotingClassifier have other classes")
     if estimator.voting not in ("soft", "hard"):
         raise ModelFormatError(f"voting of this VotingClassifier is {estimator.voting!r}")
-    weights = _weights(estimator, len(members))
-    counts = [(member, float(weight)) for member, weight in zip(members, weights, strict=True) if weight]
-    chosen, numbers = [member for member, _ in counts], [weight for _, weight in counts]
+    weights = _weights(estimator, len(models))
+    chosen = [model for model, weight in zip(models, weights, strict=True) if weight]
+    weights = [weight for weight in weights if weight]
     if estimator.voting == "hard":
-        return _votes(estimator, chosen, numbers)
-    return _mean_of_probabilities(estimator, chosen, numbers)
+        return _votes(estimator, _single(estimator, chosen), [float(weight) for weight in weights])
+    return _mean_of_probabilities(estimator, chosen, weights)
 
 
 def read_bagging_classifier(estimator: Any, read: Read) -> Model:
     """Read a fitted BaggingClassifier, which averages probabilities, or counts votes where members have none."""
-    members = _of_chosen_columns(estimator, _members(estimator, read))
+    models = _of_chosen_columns(estimator, _models(estimator, read))
     if all(hasattr(inner, "predict_proba") for inner in estimator.estimators_):
-        return _mean_of_probabilities(estimator, members, [1.0] * len(members))
+        return _mean_of_probabilities(estimator, models, [Fraction(1)] * len(models))
+    members = _single(estimator, models)
     if len(members) == 1:  # its decision_function is the member's
         return _of_classes(estimator, members)[0]
     return _votes(estimator, members, [1.0] * len(members))
@@ -129,51 +131,160 @@ def read_ada_boost(estimator: Any, read: Read) -> Model:
 
 def read_voting_regressor(estimator: Any, read: Read) -> Model:
     """Read a fitted VotingRegressor: a weighted mean of values."""
-    members = _members(estimator, read)
-    weights = _weights(estimator, len(members), may_subtract=True)
-    return _sum_of_values(estimator, members, [weight / sum(weights) for weight in weights])
+    models = _models(estimator, read)
+    weights = _weights(estimator, len(models), may_subtract=True)
+    total = sum(weights)
+    return _sum_of_values(estimator, *_flattened(estimator, models, [weight / total for weight in weights]))
 
 
 def read_bagging_regressor(estimator: Any, read: Read) -> Model:
     """Read a fitted BaggingRegressor: a mean of values."""
-    members = _of_chosen_columns(estimator, _members(estimator, read))
-    return _sum_of_values(estimator, members, [Fraction(1, len(members))] * len(members))
+    models = _of_chosen_columns(estimator, _models(estimator, read))
+    return _sum_of_values(estimator, *_flattened(estimator, models, [Fraction(1, len(models))] * len(models)))
 
 
 def read_stacking_regressor(estimator: Any, read: Read) -> Model:
     """Read a fitted StackingRegressor with a linear final model of its members' values: a weighted sum of these."""
-    members = _members(estimator, read)
-    if estimator.passthrough:
-        raise UnsupportedModelError(refusal(estimator, "with passthrough=True"))
-    parts, weights, addend = _final_parts(estimator, len(members), "regression")
+    models = _models(estimator, read)
+    parts = _final_parts(estimator, len(models), "regression", 1)
     if parts.outputs.is_column:
         raise ModelFormatError("final_estimator_ has been fitted with a matrix of one target")
-    return _sum_of_values(estimator, members, weights, addend)
+    weights = [Fraction(float(weight)) for weight in parts.coef[0, : len(models)]]
+    if estimator.passthrough:
+        models, weights = [*models, _of_rows(estimator, parts.coef[:, len(models) :])], [*weights, Fraction(1)]
+    members, weights, addend = _flattened(estimator, models, weights)
+    return _sum_of_values(estimator, members, weights, addend + Fraction(float(parts.intercept[0])))
 
 
 def read_stacking_classifier(estimator: Any, read: Read) -> Model:
-    """Read a fitted StackingClassifier of two classes: a linear final model of its members' values or probabilities."""
-    members = _members(estimator, read)
+    """Read a fitted StackingClassifier: a linear final model of its members' values, scores or probabilities."""
+    models = _models(estimator, read)
     if isinstance(estimator._label_encoder, list):
         raise UnsupportedModelError(refusal(estimator, "of several labels for each row"))
     classes = ascending_classes(estimator.classes_, "StackingClassifier")
-    if len(classes) != 2:
-        raise UnsupportedModelError(refusal(estimator, f"of {len(classes)} classes"))
-    if estimator.passthrough:
-        raise UnsupportedModelError(refusal(estimator, "with passthrough=True"))
     if not np.array_equal(estimator._label_encoder.classes_, classes):
         raise ModelFormatError("_label_encoder and classes_ of this StackingClassifier have other classes")
-    if len(estimator.stack_method_) != len(members):
-        raise ModelFormatError(f"stack_method_ has {len(estimator.stack_method_)} entries for {len(members)} members")
-    parts, weights, addend = _final_parts(estimator, len(members), "classification")
+    if len(estimator.stack_method_) != len(models):
+        raise ModelFormatError(f"stack_method_ has {len(estimator.stack_method_)} entries for {len(models)} members")
+    asked = list(zip(models, estimator.stack_method_, strict=True))
+    if len(classes) > 2:
+        return _stack_of_several(estimator, asked, classes)
+    parts = _final_parts(estimator, len(models), "classification", 1)
     if parts.labels.tolist() != [1, 0]:
         raise ModelFormatError(f"final_estimator_ knows the classes {parts.labels.tolist()} instead of 0 and 1")
     labels = classes[::-1]
-    functions = [
-        _stacked(estimator, member, method, labels)
-        for member, method in zip(members, estimator.stack_method_, strict=True)
-    ]
-    return _sum_of_values(estimator, functions, weights, addend, labels, parts.outputs)
+    weights = [Fraction(float(weight)) for weight in parts.coef[0, : len(models)]]
+    if estimator.passthrough:
+        asked.append((_of_rows(estimator, parts.coef[:, len(models) :]), "predict"))
+        weights.append(Fraction(1))
+    functions, counts, addend = [], [], Fraction(float(parts.intercept[0]))
+    for (model, method), weight in zip(asked, weights, strict=True):
+        if isinstance(model, Ensemble) and model.averages and method != "predict_proba":
+            raise UnsupportedModelError(refusal(estimator, f"that asks a {model.source} for {method}"))
+        members, shares, own = _flattened(estimator, [model], [weight])
+        functions += [_stacked(estimator, member, method, labels) for member in members]
+        counts += shares
+        addend += own
+    return _sum_of_values(estimator, functions, counts, addend, labels, parts.outputs)
+
+
+def _stack_of_several(estimator: Any, asked: Sequence[tuple[Model, str]], classes: Any) -> Ensemble:
+    """A final function of each class: sums of all that the members say, and of the rows themselves with passthrough."""
+    columns = [_columns(estimator, model, method, classes) for model, method in asked]
+    n_columns = sum(width for width, _, _ in columns)
+    parts = _final_parts(estimator, n_columns, "classification", len(classes))
+    if parts.labels.tolist() != list(range(len(classes))):
+        raise ModelFormatError(f"final_estimator_ knows the classes {parts.labels.tolist()} of {len(classes)}")
+    coef = [[Fraction(number) for number in row] for row in parts.coef.tolist()]
+    sums = [[] for _ in classes]  # type: list[list[Fraction]]
+    addends, members, start = [Fraction(number) for number in parts.intercept.tolist()], [], 0
+    for width, seen, addend in columns:
+        for member, order, share in seen:
+            members.append(member)
+            for own, row in zip(sums, coef, strict=True):
+                own += [row[start + at] * share for at in order]
+        addends = [total + row[start] * addend for total, row in zip(addends, coef, strict=True)]
+        start += width
+    if estimator.passthrough:
+        members.append(_of_rows(estimator, parts.coef[:, n_columns:]))
+        for c, own in enumerate(sums):
+            own += [Fraction(int(k == c)) for k in range(len(classes))]
+    weights = np.array([[*map(rounded_float, (*own, addend))] for own, addend in zip(sums, addends, strict=True)])
+    source = f"sums of {len(members)}: {members[0].source}"
+    return Ensemble(tuple(members), source, replace(parts.outputs, weights=weights), classes)
+
+
+def _columns(
+    estimator: Any, model: Model, method: str, classes: Any
+) -> tuple[int, list[tuple[SingleModel, list[int], Fraction]], Fraction]:
+    """How many columns a final model has of a member, and what they are made of.
+
+    These are models with the column that each of their own numbers counts in, and how much, and an addend.
+    """
+    is_sign = isinstance(model.outputs.probability, SignAlone) or model.outputs.of_processes
+    if method == "predict" and model.task == "regression":
+        parts, weights, addend = _flattened(estimator, [model], [Fraction(1)])
+        if any(part.n_decisions != 1 for part in parts):
+            raise UnsupportedModelError(f"a member of this {class_name(estimator)} is a {model.source}")
+        return 1, [(part, [0], weight) for part, weight in zip(parts, weights, strict=True)], addend
+    if model.task != "classification" or is_sign or len(model.labels) > len(classes):
+        raise UnsupportedModelError(f"a member of this {class_name(estimator)} is a {model.source}")
+    width, shape = len(model.labels), model.outputs.decision_shape
+    if method == "predict_proba" and isinstance(model.outputs.probability, ClassProbability):
+        parts, weights, _ = _flattened(estimator, [model], [Fraction(1)])
+        return width, [_in_order(*part, classes) for part in zip(parts, weights, strict=True)], Fraction(0)
+    of_functions = isinstance(model, Ensemble) and model.outputs.of_each_class and not model.outputs.of_sums
+    if method == "decision_function" and isinstance(model, Ensemble) and of_functions:
+        order = np.argsort(np.argsort(model.labels)).tolist()
+        return width, [(one, [at], Fraction(1)) for one, at in zip(model.members, order, strict=True)], Fraction(0)
+    if method == "decision_function" and not isinstance(model, Ensemble) and (width == 2 or shape != "ovo"):
+        if width == 2:
+            return 1, [(_value(estimator, model), [0], Fraction(1))], Fraction(0)
+        scores = Outputs(label_rule="scores", decision_shape=shape)
+        return width, [_in_order(replace(model, outputs=scores), Fraction(1), classes)], Fraction(0)
+    raise UnsupportedModelError(refusal(estimator, f"that asks a {model.source} for {method}"))
+
+
+def _in_order(member: SingleModel, weight: Fraction, classes: Any) -> tuple[SingleModel, list[int], Fraction]:
+    """A classifier, the places of its labels in their order, and its weight; labels are as many of `classes`."""
+    order = np.argsort(np.argsort(member.labels))
+    return replace(member, labels=classes[order]), order.tolist(), weight
+
+
+def _flattened(
+    estimator: Any, models: Sequence[Model], weights: Sequence[Fraction]
+) -> tuple[list[SingleModel], list[Fraction], Fraction]:
+    """Sums of models, some of which are means or sums themselves, as one sum: its members, weights and addend."""
+    members: list[SingleModel] = []
+    counts: list[Fraction] = []
+    addend = Fraction(0)
+    for model, weight in zip(models, weights, strict=True):
+        if not isinstance(model, Ensemble):
+            members.append(model)
+            counts.append(weight)
+            continue
+        if not (model.averages or (model.task == "regression" and model.real_weights)):
+            raise UnsupportedModelError(refusal(estimator, f"around a {model.source}"))
+        *inner, own = model.real_weights or ((Fraction(1),) * len(model.members) + (Fraction(0),))
+        total = sum(inner) if model.averages else Fraction(1)
+        members += model.members
+        counts += [weight * share / total for share in inner]
+        addend += weight * own
+    return members, counts, addend
+
+
+def _of_rows(estimator: Any, coef: Any) -> KernelModel:
+    """What a final model takes of the rows themselves, linear functions of them, as a regression."""
+    return KernelModel(
+        task="regression",
+        support_vectors=coef,
+        dual_coef=np.eye(len(coef)),
+        intercept=np.zeros(len(coef)),
+        gamma=1.0,
+        degree=1,
+        source="passthrough",
+        feature_names=feature_names(estimator),
+    )
 
 
 def read_output_code(estimator: Any, read: Read) -> Model:
@@ -226,14 +337,20 @@ def read_one_vs_rest(estimator: Any, read: Read) -> Model:
     """
     if estimator.label_binarizer_.y_type_.startswith("multilabel"):
         return _of_several_labels(estimator, read)
-    members = _members(estimator, read)
+    models = _models(estimator, read)
     classes, binarizer = ascending_classes(estimator.classes_, "OneVsRestClassifier"), estimator.label_binarizer_
     expected = (0, 1, "multiclass" if len(classes) > 2 else "binary")
     found = (binarizer.neg_label, binarizer.pos_label, binarizer.y_type_)
     if found != expected or binarizer.sparse_input_ or not np.array_equal(binarizer.classes_, classes):
         raise ModelFormatError("label_binarizer_ of this OneVsRestClassifier is not what fit leaves")
-    if len(members) != (len(classes) if len(classes) > 2 else 1):
-        raise ModelFormatError(f"this OneVsRestClassifier has {len(members)} estimators_ for {len(classes)} classes")
+    if len(models) != (len(classes) if len(classes) > 2 else 1):
+        raise ModelFormatError(f"this OneVsRestClassifier has {len(models)} estimators_ for {len(classes)} classes")
+    if all(isinstance(model, Ensemble) and model.outputs.of_processes for model in models):
+        return _of_processes(estimator, models, classes)
+    by_shares = not any(hasattr(inner, "decision_function") for inner in estimator.estimators_)
+    if by_shares and all(isinstance(model, Ensemble) and model.averages for model in models):
+        return _of_means(estimator, models, classes)
+    members = _single(estimator, models)
     _check_binary(members)
     by_value = all(hasattr(inner, "decision_function") for inner in estimator.estimators_)
     by_value = by_value or all(member.task == "regression" for member in members)
@@ -256,6 +373,47 @@ def read_one_vs_rest(estimator: Any, read: Read) -> Model:
         return Ensemble(tuple(functions), source=source, outputs=outputs, classes=classes)
     one = replace(of_functions(machines), source=source, feature_names=names)
     return replace(one, task="classification", labels=classes, outputs=outputs)
+
+
+def _of_processes(estimator: Any, processes: Sequence[Model], classes: Any) -> Ensemble:
+    """Gaussian processes of a class against the rest each, by their probabilities; of two classes above one half."""
+    if len(classes) > 2 and takes_last_of_ties(estimator):
+        processes, classes = processes[::-1], classes[::-1]
+    parts = [part for process in processes if isinstance(process, Ensemble) for part in process.members]
+    _check_binary(parts[::2])
+    weights = np.concatenate([process.outputs.weights for process in processes])
+    outputs, source = replace(processes[0].outputs, weights=weights), f"one against the rest: {processes[0].source}"
+    if len(classes) == 2:  # the first of them has a probability of at least one half
+        outputs = replace(outputs, label_rule="probability_threshold", threshold=0.5, threshold_label=1)
+        return Ensemble((replace(parts[0], labels=classes[::-1]), parts[1]), source, outputs)
+    parts[::2] = map(_function, parts[::2])
+    return Ensemble(tuple(parts), source, outputs, classes)
+
+
+def _of_means(estimator: Any, models: Sequence[Model], classes: Any) -> Ensemble:
+    """Means of probabilities of a class against the rest each, which are its function; of two, above one half."""
+    source = f"one against the rest: {models[0].source}"
+    if len(classes) == 2:
+        mean = models[0]
+        members = _of_classes(estimator, mean.members) if isinstance(mean, Ensemble) else []
+        numbers = np.ones(len(members)) if mean.outputs.weights is None else mean.outputs.weights
+        outputs = Outputs(MembersMean(), "probability_threshold", threshold=0.5, weights=numbers)
+        return Ensemble(tuple(members), source, outputs)
+    if takes_last_of_ties(estimator):
+        models, classes = models[::-1], classes[::-1]
+    seen: list[SingleModel] = []
+    sums: list[list[Fraction]] = [[] for _ in classes]
+    for c, model in enumerate(models):
+        members, weights, _ = _flattened(estimator, [model], [Fraction(1)])
+        _check_binary(members)
+        seen += [replace(member, labels=classes[: len(member.labels)]) for member in members]
+        for k, own in enumerate(sums):
+            for member, weight in zip(members, weights, strict=True):
+                own += [weight * int(k == c and label == 1) for label in member.labels.tolist()]
+    numbers = np.array([[*map(rounded_float, own), 0.0] for own in sums])
+    as_they_are = IsotonicCalibrator(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    probability = OneVsRestCalibration((as_they_are,) * len(classes), positive=0)
+    return Ensemble(tuple(seen), source, Outputs(probability, "probability", "each", weights=numbers), classes)
 
 
 def _of_several_labels(estimator: Any, read: Read) -> Model:
@@ -289,19 +447,18 @@ def _of_several_labels(estimator: Any, read: Read) -> Model:
     return _targets(known, labels, "ovr")
 
 
-def _final_parts(
-    estimator: Any, n_members: int, task: str
-) -> tuple[linear_models.LinearParts, list[Fraction], Fraction]:
-    """A linear final model of one value of each member: what it means, its coefficients and intercept."""
+def _final_parts(estimator: Any, n_columns: int, task: str, n_functions: int) -> linear_models.LinearParts:
+    """A linear final model of so many columns of its members', and of rows with passthrough."""
     final = estimator.final_estimator_
     if name_of(final) not in linear_models.NAMES:
         raise UnsupportedModelError(refusal(estimator, f"whose final_estimator_ is a {class_name(final)}"))
     parts = linear_models.linear_parts(final, class_name(final))
-    if parts.task != task or parts.coef.shape != (1, n_members):
+    n_all = n_columns + (int(estimator.n_features_in_) if estimator.passthrough else 0)
+    if parts.task != task or parts.coef.shape != (n_functions, n_all):
         raise ModelFormatError(
-            f"final_estimator_ has coefficients of shape {parts.coef.shape} for {n_members} estimators_"
+            f"final_estimator_ has coefficients of shape {parts.coef.shape} for {n_all} columns of estimators_"
         )
-    return parts, [Fraction(float(weight)) for weight in parts.coef[0]], Fraction(float(parts.intercept[0]))
+    return parts
 
 
 def _stacked(estimator: Any, member: SingleModel, method: str, labels: Any) -> SingleModel:
@@ -447,7 +604,24 @@ def read_one_vs_one(estimator: Any, read: Read) -> Model:
 
 
 def _members(estimator: Any, read: Read, constants: Sequence[bool] = ()) -> list[SingleModel]:
-    """The models of estimators_, none of which changes the rows that others take after it."""
+    """The models of estimators_, none of which is an ensemble."""
+    models = _single(estimator, _models(estimator, read, constants))
+    if not any(constants):
+        return models
+    rest = iter(models)
+    of_each = zip(estimator.estimators_, constants, strict=True)
+    return [_constant(inner, models[0]) if constant else next(rest) for inner, constant in of_each]
+
+
+def _single(estimator: Any, models: Sequence[Model]) -> list[SingleModel]:
+    for model in models:
+        if isinstance(model, Ensemble):
+            raise UnsupportedModelError(refusal(estimator, f"around a {model.source}"))
+    return [model for model in models if not isinstance(model, Ensemble)]
+
+
+def _models(estimator: Any, read: Read, constants: Sequence[bool] = ()) -> list[Model]:
+    """The models of estimators_ but constant ones, none of which changes the rows that others take after it."""
     require_fitted(estimator, class_name(estimator), "estimators_")
     if len(estimator.estimators_) == 0:
         raise ModelFormatError(f"estimators_ of this {class_name(estimator)} is empty")
@@ -456,17 +630,7 @@ def _members(estimator: Any, read: Read, constants: Sequence[bool] = ()) -> list
             f"a scaler in this {class_name(estimator)} overwrites (copy=False) what the other members take; refit with "
             "copy=True"
         )
-    members: list[SingleModel | None] = []
-    for k, inner in enumerate(estimator.estimators_):
-        model = None if k < len(constants) and constants[k] else read(inner)
-        if isinstance(model, Ensemble):
-            raise UnsupportedModelError(refusal(estimator, f"around a {model.source}"))
-        members.append(model)
-    first = next(member for member in members if member is not None)
-    return [
-        _constant(inner, first) if member is None else member
-        for inner, member in zip(estimator.estimators_, members, strict=True)
-    ]
+    return [read(inner) for k, inner in enumerate(estimator.estimators_) if not (k < len(constants) and constants[k])]
 
 
 def _weights(estimator: Any, n_members: int, *, may_subtract: bool = False) -> list[Fraction]:
@@ -487,7 +651,7 @@ def _weights(estimator: Any, n_members: int, *, may_subtract: bool = False) -> l
     return kept
 
 
-def _of_chosen_columns(estimator: Any, members: Sequence[SingleModel]) -> list[SingleModel]:
+def _of_chosen_columns(estimator: Any, members: Sequence[Model]) -> list[Model]:
     """Members of a bag in front of which are the columns that each was trained on."""
     n_raw, names = int(estimator.n_features_in_), feature_names(estimator)
     if len(estimator.estimators_features_) != len(members):
@@ -495,17 +659,14 @@ def _of_chosen_columns(estimator: Any, members: Sequence[SingleModel]) -> list[S
             f"estimators_features_ of this {class_name(estimator)} has {len(estimator.estimators_features_)} entries "
             f"for {len(members)} estimators_"
         )
-    chosen = []
-    for member, columns in zip(members, estimator.estimators_features_, strict=True):
-        model = with_input_map(member, InputMap.selection(n_raw, columns, names))
-        assert not isinstance(model, Ensemble)
-        chosen.append(model)
-    return chosen
+    of_each = zip(members, estimator.estimators_features_, strict=True)
+    return [with_input_map(member, InputMap.selection(n_raw, columns, names)) for member, columns in of_each]
 
 
-def _mean_of_probabilities(estimator: Any, members: Sequence[SingleModel], weights: Sequence[float]) -> Model:
+def _mean_of_probabilities(estimator: Any, models: Sequence[Model], weights: Sequence[Fraction]) -> Model:
     """Members whose weighted mean probability labels."""
     name = class_name(estimator)
+    members, weights, _ = _flattened(estimator, models, weights)
     ordered = []
     for member in members:
         if not isinstance(member.outputs.probability, ClassProbability):
@@ -517,10 +678,13 @@ def _mean_of_probabilities(estimator: Any, members: Sequence[SingleModel], weigh
     ordered = _of_classes(estimator, ordered)
     if len(ordered) == 1:
         return ordered[0]
-    same = len(set(weights)) == 1
-    weights = np.ldexp(weights, -int(np.frexp(max(weights))[1])).tolist()  # so that products do not underflow
-    outputs = Outputs() if same else Outputs(MembersMean(), "probability", weights=np.array(weights))
-    return Ensemble(tuple(ordered), source=f"mean of {len(ordered)}: {ordered[0].source}", outputs=outputs)
+    source = f"mean of {len(ordered)}: {ordered[0].source}"
+    if len(set(weights)) == 1:
+        return Ensemble(tuple(ordered), source)
+    scale = Fraction(2) ** -int(np.frexp(float(max(weights)))[1])  # so that products do not underflow
+    numbers = np.array([rounded_float(weight * scale) for weight in weights])
+    outputs = Outputs(MembersMean(), "probability", weights=numbers)
+    return Ensemble(tuple(ordered), source, outputs, real_weights=(*weights, Fraction(0)))
 
 
 def _votes(estimator: Any, members: Sequence[SingleModel], weights: Sequence[float], against: float = 0.0) -> Model:
@@ -649,7 +813,8 @@ def _sum_of_values(
             outputs = replace(outputs, label_rule="value_threshold", threshold=0.0, threshold_label=1)
         numbers = np.array([rounded_float(w) for w in weights])
         outputs = replace(outputs or Outputs(), weights=numbers, addend=rounded_float(addend))
-        return Ensemble(tuple(chosen), f"sum of {len(chosen)}: {chosen[0].source}", outputs, classes)
+        source = f"sum of {len(chosen)}: {chosen[0].source}"
+        return Ensemble(tuple(chosen), source, outputs, classes, real_weights=(*weights, addend))
     one = _summed(machines, weights, addend)
     one = replace(one, feature_names=feature_names(estimator) or one.feature_names)
     return one if outputs is None else replace(one, task="classification", labels=classes, outputs=outputs)

@@ -42,7 +42,6 @@ _INSTEAD: Final = {
     "StackingRegressor": _STACK,
     "TunedThresholdClassifierCV": f"{_THRESHOLD} best_threshold_",
     "VotingClassifier": f"{_VOTES}, or average their probabilities; their labels are positions in classes_",
-    "VotingRegressor": _MEAN,
 }
 
 

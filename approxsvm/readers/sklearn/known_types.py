@@ -62,7 +62,8 @@ _LIBSVM: Final = (
     "kernel degree coef0 support_ support_vectors_ _n_support _dual_coef_ _intercept_ _gamma _probA _probB _sparse"
 )
 _APART: Final = "members with other kernels, other gammas or other scalers than the first"
-_NESTED: Final = "members that are averages themselves"
+_VOTING: Final = "votes of members that are averages or votes themselves"
+_TARGETS: Final = "members of several targets"
 _COPIES: Final = "copy=False where others take the same rows"
 _OF_TEXTS: Final = (
     "encoding decode_error strip_accents lowercase stop_words token_pattern ngram_range analyzer binary dtype "
@@ -82,7 +83,7 @@ kernel machine: sklearn.gaussian_process
     GaussianProcessClassifier | base_estimator_ classes_ | probabilities of two classes without variance=True;
         one_vs_one
 kernel machine: sklearn.gaussian_process._gpc
-    _BinaryGaussianProcessClassifierLaplace | kernel_ X_train_ y_train_ pi_ classes_ L_ W_sr_ | by itself
+    _BinaryGaussianProcessClassifierLaplace | kernel_ X_train_ y_train_ pi_ classes_ L_ W_sr_ |
 kernel machine: sklearn.neighbors
     KernelDensity | kernel metric metric_params bandwidth_ tree_ | kernels other than the Gaussian, metrics other than
         'euclidean'
@@ -188,22 +189,24 @@ wrapper: sklearn.semi_supervised
     SelfTrainingClassifier | estimator_ |
 wrapper: sklearn.multioutput
     MultiOutputRegressor | estimators_ |
-    MultiOutputClassifier | estimators_ | labels of which some are texts and some numbers; {_NESTED}
+    MultiOutputClassifier | estimators_ | labels of which some are texts and some numbers; members that
+        are averages themselves
 wrapper: sklearn.ensemble
-    VotingClassifier | estimators_ voting weights estimators le_ classes_ | {_NESTED}
-    BaggingClassifier | estimators_ estimators_features_ n_features_in_ classes_ | {_NESTED}; its decision_function;
+    VotingClassifier | estimators_ voting weights estimators le_ classes_ | {_VOTING}
+    BaggingClassifier | estimators_ estimators_features_ n_features_in_ classes_ | {_VOTING}; its decision_function;
         predict_proba where it counts votes
-    AdaBoostClassifier | estimators_ estimator_weights_ classes_ n_classes_ | {_NESTED}; its decision_function and
-        predict_proba
-    VotingRegressor | estimators_ weights estimators | {_NESTED}
-    BaggingRegressor | estimators_ estimators_features_ n_features_in_ | {_NESTED}
+    AdaBoostClassifier | estimators_ estimator_weights_ classes_ n_classes_ | members that are averages themselves; its
+        decision_function and predict_proba
+    VotingRegressor | estimators_ weights estimators | {_TARGETS}
+    BaggingRegressor | estimators_ estimators_features_ n_features_in_ | {_TARGETS}
     StackingRegressor | estimators_ final_estimator_ passthrough | final_estimator_ that is no linear model;
-        passthrough=True; {_NESTED}
-    StackingClassifier | estimators_ stack_method_ final_estimator_ passthrough classes_ _label_encoder | more than
-        two classes; final_estimator_ that is no linear model; passthrough=True; {_NESTED}
+        {_TARGETS}; passthrough=True behind maps of features
+    StackingClassifier | estimators_ stack_method_ final_estimator_ passthrough classes_ _label_encoder | final_estimator_
+        that is no linear model; decision_function_shape='ovo'; members that vote or are stacks of classes;
+        passthrough=True behind maps of features
 wrapper: sklearn.multiclass
     OneVsRestClassifier | estimators_ classes_ label_binarizer_ | a sparse indicator matrix; predict_proba of
-        SVC(probability=True); {_NESTED}
+        SVC(probability=True); several labels by averages or processes
     _ConstantPredictor | y_ | by itself
     OutputCodeClassifier | estimators_ classes_ code_book_ | members without a decision_function; {_APART}
 wrapper: sklearn.model_selection

@@ -73,6 +73,8 @@ def _read_behind_map(
         if len(steps) == 1:
             return read_behind(steps[0][1])
         if kind in around:
+            if getattr(estimator, "passthrough", False):  # of rows that are no raw ones
+                raise UnsupportedModelError(f"{_cannot_fold(map_name, map_step)} (passthrough=True behind it)")
             return around[kind](estimator, read_behind)
         if kind not in linear_models.NAMES:
             _read_last(final_name, estimator, read)  # what is not read anywhere is named by itself

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -17,17 +17,19 @@ from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.outputs import Outputs, ProcessDeviation, ProcessProbability, SignAlone
 from approxsvm.model.schema import limit
-from approxsvm.readers.sklearn.committees import takes_last_of_ties
+from approxsvm.readers.sklearn.committees import read_one_vs_rest
 from approxsvm.readers.sklearn.instead import refusal
 from approxsvm.readers.sklearn.kernel_machines import fraction, rounded_float
 from approxsvm.readers.sklearn.known_types import class_name, name_of
-from approxsvm.readers.sklearn.support_vector_machines import feature_names, require_fitted
+from approxsvm.readers.sklearn.support_vector_machines import ascending_classes, feature_names, require_fitted
 
 # exp(-r^2 / 2) changes by at most 1 / sqrt(e) per unit of distance.
 KERNEL_SLOPE: Final = 0.607
 # Functions of the same kernels that the format has room for (max_n_targets): the variance has one for each row.
 MOST_ROWS: Final = limit("max_n_targets")
 _UP: Final = 1.0 + 2.0**-30
+_LAPLACE: Final = "_BinaryGaussianProcessClassifierLaplace"
+CLASSIFIERS: Final = ("GaussianProcessClassifier", _LAPLACE)
 
 
 def read_gaussian_process(estimator: Any, name: str) -> KernelModel | Ensemble:
@@ -61,23 +63,21 @@ def read_process_classifier(estimator: Any, name: str) -> KernelModel | Ensemble
     pi_), which is the reference, over the real numbers: above 0 is the second class. Its probabilities need the
     variance as well, and several classes are labelled by the greatest of theirs.
     """
-    require_fitted(estimator, name, "base_estimator_")
+    base = _trained(estimator, name)
     if len(estimator.classes_) > 2:
         return read_with_variance(estimator, name)
-    return _two_classes(estimator, name)
+    return _latent_mean(estimator, base, name)
 
 
-def _two_classes(estimator: Any, name: str) -> KernelModel:
-    labels = np.asarray(estimator.base_estimator_.classes_)[::-1].copy()
-    outputs = Outputs(SignAlone())
-    return _latent_mean(
-        estimator, estimator.base_estimator_, name, task="classification", labels=labels, outputs=outputs
-    )
+def _trained(estimator: Any, name: str) -> Any:
+    """What a classifier has trained: of the inner class, which each class against the rest is of, that is itself."""
+    require_fitted(estimator, name, "X_train_" if name == _LAPLACE else "base_estimator_")
+    return estimator if name == _LAPLACE else estimator.base_estimator_
 
 
-def _latent_mean(estimator: Any, inner: Any, name: str, **changes: Any) -> KernelModel:
+def _latent_mean(estimator: Any, inner: Any, name: str) -> KernelModel:
     """The mean of the latent function of two classes, one of which may be all others."""
-    if name_of(inner) != "_BinaryGaussianProcessClassifierLaplace":
+    if name_of(inner) != _LAPLACE:
         raise ModelFormatError(f"base_estimator_ of this {name} is a {class_name(inner)}")
     targets, pi = np.asarray(inner.y_train_, np.float64), np.asarray(inner.pi_, np.float64)
     if targets.shape != pi.shape or targets.ndim != 1 or len(targets) != len(inner.X_train_):
@@ -85,7 +85,9 @@ def _latent_mean(estimator: Any, inner: Any, name: str, **changes: Any) -> Kerne
     if not np.isin(targets, (0.0, 1.0)).all():
         raise ModelFormatError(f"y_train_ of this {name} holds other numbers than 0 and 1")
     weights = [fraction(y) - fraction(p) for y, p in zip(targets, pi, strict=True)]
-    return _Kernels.of(estimator, inner, name).sum(weights, Fraction(0), **changes)
+    labels, outputs = ascending_classes(inner.classes_, name)[::-1].copy(), Outputs(SignAlone())
+    kernels = _Kernels.of(estimator, inner, name)
+    return kernels.sum(weights, Fraction(0), task="classification", labels=labels, outputs=outputs)
 
 
 def read_with_variance(estimator: Any, name: str) -> Ensemble:
@@ -105,28 +107,22 @@ def read_with_variance(estimator: Any, name: str) -> Ensemble:
         prior, functions = _variance(estimator, estimator, name)
         outputs = Outputs(ProcessDeviation(), weights=np.array([prior, scale]))
         return Ensemble((mean, functions), source=f"sklearn {name}", outputs=outputs)
-    require_fitted(estimator, name, "base_estimator_")
-    base, classes = estimator.base_estimator_, np.asarray(estimator.classes_)
+    base, classes = _trained(estimator, name), np.asarray(estimator.classes_)
     if len(classes) == 2:
-        machines, means = [base], [_two_classes(estimator, name)]
-    elif name_of(base) == "OneVsRestClassifier":
-        machines = list(base.estimators_)
-        if len(machines) != len(classes) or np.asarray(base.classes_).tolist() != classes.tolist():
-            raise ModelFormatError(f"this {name} has {len(machines)} estimators for {len(classes)} classes")
-        if takes_last_of_ties(base):
-            machines, classes = machines[::-1], classes[::-1]
-        means = [_latent_mean(estimator, inner, name, task="regression") for inner in machines]
-    else:
+        return _two_classes(estimator, base, name)
+    if name_of(base) != "OneVsRestClassifier":
         raise UnsupportedModelError(refusal(estimator, f"of {len(classes)} classes by {class_name(base)}"))
-    members, weights = [], []
-    for mean, inner in zip(means, machines, strict=True):
-        prior, functions = _variance(estimator, inner, name)
-        members += [mean, functions]
-        weights += [prior, 1.0]
-    outputs = Outputs(ProcessProbability(), "probability", weights=np.array(weights))
-    return Ensemble(
-        tuple(members), source=f"sklearn {name}", outputs=outputs, classes=classes if len(classes) > 2 else None
-    )
+    if np.asarray(base.classes_).tolist() != classes.tolist():
+        raise ModelFormatError(f"base_estimator_ and classes_ of this {name} have other classes")
+    several = read_one_vs_rest(base, lambda inner: _two_classes(estimator, inner, name))
+    assert isinstance(several, Ensemble)
+    return replace(several, source=f"sklearn {name}")
+
+
+def _two_classes(estimator: Any, inner: Any, name: str) -> Ensemble:
+    mean, (prior, functions) = _latent_mean(estimator, inner, name), _variance(estimator, inner, name)
+    outputs = Outputs(ProcessProbability(), "probability", weights=np.array([prior, 1.0]))
+    return Ensemble((mean, functions), f"sklearn {name}", outputs)
 
 
 def _variance(estimator: Any, trained: Any, name: str) -> tuple[float, KernelModel]:

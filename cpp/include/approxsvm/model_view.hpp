@@ -92,8 +92,9 @@ struct OutputsView {
     const double* numbers;             // of the kind of probabilities, as many as schema.inc says
     const double* threshold;           // label rules of thresholds: it, and the label that it is for, 0 or 1
     const double* weights;             // (n_members,) of an ensemble, where it has its own; null for equal ones
-    double addend;  // of such: what a weight is multiplied by where it counts against a label, or what a
-                    // sum begins with
+    double addend;          // of such: what a weight is multiplied by where it counts against a label, or what a
+                            // sum begins with
+    std::size_t n_columns;  // of the values and probabilities that sums are of; each has as many weights, and an addend
 };
 
 // A validated artifact, seen in place: every pointer leads into the artifact's own bytes (models/FORMAT.md). About one

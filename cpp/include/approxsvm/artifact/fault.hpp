@@ -39,7 +39,7 @@ enum class Rule : std::uint8_t {
     utf8,                    // a byte of valid UTF-8
     text_above,              // after text number `low`, byte by byte
     distinct,                // not the label number `low` again
-    label_of_ensemble,       // the ensemble's label number `low`
+    label_of_ensemble,       // the ensemble's at the same place
     some_label_of_ensemble,  // any of them
     holds_label,             // label_dtype, whose bytes are found and high, holds label number `low`
     newer_format,            // version low; release `high` is the first that reads the file's

@@ -111,9 +111,11 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, const 
     const Task task = of.task;
     const std::uint32_t n_labels = of.n_labels;
     const OutputsHeader header = read_at<OutputsHeader>(bytes, 0);
-    const bool each = header.decision_shape == number_of(DecisionShape::each);
+    const bool each = header.decision_shape >= number_of(DecisionShape::each);
     check(field::outputs_decision_shape, header.decision_shape,
-          up_to(n_labels > 2 ? DecisionShape::each : DecisionShape::ovr));
+          up_to(n_labels <= 2      ? DecisionShape::ovr
+                : of.n_members > 0 ? DecisionShape::sums
+                                   : DecisionShape::each));
     check(field::outputs_label_rule, header.label_rule, up_to(LabelRule::targets));
     constexpr std::size_t n_kinds = sizeof probability_rules / sizeof *probability_rules;
     if (!check(field::outputs_probability, header.probability, from_to(std::size_t{0}, n_kinds - 1))) return false;
@@ -147,7 +149,7 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, const 
                                                            : LabelRule::probability));
     if (each) check(field::outputs_label_rule, header.label_rule, at_least(number_of(LabelRule::scores)));
     if (mean) check(field::outputs_label_rule, header.label_rule, at_least(number_of(LabelRule::probability)));
-    if (kind == ProbabilityKind::process_probability)
+    if (kind == ProbabilityKind::process_probability && !by_share)
         check(field::outputs_label_rule, header.label_rule, equal_to(number_of(LabelRule::probability)));
     if (ensemble && !each)  // labels side by side are of targets, or say of each class whether a row has it
         check(field::outputs_decision_shape, header.decision_shape, from_to(0, by_target ? 1 : 0));
@@ -157,7 +159,7 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, const 
           equal_to(!of_each_class  ? 0
                    : n_labels == 2 ? 1
                                    : n_labels));
-    outputs.decision_shape = static_cast<DecisionShape>(header.decision_shape);
+    outputs.decision_shape = each ? DecisionShape::each : static_cast<DecisionShape>(header.decision_shape);
     outputs.label_rule = static_cast<LabelRule>(header.label_rule);
     outputs.probability = kind;
     outputs.calibration_shape = static_cast<DecisionShape>(header.calibration_shape);
@@ -189,6 +191,21 @@ inline bool weights_are_valid(Check& check, const OutputsOf& of, const double* n
     return check.status() == Status::ok;
 }
 
+// Whether `numbers` begin with n_columns and, for each label, a weight of each column and an addend, all finite. How
+// many columns the members have is known once these are.
+inline bool sums_are_valid(Check& check, std::size_t n_labels, const double* numbers, std::size_t n_bytes,
+                           OutputsView& outputs) {
+    const std::size_t n_doubles = n_bytes / 8;
+    if (!check(field::any_size, n_bytes, at_least(sizeof(OutputsHeader) + 8))) return false;
+    const std::uint64_t n_columns = read_at<std::uint64_t>(reinterpret_cast<const unsigned char*>(numbers), 0);
+    if (!check(field::outputs_n_columns, n_columns, from_to(1, n_doubles / n_labels))) return false;
+    outputs.n_columns = static_cast<std::size_t>(n_columns);
+    outputs.weights = numbers + 1;
+    const std::size_t n = n_labels * (outputs.n_columns + 1);
+    return check(field::any_size, n_bytes, at_least(sizeof(OutputsHeader) + 8 + 8 * n)) &&
+           check.finite(field::outputs_weight, outputs.weights, n);
+}
+
 // Describes what the section says, or says that it is broken. `bytes`, at an address that is a multiple of 8, is null
 // where there is none.
 inline Status read_outputs(const unsigned char* bytes, std::size_t n_bytes, const OutputsOf& of, OutputsView& outputs,
@@ -209,6 +226,9 @@ inline Status read_outputs(const unsigned char* bytes, std::size_t n_bytes, cons
             !weights_are_valid(check, of, numbers, outputs))
             return check.status();
         numbers += n_numbers;
+    } else if (read_at<OutputsHeader>(bytes, 0).decision_shape == number_of(DecisionShape::sums)) {
+        if (!sums_are_valid(check, n_labels, numbers, n_bytes, outputs)) return check.status();
+        numbers = outputs.weights + n_labels * (outputs.n_columns + 1);
     }
     if (outputs.label_rule == LabelRule::value_threshold || outputs.label_rule == LabelRule::probability_threshold) {
         const std::size_t before = static_cast<std::size_t>(reinterpret_cast<const unsigned char*>(numbers) - bytes);

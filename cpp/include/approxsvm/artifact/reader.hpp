@@ -197,23 +197,25 @@ inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, cons
     // Of Gaussian processes the mean of two classes has labels; variances are any number of functions. Of targets, a
     // regression has one for each function: its sign, of two labels.
     const bool of_processes = is_of_processes(ensemble.outputs), is_variance = of_processes && ensemble.n_members % 2,
-               of_targets = is_of_targets(ensemble), of_sum = is_labeled_sum(ensemble),
-               has_signs = of_targets && member.task == Task::regression,
-               classifies = ensemble.task == Task::classification && !is_of_functions(ensemble) &&
+               of_targets = is_of_targets(ensemble), of_sums = is_of_sums(ensemble),
+               of_sum = is_labeled_sum(ensemble) || of_sums, has_signs = of_targets && member.task == Task::regression,
+               classifies = ensemble.task == Task::classification && (of_sums || !is_of_functions(ensemble)) &&
                             !((of_targets || of_sum) && member.task == Task::regression) &&
                             !(of_processes && (is_variance || ensemble.n_labels > 2)),
-               may_have_several = is_variance || (ensemble.task == Task::regression && !ensemble.outputs.weights);
+               may_have_several =
+                   is_variance || of_sums || (ensemble.task == Task::regression && !ensemble.outputs.weights);
     same(field::header_task, number_of(member.task),
          equal_to(number_of(classifies ? Task::classification : Task::regression)));
     same(field::header_n_raw_features, member.n_raw_features, equal_to(ensemble.n_raw_features));
     if (has_signs) same(field::header_n_labels, ensemble.n_labels, equal_to(2));
     if (!classifies && !has_signs && !may_have_several)
         same(field::header_n_decisions, member.n_decisions, equal_to(1));
-    if (of_sum && classifies) same(field::header_n_labels, member.n_labels, equal_to(2));
+    if (of_sum && !of_sums && classifies) same(field::header_n_labels, member.n_labels, equal_to(2));
     const auto fits = of_targets || of_sum ? labels_are_among : labels_are_equal;
     if (same.status() != Status::ok || (classifies && !fits(labels, member, ensemble))) return Status::bad_labels;
-    n_targets = classifies ? 1 : member.n_decisions;
-    if (ensemble.outputs.probability == ProbabilityKind::members_mean || (of_sum && classifies)) {
+    n_targets = !classifies ? member.n_decisions : of_sums ? member.n_labels : 1;
+    const bool has_scores = of_sums && member.n_labels > 2 && member.outputs.probability == ProbabilityKind::none;
+    if (ensemble.outputs.probability == ProbabilityKind::members_mean || (of_sum && classifies && !has_scores)) {
         const ProbabilityKind kind = member.outputs.probability;
         outputs(field::outputs_probability, number_of(kind), at_least(1));
         // Some kinds give classes no probabilities that could be averaged or added: the sign alone.
@@ -285,15 +287,20 @@ inline Status read_members(const SectionTable& sections, ModelView& model, Artif
         model.n_targets += n_targets;
         at += static_cast<std::size_t>(n_bytes);
     }
-    const bool of_functions = is_of_functions(model), classifies = model.task == Task::classification;
+    const bool of_sums = is_of_sums(model), of_functions = is_of_functions(model) && !of_sums,
+               classifies = model.task == Task::classification;
     if (!check(field::any_n_members, model.n_members, from_to(1, max_n_members))) return check.status();
     if (of_functions) check(field::any_n_members, model.n_members, equal_to(model.n_labels));
+    Check outputs(fault, section::outputs, Status::bad_section);
+    if (of_sums && !outputs(field::outputs_n_columns, model.outputs.n_columns, equal_to(model.n_targets)))
+        return outputs.status();
     if (is_of_processes(model.outputs))
         check(field::any_n_members, model.n_members, equal_to(2 * (model.n_labels > 2 ? model.n_labels : 1u)));
     header(field::header_n_decisions, model.n_decisions,
-           equal_to(classifies && !of_functions && !is_labeled_sum(model) ? 0
-                    : model.outputs.weights                               ? 1
-                                                                          : model.n_targets));
+           equal_to(of_sums                                                 ? model.n_labels
+                    : classifies && !of_functions && !is_labeled_sum(model) ? 0
+                    : model.outputs.weights                                 ? 1
+                                                                            : model.n_targets));
     header(field::header_n_features, model.n_features, equal_to(model.n_raw_features));
     return check.status() == Status::ok ? header.status() : check.status();
 }

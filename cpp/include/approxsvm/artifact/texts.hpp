@@ -84,6 +84,18 @@ inline bool is_same(const Text& a, const Text& b) {
     return a.length == b.length && std::memcmp(a.data, b.data, a.length) == 0;
 }
 
+// What is said of a label: the number itself, or the position of a text.
+inline StoredNumber told_of_label(const ModelView& model, std::size_t k) {
+    switch (model.label_kind) {
+        case LabelKind::int64:
+            return stored(static_cast<double>(read_at<std::int64_t>(model.labels, 8 * k)));
+        case LabelKind::float64:
+            return stored(read_at<double>(model.labels, 8 * k));
+        default:
+            return stored(k);
+    }
+}
+
 // Of a readable list. Lists are short.
 inline bool labels_are_distinct(Check& check, const ModelView& model) {
     const unsigned char* p = model.labels;
@@ -97,7 +109,9 @@ inline bool labels_are_distinct(Check& check, const ModelView& model) {
                               : model.label_kind == LabelKind::int64
                                   ? read_at<std::int64_t>(p, 8 * i) == read_at<std::int64_t>(p, 8 * j)
                                   : read_at<double>(p, 8 * i) == read_at<double>(p, 8 * j);
-            if (same) return check.refuse(field::any_label, j, Expected{Rule::distinct, stored(i), {}}, j);
+            if (same)
+                return check.refuse(field::any_label, told_of_label(model, j), Expected{Rule::distinct, stored(i), {}},
+                                    j);
         }
     }
     return check.status() == Status::ok;
@@ -249,7 +263,8 @@ inline bool labels_are_among(Check& check, const ModelView& member, const ModelV
         return false;
     for (std::size_t k = 0; k < member.n_labels; ++k) {
         if (position_in(ensemble, member, k) == ensemble.n_labels)
-            return check.refuse(field::any_label, k, Expected{Rule::some_label_of_ensemble, {}, {}}, k);
+            return check.refuse(field::any_label, told_of_label(member, k),
+                                Expected{Rule::some_label_of_ensemble, {}, {}}, k);
     }
     return check.status() == Status::ok;
 }
@@ -265,7 +280,9 @@ inline bool labels_are_equal(Check& check, const ModelView& member, const ModelV
         const bool same = member.label_kind == LabelKind::text
                               ? is_same(own.next(), others.next())
                               : std::memcmp(member.labels + 8 * k, ensemble.labels + 8 * k, 8) == 0;
-        if (!same) return check.refuse(field::any_label, k, Expected{Rule::label_of_ensemble, stored(k), {}}, k);
+        if (!same)
+            return check.refuse(field::any_label, told_of_label(member, k), Expected{Rule::label_of_ensemble, {}, {}},
+                                k);
     }
     return check.status() == Status::ok;
 }

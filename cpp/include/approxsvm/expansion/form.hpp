@@ -23,6 +23,10 @@ inline bool has_classes(const ModelView& model) {
 inline bool is_of_functions(const ModelView& ensemble) {
     return ensemble.outputs.decision_shape == DecisionShape::each;
 }
+// Of such: whether they are weighted sums of what all members have.
+inline bool is_of_sums(const ModelView& ensemble) {
+    return is_of_functions(ensemble) && ensemble.outputs.weights;
+}
 // Of an ensemble: whether its members' labels are side by side, one of each target.
 inline bool is_of_targets(const ModelView& ensemble) {
     return ensemble.outputs.label_rule == LabelRule::targets;

@@ -26,10 +26,10 @@ constexpr std::size_t outputs_doubles(std::size_t n_classes) {
     return coupling_doubles(n_classes) + 8 * n_classes;
 }
 
-// How far a share is from the farther end of its interval.
+// How far a share is from the farther end of its interval, at least: the difference is rounded, and so is the product.
 APPROXSVM_INLINE double farther_end(double share, double lowest, double highest) {
     const double above = highest - share, below = share - lowest;
-    return above > below ? above : below;
+    return (above > below ? above : below) * (1.0 + 0x1p-51);
 }
 
 // --- scores: scikit-learn's one-vs-rest scores of one-vs-one values, votes + s / (3 (|s| + 1)), s the sum of the

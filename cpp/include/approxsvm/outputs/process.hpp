@@ -54,8 +54,10 @@ inline Approximate process_deviation(const Approximate& variance, double scale) 
 // and with t' <= l F + l^2 Q |t|, |t''| <= 2 l^3 F Q + 3 l^4 Q^2 |t|, and |t|, t^2 and |t|^3 times exp(-t^2) at most
 // 0.429, 0.368 and 0.41, the second derivative, sum_i c_i / sqrt(pi) (t'' - 2 t t'^2) exp(-t^2), is at most
 //     sum_i |c_i| / sqrt(pi) (0.858 l^2 F^2 + 3.472 l^3 F Q + 2.107 l^4 Q^2) <= 725 F^2 + 1291 F Q + 345 Q^2
-// as sum |c_i| < 7732 and l <= 0.44. Rounding: each term errs by less than 16 u of |c_i|, erf by less than 2^-50, in
-// all less than 2^-35; derivatives by less than 2^-35 as well.
+// as sum |c_i| < 7732 and l <= 0.44. As the integral of g(., 0) over a normal distribution, with a slope there that is
+// above 0 (a test evaluates it), g lies between 0 and sum c_i < 1: so may what is computed, off by 1 at most. Rounding:
+// each term errs by less than 16 u of |c_i|, erf by less than 2^-50, in all less than 2^-35; derivatives by less than
+// 2^-35 as well.
 inline Approximate process_share(const Approximate& f, const Approximate& q) {
     constexpr double c[] = {-1854.8214151, 3516.89893646, 221.29346712, 128.12323805, -2010.49422654},
                      l[] = {0.41, 0.4, 0.37, 0.44, 0.39}, inverse_sqrt_pi = 0.56418958354775628;
@@ -70,13 +72,15 @@ inline Approximate process_share(const Approximate& f, const Approximate& q) {
     }
     const double F = f.error, Q = q.error, slopes = (std::fabs(by_f) + 0x1p-35) * F + (std::fabs(by_q) + 0x1p-35) * Q,
                  curvature = 0.5 * (725.0 * F * F + 1291.0 * F * Q + 345.0 * Q * Q);
-    return told(0.5 * share + 0.5 * total, 1.001 * (slopes + curvature) + 0x1p-35);
+    const Approximate found = told(0.5 * share + 0.5 * total, 1.001 * (slopes + curvature) + 0x1p-35);
+    if (!is_finite(found.value)) return found;
+    return {std::fmin(std::fmax(found.value, 0.0), 1.0), std::fmin(found.error, 1.0)};
 }
 
 // Shares g_c / G of their sum G, in place: with errors b_c of g_c and B in all,
 //     |g_c / G - exact| <= (b_c + |g_c / G| B) / (G - B).
 // The sum errs by n u of its terms' moduli, which B takes, and the quotient by u. Of a sum of 0 they stay as they are,
-// as OneVsRestClassifier leaves them, with no bound.
+// as OneVsRestClassifier leaves them. Shares of numbers of at least 0 are at most 1, and so are their errors.
 inline void shares_of_sum(std::size_t n, double* shares, double* errors) {
     double sum = 0.0, moduli = 0.0, of_errors = 0.0;
     for (std::size_t c = 0; c < n; ++c) {
@@ -88,7 +92,8 @@ inline void shares_of_sum(std::size_t n, double* shares, double* errors) {
     for (std::size_t c = 0; c < n; ++c) {
         if (sum != 0.0) shares[c] /= sum;
         const double reach = errors[c] + std::fabs(shares[c]) * of_errors;
-        errors[c] = sum > of_errors ? 1.001 * reach / (sum - of_errors) + 0x1p-51 * std::fabs(shares[c]) : HUGE_VAL;
+        const double error = 1.001 * reach / (sum - of_errors) + 0x1p-51 * std::fabs(shares[c]);
+        errors[c] = sum > of_errors && error < 1.0 ? error : 1.0;
     }
 }
 

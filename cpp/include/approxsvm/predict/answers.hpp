@@ -264,7 +264,9 @@ class ValueAnswers {
         probability_interval(view_.outputs, n, values, found.bounds.data + i * n_decisions, memory_.lowest,
                              memory_.highest, memory_.room);
         for (std::size_t c = 0; c < n; ++c) {
-            out.probability_bounds[i * n + c] = farther_end(memory_.shares[c], memory_.lowest[c], memory_.highest[c]);
+            // Both are from 0 to 1.
+            out.probability_bounds[i * n + c] =
+                std::fmin(farther_end(memory_.shares[c], memory_.lowest[c], memory_.highest[c]), 1.0);
         }
     }
 
@@ -330,7 +332,8 @@ class EnsembleAnswers {
     Status answer(const RowSource& rows, const Request& request, const Evaluation& out) const {
         if (is_of_functions(view_) || is_labeled_sum(view_)) {
             const auto evaluate = [this](const RowSource& some, Request own, const Evaluation& wanted) {
-                if (is_of_functions(view_)) return by_pieces(some, own, wanted, &EnsembleAnswers::side_by_side);
+                if (is_of_functions(view_) && !is_of_sums(view_))
+                    return by_pieces(some, own, wanted, &EnsembleAnswers::side_by_side);
                 // A classifier's values are exact, whatever tolerance its members have.
                 if (own.values == Values::promised) own.values = Values::exact;
                 return by_pieces(some, own, wanted, &EnsembleAnswers::add_values);
@@ -624,12 +627,12 @@ class EnsembleAnswers {
         return Status::ok;
     }
 
-    // A regression, or two classes: their label is the sign of the mean.
+    // A regression, or two classes: their label is the sign of the mean, or goes by a threshold of probabilities.
     Status process(const RowSource& rows, Request request, const Evaluation& out) const {
         const std::size_t n = rows.n_rows();
-        const bool classifies = view_.task == Task::classification,
-                   shares = out.probabilities || out.probability_bounds;
-        if (classifies && (out.labels || out.certified || !shares)) {
+        const bool classifies = view_.task == Task::classification, by_share = view_.outputs.threshold != nullptr,
+                   shares = by_share || out.probabilities || out.probability_bounds;
+        if (classifies && !by_share && (out.labels || out.certified || !shares)) {
             Request own = request;
             own.keeps_promise = false;
             if (own.values != Values::exact) own.values = Values::settled;
@@ -642,7 +645,7 @@ class EnsembleAnswers {
         }
         if (!classifies || shares) {
             if (classifies) request.values = Values::exact;
-            const Status status = evaluate_member(0, rows, request, classifies ? nullptr : out.stages);
+            const Status status = evaluate_member(0, rows, request, classifies && !by_share ? nullptr : out.stages);
             if (status != Status::ok) return status;
             for (std::size_t i = 0; !classifies && i < n; ++i) {
                 if (out.values) out.values[i] = memory_.values[i];
@@ -656,10 +659,18 @@ class EnsembleAnswers {
                 const Approximate found =
                     classifies ? process_share(mean, variance) : process_deviation(variance, weight(1));
                 const std::size_t width = classifies ? 2 : 1;
-                if (out.probabilities) out.probabilities[i * width] = found.value;
-                if (out.probability_bounds) out.probability_bounds[i * width] = found.error;
-                if (classifies && out.probabilities) out.probabilities[i * width + 1] = 1.0 - found.value;
-                if (classifies && out.probability_bounds) out.probability_bounds[i * width + 1] = found.error + 0x1p-52;
+                const double values[] = {found.value, 1.0 - found.value},
+                             errors[] = {found.error, std::fmin(found.error + 0x1p-52, 1.0)};
+                for (std::size_t c = 0; c < width; ++c) {
+                    if (out.probabilities) out.probabilities[i * width + c] = values[c];
+                    if (out.probability_bounds) out.probability_bounds[i * width + c] = errors[c];
+                }
+                if (!by_share) return;
+                const double lowest[] = {values[0] - errors[0], values[1] - errors[1]},
+                             highest[] = {values[0] + errors[0], values[1] + errors[1]};
+                const std::size_t winner = class_of_shares(view_.outputs, 2, values);
+                if (out.labels) out.labels[i] = static_cast<std::uint32_t>(winner);
+                if (out.certified) out.certified[i] = certain_by_shares(view_.outputs, 2, winner, lowest, highest);
             });
     }
 
@@ -701,54 +712,87 @@ class EnsembleAnswers {
 
     // --- values added up
 
-    // addend + the sum of weights times values. The stored weights are within a unit of the real ones, and a product
-    // goes through at most n_members + 1 additions.
+    // One sum, or one of each label: its addend and weights times what the members have, of a classifier probabilities
+    // or scores. The stored weights are within a unit of the real ones, and a product goes through at most n_columns +
+    // 1 additions: an exact sum is within
+    //     sum |w| e + (n_columns + 4) u (|addend| + sum |w x|)
+    // of the computed one, e being what bounds each number x.
     Status add_values(const RowSource& rows, Request request, const Evaluation& out) const {
-        const std::size_t n = rows.n_rows(), n_members = view_.n_members;
-        const double u = 1.01 * (static_cast<double>(n_members) + 4.0) * unit64;
+        const bool of_sums = is_of_sums(view_);
+        const std::size_t n = rows.n_rows(), n_sums = of_sums ? n_classes_ : 1,
+                          n_columns = of_sums ? view_.outputs.n_columns : view_.n_members, stride = n_columns + 1;
+        const double u = 1.01 * (static_cast<double>(n_columns) + 4.0) * unit64, *const weights = view_.outputs.weights;
         double *const sums = memory_.sums, *const bounds = memory_.lowest;
         const std::uint32_t* positions = prepared_.label_positions;
-        for (std::size_t i = 0; i < n; ++i) {
-            sums[i] = view_.outputs.addend;
-            bounds[i] = u * std::fabs(sums[i]) + 0x1p-1000;
+        for (std::size_t k = 0; k < n * n_sums; ++k) {
+            sums[k] = weights[(k % n_sums) * stride + n_columns];
+            bounds[k] = u * std::fabs(sums[k]) + 0x1p-1000;
         }
-        for (std::size_t k = 0; k < n_members; ++k) {
+        for (std::size_t k = 0, first = 0; k < view_.n_members; ++k) {
             const ModelView& member = *prepared_.members[k]->view;
-            const Status status = evaluate_member(k, rows, request, out.stages);
+            const bool classifies = member.task == Task::classification;
+            // Scores and coupled probabilities need the values of all pairs.
+            Request own = request;
+            if (has_classes(member)) own.values = Values::exact;
+            const Status status = evaluate_member(k, rows, own, out.stages);
             if (status != Status::ok) return status;
-            const double w = weight(k), modulus = std::fabs(w);
-            if (member.task == Task::classification) take_shares(member, positions[0] == 0 ? 0 : 1, n);
-            positions += member.n_labels;
+            const std::size_t label = of_sums || !classifies || positions[0] == 0 ? 0 : 1,
+                              width = !of_sums     ? 1
+                                      : classifies ? member.n_labels
+                                                   : member.n_decisions;
+            if (!of_sums) positions += member.n_labels;
             for (std::size_t i = 0; i < n; ++i) {
-                sums[i] += w * memory_.values[i];
-                // Products of a subnormal weight lose up to 2^-1074 of a value.
-                bounds[i] +=
-                    1.0001 * modulus * memory_.bounds[i] + (u * modulus + 0x1p-1074) * std::fabs(memory_.values[i]);
-                if (out.certified) out.certified[i] = (k == 0 || out.certified[i]) && is_proven(member, i);
+                const double *x = memory_.values + i * member.n_decisions, *e = memory_.bounds + i * member.n_decisions;
+                if (classifies) {
+                    find_columns(member, x, e);
+                    x = memory_.shares + label;
+                    e = memory_.low + label;
+                }
+                for (std::size_t s = 0; s < n_sums; ++s) {
+                    add_products(width, weights + s * stride + first, x, e, u, sums[i * n_sums + s],
+                                 bounds[i * n_sums + s]);
+                }
+                // Labels of sums go by their bounds, whichever stage these are from.
+                if (out.certified) out.certified[i] = (k == 0 || out.certified[i]) && (of_sums || is_proven(member, i));
             }
+            first += width;
         }
-        for (std::size_t i = 0; i < n; ++i) {
-            if (!is_finite(sums[i])) {
-                if (request.fault) *request.fault = Fault{i, HUGE_VAL, 1.7976931348623157e308};
+        for (std::size_t k = 0; k < n * n_sums; ++k) {
+            if (!is_finite(sums[k])) {
+                if (request.fault) *request.fault = Fault{k / n_sums, HUGE_VAL, 1.7976931348623157e308};
                 return Status::beyond_float64;
             }
-            bounds[i] *= 1.0 + u;
-            if (out.values) out.values[i] = sums[i];
-            if (out.bounds) out.bounds[i] = bounds[i];
-            if (out.certified) out.certified[i] = out.certified[i] && is_finite(bounds[i]);
+            bounds[k] *= 1.0 + u;
+            if (out.values) out.values[k] = sums[k];
+            if (out.bounds) out.bounds[k] = bounds[k];
+            if (out.certified) out.certified[k / n_sums] = out.certified[k / n_sums] && is_finite(bounds[k]);
         }
         return Status::ok;
     }
 
-    // Probabilities of one of two labels, in place of the values that they are made of, and what bounds them.
-    void take_shares(const ModelView& member, std::size_t label, std::size_t n) const {
-        for (std::size_t i = 0; i < n; ++i) {
-            const double value = memory_.values[i], bound = memory_.bounds[i];
-            probabilities_of(member.outputs, 2, &value, memory_.shares, memory_.room);
-            probability_interval(member.outputs, 2, &value, &bound, memory_.low, memory_.high, memory_.room);
-            memory_.values[i] = memory_.shares[label];
-            memory_.bounds[i] = farther_end(memory_.values[i], memory_.low[label], memory_.high[label]);
+    // Products of a subnormal weight lose up to 2^-1074 of a value. What counts nothing may be unbounded.
+    static void add_products(std::size_t n, const double* weights, const double* x, const double* e, double u,
+                             double& sum, double& bound) {
+        for (std::size_t j = 0; j < n; ++j) {
+            if (weights[j] == 0.0) continue;
+            const double modulus = std::fabs(weights[j]);
+            sum += weights[j] * x[j];
+            bound += 1.0001 * modulus * e[j] + (u * modulus + 0x1p-1074) * std::fabs(x[j]);
         }
+    }
+
+    // A classifier's probabilities, or its scores where it has none, with what bounds them: `shares` and `low`.
+    void find_columns(const ModelView& member, const double* values, const double* bounds) const {
+        const std::size_t n = member.n_labels;
+        double *const found = memory_.shares, *const low = memory_.low, *const high = memory_.high;
+        if (has_probabilities(member.outputs)) {
+            probabilities_of(member.outputs, n, values, found, memory_.room);
+            probability_interval(member.outputs, n, values, bounds, low, high, memory_.room);
+        } else {
+            class_scores(member.outputs, n, values, found, memory_.room);
+            class_score_interval(member.outputs, n, values, bounds, low, high, memory_.room);
+        }
+        for (std::size_t c = 0; c < n; ++c) low[c] = farther_end(found[c], low[c], high[c]);
     }
 
     // --- values side by side
