@@ -330,6 +330,8 @@ def _terms_of(artifact: Artifact) -> Any:
         )
     if artifact.kernel == "gaussian":
         return _Gaussians(artifact)
+    if artifact.kernel not in ("polynomial", "sigmoid"):
+        raise UnsupportedModelError(f"gradients know no {artifact.kernel} kernel")
     vectors = float(artifact.header["gamma"]) * artifact.support_vectors()
     coef, shift, coef_error = artifact.decision_coef(), artifact.coef0, float(artifact.polynomial_numbers()[1])
     if artifact.kernel == "sigmoid":

@@ -77,7 +77,7 @@ FUSED = ["gcc", "-std=gnu99", "-O2", "-mfma", "-ffp-contract=fast"]
 
 
 def mapped(model: Any, rows: Any) -> Any:
-    """Rows through the steps of the source, over numbers of more digits than float64."""
+    """Rows through the steps of the source, over numbers of more digits than float64; all others are projections."""
     x = rows.astype(Extended)
     if model.input_map is None:
         return x
@@ -465,6 +465,13 @@ VALUES = {
         make_pipeline(MinMaxScaler((0.0, 1.0), clip=True), FunctionTransformer(np.log1p), SVC(gamma=1.0)),
         2,
         "approximate",
+    ),
+    "logarithms of what cancels": (
+        make_pipeline(
+            MinMaxScaler((1e11, 1e11 + 1)), MinMaxScaler((0.1, 1), clip=True), FunctionTransformer(np.log), SVC()
+        ),
+        2,
+        "exact",
     ),
     "l2 norms": (make_pipeline(Normalizer(), SVC(gamma=20.0)), 2, "exact"),
     "l1 norms behind PCA": (projected(make_pipeline(Normalizer("l1"), SVC(kernel="poly", coef0=1.0))), 3, "exact"),

@@ -123,6 +123,8 @@ def sums_of(artifact: Artifact) -> Sums:
     if artifact.has_form:
         return _quadratic_form(artifact)
     terms = terms_of(artifact)
+    if artifact.kernel not in _BY_KERNEL if terms is None else terms.function not in _BY_FUNCTION:
+        raise UnsupportedModelError(f"the C export has no {artifact.kernel} kernel")
     return _BY_KERNEL[artifact.kernel](artifact) if terms is None else _BY_FUNCTION[terms.function](artifact, terms)
 
 

@@ -201,9 +201,9 @@ wrapper: sklearn.ensemble
     BaggingRegressor | estimators_ estimators_features_ n_features_in_ | {_TARGETS}
     StackingRegressor | estimators_ final_estimator_ passthrough | final_estimator_ that is no linear model;
         {_TARGETS}; passthrough=True behind maps of features
-    StackingClassifier | estimators_ stack_method_ final_estimator_ passthrough classes_ _label_encoder | final_estimator_
-        that is no linear model; decision_function_shape='ovo'; members that vote or are stacks of classes;
-        passthrough=True behind maps of features
+    StackingClassifier | estimators_ stack_method_ final_estimator_ passthrough classes_ _label_encoder |
+        final_estimator_ that is no linear model; decision_function_shape='ovo'; members that vote or are stacks of
+        classes; passthrough=True behind maps of features
 wrapper: sklearn.multiclass
     OneVsRestClassifier | estimators_ classes_ label_binarizer_ | a sparse indicator matrix; predict_proba of
         SVC(probability=True); several labels by averages or processes

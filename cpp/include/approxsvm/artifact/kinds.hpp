@@ -1,4 +1,5 @@
-// The kinds of kernels that the format has: who adds one adds its record here, and schema.inc its number.
+// The kinds of kernels that the format has: who adds one adds its record here, schema.inc its number, and
+// exact/kinds.hpp what evaluates it.
 #pragma once
 
 #include "cosines_section.hpp"

@@ -1,4 +1,5 @@
-// Kinds of kernels: their pieces, the first of which is what evaluates them, where they are not Gaussian.
+// Kinds of kernels: their pieces, the first of which is what evaluates them, where they are not Gaussian. A kind whose
+// evaluator needs nothing laid out has no pieces, and a lay_out_as() that returns null.
 #pragma once
 
 #include "cosine_sums.hpp"

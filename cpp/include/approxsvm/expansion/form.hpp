@@ -53,7 +53,8 @@ inline double label_change(const ModelView& model) {
 inline bool is_gaussian(const ModelView& model) {
     return model.kernel == KernelKind::gaussian;
 }
-// Kernels that are functions of inner products, polynomial and sigmoid ones: all their values are exact.
+// Kernels that are functions of inner products, polynomial and sigmoid ones: all their values are exact. They have no
+// engine in float32, so that float64 is their first stage (answers.hpp), and one row has room (evaluation_memory.hpp).
 inline bool is_of_products(const ModelView& model) {
     return model.kernel == KernelKind::polynomial || model.kernel == KernelKind::sigmoid;
 }

@@ -1,4 +1,5 @@
-// The definition of a sum of RBF kernels, term by term in LIBSVM's order in float64, with a bound of its rounding.
+// The definition of a sum of RBF kernels, term by term in LIBSVM's order in float64, with a bound of its rounding; and
+// Distances, for any kernel that is a function of them.
 #pragma once
 
 #include "../artifact/support_vectors.hpp"

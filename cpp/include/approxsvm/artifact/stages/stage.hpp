@@ -81,7 +81,7 @@ constexpr std::size_t nan_refused = ~std::size_t{0}, nan_replaced = nan_refused 
 struct AnyStage {
     static constexpr bool in_place = true;       // run() leaves rows in x, and not in y
     static constexpr bool by_feature = false;    // output j comes from input j alone, NaN from NaN
-    static constexpr bool as_source = false;     // computes what the source does, bit for bit
+    static constexpr bool as_source = false;     // computes what the source does, bit for bit; FORMAT.md lists these
     static constexpr bool sums = false;          // `exactly` makes a difference
     static constexpr bool names_column = false;  // what it needs, in refuse(), is an input, for messages a raw column
     static std::size_t n_gains(const MapStage&) { return 0; }
