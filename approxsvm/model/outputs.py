@@ -354,7 +354,7 @@ class Outputs:
     threshold_label: int = 0  # the label that it is for; the other one is that of lower numbers
     # shape (n_members,); of an ensemble: how much each member counts in a mean of probabilities, as a vote, or in a sum
     # of values. Without them probabilities count alike, and values are side by side. With a function for each of
-    # several classes these are sums, (n_classes, n_columns + 1): weights of all numbers that members have, then an addend.
+    # several classes these are sums, (n_classes, n_columns + 1): weights of all numbers that members have, an addend.
     weights: FloatArray | None = None
     # What a sum of values begins with; or what the weight of a vote is multiplied by for the labels that it is not for
     addend: float = 0.0
