@@ -43,6 +43,8 @@ _MOST_PIECES: Final = 256
 # What underflow adds, even where a runtime takes denormal numbers for 0.
 _TINY: Final = 2.0**-1000
 
+Mapped = tuple[str, str | None]  # numbers, and how far each may be off
+
 
 @dataclass(frozen=True)
 class GraphRows:
@@ -81,7 +83,7 @@ def _sum(g: GraphBuilder, first: str | None, second: str) -> str:
     return second if first is None else g.op("Add", first, second)
 
 
-def _affine(g: GraphBuilder, stage: Affine, x: str, error: str | None, with_errors: bool) -> tuple[str, str | None]:
+def _affine(g: GraphBuilder, stage: Affine, x: str, error: str | None, with_errors: bool) -> Mapped:
     gain = np.ones(stage.n_features)
     n_operations = 0
     for name, operation in (("subtract", "Sub"), ("multiply", "Mul"), ("divide", "Div")):
@@ -118,9 +120,7 @@ def _affine_error(
     return g.op("Mul", g.op("Add", error, of_parameters), UP)
 
 
-def _logarithm(
-    g: GraphBuilder, stage: Logarithm, x: str, error: str | None, with_errors: bool
-) -> tuple[str, str | None]:
+def _logarithm(g: GraphBuilder, stage: Logarithm, x: str, error: str | None, with_errors: bool) -> Mapped:
     """Logarithms; NaN, with an error of NaN, outside the domain."""
     taken = g.constant(stage.taken)
     offset = np.where(stage.taken, stage.offset, 0.0)
@@ -138,9 +138,7 @@ def _logarithm(
     return mapped, g.op("Where", taken, of_logarithm, 0.0 if error is None else error)
 
 
-def _projection(
-    g: GraphBuilder, stage: Projection, x: str, error: str | None, with_errors: bool
-) -> tuple[str, str | None]:
+def _projection(g: GraphBuilder, stage: Projection, x: str, error: str | None, with_errors: bool) -> Mapped:
     x = g.op("Sub", x, stage.center)
     y = g.op("Add", g.op("MatMul", x, g.doubles(stage.matrix)), stage.bias)
     if not with_errors:
@@ -153,7 +151,7 @@ def _projection(
     return y, g.op("Mul", g.op("Add", grown, rounded), UP)
 
 
-def _table(g: GraphBuilder, stage: Table, x: str, error: str | None, with_errors: bool) -> tuple[str, str | None]:
+def _table(g: GraphBuilder, stage: Table, x: str, error: str | None, with_errors: bool) -> Mapped:
     """Piece after piece of all outputs at once. What is refused is NaN; an error that meets an edge proves nothing."""
     n_pieces = max((len(steps.values) for steps in stage.steps), default=1)
     if n_pieces > _MOST_PIECES:
@@ -189,9 +187,7 @@ def _looked_up(g: GraphBuilder, stage: Table, x: str, values: list[FloatArray], 
     return str(found)
 
 
-def _normalizer(
-    g: GraphBuilder, stage: Normalizer, x: str, error: str | None, with_errors: bool
-) -> tuple[str, str | None]:
+def _normalizer(g: GraphBuilder, stage: Normalizer, x: str, error: str | None, with_errors: bool) -> Mapped:
     """Group after group; a row whose squares leave float64 has an infinite error."""
     n_groups = int(stage.groups.max(initial=0))
     member = (stage.groups[:, np.newaxis] == np.arange(1, n_groups + 1)).astype(np.float64)
@@ -231,7 +227,7 @@ def _normalizer(
     return y, g.op("Mul", grown, UP)
 
 
-def _power(g: GraphBuilder, stage: Power, x: str, error: str | None, with_errors: bool) -> tuple[str, str | None]:
+def _power(g: GraphBuilder, stage: Power, x: str, error: str | None, with_errors: bool) -> Mapped:
     """(t^p - 1) / p by exp and log, which lose the digits of 1 near 0; where a number is not taken, NaN."""
     taken = g.constant(stage.taken)
     powers = np.where(stage.taken, stage.powers, 1.0)
@@ -272,9 +268,7 @@ def _slope(g: GraphBuilder, stage: Power, powers: FloatArray, x: str) -> str:
     return str(g.op("Exp", g.op("Mul", g.op("Log", g.op("Add", g.op("Abs", x), 1.0)), exponent)))
 
 
-def _monomials(
-    g: GraphBuilder, stage: Monomials, x: str, error: str | None, with_errors: bool
-) -> tuple[str, str | None]:
+def _monomials(g: GraphBuilder, stage: Monomials, x: str, error: str | None, with_errors: bool) -> Mapped:
     """Factor after factor of all products at once; 1 stands behind the features."""
     with_one = _with_column(g, x, 1.0)
     errors = None if error is None else _with_column(g, error, 0.0)
@@ -300,9 +294,7 @@ def _with_column(g: GraphBuilder, x: str, number: float) -> str:
     return str(g.op("Concat", x, column, axis=1))
 
 
-def _piecewise(
-    g: GraphBuilder, stage: Piecewise, x: str, error: str | None, with_errors: bool
-) -> tuple[str, str | None]:
+def _piecewise(g: GraphBuilder, stage: Piecewise, x: str, error: str | None, with_errors: bool) -> Mapped:
     """The piece by binary search, its coefficients by number. An error that meets an edge proves nothing."""
     picked = g.columns(x, stage.source)
     piece = _piece(g, stage, picked)
@@ -356,7 +348,7 @@ def _piece(g: GraphBuilder, stage: Piecewise, x: str) -> str:
     return str(found)
 
 
-def _interval(g: GraphBuilder, stage: Interval, x: str, error: str | None, with_errors: bool) -> tuple[str, str | None]:
+def _interval(g: GraphBuilder, stage: Interval, x: str, error: str | None, with_errors: bool) -> Mapped:
     """What is refused is NaN; next to a full turn nothing is proven."""
     taken, low = stage.second < np.inf, stage.low
     second = np.where(taken, stage.second, 1.0)
@@ -376,9 +368,7 @@ def _interval(g: GraphBuilder, stage: Interval, x: str, error: str | None, with_
     return y, g.op("Where", taken, moved, error)
 
 
-def _inverse_normal(
-    g: GraphBuilder, stage: InverseNormal, x: str, error: str | None, with_errors: bool
-) -> tuple[str, str | None]:
+def _inverse_normal(g: GraphBuilder, stage: InverseNormal, x: str, error: str | None, with_errors: bool) -> Mapped:
     """As model/steps/inverse_normal.py, with eight times its error."""
     t = g.op("Min", x, g.op("Sub", np.ones(stage.n_features), x))
     limited = g.op("Max", t, LEAST_INVERSE_NORMAL)
@@ -407,7 +397,7 @@ def _ratio(g: GraphBuilder, coefs: FloatArray, r: str) -> str:
     return str(g.op("Div", *sums))
 
 
-def _waves(g: GraphBuilder, stage: Waves, x: str, error: str | None, with_errors: bool) -> tuple[str, str | None]:
+def _waves(g: GraphBuilder, stage: Waves, x: str, error: str | None, with_errors: bool) -> Mapped:
     """As model/steps/waves.py; of negative numbers NaN."""
     picked, passes = g.columns(x, stage.source), g.constant(stage.passes)
     amplitudes = np.where(stage.passes, 0.0, stage.amplitudes)
@@ -430,7 +420,7 @@ def _waves(g: GraphBuilder, stage: Waves, x: str, error: str | None, with_errors
     return mapped, g.op("Where", passes, came, g.op("Mul", g.op("Add", grown, carried), UP))
 
 
-_RUN: Final[dict[type, Callable[..., tuple[str, str | None]]]] = {
+_RUN: Final[dict[type, Callable[..., Mapped]]] = {
     Affine: _affine,
     Interval: _interval,
     InverseNormal: _inverse_normal,
