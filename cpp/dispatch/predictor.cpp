@@ -103,9 +103,15 @@ double dense_work(const ModelView& model) {
     return 0.5 * v * v + (n_centers > 1.0 ? 4.0 * std::sqrt(n_centers) * d : 0.0);
 }
 
+template <class Real>
+double expansion_work(const ModelView& model, const DenseRows<Real>&) {
+    return dense_work(model);
+}
+
 // Work of an average sparse row, in multiply-adds of a dense one.
 template <class Real, class Index>
-double sparse_work(const CsrRows<Real, Index>& rows) {
+double expansion_work(const ModelView& model, const CsrRows<Real, Index>& rows) {
+    if (model.n_centers > 1) return dense_work(model);
     if (rows.n_rows == 0) return 0.0;
     const double n_nonzero = static_cast<double>(rows.row_starts[rows.n_rows] - rows.row_starts[0]);
     const double per_row = n_nonzero / static_cast<double>(rows.n_rows);
@@ -113,26 +119,26 @@ double sparse_work(const CsrRows<Real, Index>& rows) {
 }
 
 // Estimated work of a row, by what most rows cost.
-double work_per_row(const ModelView& model, double expansion_work) {
+double work_per_row(const ModelView& model, double of_expansion) {
     const double d = static_cast<double>(model.n_features), n_terms = static_cast<double>(model.n_terms);
     if (model.form) {
         return static_cast<double>(model.n_decisions) * (model.degree == 1 ? d : 0.5 * d * d);
     }
     constexpr double engine_share = 0.05;  // of certified rows that reach the engine, if nothing is known
     return model.mode == Mode::exact       ? d * n_terms
-           : model.mode == Mode::certified ? expansion_work + engine_share * d * n_terms
-                                           : expansion_work;
+           : model.mode == Mode::certified ? of_expansion + engine_share * d * n_terms
+                                           : of_expansion;
 }
 
-template <class Rows, class CutOff>
-Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, double expansion_work, const Evaluation& out,
-                           StageCounts& counts, int n_threads, Request request, EvaluateFunction<Rows> function,
-                           const CutOff& cut) {
+template <class Rows>
+Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, const Evaluation& out, StageCounts& counts,
+                           int n_threads, Request request, EvaluateFunction<Rows> function) {
     const Status allowed = check_request(predictor.model(), rows.n_rows, request, out);
     if (allowed != Status::ok) return allowed;
     request.n_rows_in_call = std::max(request.n_rows_in_call, rows.n_rows);
+    const ModelView& model = predictor.model();
     const double work =
-        predictor.ensemble_work() > 0.0 ? predictor.ensemble_work() : work_per_row(predictor.model(), expansion_work);
+        predictor.ensemble_work() > 0.0 ? predictor.ensemble_work() : work_per_row(model, expansion_work(model, rows));
     std::array<std::atomic<std::uint64_t>, n_stages> total{};
     std::mutex faults;
     int n_faults = 0;
@@ -143,7 +149,7 @@ Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, double 
             Request own = request;
             own.fault = &fault;
             if (own.row_errors) own.row_errors += first;
-            const Status result = function(predictor.prepared(), cut(first, n), own,
+            const Status result = function(predictor.prepared(), part_of(rows, first, n), own,
                                            part_of(predictor.model(), out, first, n), mine.data(), workspace);
             for (std::size_t k = 0; k < mine.size(); ++k) total[k] += mine[k];
             if (result == Status::ok || !request.fault) return result;
@@ -155,23 +161,6 @@ Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, double 
         });
     for (std::size_t k = 0; k < counts.size(); ++k) counts[k] += total[k];
     return status;
-}
-
-template <class Real>
-Status evaluate_dense(const Predictor& predictor, const DenseRows<Real>& rows, const Evaluation& out,
-                      StageCounts& counts, int n_threads, Request request, EvaluateFunction<DenseRows<Real>> function) {
-    return evaluate_on_threads(predictor, rows, dense_work(predictor.model()), out, counts, n_threads, request,
-                               function, [&](std::size_t first, std::size_t n) { return part_of(rows, first, n); });
-}
-
-template <class Real, class Index>
-Status evaluate_csr(const Predictor& predictor, const CsrRows<Real, Index>& rows, const Evaluation& out,
-                    StageCounts& counts, int n_threads, Request request,
-                    EvaluateFunction<CsrRows<Real, Index>> function) {
-    const ModelView& model = predictor.model();
-    const double work = model.n_centers > 1 ? dense_work(model) : sparse_work(rows);
-    return evaluate_on_threads(predictor, rows, work, out, counts, n_threads, request, function,
-                               [&](std::size_t first, std::size_t n) { return part_of(rows, first, n); });
 }
 
 }  // namespace
@@ -225,27 +214,27 @@ Workspace Predictor::make_workspace() const {
 
 Status Predictor::evaluate(const DenseRows<float>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
                            Request request) const {
-    return evaluate_dense(*this, rows, out, counts, n_threads, request, kernels_->evaluate_dense_f32);
+    return evaluate_on_threads(*this, rows, out, counts, n_threads, request, kernels_->evaluate_dense_f32);
 }
 Status Predictor::evaluate(const DenseRows<double>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
                            Request request) const {
-    return evaluate_dense(*this, rows, out, counts, n_threads, request, kernels_->evaluate_dense_f64);
+    return evaluate_on_threads(*this, rows, out, counts, n_threads, request, kernels_->evaluate_dense_f64);
 }
 Status Predictor::evaluate(const CsrRows<float, std::int32_t>& rows, const Evaluation& out, StageCounts& counts,
                            int n_threads, Request request) const {
-    return evaluate_csr(*this, rows, out, counts, n_threads, request, kernels_->evaluate_csr_f32_i32);
+    return evaluate_on_threads(*this, rows, out, counts, n_threads, request, kernels_->evaluate_csr_f32_i32);
 }
 Status Predictor::evaluate(const CsrRows<float, std::int64_t>& rows, const Evaluation& out, StageCounts& counts,
                            int n_threads, Request request) const {
-    return evaluate_csr(*this, rows, out, counts, n_threads, request, kernels_->evaluate_csr_f32_i64);
+    return evaluate_on_threads(*this, rows, out, counts, n_threads, request, kernels_->evaluate_csr_f32_i64);
 }
 Status Predictor::evaluate(const CsrRows<double, std::int32_t>& rows, const Evaluation& out, StageCounts& counts,
                            int n_threads, Request request) const {
-    return evaluate_csr(*this, rows, out, counts, n_threads, request, kernels_->evaluate_csr_f64_i32);
+    return evaluate_on_threads(*this, rows, out, counts, n_threads, request, kernels_->evaluate_csr_f64_i32);
 }
 Status Predictor::evaluate(const CsrRows<double, std::int64_t>& rows, const Evaluation& out, StageCounts& counts,
                            int n_threads, Request request) const {
-    return evaluate_csr(*this, rows, out, counts, n_threads, request, kernels_->evaluate_csr_f64_i64);
+    return evaluate_on_threads(*this, rows, out, counts, n_threads, request, kernels_->evaluate_csr_f64_i64);
 }
 
 namespace {

@@ -172,13 +172,11 @@ class PyPredictor {
         }
     }
 
-    // Arrays for the results of n rows.
+    // Arrays for the results of n rows, in the order of the bits of `want`.
     struct Results {
         const Wanted wanted;
-        py::array_t<std::uint32_t> label_positions;
-        py::array_t<double> value, bound, probability, probability_bound;
-        py::array_t<std::uint8_t> stage;
-        py::array_t<bool> is_certified;
+        Evaluation out;
+        std::vector<py::object> arrays;
 
         Results(std::size_t n_rows, const dispatch::Predictor& predictor, Wanted wanted_) : wanted(wanted_) {
             const ModelView& model = predictor.model();
@@ -189,55 +187,35 @@ class PyPredictor {
             };
             const auto decisions = columns_of(model.n_decisions);
             const auto targets = columns_of(n_targets_of(model));
-            if (wants(labels)) label_positions = py::array_t<std::uint32_t>(targets);
-            if (wants(values)) value = py::array_t<double>(decisions);
-            if (wants(bounds)) bound = py::array_t<double>(decisions);
-            if (wants(stages)) stage = py::array_t<std::uint8_t>(rows);
-            if (wants(certified)) is_certified = py::array_t<bool>(targets);
-            if (wants(probabilities)) probability = py::array_t<double>(shares);
-            if (wants(shares_bounds)) probability_bound = py::array_t<double>(shares);
-        }
-        bool wants(Want what) const { return (wanted.what & what) != 0; }
-
-        template <class T>
-        static Span<T> whole(py::array_t<T>& array) {
-            return {array.mutable_data(), static_cast<std::size_t>(array.size())};
-        }
-        Evaluation evaluation() {
             static_assert(sizeof(bool) == 1, "NumPy's bool is a byte");
-            Evaluation out;
-            if (wants(labels)) out.labels = whole(label_positions);
-            if (wants(values)) out.values = whole(value);
-            if (wants(bounds)) out.bounds = whole(bound);
-            if (wants(stages)) out.stages = whole(stage);
-            if (wants(certified)) {
-                out.certified = {reinterpret_cast<std::uint8_t*>(is_certified.mutable_data()),
-                                 static_cast<std::size_t>(is_certified.size())};
-            }
-            if (wants(probabilities)) out.probabilities = whole(probability);
-            if (wants(shares_bounds)) out.probability_bounds = whole(probability_bound);
-            return out;
+            add<std::uint32_t>(labels, targets, out.labels);
+            add<double>(values, decisions, out.values);
+            add<double>(bounds, decisions, out.bounds);
+            add<std::uint8_t>(stages, rows, out.stages);
+            add<bool>(certified, targets, out.certified);
+            add<double>(probabilities, shares, out.probabilities);
+            add<double>(shares_bounds, shares, out.probability_bounds);
+        }
+
+        template <class T, class Stored>
+        void add(Want what, const std::vector<py::ssize_t>& shape, Span<Stored>& room) {
+            if ((wanted.what & what) == 0) return;
+            py::array_t<T> array(shape);
+            room = {reinterpret_cast<Stored*>(array.mutable_data()), static_cast<std::size_t>(array.size())};
+            arrays.push_back(std::move(array));
         }
 
         py::object to_python() const {
-            std::vector<py::object> found;
-            if (wants(labels)) found.push_back(label_positions);
-            if (wants(values)) found.push_back(value);
-            if (wants(bounds)) found.push_back(bound);
-            if (wants(stages)) found.push_back(stage);
-            if (wants(certified)) found.push_back(is_certified);
-            if (wants(probabilities)) found.push_back(probability);
-            if (wants(shares_bounds)) found.push_back(probability_bound);
-            if (found.size() == 1) return found[0];
-            py::tuple all(found.size());
-            for (std::size_t k = 0; k < found.size(); ++k) all[k] = found[k];
+            if (arrays.size() == 1) return arrays[0];
+            py::tuple all(arrays.size());
+            for (std::size_t k = 0; k < arrays.size(); ++k) all[k] = arrays[k];
             return all;
         }
     };
 
     template <class Rows>
     Status run(const Rows& rows, Results& results, int n_threads) {
-        Evaluation out = results.evaluation();
+        Evaluation out = results.out;
         dispatch::StageCounts counts{};
         Fault fault{};
         Request request;

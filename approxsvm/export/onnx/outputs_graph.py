@@ -45,45 +45,33 @@ class ClassOutputs:
         self.first, self.second = np.zeros((2, len(pairs), n_classes))
         for k, (i, j) in enumerate(pairs):
             self.first[k, i] = self.second[k, j] = 1.0
-        self._probabilities: str | None = None
-        self._scores: str | None = None
 
     # --- scores and probabilities
 
-    @property
+    @cached_property
     def scores(self) -> str:
         """scikit-learn's scores of several classes, shape (n_rows, n_classes): its own one-vs-rest scores of pairs."""
         if self.outputs.of_each_class:
             return self.known.values
-        if self._scores is None:
-            g, values = self.g, self.known.values
-            against = g.cast(g.op("Less", values, 0.0), np.float64)
-            votes = g.op(
-                "Add",
-                g.op("MatMul", g.op("Sub", 1.0, against), self.first),
-                g.op("MatMul", against, self.second),
-            )
-            sums = g.op("MatMul", values, self.first - self.second)
-            self._scores = g.op("Add", votes, self._confidence(sums))
-        return self._scores
+        g, values = self.g, self.known.values
+        against = g.cast(g.op("Less", values, 0.0), np.float64)
+        for_first = g.op("MatMul", g.op("Sub", 1.0, against), self.first)
+        votes = g.op("Add", for_first, g.op("MatMul", against, self.second))
+        return g.op("Add", votes, self._confidence(g.op("MatMul", values, self.first - self.second)))
 
-    @property
+    @cached_property
     def probabilities(self) -> str:
         """Of all classes in the model's order, shape (n_rows, n_classes)."""
-        if self._probabilities is None:
-            head = self.outputs.probability
-            assert isinstance(head, ClassProbability)
-            if isinstance(head, PairwiseSigmoid) and (self.n_classes > 2 or head.couple_two_classes):
-                self._probabilities = self._coupled(head)
-            elif self.n_classes == 2:
-                self._probabilities = self._two_columns(self._first_share(head, self.known.values))
-            elif isinstance(head, TemperatureCalibration):
-                scaled = self.g.op("Mul", self.scores, head.inverse_temperature)
-                self._probabilities = self.g.op("Softmax", scaled, axis=1)
-            else:
-                assert isinstance(head, OneVsRestCalibration)
-                self._probabilities = self._shares(head)
-        return self._probabilities
+        head = self.outputs.probability
+        assert isinstance(head, ClassProbability)
+        if isinstance(head, PairwiseSigmoid) and (self.n_classes > 2 or head.couple_two_classes):
+            return self._coupled(head)
+        if self.n_classes == 2:
+            return self._two_columns(self._first_share(head, self.known.values))
+        if isinstance(head, TemperatureCalibration):
+            return self.g.op("Softmax", self.g.op("Mul", self.scores, head.inverse_temperature), axis=1)
+        assert isinstance(head, OneVsRestCalibration)
+        return self._shares(head)
 
     # --- the class
 

@@ -23,6 +23,8 @@ ROUNDING: Final = 2.0**-50
 # What underflow adds, even where a runtime takes denormal numbers for 0.
 TINY: Final = 2.0**-1000
 
+Mapped = tuple[str, str | None]  # numbers, and how far each may be off
+
 
 @dataclass(frozen=True)
 class GraphRows:

@@ -18,13 +18,13 @@ import numpy.typing as npt
 
 from approxsvm.export.c99.device_steps import NEXT_ERROR, UNDERFLOW, OnDevice, carried
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
-from approxsvm.export.onnx.rows_graph import ROUNDING, TINY
+from approxsvm.export.onnx.rows_graph import ROUNDING, TINY, Mapped
 from approxsvm.model.constants import UNIT64
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import Affine
 
 
-def nodes(g: GraphBuilder, stage: Affine, x: str, error: str | None, with_errors: bool) -> tuple[str, str | None]:
+def nodes(g: GraphBuilder, stage: Affine, x: str, error: str | None, with_errors: bool) -> Mapped:
     """Operation after operation; limits do not let errors grow."""
     gain = np.ones(stage.n_features)
     n_operations = 0

@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 from approxsvm.export.c99.device_steps import IS_SOURCE, NOT_TAKEN, OnDevice, error_of, one_by_one
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
-from approxsvm.export.onnx.rows_graph import ROUNDING
+from approxsvm.export.onnx.rows_graph import ROUNDING, Mapped
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import Interval
 
 
-def nodes(g: GraphBuilder, stage: Interval, x: str, error: str | None, with_errors: bool) -> tuple[str, str | None]:
+def nodes(g: GraphBuilder, stage: Interval, x: str, error: str | None, with_errors: bool) -> Mapped:
     """What is refused is NaN; next to a full turn nothing is proven."""
     taken, low = stage.second < np.inf, stage.low
     second = np.where(taken, stage.second, 1.0)

@@ -13,16 +13,14 @@ import numpy as np
 
 from approxsvm.export.c99.device_steps import LOG64, ROOT64, OnDevice, one_by_one
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
-from approxsvm.export.onnx.rows_graph import TINY
+from approxsvm.export.onnx.rows_graph import TINY, Mapped
 from approxsvm.model.constants import INVERSE_NORMAL, LEAST_INVERSE_NORMAL
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import InverseNormal
 from approxsvm.model.steps.inverse_normal import MIDDLE, OWN_ERROR, STEEPEST, TAIL
 
 
-def nodes(
-    g: GraphBuilder, stage: InverseNormal, x: str, error: str | None, with_errors: bool
-) -> tuple[str, str | None]:
+def nodes(g: GraphBuilder, stage: InverseNormal, x: str, error: str | None, with_errors: bool) -> Mapped:
     """As model/steps/inverse_normal.py, with eight times its error."""
     t = g.op("Min", x, g.op("Sub", np.ones(stage.n_features), x))
     limited = g.op("Max", t, LEAST_INVERSE_NORMAL)

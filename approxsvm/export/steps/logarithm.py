@@ -12,12 +12,12 @@ import numpy as np
 
 from approxsvm.export.c99.device_steps import LOG64, NOT_TAKEN, OnDevice, one_by_one
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
-from approxsvm.export.onnx.rows_graph import ROUNDING, TINY, added
+from approxsvm.export.onnx.rows_graph import ROUNDING, TINY, Mapped, added
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import Logarithm
 
 
-def nodes(g: GraphBuilder, stage: Logarithm, x: str, error: str | None, with_errors: bool) -> tuple[str, str | None]:
+def nodes(g: GraphBuilder, stage: Logarithm, x: str, error: str | None, with_errors: bool) -> Mapped:
     """Logarithms; NaN, with an error of NaN, outside the domain."""
     taken = g.constant(stage.taken)
     offset = np.where(stage.taken, stage.offset, 0.0)

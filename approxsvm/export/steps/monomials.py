@@ -13,12 +13,12 @@ import numpy.typing as npt
 from approxsvm.export.c99.device_router import smallest
 from approxsvm.export.c99.device_steps import SUMMED, OnDevice
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
-from approxsvm.export.onnx.rows_graph import ROUNDING, TINY
+from approxsvm.export.onnx.rows_graph import ROUNDING, TINY, Mapped
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import Monomials
 
 
-def nodes(g: GraphBuilder, stage: Monomials, x: str, error: str | None, with_errors: bool) -> tuple[str, str | None]:
+def nodes(g: GraphBuilder, stage: Monomials, x: str, error: str | None, with_errors: bool) -> Mapped:
     """Factor after factor of all products at once; 1 stands behind the features."""
     with_one = _with_column(g, x, 1.0)
     errors = None if error is None else _with_column(g, error, 0.0)

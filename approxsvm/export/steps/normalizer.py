@@ -14,13 +14,13 @@ import numpy as np
 
 from approxsvm.export.c99.device_steps import ROOT64, ROUNDED_UP, UNDERFLOW, OnDevice
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
-from approxsvm.export.onnx.rows_graph import ROUNDING, TINY
+from approxsvm.export.onnx.rows_graph import ROUNDING, TINY, Mapped
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import Normalizer
 from approxsvm.model.steps.normalizer import LEAST_NORM
 
 
-def nodes(g: GraphBuilder, stage: Normalizer, x: str, error: str | None, with_errors: bool) -> tuple[str, str | None]:
+def nodes(g: GraphBuilder, stage: Normalizer, x: str, error: str | None, with_errors: bool) -> Mapped:
     """Group after group; a row whose squares leave float64 has an infinite error."""
     n_groups = int(stage.groups.max(initial=0))
     member = (stage.groups[:, np.newaxis] == np.arange(1, n_groups + 1)).astype(np.float64)

@@ -16,12 +16,12 @@ import numpy.typing as npt
 from approxsvm.export.c99.device_router import smallest
 from approxsvm.export.c99.device_steps import IS_SOURCE, PIECE, SUMMED, OnDevice, error_of
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
-from approxsvm.export.onnx.rows_graph import ROUNDING, TINY
+from approxsvm.export.onnx.rows_graph import ROUNDING, TINY, Mapped
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import Piecewise
 
 
-def nodes(g: GraphBuilder, stage: Piecewise, x: str, error: str | None, with_errors: bool) -> tuple[str, str | None]:
+def nodes(g: GraphBuilder, stage: Piecewise, x: str, error: str | None, with_errors: bool) -> Mapped:
     """The piece by binary search, its coefficients by number. An error that meets an edge proves nothing."""
     picked = g.columns(x, stage.source)
     piece = _piece(g, stage, picked)

@@ -14,12 +14,12 @@ import numpy as np
 
 from approxsvm.export.c99.device_steps import LOG64, NOT_TAKEN, OnDevice, one_by_one
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
-from approxsvm.export.onnx.rows_graph import ROUNDING
+from approxsvm.export.onnx.rows_graph import ROUNDING, Mapped
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import Power
 
 
-def nodes(g: GraphBuilder, stage: Power, x: str, error: str | None, with_errors: bool) -> tuple[str, str | None]:
+def nodes(g: GraphBuilder, stage: Power, x: str, error: str | None, with_errors: bool) -> Mapped:
     """(t^p - 1) / p by exp and log, which lose the digits of 1 near 0; where a number is not taken, NaN."""
     taken = g.constant(stage.taken)
     powers = np.where(stage.taken, stage.powers, 1.0)

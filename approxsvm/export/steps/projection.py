@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from approxsvm.export.c99.device_steps import NEXT_ERROR, UNDERFLOW, OnDevice, carried
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
-from approxsvm.export.onnx.rows_graph import ROUNDING, TINY, added
+from approxsvm.export.onnx.rows_graph import ROUNDING, TINY, Mapped, added
 from approxsvm.model.constants import UNIT64
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import Projection
 
 
-def nodes(g: GraphBuilder, stage: Projection, x: str, error: str | None, with_errors: bool) -> tuple[str, str | None]:
+def nodes(g: GraphBuilder, stage: Projection, x: str, error: str | None, with_errors: bool) -> Mapped:
     """A product of matrices, with moduli for errors."""
     x = g.op("Sub", x, stage.center)
     y = g.op("Add", g.op("MatMul", x, g.doubles(stage.matrix)), stage.bias)

@@ -17,7 +17,7 @@ from approxsvm.export.c99.device_router import smallest
 from approxsvm.export.c99.device_steps import IS_SOURCE, PIECE, SUMMED, OnDevice, error_of
 from approxsvm.export.c99.lookups import BETWEEN, LARGEST, REFUSES, most_looked_up, written
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
-from approxsvm.export.onnx.rows_graph import ROUNDING
+from approxsvm.export.onnx.rows_graph import ROUNDING, Mapped
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import Table
 
@@ -25,7 +25,7 @@ from approxsvm.model.steps import Table
 _MOST_PIECES: Final = 256
 
 
-def nodes(g: GraphBuilder, stage: Table, x: str, error: str | None, with_errors: bool) -> tuple[str, str | None]:
+def nodes(g: GraphBuilder, stage: Table, x: str, error: str | None, with_errors: bool) -> Mapped:
     """Piece after piece of all outputs at once. What is refused is NaN; an error that meets an edge proves nothing."""
     n_pieces = max((len(steps.values) for steps in stage.steps), default=1)
     if n_pieces > _MOST_PIECES:

@@ -17,12 +17,12 @@ import numpy.typing as npt
 from approxsvm.export.c99.device_router import smallest
 from approxsvm.export.c99.device_steps import IS_SOURCE, LOG64, NOT_TAKEN, ROOT64, SUMMED, OnDevice, error_of
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
-from approxsvm.export.onnx.rows_graph import ROUNDING
+from approxsvm.export.onnx.rows_graph import ROUNDING, Mapped
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import Waves
 
 
-def nodes(g: GraphBuilder, stage: Waves, x: str, error: str | None, with_errors: bool) -> tuple[str, str | None]:
+def nodes(g: GraphBuilder, stage: Waves, x: str, error: str | None, with_errors: bool) -> Mapped:
     """As model/steps/waves.py; of negative numbers NaN."""
     picked, passes = g.columns(x, stage.source), g.constant(stage.passes)
     amplitudes = np.where(stage.passes, 0.0, stage.amplitudes)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
 from approxsvm.model.constants import UNIT64
-from approxsvm.model.steps.step import TINY, UP, IntArray, Mapped, Step, Stored, check, check_source
+from approxsvm.model.steps.step import TINY, UP, IntArray, Mapped, PerOutput, Stored, check, check_source
 
 MAX_DEGREE = 7
 # Pieces that an error may reach over; beyond that nothing is known.
@@ -63,13 +63,11 @@ class Pieces(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Piecewise(Step):
+class Piecewise(PerOutput):
     """Output k is pieces[k] of the feature source[k]; all of them have coefficients of one degree."""
 
     kind = "pieces"
 
-    n_features: int
-    source: IntArray  # shape (n_outputs,)
     pieces: tuple[Pieces, ...]
 
     def __post_init__(self) -> None:
@@ -97,13 +95,6 @@ class Piecewise(Step):
     def degree(self) -> int:
         """Of all pieces."""
         return self.pieces[0].coefs.shape[1] - 1 if self.pieces else 0
-
-    @property
-    def n_outputs(self) -> int:
-        return len(self.pieces)
-
-    def origin(self, output: int) -> int:
-        return int(self.source[output])
 
     def follow_nan(self, feature: int) -> int | None:
         """The only output of a feature is NaN where the feature is."""
@@ -160,13 +151,10 @@ class Piecewise(Step):
     @classmethod
     def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Piecewise:
         same = Pieces(np.zeros(0), np.zeros(1), np.array([[0.0, 1.0]]))
-        columns: list[tuple[int, Pieces]] = []
-        first = 0
+        columns, first = [], 0
         for stage, n in zip(stages, widths, strict=True):
-            if stage is None:
-                columns += [(first + j, same) for j in range(n)]
-            else:
-                columns += [(first + int(j), pieces) for j, pieces in zip(stage.source, stage.pieces, strict=True)]
+            own = stage or cls.of(n, [(j, same) for j in range(n)])
+            columns += [(first + int(j), pieces) for j, pieces in zip(own.source, own.pieces, strict=True)]
             first += n
         return cls.of(first, columns)
 

@@ -192,6 +192,23 @@ class PerFeature(Step):
         return cls(**chosen, **{name: reader.numbers(n_features) for name in cls.neutral})
 
 
+@dataclass(frozen=True, eq=False)
+class PerOutput(Step):
+    """A step whose outputs each come from one feature."""
+
+    n_features: int
+    source: IntArray  # shape (n_outputs,)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of features that come out."""
+        return len(self.source)
+
+    def origin(self, output: int) -> int:
+        """The feature that an output comes from."""
+        return int(self.source[output])
+
+
 def check(name: str, values: npt.NDArray[Any], shape: tuple[int, ...], finite: bool = True) -> None:
     """Raise ModelFormatError where a parameter of a step has another shape, or is not finite."""
     if values.shape != shape:

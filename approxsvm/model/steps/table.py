@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
-from approxsvm.model.steps.step import NO_NAN, UP, IntArray, Mapped, Step, Stored, check, check_source
+from approxsvm.model.steps.step import NO_NAN, UP, IntArray, Mapped, PerOutput, Step, Stored, check, check_source
 from approxsvm.text_columns import NONE, UNKNOWN
 
 # The texts of a column whose positions were its codes, and those whose positions are.
@@ -78,14 +78,12 @@ class Steps(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Table(Step):
+class Table(PerOutput):
     """Output k is steps[k] of the feature source[k]; build it with `of`."""
 
     kind = "table"
     as_source = True
 
-    n_features: int
-    source: IntArray  # shape (n_outputs,)
     steps: tuple[Steps, ...]
 
     def __post_init__(self) -> None:
@@ -112,10 +110,6 @@ class Table(Step):
         return same and np.array_equal(self.source, np.arange(self.n_features))
 
     @property
-    def n_outputs(self) -> int:
-        return len(self.steps)
-
-    @property
     def gives_nan(self) -> bool:
         """Whether a number may become NaN, which models/FORMAT.md has no way to say."""
         return any((steps.values == GIVES_NAN).any() for steps in self.steps)
@@ -125,9 +119,6 @@ class Table(Step):
         values = (np.where(steps.values == GIVES_NAN, REFUSED, steps.values) for steps in self.steps)
         kept = tuple(steps._replace(values=some) for steps, some in zip(self.steps, values, strict=True))
         return Table(self.n_features, self.source, kept)
-
-    def origin(self, output: int) -> int:
-        return int(self.source[output])
 
     def follow(self, feature: int, number: float) -> list[tuple[int, float]]:
         """The outputs of a feature, and what a number in it becomes."""

@@ -12,17 +12,15 @@ import numpy.typing as npt
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
 from approxsvm.model.constants import UNIT64
-from approxsvm.model.steps.step import LIBRARY, UP, IntArray, Mapped, Step, Stored, check, check_source
+from approxsvm.model.steps.step import LIBRARY, UP, IntArray, Mapped, PerOutput, Stored, check, check_source
 
 
 @dataclass(frozen=True, eq=False)
-class Waves(Step):
+class Waves(PerOutput):
     """Output k is a sqrt(x) cos(w log x), or sin, of the feature source[k], x >= 0, and 0 of 0."""
 
     kind = "waves"
 
-    n_features: int
-    source: IntArray  # shape (n_outputs,)
     sines: npt.NDArray[np.bool_]  # shape (n_outputs,); whether it is sin
     # shape (n_outputs,); each is rounded once; no amplitude is negative. Where it is infinite the output is the feature
     # itself.
@@ -37,16 +35,9 @@ class Waves(Step):
             raise ModelFormatError(f"the amplitude of a wave is {self.amplitudes.min()}, but must be at least 0")
 
     @property
-    def n_outputs(self) -> int:
-        return len(self.source)
-
-    @property
     def passes(self) -> npt.NDArray[np.bool_]:
         """Which outputs are features themselves, shape (n_outputs,)."""
         return np.isinf(self.amplitudes)
-
-    def origin(self, output: int) -> int:
-        return int(self.source[output])
 
     def select(self, features: IntArray) -> tuple[Waves, IntArray]:
         used, source = np.unique(self.source[features], return_inverse=True)
