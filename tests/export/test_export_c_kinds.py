@@ -888,9 +888,7 @@ def test_what_a_header_has_not_is_refused_by_name(tmp_path: Path) -> None:
     cubic.artifact.__dict__["outputs"] = SimpleNamespace(
         label_rule="votes", probability=type("Unheard", (ClassProbability,), {})()
     )
-    with pytest.raises(
-        UnsupportedModelError, match="the C export has no step of kind unheard: apply"
-    ):
+    with pytest.raises(UnsupportedModelError, match="the C export has no step of kind unheard: apply"):
         on_device(cast(Step, SimpleNamespace(kind="unheard")))
     with pytest.raises(UnsupportedModelError, match="no Unheard probabilities"):
         cubic.export_c(tmp_path / "m.h")
