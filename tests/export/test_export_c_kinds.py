@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -52,12 +52,24 @@ from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
 import approxsvm
 from approxsvm.errors import UnsupportedModelError
+from approxsvm.export.c99.device_steps import on_device
 from approxsvm.export.c99.header import export_c
 from approxsvm.export.c99.sums import sums_of
 from approxsvm.model.constants import LEAST_INVERSE_NORMAL
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.outputs import ClassProbability, DensityMarks, Outputs
-from approxsvm.model.steps import Affine, Interval, InverseNormal, Logarithm, Monomials, Piecewise, Power, Table, Waves
+from approxsvm.model.steps import (
+    Affine,
+    Interval,
+    InverseNormal,
+    Logarithm,
+    Monomials,
+    Piecewise,
+    Power,
+    Step,
+    Table,
+    Waves,
+)
 from approxsvm.model.steps import Normalizer as RowNorms
 from approxsvm.model.steps.normalizer import LEAST_NORM
 
@@ -883,6 +895,8 @@ def test_what_a_header_has_not_is_refused_by_name(tmp_path: Path) -> None:
     cubic.artifact.__dict__["outputs"] = SimpleNamespace(
         label_rule="votes", probability=type("Unheard", (ClassProbability,), {})()
     )
+    with pytest.raises(UnsupportedModelError, match="the C export has no step of kind unheard: apply"):
+        on_device(cast(Step, SimpleNamespace(kind="unheard")))
     with pytest.raises(UnsupportedModelError, match="no Unheard probabilities"):
         cubic.export_c(tmp_path / "m.h")
     assert list(tmp_path.iterdir()) == []

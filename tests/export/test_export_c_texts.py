@@ -15,7 +15,7 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
 from sklearn.svm import SVC
 
 import approxsvm
@@ -178,9 +178,6 @@ def test_what_has_no_header_is_named(tmp_path):
     compiled = approxsvm.compile(source, frame, mode="approximate")
     with pytest.raises(UnsupportedModelError, match="looks up rows of float32 numbers alone"):
         compiled.export_c(tmp_path / "m.h", inputs="int16", X=frame)
-    bins = make_pipeline(StandardScaler(), KBinsDiscretizer(4), SVC()).fit(frame[["age"]], frame["age"] > 40)
-    with pytest.raises(UnsupportedModelError, match="no tables behind other steps"):
-        approxsvm.compile(bins, mode="approximate").export_c(tmp_path / "m.h")
     source, frame = census(OneHotEncoder(), SimpleImputer(strategy="constant", fill_value="a\0b"))
     with pytest.raises(UnsupportedModelError, match="has a character that ends a text in C"):
         approxsvm.compile(source, mode="approximate").export_c(tmp_path / "m.h")

@@ -452,7 +452,6 @@ def test_a_function_of_duckdb(cases: list[Case]) -> None:
 # Doors that are closed to a source, and why.
 CLOSED = {
     ("to_onnx", "SVC, NuSVC: beyond int64"): "neither whole numbers nor text, as those of ONNX classifiers",
-    ("export_c", "estimators around several: stacked"): "no labels by value_threshold of them",
 }
 
 

@@ -18,10 +18,12 @@ class Answers:
     artifact : Artifact
     only_labels : bool
         Whether nobody asks for probabilities that labels do not go by.
+    in_sums : bool
+        Whether it counts by its scores where there are no probabilities.
     """
 
-    def __init__(self, artifact: Artifact, only_labels: bool = False) -> None:
-        self.artifact = artifact
+    def __init__(self, artifact: Artifact, only_labels: bool = False, in_sums: bool = False) -> None:
+        self.artifact, self.in_sums = artifact, in_sums
         unused = only_labels and artifact.outputs.label_rule not in BY_PROBABILITY
         self.shares = None if unused else shares_of(artifact)
 
@@ -39,7 +41,8 @@ class Answers:
 
     @property
     def _has_scores(self) -> bool:
-        return len(self.artifact.labels) > 2 and self.artifact.outputs.label_rule == "scores"
+        by_scores = self.artifact.outputs.label_rule == "scores" or (self.in_sums and not self.shares)
+        return len(self.artifact.labels) > 2 and by_scores
 
     def functions(self) -> Iterator[str]:
         """Up to probabilities where there are any."""

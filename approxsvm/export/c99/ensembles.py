@@ -7,9 +7,9 @@
   times which is allowed on either side.
 * Sums: addend + sum_k w_k f_k, each product and sum on a path of n + 3 roundings, weights being within a unit of the
   source's: with u = 1.01 (n + 4) 2^-53 the bound is sum_k |w_k| (bound_k + u |f_k|) + u |addend|. What underflows is
-  less than the 1e-37 that narrowing a bound adds.
-  A classifier counts by the probability of the first label, which is off by what it is from the farther end of its
-  interval. Where the sum labels, it goes on as the value of any model.
+  less than the 1e-37 that narrowing a bound adds. A classifier counts by the probability of the first label, or, where
+  sums are of several classes, by all probabilities or else scores, each off by what it is from the farther end of its
+  interval. Where sums label, they go on as the values of any model.
 * Labels side by side: each member's own, or the signs of a regression's values, with what its own bounds prove.
 * Side by side: values of several targets, or functions of classes, of which scores, probabilities and labels are made
   as of any model that has them.
@@ -27,7 +27,7 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.c99.answers import Answers
 from approxsvm.export.c99.device_router import smallest
-from approxsvm.export.c99.shares import Arrays
+from approxsvm.export.c99.shares import Arrays, shares_of
 from approxsvm.export.c99.sums import LARGEST
 from approxsvm.model.constants import UNIT64
 
@@ -71,16 +71,20 @@ def rule_functions(artifact: Artifact, prefixes: Prefixes) -> Iterator[str]:
     elif artifact.has_labels_alone:
         yield from _votes(artifact, prefixes)
     else:
-        yield from (_side_by_side if artifact.outputs.weights is None else _sum)(artifact, prefixes)
+        yield from (_sum if _adds_up(artifact) else _side_by_side)(artifact, prefixes)
         yield from Answers(artifact).functions()
         if artifact.task == "classification":
             yield from Answers(artifact).labels()
 
 
+def _adds_up(artifact: Artifact) -> bool:
+    return artifact.n_decisions > 0 and artifact.outputs.weights is not None
+
+
 def rule_arrays(artifact: Artifact) -> Arrays:
     """What these functions read, by name."""
     if not artifact.of_targets:
-        return Answers(artifact).arrays
+        return Answers(artifact).arrays | (_sum_arrays(artifact) if _adds_up(artifact) else {})
     places = {label: place for place, label in enumerate(artifact.labels.tolist())}
     positions = [places[label] for member in artifact.members for label in member.labels.tolist()]
     return {"positions_": smallest(np.array(positions, np.intp))}
@@ -96,7 +100,7 @@ def rule_stack_bytes(artifact: Artifact) -> int:
 
 def _weights(artifact: Artifact) -> list[float]:
     weights = artifact.outputs.weights
-    return [1.0] * len(artifact.members) if weights is None else [float(weight) for weight in weights]
+    return [1.0] * len(artifact.members) if weights is None else weights.ravel().tolist()
 
 
 def _total(artifact: Artifact) -> float:
@@ -130,17 +134,33 @@ def _votes(artifact: Artifact, prefixes: Prefixes) -> Iterator[str]:
     )
 
 
+def adds_scores(artifact: Artifact) -> bool:
+    """Whether sums of several classes are of all numbers that members have: values, probabilities or else scores."""
+    return artifact.outputs.weights is not None and artifact.outputs.weights.ndim == 2
+
+
+def _sum_arrays(artifact: Artifact) -> Arrays:
+    weights, addends = artifact.outputs.weights, np.array([artifact.outputs.addend])
+    assert weights is not None
+    if adds_scores(artifact):
+        weights, addends = weights[:, :-1], weights[:, -1].copy()
+    return {"weights_": np.ascontiguousarray(weights), "addends_": addends}
+
+
 def _sum(artifact: Artifact, prefixes: Prefixes) -> Iterator[str]:
-    addend, unit = artifact.outputs.addend, 1.01 * (len(prefixes) + 4) * UNIT64
-    lines, first = "", artifact.labels[:1].tolist()
-    for prefix, w, member in zip(prefixes, _weights(artifact), artifact.members, strict=True):
-        line: str = _MEMBER_SHARE if len(member.labels) else _MEMBER_VALUE
-        label = member.labels.tolist().index(first[0]) if len(member.labels) else 0
-        lines += line.format(member=prefix, w=w, modulus=abs(w), u=unit, label=label)
-    declared = "    double p[2], low[2], high[2], above, below;\n" if "above" in lines else ""
-    declared += "    double value[1];\n    float bound[1];\n" if "bound" in lines else ""
-    members = f"{declared}    int is_known = 1;\n{lines}"
-    yield _SUM.format(members=members, addend=addend, modulus=abs(addend), u=unit)
+    lines, column, several = "", 0, adds_scores(artifact)
+    for prefix, member in zip(prefixes, artifact.members, strict=True):
+        is_share = member.task == "classification"
+        line: str = _MEMBER_VALUE if not is_share else _MEMBER_SHARE if shares_of(member) else _MEMBER_SCORE
+        first = 0 if several or not is_share else member.labels.tolist().index(artifact.labels[:1].tolist()[0])
+        n = 1 if is_share and not several else len(member.labels) or member.n_decisions
+        lines += line.format(member=prefix, column=column, n=n, first=first, n_values=member.n_decisions)
+        column += n
+    room = max(max(len(member.labels), member.n_decisions) for member in artifact.members)
+    declared = f"    double high[{room}];\n" if "high" in lines else ""
+    declared += f"    float bound[{room}];\n" if "bound" in lines else ""
+    declared += f"    double value[{room}];\n" if "value," in lines else ""
+    yield _SUM.format(members=lines, declared=declared, room=room, n=column, u=1.01 * (column + 4) * UNIT64)
 
 
 def _targets(artifact: Artifact, prefixes: Prefixes) -> Iterator[str]:
@@ -234,28 +254,58 @@ _MEMBER_VOTE: Final = """\
 """
 
 _SUM: Final = """\
-/* The sum of the members' values by weight, and its bound; 0 for @STRANGE@: NaN, with an infinite bound. */
+/* What numbers between low and high are off by at most. */
+static inline void @farther@@(int n, const double number[], double low[], const double high[]) {{
+    int k;
+    for (k = 0; k < n; ++k) {{
+        const double above = high[k] - number[k], below = number[k] - low[k];
+        low[k] = (above > below ? above : below) + 0x1p-52 * (1.0 + @modulus@@(number[k]));
+    }}
+}}
+/* Adds n numbers of a member by their weights, from a column on, and what they are off by. */
+static inline void @add@@(int column, int n, const double number[], const double off[], double sums[],
+                          double reach[]) {{
+    int i, k;
+    for (k = 0; k < @n_values; ++k) {{
+        for (i = 0; i < n; ++i) {{
+            const double weight = @weights@@[k * {n} + column + i];
+            sums[k] += weight * number[i];
+            reach[k] += @modulus@@(weight) * (1.000001 * off[i] + {u!r} * @modulus@@(number[i]));
+        }}
+    }}
+}}
+/* Sums of the members' numbers by weight, and their bounds; 0 for @STRANGE@: NaN, with infinite bounds. */
 static inline int @evaluate@@(const @ROW@ row[], double values[], float bounds[]) {{
-    double sum = {addend!r}, reach = {u!r} * {modulus!r};
-{members}    is_known &= @modulus@@(sum) < 1e37;
-    values[0] = is_known ? sum : (double)@float_of@@(0x7FC00000u);
-    bounds[0] = is_known ? @above@@(reach) : @float_of@@(0x7F800000u);
+    double reach[@n_values], number[{room}], off[{room}];
+{declared}    int is_known = 1, k;
+    for (k = 0; k < @n_values; ++k) {{
+        values[k] = @addends@@[k];
+        reach[k] = {u!r} * @modulus@@(values[k]);
+    }}
+{members}    for (k = 0; k < @n_values; ++k) is_known &= @modulus@@(values[k]) < 1e37;
+    for (k = 0; k < @n_values; ++k) {{
+        values[k] = is_known ? values[k] : (double)@float_of@@(0x7FC00000u);
+        bounds[k] = is_known ? @above@@(reach[k]) : @float_of@@(0x7F800000u);
+    }}
     return is_known;
 }}
 """
 _MEMBER_VALUE: Final = """\
-    is_known &= {member}_evaluate_(row, value, bound);
-    sum += {w!r} * value[0];
-    reach += {modulus!r} * ((double)bound[0] + {u!r} * @modulus@@(value[0]));
+    is_known &= {member}_evaluate_(row, number, bound);
+    for (k = 0; k < {n}; ++k) off[k] = (double)bound[k];
+    @add@@({column}, {n}, number, off, values, reach);
 """
-
-# The interval of a probability may be rounded once more.
 _MEMBER_SHARE: Final = """\
-    is_known &= {member}_row_shares_(row, p, low, high);
-    sum += {w!r} * p[{label}];
-    above = high[{label}] - p[{label}];
-    below = p[{label}] - low[{label}];
-    reach += {modulus!r} * (1.000001 * (above > below ? above : below) + {u!r} * p[{label}] + 0x1p-52);
+    is_known &= {member}_row_shares_(row, number, off, high);
+    @farther@@({n} + {first}, number, off, high);
+    @add@@({column}, {n}, number + {first}, off + {first}, values, reach);
+"""
+_MEMBER_SCORE: Final = """\
+    is_known &= {member}_evaluate_(row, value, bound);
+    {member}_scores_(value, number);
+    {member}_score_ends_(value, bound, off, high);
+    @farther@@({n}, number, off, high);
+    @add@@({column}, {n}, number, off, values, reach);
 """
 
 _TARGETS: Final = """\

@@ -28,6 +28,7 @@ from approxsvm.export.c99.answers import Answers
 from approxsvm.export.c99.coefficients import CoefficientType
 from approxsvm.export.c99.device_rows import DeviceRows
 from approxsvm.export.c99.ensembles import (
+    adds_scores,
     asks_members_for_labels,
     check_rule,
     rule_arrays,
@@ -156,6 +157,7 @@ class _Unit:
         codes: InputCodes | None,
         helpers: str,
         votes: bool,
+        in_sums: bool,
     ) -> None:
         expands = has_expansions(artifact)
         self.artifact, self.prefix, self.kind, self.helpers, self.votes = artifact, prefix, kind, helpers, votes
@@ -170,7 +172,7 @@ class _Unit:
             self.function = Expansions(artifact, self.rows, kind)
         else:
             self.function = FewValues.of(artifact, self.rows) or SumFunction(artifact, self.rows)
-        self.answers = Answers(artifact, only_labels=votes)
+        self.answers = Answers(artifact, only_labels=votes, in_sums=in_sums)
         self.arrays = {**dict(self.rows.arrays()), **dict(self.function.arrays()), **self.answers.arrays}
 
     @property
@@ -260,8 +262,8 @@ class CHeader:
         self.kind: CoefficientType = kinds[kinds.index(coefficients)]
         self.codes = None if inputs == "float32" else input_codes(artifact, cast(CodeType, inputs), X)
         members = {f"{name}_member_{k}": member for k, member in enumerate(artifact.members)} or {name: artifact}
-        votes = asks_members_for_labels(artifact)
-        self.units = [_Unit(member, prefix, self.kind, self.codes, name, votes) for prefix, member in members.items()]
+        rule = asks_members_for_labels(artifact), adds_scores(artifact)
+        self.units = [_Unit(member, prefix, self.kind, self.codes, name, *rule) for prefix, member in members.items()]
         self.labels = dict(self._labels())
         own = Answers(artifact) if artifact.members else self.units[0].answers
         self.has_shares = artifact.averages or own.shares is not None
