@@ -23,9 +23,10 @@ timed when a model is compiled.
 * Refining a row costs loading it again, and at degree 2 `direction` and as many coefficients once more, for the bound
   that knows its direction; above that `degrees`, and the coefficients above degree 2. All rows of a block take a
   further degree, if one of them is open.
-* With several classes or functions each form costs 1,000 more, or 1.6 w / m times as much in smaller blocks. In the
-  exact engine, the pairs of a presumed winner cost 1.5 x for a support vector, as these are not contiguous, and 40 for
-  each instead of `kernel` (measured on a Xeon with AVX-512).
+* With several classes or functions each form costs 1,000 more, or 1.6 w / m times as much in smaller blocks. Degrees
+  above 2 are those of the few classes that may win. In the exact engine, the pairs of a presumed winner cost 1.5 x
+  for a support vector, as these are not contiguous, and 40 for each instead of `kernel` (measured on a Xeon with
+  AVX-512).
 """
 
 from __future__ import annotations

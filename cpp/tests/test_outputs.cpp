@@ -214,7 +214,7 @@ Status status_of(const Outputs& outputs) {
     const std::unique_ptr<unsigned char[]> memory(new unsigned char[n]);
     if (n > 0) std::memcpy(memory.get(), outputs.bytes.data(), n);
     OutputsView view;
-    return read_outputs(memory.get(), n, {outputs.task, outputs.n_labels, true, outputs.n_members}, view);
+    return read_outputs(memory.get(), n, {outputs.task, outputs.n_labels, outputs.n_members}, view);
 }
 bool is_read(const Outputs& outputs) {
     const Status status = status_of(outputs);

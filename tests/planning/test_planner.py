@@ -11,15 +11,21 @@ import pytest
 from conftest import random_model
 from scipy.sparse import csr_array
 from sklearn.datasets import make_classification
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import RidgeClassifier
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import scale
 from sklearn.svm import SVC, SVR
 
 import approxsvm
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.evaluator import STAGES
+from approxsvm.model.kernel_model import KernelModel
 from approxsvm.planning import planner
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Limits
+from approxsvm.reference.decision_values import decision_function
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +130,34 @@ def test_a_steep_model_gets_many_centers(steep: tuple[SVC, Any]) -> None:
     assert header(fast)[0] == "certified"
     assert header(fast)[2] >= 16
     np.testing.assert_array_equal(fast.predict(X), svc.predict(X))
+
+
+def test_several_functions_are_expanded_about_common_centers() -> None:
+    X = np.random.default_rng(0).normal(size=(4000, 3))
+    y = np.digitize(np.sin(1.5 * X[:, 0]) + 0.5 * X[:, 1], [-0.7, 0.0, 0.7])
+    of_kernels = Nystroem(gamma=0.1, n_components=400, random_state=0)
+    for source in (OneVsRestClassifier(SVC(gamma=0.3, C=0.1)), make_pipeline(of_kernels, RidgeClassifier())):
+        fast = approxsvm.compile(source.fit(X[:800], y[:800]), X[:800], effort="low")
+        assert header(fast)[0] == "certified"
+        np.testing.assert_array_equal(fast.predict(X), source.predict(X))
+        assert fast.certified(X).mean() > 0.6
+
+
+@pytest.mark.parametrize("degree", [2, 5])
+def test_several_targets_are_within_a_tolerance_that_expansions_keep(degree: int) -> None:
+    rng = np.random.default_rng(0)
+    coef = rng.normal(size=(3, 80)) * [[1.0], [10.0], [0.0]]  # one target is a constant
+    model = KernelModel("regression", rng.normal(size=(80, 4)), coef, np.array([1.0, 2.0, 3.0]), 0.05)
+    X = rng.normal(size=(500, 4))
+    fast = approxsvm.compile(model, X, degree=degree, n_centers=20, tolerance=0.2)
+    exact = decision_function(model, X)
+    for part in (slice(None), slice(1), slice(17)):
+        error, bound = np.abs(fast.predict(X[part]) - exact[part]), fast.error_bound(X[part])
+        assert (error <= bound + 1e-12).all()
+        assert bound.max() <= 0.2
+    stages = fast.rows_per_stage
+    assert stages["expansion"] > 0
+    assert (stages["higher_degree"] > 0) == (degree > 2)
 
 
 def test_never_slower_than_the_exact_engine(
