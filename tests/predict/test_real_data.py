@@ -153,7 +153,7 @@ def test_mnist(unpacked):
         n_support=np.empty(0, np.int64),
     )
     images = gzip.decompress(stored("data/t10k-images-idx3-ubyte.gz").read_bytes())
-    X = np.frombuffer(images, np.uint8, offset=16).reshape(-1, 784)[:1000] / 255.0
+    X = np.frombuffer(images, np.uint8, offset=16).reshape(-1, 784)[:2000] / 255.0
     exact = exact_values(model, X)
     # The plan that is chosen, and an expansion with a tolerance: every row goes down the cascade.
     for options in ({}, {"tolerance": 1e-6, "degree": 2, "n_centers": 1}):
