@@ -68,8 +68,7 @@ class Chromium:
             assert part, f"the browser ended with {self._process.poll()}"
             self._unread += part
         message, _, self._unread = self._unread.partition(b"\0")
-        found: dict[str, Any] = json.loads(message)
-        return found
+        return json.loads(message)
 
     def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
         """Send a command and wait for its answer; events in between are kept."""
@@ -82,8 +81,7 @@ class Chromium:
             found = self._receive()
             if found.get("id") == number:
                 assert "error" not in found, (method, found["error"])
-                result: dict[str, Any] = found["result"]
-                return result
+                return found["result"]
             self._events.append(found)
 
     def open(self, url: str, *, width: int = 1400, scheme: str = "light") -> None:

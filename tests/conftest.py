@@ -87,6 +87,12 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return filled_once(tmp_path_factory, "doors", build) / "doors"
 
 
+@pytest.fixture
+def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports without the memory of a new process, which takes longer than all else; reports/ has it measured."""
+    monkeypatch.setattr("approxsvm.reports.tables.resident_bytes", lambda artifact: None)
+
+
 def data_root() -> Path:
     """Where the real data are, or stand-ins, if they are there; as in benchmarks/experiment.py."""
     beside = REPOSITORY.parent / "shared"

@@ -1,6 +1,8 @@
 """Votes, scores and probabilities of each source in slow and obvious float64: the judge of the core's outputs.
 
-Values are as model/outputs.py says.
+Values are as model/outputs.py says, and bounds of their shape: what |approximate - exact| never exceeds, or infinite,
+NaN, negative where nothing was evaluated. Numbers of classes are (n_rows, n_classes), in the model's label order;
+(normal, outlier) for DensityMarks.
 """
 
 from __future__ import annotations
@@ -42,16 +44,7 @@ _MAX_SUM = 1e300  # of values, beyond which scores may overflow
 
 
 def votes(values: FloatArray) -> IntArray:
-    """Votes of each class.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_pairs)
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
-    """
+    """Votes of each class."""
     n_classes = count_classes(values.shape[1])
     counts = np.zeros((len(values), n_classes), np.intp)
     for k, (i, j) in enumerate(class_pairs(n_classes)):
@@ -61,16 +54,7 @@ def votes(values: FloatArray) -> IntArray:
 
 
 def winner(values: FloatArray) -> IntArray:
-    """Class with the most votes, the first one of several, as LIBSVM and scikit-learn predict it.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_pairs)
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-    """
+    """Class with the most votes, the first one of several, as LIBSVM and scikit-learn predict it."""
     return _first_best(votes(values))
 
 
@@ -80,18 +64,6 @@ def certified_winner(values: FloatArray, bounds: FloatArray) -> tuple[IntArray, 
     With lo = certain votes and hi = certain votes and open pairs of a class, the winner w is certified iff for every
     other class c lo[w] > hi[c], or lo[w] = hi[c] and w precedes c. One consistent outcome attains this. A value of
     minus its bound is certain: the exact value is at most 0, a vote for the second class.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_pairs)
-        Approximate decision values.
-    bounds : ndarray of shape (n_rows, n_pairs)
-        What |approximate - exact| never exceeds; infinite, NaN or negative for a pair that was not evaluated.
-
-    Returns
-    -------
-    winners : ndarray of shape (n_rows,)
-    certified : ndarray of shape (n_rows,), bool
     """
     n_classes = count_classes(values.shape[1])
     known = (bounds >= 0) & np.isfinite(values)
@@ -113,14 +85,6 @@ def one_vs_rest_scores(values: FloatArray) -> FloatArray:
 
     s sums the decision values in favour of the class. Here a value of exactly 0 votes for the first class of the pair,
     unlike in `winner`; scikit-learn does the same (``_ovr_decision_function(dec < 0, -dec, n_classes)``).
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_pairs)
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
     """
     n_classes = count_classes(values.shape[1])
     counts = np.zeros((len(values), n_classes))
@@ -130,8 +94,7 @@ def one_vs_rest_scores(values: FloatArray) -> FloatArray:
         sums[:, j] -= values[:, k]
         counts[:, i] += ~(values[:, k] < 0)
         counts[:, j] += values[:, k] < 0
-    scores: FloatArray = counts + sums / (3 * (np.abs(sums) + 1))
-    return scores
+    return counts + sums / (3 * (np.abs(sums) + 1))
 
 
 def one_vs_rest_interval(values: FloatArray, bounds: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -139,14 +102,6 @@ def one_vs_rest_interval(values: FloatArray, bounds: FloatArray) -> tuple[FloatA
 
     Open pairs may cast their vote either way, so a class with one has an interval about 1 wide; with all its pairs
     certain it is at most (sum of their bounds) * 2/3 wide, as the slope of s / (3 (|s| + 1)) is at most 1/3.
-
-    Parameters
-    ----------
-    values, bounds : ndarray of shape (n_rows, n_pairs)
-
-    Returns
-    -------
-    lowest, highest : ndarray of shape (n_rows, n_classes)
     """
     n_classes = count_classes(values.shape[1])
     bounds = np.where(bounds >= 0, bounds, np.inf)
@@ -181,8 +136,7 @@ def certified_score_winner(values: FloatArray, bounds: FloatArray) -> tuple[IntA
 
 def _first_best(scores: npt.NDArray[Any]) -> IntArray:
     """Class of the greatest score, the first one of several."""
-    result: IntArray = scores.argmax(axis=1)
-    return result
+    return scores.argmax(axis=1)
 
 
 def _beats_all(winners: IntArray, lo: npt.NDArray[Any], hi: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -192,16 +146,14 @@ def _beats_all(winners: IntArray, lo: npt.NDArray[Any], hi: npt.NDArray[Any]) ->
     others = np.arange(lo.shape[1])
     beaten = (least > hi) | ((least == hi) & (winners[:, np.newaxis] < others))
     beaten[rows, winners] = True
-    result: npt.NDArray[np.bool_] = beaten.all(axis=1)
-    return result
+    return beaten.all(axis=1)
 
 
 def _confidence(sums: FloatArray, limit: float) -> FloatArray:
     """Transforms sums s at one end of an interval to s / (3 (|s| + 1)), or to its limit where that may overflow."""
     known = np.abs(sums) <= _MAX_SUM
     inner = np.where(known, sums, 0.0)
-    result: FloatArray = np.where(known, inner / (3 * (np.abs(inner) + 1)), limit)
-    return result
+    return np.where(known, inner / (3 * (np.abs(inner) + 1)), limit)
 
 
 # Probabilities
@@ -211,23 +163,13 @@ def sigmoid(values: FloatArray, a: float, b: float) -> FloatArray:
     """1 / (1 + exp(a f + b)) without overflow or cancellation, in the two branches of LIBSVM's sigmoid_predict."""
     exponent = values * a + b
     small = np.exp(-np.abs(exponent))
-    result: FloatArray = np.where(exponent >= 0, small / (1.0 + small), 1.0 / (1.0 + small))
-    return result
+    return np.where(exponent >= 0, small / (1.0 + small), 1.0 / (1.0 + small))
 
 
 def couple(pairwise: FloatArray) -> FloatArray:
     """Class probabilities from pairwise ones, by the iteration of Wu, Lin and Weng (2004, method 2) as LIBSVM runs it.
 
     Sums run in LIBSVM's order, so that a row stops after the same sweep.
-
-    Parameters
-    ----------
-    pairwise : ndarray of shape (n_rows, n_classes, n_classes)
-        [:, i, j] = P(i | i or j), in [1e-7, 1 - 1e-7]; [:, j, i] = 1 - [:, i, j].
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
     """
     n_rows, k = pairwise.shape[:2]
     Q = np.zeros((n_rows, k, k))
@@ -265,21 +207,7 @@ def class_scores(outputs: Outputs, values: FloatArray) -> FloatArray:
 
 
 def probabilities(head: Probability, values: FloatArray, scores: FloatArray | None = None) -> FloatArray:
-    """Probabilities from decision values.
-
-    Parameters
-    ----------
-    head : PairwiseSigmoid, OneVsRestCalibration, TemperatureCalibration or DensityMarks
-        LaplaceNoise has no probabilities, only its `sigma`.
-    values : ndarray of shape (n_rows, n_decisions)
-    scores : ndarray of shape (n_rows, n_classes), optional
-        Of several classes, where they are not those of pairs.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
-        In the model's label order; (normal, outlier) for DensityMarks.
-    """
+    """Probabilities from decision values."""
     if isinstance(head, PairwiseSigmoid):
         return _pairwise_probabilities(head, values)
     if isinstance(head, OneVsRestCalibration):
@@ -304,15 +232,6 @@ def probability_interval(head: Probability, values: FloatArray, bounds: FloatArr
     classes and a sigmoid it reaches at most |slope|/4 times the bound of the value to either side. The coupling of
     three and more classes stops after a number of sweeps that small changes can change: nothing better than [0, 1] is
     claimed for it, only its decision values are bounded. Two classes, coupled, stop within 0.005 of the sigmoid.
-
-    Parameters
-    ----------
-    head : as for `probabilities`
-    values, bounds : ndarray of shape (n_rows, n_decisions)
-
-    Returns
-    -------
-    lowest, highest : ndarray of shape (n_rows, n_classes)
     """
     bounds = np.where((bounds >= 0) & np.isfinite(values), bounds, np.inf)
     values = np.where(np.isfinite(values), values, 0.0)  # anything, anywhere
@@ -333,35 +252,14 @@ def probability_interval(head: Probability, values: FloatArray, bounds: FloatArr
 
 
 def probability_bounds(head: Probability, values: FloatArray, bounds: FloatArray) -> FloatArray:
-    """What |probabilities(values) - probabilities(exact values)| never exceeds; up to 1 where nothing is known.
-
-    Parameters
-    ----------
-    head : as for `probabilities`
-    values, bounds : ndarray of shape (n_rows, n_decisions)
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
-    """
+    """What |probabilities(values) - probabilities(exact values)| never exceeds; up to 1 where nothing is known."""
     given = probabilities(head, values)
     lowest, highest = probability_interval(head, values, bounds)
-    result: FloatArray = np.maximum(highest - given, given - lowest)
-    return result
+    return np.maximum(highest - given, given - lowest)
 
 
 def predicted_class(outputs: Outputs, values: FloatArray) -> IntArray:
-    """Class that the source predicts, by its label rule.
-
-    Parameters
-    ----------
-    outputs : Outputs
-    values : ndarray of shape (n_rows, n_pairs)
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-    """
+    """Class that the source predicts, by its label rule."""
     if outputs.label_rule == "votes":
         return winner(values)
     if outputs.label_rule == "scores":
@@ -380,8 +278,7 @@ def predicted_by(outputs: Outputs, shares: FloatArray) -> IntArray:
 def by_threshold(outputs: Outputs, numbers: FloatArray) -> IntArray:
     """Of two classes, the one that a threshold is for where its number, of (n_rows, 2), is at least that."""
     label = outputs.threshold_label
-    result: IntArray = np.where(numbers[:, label] >= outputs.threshold, label, 1 - label)
-    return result
+    return np.where(numbers[:, label] >= outputs.threshold, label, 1 - label)
 
 
 def process_share(mean: FloatArray, functions: FloatArray, prior: float) -> FloatArray:
@@ -390,8 +287,7 @@ def process_share(mean: FloatArray, functions: FloatArray, prior: float) -> Floa
     scales = np.array([0.41, 0.4, 0.37, 0.44, 0.39])
     factors = np.array([-1854.8214151, 3516.89893646, 221.29346712, 128.12323805, -2010.49422654])
     terms = erf(scales * mean[:, np.newaxis] / np.sqrt(1.0 + 2.0 * scales**2 * variance[:, np.newaxis]))
-    result: FloatArray = (1.0 + terms) @ factors / 2.0
-    return result
+    return (1.0 + terms) @ factors / 2.0
 
 
 def vote_of_members(outputs: Outputs, classes: Sequence[IntArray], n_classes: int) -> IntArray:
@@ -436,8 +332,7 @@ def _pairwise_probabilities(head: PairwiseSigmoid, values: FloatArray) -> FloatA
 
 def _clipped_sigmoid(head: PairwiseSigmoid, pair: int, values: FloatArray) -> FloatArray:
     raw = sigmoid(values, float(head.prob_a[pair]), float(head.prob_b[pair]))
-    result: FloatArray = np.clip(raw, MIN_PROBABILITY, 1 - MIN_PROBABILITY)
-    return result
+    return np.clip(raw, MIN_PROBABILITY, 1 - MIN_PROBABILITY)
 
 
 def _calibration_inputs(head: OneVsRestCalibration, values: FloatArray) -> FloatArray:
@@ -456,8 +351,7 @@ def _calibrated(head: OneVsRestCalibration, inputs: FloatArray) -> FloatArray:
 def _calibrate(calibrator: SigmoidCalibrator | IsotonicCalibrator, values: FloatArray) -> FloatArray:
     if isinstance(calibrator, SigmoidCalibrator):
         return sigmoid(values, calibrator.slope, calibrator.intercept)
-    result: FloatArray = np.interp(values, calibrator.knots, calibrator.heights)
-    return result
+    return np.interp(values, calibrator.knots, calibrator.heights)
 
 
 def _two_columns(positive_share: FloatArray, positive: int) -> FloatArray:
@@ -481,8 +375,7 @@ def _temperature_scores(head: TemperatureCalibration, values: FloatArray) -> Flo
 
 def _softmax(scores: FloatArray) -> FloatArray:
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    result: FloatArray = powers / powers.sum(axis=1, keepdims=True)
-    return result
+    return powers / powers.sum(axis=1, keepdims=True)
 
 
 def _density_steps(marks: FloatArray, values: FloatArray) -> FloatArray:

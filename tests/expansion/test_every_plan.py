@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import reference_outputs
 from attacks import COEFFICIENTS, TARGETS, VECTORS, Extended, judge_artifact, random_attack
 from conftest import EVERYTHING, random_model
 from hypothesis import given, settings
@@ -68,16 +69,6 @@ def values_of_pairs(model: KernelModel, X: Any) -> Any:
     return kernel @ coef.T + model.intercept.astype(Extended)
 
 
-def class_by_votes(values: Any, n_classes: int) -> Any:
-    votes, k = np.zeros((len(values), n_classes), int), 0
-    for i in range(n_classes):
-        for j in range(i + 1, n_classes):
-            votes[:, i] += values[:, k] > 0
-            votes[:, j] += values[:, k] <= 0
-            k += 1
-    return votes.argmax(axis=1)
-
-
 @pytest.mark.parametrize("degree", [1, 2, 3, 4, 5, 6])
 @pytest.mark.parametrize(("n_centers", "n_categories"), [(1, 0), (6, 0), (8, 2)])
 def test_no_bound_of_several_classes_is_broken(degree: int, n_centers: int, n_categories: int) -> None:
@@ -119,4 +110,4 @@ def test_no_bound_of_several_classes_is_broken(degree: int, n_centers: int, n_ca
                     assert bounds.max() <= 1e-9 * np.abs(model.dual_coef).sum()
                 if mode == "certified":
                     winners = predictor.dense(judged[some], 1, LABELS)
-                    np.testing.assert_array_equal(winners, class_by_votes(exact[some], n_classes))
+                    np.testing.assert_array_equal(winners, reference_outputs.winner(exact[some].astype(float)))

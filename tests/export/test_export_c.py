@@ -23,7 +23,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
-from test_export_c_kinds import mapped
+from test_export_c_kinds import FUSED, assert_proven, at_boundary, exact_values
 
 import approxsvm
 from approxsvm import KernelModel, _native
@@ -39,62 +39,6 @@ from approxsvm.model.steps.affine import _OPERATIONS, Affine
 
 pytestmark = [pytest.mark.native, NEEDS_GCC]
 KINDS = ("float32", "int16", "int8")
-NOT_FINITE = (np.nan, np.inf, -np.inf)
-
-
-# --- the exact value, in extended precision
-
-
-def exact_values(model: KernelModel, x: Any) -> Any:
-    """Decision values of rows that are mapped already, shape (n_rows, n_decisions)."""
-    vectors = model.dense_support_vectors(0, model.n_sv).astype(Extended)
-    coef = np.array([model.coefficients(k) for k in range(model.n_decisions)]).astype(Extended)
-    with np.errstate(all="ignore"):
-        kernels = [np.exp(-Extended(model.gamma) * ((vectors - z) ** 2).sum(axis=1)) for z in x.astype(Extended)]
-        return np.array(kernels) @ coef.T + model.intercept.astype(Extended)
-
-
-def summing_error(model: KernelModel) -> float:
-    """What extended precision rounds itself."""
-    return float((model.n_sv + model.n_features + 10) * 2.0**-63 * (np.abs(model.dual_coef).sum() + 1e-300))
-
-
-def assert_proven(model: KernelModel, artifact: Artifact, program: Program, rows: Any) -> Any:
-    """No value is further from the exact one than its bound, and no certain label is another; returns the answers."""
-    strange = np.ones((len(NOT_FINITE), rows.shape[1]), np.float32)
-    strange[:, artifact.raw_columns.used[-1]] = NOT_FINITE
-    answers = program.answers(np.concatenate([rows, strange]))
-    n, slack = len(rows), summing_error(model)
-    exact = exact_values(model, mapped(artifact, rows))
-    with np.errstate(over="ignore", invalid="ignore"):
-        error = np.abs(answers.values[:n].astype(Extended) - exact)
-    broken = ~(error <= answers.bounds[:n].astype(Extended) + slack).all(axis=1)
-    assert not broken.any(), (rows[broken][0], answers.values[:n][broken][0], exact[broken][0])
-    assert np.isnan(answers.values[n:]).all()
-    assert np.isinf(answers.bounds[n:]).all()
-    assert not answers.certain[n:].any()
-    if artifact.task == "regression":
-        assert np.array_equal(answers.predicted, answers.values[:, 0], equal_nan=True)
-        return answers
-    assert (answers.predicted[n:] == 0).all()
-    expected = answers.predicted.copy()
-    expected[~answers.certain] = -1
-    np.testing.assert_array_equal(answers.if_certain, expected)
-    n_labels = len(artifact.labels)
-    if n_labels <= 2:
-        right, is_tie = exact[:, 0] <= 0, np.abs(exact[:, 0]) <= slack
-    else:
-        assert artifact.outputs.label_rule in ("votes", "scores")
-        if artifact.outputs.label_rule == "votes":
-            right, is_tie = reference_outputs.winner(exact), (np.abs(exact) <= slack).any(axis=1)
-        else:
-            scores = exact.astype(np.float64)
-            scores = scores if artifact.outputs.of_each_class else reference_outputs.one_vs_rest_scores(scores)
-            best = np.sort(scores, axis=1)
-            right, is_tie = scores.argmax(axis=1), best[:, -1] - best[:, -2] < 1e-12
-    wrong = answers.certain[:n] & ~is_tie & (answers.predicted[:n] != right)
-    assert not wrong.any(), rows[wrong]
-    return answers
 
 
 def assert_agrees(artifact: Artifact, answers: Any, rows: Any) -> None:
@@ -146,26 +90,13 @@ def random_plan(seed: int, degree: int, n_centers: int, n_labels: int = 2) -> tu
     model = random_model(0, n_sv=n_sv, n_features=n_features, **changes)
     X = vectors[rng.integers(0, n_sv, 60)] + scale * rng.normal(size=(60, n_features))
     compiled = approxsvm.compile(model, X, mode="approximate", degree=degree, n_centers=n_centers)
-    rows = [X, vectors, 1e3 * vectors[:8], 1e-3 * X, near_boundary(model, X, rng)]
+    rows = [X, vectors, 1e3 * vectors[:8], 1e-3 * X, at_boundary(model, X, rng)]
     if n_labels == 2:
         rows.append(adversarial_rows(model, compiled.artifact, seed))
     rows.append(np.outer([1e30, -3e38, 1e-40, 0.0], np.ones(n_features)))
     with np.errstate(over="ignore"):
         narrow = np.concatenate(rows).astype(np.float32)
     return model, compiled, narrow[np.isfinite(narrow).all(axis=1)]
-
-
-def near_boundary(model: KernelModel, X: Any, rng: Any) -> Any:
-    """Points where the first decision value changes its sign, by bisection between rows, and a little off them."""
-    positive = exact_values(model, X)[:, 0] > 0
-    if positive.all() or not positive.any():
-        return X[:0]
-    a, b = (X[rng.choice(np.flatnonzero(side), 20)] for side in (positive, ~positive))
-    for _ in range(40):
-        middle = 0.5 * (a + b)
-        side = (exact_values(model, middle)[:, 0] > 0)[:, np.newaxis]
-        a, b = np.where(side, middle, a), np.where(side, b, middle)
-    return np.concatenate([a, b, a + 1e-4 * rng.normal(size=a.shape) * np.abs(a).max()])
 
 
 PLANS = [
@@ -181,7 +112,7 @@ def test_no_bound_is_broken_and_float32_agrees_with_the_host(plan: tuple[int, ..
     model, compiled, rows = random_plan(*plan)
     for kind in ("float32", KINDS[1 + plan[0] % 2]):
         program = build(compiled, tmp_path / kind, *STRICT, coefficients=kind)
-        answers = assert_proven(model, compiled.artifact, program, rows)
+        answers = assert_proven(model, compiled, program, rows)
         if kind == "float32":
             assert_agrees(compiled.artifact, answers, rows)
 
@@ -192,9 +123,8 @@ def test_bounds_hold_where_the_compiler_contracts(tmp_path: Path) -> None:
         pytest.skip("this machine has no fused multiply-add")
     for plan in ((30, 2, 1, 2), (31, 3, 5, 2)):
         model, compiled, rows = random_plan(*plan)
-        compiler = ["gcc", "-std=gnu99", "-O2", "-mfma", "-ffp-contract=fast"]
-        program = build(compiled, tmp_path / str(plan[0]), compiler=compiler)
-        assert_proven(model, compiled.artifact, program, rows)
+        program = build(compiled, tmp_path / str(plan[0]), compiler=FUSED)
+        assert_proven(model, compiled, program, rows)
 
 
 # --- scikit-learn's estimators and pipelines
@@ -229,7 +159,7 @@ def test_sources(name: str, tmp_path: Path) -> None:
     rows = np.concatenate([X, X + spread * noise, X[:9] + 1e4 * spread, 1e20 * X[:3]]).astype(np.float32)
     for kind in ("float32", "int8"):
         program = build(compiled, tmp_path / kind, *STRICT, coefficients=kind)
-        answers = assert_proven(model, compiled.artifact, program, rows)
+        answers = assert_proven(model, compiled, program, rows)
         if kind != "float32":
             continue
         assert_agrees(compiled.artifact, answers, rows)
@@ -268,8 +198,8 @@ def test_no_bound_is_broken_for_rows_of_codes(plan: Any, inputs: str, tmp_path: 
     rows = np.concatenate([X, codes.offsets + codes.steps.astype(float) * (q + ends)]).astype(np.float32)
     beyond = X[:5] + 3 * np.ptp(X, axis=0) + 1e-20
     answers = program.answers(np.concatenate([rows, beyond, np.full_like(X[:1], np.nan)]))
-    n, slack = len(rows), summing_error(model)
-    exact = exact_values(model, mapped(compiled.artifact, rows))
+    n = len(rows)
+    exact, slack = exact_values(model, rows)
     error = np.abs(answers.values[:n].astype(Extended) - exact)
     assert (error <= answers.bounds[:n].astype(Extended) + slack).all()
     assert np.isfinite(answers.bounds[:n]).all()

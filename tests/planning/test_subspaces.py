@@ -35,8 +35,7 @@ def sums(model: KernelModel, rows: Rows) -> Rows:
     """Decision values by the definition, distances from differences."""
     coefficients = np.column_stack([model.coefficients(k) for k in range(model.n_decisions)])
     kernel = np.exp(-model.gamma * cdist(rows, np.asarray(model.support_vectors), "sqeuclidean"))
-    values: Rows = kernel @ coefficients + model.intercept
-    return values
+    return kernel @ coefficients + model.intercept
 
 
 def settled(artifact: Artifact, rows: Any) -> tuple[Rows, Rows, npt.NDArray[np.uint8]]:

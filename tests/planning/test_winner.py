@@ -38,8 +38,7 @@ def exact_values(model: KernelModel, rows: Rows) -> Rows:
     """By the definition in float64, distances from differences."""
     coefficients = np.column_stack([model.coefficients(k) for k in range(model.n_decisions)])
     kernel = np.exp(-model.gamma * cdist(rows, np.asarray(model.support_vectors), "sqeuclidean"))
-    values: Rows = kernel @ coefficients + model.intercept
-    return values
+    return kernel @ coefficients + model.intercept
 
 
 def exact_labels(model: KernelModel, rows: Rows) -> npt.NDArray[np.intp]:
@@ -51,8 +50,7 @@ def exact_labels(model: KernelModel, rows: Rows) -> npt.NDArray[np.intp]:
         for j in range(i + 1, n):
             votes[np.arange(len(rows)), np.where(values[:, k] > 0.0, i, j)] += 1
             k += 1
-    labels: npt.NDArray[np.intp] = votes.argmax(axis=1)
-    return labels
+    return votes.argmax(axis=1)
 
 
 def rows_to_judge(model: KernelModel, X: Rows, seed: int) -> Rows:

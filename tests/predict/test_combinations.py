@@ -525,6 +525,7 @@ def test_stacked_values_of_0(labels):
         assert 0 < (~fast.certified(WHOLE)).sum() < len(WHOLE)
 
 
+@pytest.mark.usefixtures("unmeasured")
 @pytest.mark.parametrize(
     ("labels", "mode"), [*zip(TWO_LABELS, 2 * ("certified", "approximate", "exact"), strict=False)]
 )

@@ -44,10 +44,20 @@ def read_data(unpacked):
 
 
 @pytest.fixture(scope="module")
-def a9a(unpacked, read_data):
-    model = approxsvm.read_libsvm_model(unpacked("models/a9a_g0.01.model.xz"), n_features=123)
-    X, y = read_data("data/a9a.t.bz2", 123)
-    return model, X, y, exact_values(model, X.toarray())
+def judged(unpacked, read_data):
+    """A model, rows and targets, and their exact values."""
+
+    def read(name, data, n_features, n_rows):
+        model = approxsvm.read_libsvm_model(unpacked(f"models/{name}.model.xz"), n_features=n_features)
+        X, y = (part[:n_rows] for part in read_data(data, n_features))
+        return model, X, y, exact_values(model, X.toarray())
+
+    return cache(read)
+
+
+@pytest.fixture(scope="module")
+def a9a(judged):
+    return judged("a9a_g0.01", "data/a9a.t.bz2", 123, 16_281)
 
 
 @pytest.fixture(scope="module")
@@ -109,13 +119,9 @@ CERTIFIED = [
 
 
 @pytest.mark.parametrize(("name", "data", "n_features", "n_rows", "share"), CERTIFIED)
-def test_no_label_differs_and_no_bound_is_exceeded(
-    unpacked, read_data, name, data, n_features, n_rows, share, real_data
-):
-    model = approxsvm.read_libsvm_model(unpacked(f"models/{name}.model.xz"), n_features=n_features)
-    X = read_data(data, n_features)[0][:n_rows]
+def test_no_label_differs_and_no_bound_is_exceeded(judged, name, data, n_features, n_rows, share, real_data):
+    model, X, _, exact = judged(name, data, n_features, n_rows)
     dense = X.toarray()
-    exact = exact_values(model, dense)
     allowed = 1e-11 * np.abs(model.dual_coef).sum()  # the rounding of `exact` itself
     for mode in ("certified", "exact"):
         forced = {"degree": 2, "n_centers": 1} if mode == "certified" else {}
@@ -161,9 +167,10 @@ def test_mnist(unpacked):
         assert np.abs(values - expected).max() <= options.get("tolerance", np.inf)
 
 
+@cache
 def standardized_covtype():
     with lzma.open(stored("data/covtype.data.xz"), "rt") as file:
-        rows = np.loadtxt(file, delimiter=",", dtype=np.int16, max_rows=60_000)
+        rows = np.loadtxt(file, delimiter=",", dtype=np.int16, max_rows=30_000)
     rows = np.random.default_rng(0).permutation(rows)
     return rows[:, :54].astype(float), np.where(rows[:, 54] == 2, 2, 1)
 
@@ -207,8 +214,8 @@ def check_against_sklearn(svc, X):
 def test_regression_values_stay_within_the_tolerance(unpacked):
     """Every mode; readers/test_sources_compiled.py takes other data, behind a scaler."""
     X, y = approxsvm.read_libsvm_data(unpacked("data/cpusmall.bz2"))
-    X = MaxAbsScaler().fit_transform(X).toarray()[:3000]
-    svr = SVR(C=10.0).fit(X[:1500], y[:1500])
+    X = MaxAbsScaler().fit_transform(X).toarray()[:2000]
+    svr = SVR(C=10.0).fit(X[:1000], y[:1000])
     tolerance = 1e-3 * np.ptp(y)
     exact = exact_values(approxsvm.read_model(svr), X)
     for mode in ("certified", "exact"):
@@ -237,12 +244,11 @@ def check_ranking(fast, X, y, values, scale):
     )  # which predict did not need exact values for
 
 
-def test_ijcnn1_is_ranked_as_by_its_source(unpacked, read_data):
-    model = approxsvm.read_libsvm_model(unpacked("models/ijcnn1_g0.05.model.xz"), n_features=22)
-    X, y = (part[:10_000] for part in read_data("data/ijcnn1.t.xz", 22))
+def test_ijcnn1_is_ranked_as_by_its_source(judged):
+    model, X, y, exact = judged("ijcnn1_g0.05", "data/ijcnn1.t.xz", 22, 10_000)
     sign = 1.0 if model.labels[0] > model.labels[1] else -1.0
     fast = approxsvm.compile(model, degree=2, n_centers=1)
-    check_ranking(fast, X, y, sign * exact_values(model, X.toarray()), np.abs(model.dual_coef).sum())
+    check_ranking(fast, X, y, sign * exact, np.abs(model.dual_coef).sum())
 
 
 @pytest.mark.parametrize("in_pipeline", [False, True])

@@ -162,13 +162,14 @@ def test_graphs_label_as_the_source(name):
     step, missing = STEPS[name]
     X, y = table(missing=missing)
     pipeline = fitted(step, X, y)
-    graph = approxsvm.compile(pipeline).to_onnx(input_type="float64")
+    compiled = approxsvm.compile(pipeline)
+    graph = compiled.to_onnx(input_type="float64")
     session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
     labels, certain = session.run(["label", "certain"], {"X": X})
     assert (labels == pipeline.predict(X)).all()
     assert certain.mean() > (0.1 if name == "exact: scaled bins" else 0.8)
     X[5, 0] = np.inf
-    if 0 in approxsvm.compile(pipeline).artifact.raw_columns.used:
+    if 0 in compiled.artifact.raw_columns.used:
         assert not session.run(["certain"], {"X": X})[0][5]
 
 

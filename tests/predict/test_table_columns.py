@@ -270,6 +270,7 @@ def test_rows_for_a_model_that_is_known() -> None:
             approxsvm.compile(svc, wrong)
 
 
+@pytest.mark.usefixtures("unmeasured")
 def test_verify_and_reports_take_the_frame(fitted: tuple[Any, Any]) -> None:
     source, fast = fitted
     pytest.importorskip("jinja2")

@@ -625,6 +625,14 @@ def test_libsvm_files_of_every_type(tmp_path, svm_type, n_classes, probability, 
         np.testing.assert_array_equal(np.where(values[:, 0] > 0, 1, -1), labels)
     else:
         np.testing.assert_allclose(values[:, 0], labels, rtol=1e-7, atol=1e-7)
+    compiled = [approxsvm.compile(path, n_features=X.shape[1], mode=mode) for mode in ("certified", "exact")]
+    for fast in compiled:
+        if svm_type >= 3:
+            promised = max(float(np.nan_to_num(fast.artifact.header["tolerance"], posinf=0.0)), 1e-9)
+            np.testing.assert_allclose(fast.predict(rows), labels, rtol=0, atol=promised + 1e-9)
+        else:
+            np.testing.assert_array_equal(fast.predict(rows), labels)
+            assert fast.certified(rows).mean() > 0.5 or fast is compiled[1] or n_classes > 2
     head = model.outputs.probability
     assert (head is not None) == bool(probability)
     if not probability:
@@ -637,6 +645,9 @@ def test_libsvm_files_of_every_type(tmp_path, svm_type, n_classes, probability, 
     if svm_type == 2:
         assert (reference_outputs.probabilities(head, values) == shares).mean() > 0.99  # steps
         return
+    for fast in compiled:
+        in_order = shares[:, np.argsort(fast.artifact.labels)]
+        np.testing.assert_allclose(fast.predict_proba(rows), in_order, rtol=0, atol=1e-6)
     np.testing.assert_allclose(reference_outputs.probabilities(head, values), shares, rtol=0, atol=1e-7)
     chosen = reference_outputs.probabilities(head, values).argmax(axis=1)
     np.testing.assert_array_equal(model.labels[chosen], labels)

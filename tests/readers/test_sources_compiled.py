@@ -26,9 +26,7 @@ from test_sources import (
     REGRESSORS,
     STEPS,
     data,
-    libsvm_predictions,
     rows_like,
-    saved_by_libsvm,
     target,
 )
 
@@ -189,6 +187,7 @@ def in_two_dimensions():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
+@pytest.mark.usefixtures("unmeasured")
 @pytest.mark.parametrize("name", in_two_dimensions())
 def test_targets_of_one_column_are_predicted_as_they_were_fitted(name, tmp_path):
     X, _ = data()
@@ -225,6 +224,7 @@ def test_targets_of_several_columns_are_restored_column_by_column():
         assert fast.error_bound(X).max() <= 1e-3
 
 
+@pytest.mark.usefixtures("unmeasured")
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature"])
 def test_calibrated_classifiers_have_no_decision_function(method, n_classes):
@@ -294,40 +294,6 @@ def test_data_frames(tmp_path):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             np.testing.assert_array_equal(same.predict(frame), fitted.predict(frame))
-
-
-C_AND_NU = [(0, 2), (0, 4), (1, 2), (1, 3)]
-
-
-@pytest.mark.parametrize("kernel", ["-t 2 -g 0.1", "-t 0", "-t 1 -d 2 -g 0.5 -r 1"], ids=["rbf", "linear", "quadratic"])
-@pytest.mark.parametrize(
-    ("svm_type", "n_classes", "probability"),
-    [
-        *((svm_type, n_classes, probability) for svm_type, n_classes in C_AND_NU for probability in (0, 1)),
-        *((svm_type, 2, 0) for svm_type in (2, 3, 4)),  # with probabilities: test_sources.py
-    ],
-)
-def test_libsvm_files_of_every_type(tmp_path, svm_type, n_classes, probability, kernel):
-    X, y = data(n_classes)
-    X = np.round(StandardScaler().fit_transform(X), 3)
-    y = np.array([7, -3, 20, 5])[y] if svm_type < 2 else X[:, 0] + X[:, 1]
-    original, path = saved_by_libsvm(tmp_path, f"-s {svm_type} {kernel} -n 0.2 -b {probability}", X, y)
-    rows = rows_like(X)
-    labels, _ = libsvm_predictions(original, rows, 0)
-    shares = libsvm_predictions(original, rows, 1)[1] if probability else None
-    for mode in MODES:
-        fast = approxsvm.compile(path, n_features=X.shape[1], mode=mode)
-        predicted = fast.predict(rows)
-        if svm_type >= 3:
-            promised = max(float(np.nan_to_num(fast.artifact.header["tolerance"], posinf=0.0)), 1e-9)
-            np.testing.assert_allclose(predicted, labels, rtol=0, atol=promised + 1e-9)
-            continue
-        np.testing.assert_array_equal(predicted, labels)
-        assert fast.certified(rows).mean() > 0.5 or mode == "exact" or n_classes > 2
-        order = np.argsort(fast.artifact.labels)
-        if shares is not None:
-            expected = np.asarray(shares).reshape(len(rows), -1)[:, order]
-            np.testing.assert_allclose(fast.predict_proba(rows), expected, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["abalone_scale", "cpu_act"])
