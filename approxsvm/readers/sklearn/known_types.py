@@ -339,8 +339,8 @@ _TABLE: Final[tuple[tuple[Role, str, str, str, str], ...]] = (
         "sklearn.feature_extraction.text",
         "CountVectorizer",
         f"vocabulary_ {_OF_TEXTS}",
-        "functions for analyzer, preprocessor, tokenizer and strip_accents; input other than 'content'; inside of "
-        "another estimator than a search",
+        "functions for analyzer, preprocessor, tokenizer and strip_accents; input other than 'content'; in a "
+        "ColumnTransformer",
     ),
     ("vectorizer", "sklearn.feature_extraction.text", "TfidfVectorizer", f"vocabulary_ _tfidf {_OF_TEXTS}", "the same"),
     (
