@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from approxsvm.errors import ArtifactError, ModelFormatError, UnsupportedModelError
+from approxsvm.packages import import_package
 from approxsvm.readers.sklearn.known_types import class_name, name_of, recognise
 from approxsvm.readers.sklearn.support_vector_machines import require_fitted
 from approxsvm.text_columns import check_unicode
@@ -63,7 +64,7 @@ _INSIDE: Final[Mapping[str, str]] = {
     "CalibratedClassifierCV": "calibrated_classifiers_",
     "FeatureUnion": "transformer_list",
     "FixedThresholdClassifier": "estimator_",
-    "FrozenEstimator": "estimator",
+    **dict.fromkeys(("FrozenEstimator", "_CalibratedClassifier"), "estimator"),
     "TransformedTargetRegressor": "regressor_",
     "TunedThresholdClassifierCV": "estimator_",
     **dict.fromkeys(("StackingClassifier", "StackingRegressor", "VotingClassifier", "VotingRegressor"), "estimators_"),
@@ -87,8 +88,6 @@ class _Places:
         if role == "pipeline" and thing.steps:
             return self._pipeline(thing)
         inside = "best_estimator_" if role == "search" else _INSIDE.get(name)
-        if type(thing).__name__ == "_CalibratedClassifier":
-            inside = "estimator"
         if inside is None:
             return None
         found = vars(thing).get(inside)
@@ -125,11 +124,10 @@ class _Places:
         return whole
 
     def _selector(self, steps: tuple[dict[str, Any], ...]) -> Any:
-        from sklearn.feature_selection import VarianceThreshold
-
         if steps not in self.parts:
             self.parts.append(steps)
-        self.chosen.append((VarianceThreshold(), self.parts.index(steps)))
+        selection = import_package("sklearn.feature_selection", "train", "reading a vectorizer")
+        self.chosen.append((selection.VarianceThreshold(), self.parts.index(steps)))
         return self.chosen[-1][0]
 
     def choose_columns(self) -> None:
