@@ -12,8 +12,8 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Final
+from functools import cached_property, reduce
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -48,66 +48,69 @@ _EXPECTED: Final = (
 )
 
 
+Steps: TypeAlias = tuple[Mapping[str, Any], ...]
+
+
 @dataclass(frozen=True)
 class TextRows:
     """Makes rows of texts."""
 
-    # One after the other, each with "class", "parameters", and where it has learned them "terms" (of the columns, in
-    # their order) and "idf" (a weight for each); with "n_features" where it takes rows
-    steps: tuple[Mapping[str, Any], ...]
+    # Whose columns stand side by side. Each is steps, one after the other: "class", "parameters", and where it has
+    # learned them "terms" (of the columns, in their order) and "idf" (a weight for each); with "n_features" where it
+    # takes rows
+    parts: tuple[Steps, ...]
     width: int | None = None  # of the rows that the model behind takes
 
     @classmethod
     def read(cls, content: bytes, width: int | None = None) -> TextRows:
         """Of a section of an artifact."""
         try:
-            steps = json.loads(content)["steps"]
-            known = [PARAMETERS[step["class"]] for step in steps]
-            if not steps or any(set(step["parameters"]) != {*names} for step, names in zip(steps, known, strict=True)):
-                raise ValueError("parameters are missing, or too many")
-            for k, step in enumerate(steps):
-                _check(step, is_first=k == 0, width=width)
-            if len(steps) > 2:
-                raise ValueError(f"there are {len(steps)} steps, expected one or two")
+            found = json.loads(content)
+            parts = tuple(map(tuple, found["side_by_side"] if "side_by_side" in found else [found["steps"]]))
+            made = sum(map(width_of, parts))
+            if len(found) != 1 or not parts:
+                raise ValueError("it has neither steps nor parts side by side")
+            if width not in (None, made):
+                raise ValueError(f"it makes {made} columns, but the model takes {width}")
         except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
             raise ArtifactError(f"section vectorizers is none of models/FORMAT.md: {error}") from None
-        return cls(tuple(steps), width)
+        return cls(parts, width)
 
     def written(self) -> bytes:
         """As a section of an artifact."""
-        return json.dumps({"steps": self.steps}, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
+        content = {"steps": self.parts[0]} if len(self.parts) == 1 else {"side_by_side": self.parts}
+        return json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
 
     @cached_property
-    def _fitted(self) -> list[Any]:
+    def _fitted(self) -> list[list[Any]]:
         """scikit-learn's own objects."""
         text = import_package("sklearn.feature_extraction.text", "train", "a model of texts takes sparse rows; a text")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of terms that these parameters do not find, as `fit` has said
             try:
-                return [_fitted(getattr(text, step["class"]), step) for step in self.steps]
+                return [[_fitted(getattr(text, step["class"]), step) for step in steps] for steps in self.parts]
             except (ValueError, LookupError, TypeError, OverflowError, re.error) as error:
                 raise ArtifactError(f"section vectorizers: {error}") from None
 
     def rows(self, texts: Any) -> Any:
         """What the vectorizers make of texts: a csr_array of float64. InputError: one of them is no text."""
-        from scipy.sparse import csr_array
+        from scipy.sparse import csr_array, hstack
 
         given: Any = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
-        rows = given or [""]  # of no row at all some of them make an error
+        some = given or [""]  # of no row at all some of them make an error
         for k, text in enumerate(given):
             if not isinstance(text, (str, bytes)):
                 raise InputError(f"row {k}: a text is needed, got {text!r:.60}")
         try:
-            for step in self._fitted:
-                rows = step.transform(rows)
+            made = [reduce(lambda rows, step: step.transform(rows), steps, some) for steps in self._fitted]
         except UnicodeDecodeError as error:
             raise InputError(f"a text is not in the encoding of the vectorizer: {error}") from None
-        made = csr_array(rows, dtype=np.float64)[: len(given)]
-        if self.width is not None and made.shape[1] != self.width:
+        rows = csr_array(made[0] if len(made) == 1 else hstack(made, format="csr"), dtype=np.float64)[: len(given)]
+        if self.width not in (None, rows.shape[1]):
             raise ArtifactError(
-                f"the vectorizer makes {made.shape[1]} columns of texts, but the model takes {self.width}"
+                f"the vectorizer makes {rows.shape[1]} columns of texts, but the model takes {self.width}"
             )
-        return made
+        return rows
 
 
 def are_texts(X: Any) -> bool:
@@ -137,8 +140,21 @@ def are_texts(X: Any) -> bool:
     return False
 
 
-def _check(step: Mapping[str, Any], *, is_first: bool, width: int | None) -> None:
-    """Raise ValueError where a step of an artifact has not what its class has learned, or has something else."""
+def width_of(steps: Steps) -> int:
+    """How many columns these steps make; ValueError where they are none, or not of the same number of columns."""
+    for step in steps:
+        if set(step["parameters"]) != {*PARAMETERS[step["class"]]}:
+            raise ValueError("parameters are missing, or too many")
+    made = [_checked_width(step, is_first=k == 0) for k, step in enumerate(steps)]
+    if len(made) not in (1, 2):
+        raise ValueError(f"there are {len(made)} steps, expected one or two")
+    if len(set(made)) > 1:
+        raise ValueError(f"the steps make {made[0]} and {made[1]} columns")
+    return made[0]
+
+
+def _checked_width(step: Mapping[str, Any], *, is_first: bool) -> int:
+    """How many columns a step makes; ValueError where it has not what its class has learned, or something else."""
     kind, parameters = step["class"], step["parameters"]
     if (kind == "TfidfTransformer") is is_first:
         raise ValueError(f"{kind} stands at the wrong place")
@@ -153,8 +169,8 @@ def _check(step: Mapping[str, Any], *, is_first: bool, width: int | None) -> Non
     if not isinstance(terms, list) or any(type(term) is not str for term in terms):
         raise ValueError("terms are no list of texts")
     made = len(terms) if counts else step["n_features"] if kind == "TfidfTransformer" else parameters["n_features"]
-    if type(made) is not int or (width is not None and made != width):
-        raise ValueError(f"{kind} makes {made} columns, but the model takes {width}")
+    if type(made) is not int:
+        raise ValueError(f"{kind} makes {made!r:.60} columns")
     idf = step.get("idf", [])
     if weighs and not (
         isinstance(idf, list) and len(idf) == made and all(type(x) in (int, float) and math.isfinite(x) for x in idf)
@@ -167,6 +183,7 @@ def _check(step: Mapping[str, Any], *, is_first: bool, width: int | None) -> Non
         if not isinstance(parameters["dtype"], str):
             raise ValueError(f"dtype is {parameters['dtype']!r:.60}")
         "".encode(parameters["encoding"])  # LookupError of what is none
+    return made
 
 
 def _fitted(cls: type, step: Mapping[str, Any]) -> Any:

@@ -29,6 +29,7 @@ from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers import read_any
+from approxsvm.readers.sklearn.vectorizers import split
 from approxsvm.reference.definition import definition_of
 from approxsvm.reports.judgement import classes_of, combined, exact_decision_values, own_steps
 from approxsvm.reports.source_rounding import NEAR_TIE, source_rounding
@@ -233,7 +234,7 @@ class _Rounding:
     """What float64 may change in a source's answers; computed when answers differ."""
 
     def __init__(self, source: Any, fast: Any, rows: Any) -> None:
-        self._source, self._fast, self._rows = source, fast, rows
+        self._source, self._fast, self._rows = split(source)[1], fast, rows
         self.problem = ""
         # A source may multiply rows of float32 in float32.
         self.close = float(np.finfo(np.float32).eps) if getattr(rows, "dtype", None) == np.float32 else _CLOSE

@@ -365,9 +365,9 @@ def _judge_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any) -
         errors = np.maximum(np.maximum(low - shares, shares - high), 0.0)
         broken = (errors > bounds + 2.0**-40).any(axis=1)
     else:
-        broken = np.zeros(len(rows), bool)
+        broken = np.zeros(rows.shape[0], bool)
     if ensemble.task == "regression":
-        answers, differ = means if own is None else own, np.zeros(len(rows), bool)
+        answers, differ = means if own is None else own, np.zeros(rows.shape[0], bool)
         near_tie = np.asarray(~np.all([judged.certain for judged in of_members], axis=0))
     else:
         best, certain = classes_of(ensemble, exact, slacks)

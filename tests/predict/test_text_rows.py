@@ -12,14 +12,19 @@ import pytest
 from artifact_changes import VECTORIZERS, changed, content
 from click.testing import CliRunner
 from predict_tool import needs_tool, predict
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import dump_svmlight_file
 from sklearn.decomposition import TruncatedSVD
+from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC, SVR, LinearSVC
 
 import approxsvm
@@ -146,6 +151,61 @@ def test_searches_ensembles_and_regressions_behind_a_vectorizer(tmp_path):
     assert np.abs(approxsvm.load(tmp_path / "m.asvm").predict(TEXTS) - source.predict(TEXTS)).max() < 1e-3
 
 
+WORDS_OF, LETTERS_OF = TfidfVectorizer(), CountVectorizer(analyzer="char", binary=True)
+INSIDE = {
+    "votes": VotingClassifier(
+        [
+            ("words", make_pipeline(WORDS_OF, SVC(gamma=0.5))),
+            ("letters", make_pipeline(LETTERS_OF, TfidfTransformer(), LinearSVC())),
+            ("words again", Pipeline([("inner", make_pipeline(WORDS_OF)), ("last", LogisticRegression())])),
+        ]
+    ),
+    "calibration of a union": CalibratedClassifierCV(
+        make_pipeline(
+            FeatureUnion(
+                [("words", make_pipeline(WORDS_OF, TruncatedSVD(3))), ("letters", LETTERS_OF), ("none", "drop")],
+                transformer_weights={"letters": 0.25},
+            ),
+            SVC(),
+        ),
+        cv=2,
+    ),
+    "a stack in a search": GridSearchCV(
+        StackingClassifier([(f"C={C}", make_pipeline(WORDS_OF, SVC(C=C))) for C in (1, 9)], LogisticRegression(), cv=2),
+        {"final_estimator__C": [5.0]},
+        cv=2,
+    ),
+    "a threshold": FixedThresholdClassifier(make_pipeline(LETTERS_OF, SVC()), threshold=0.2, pos_label="True"),
+    "one vs rest": OneVsRestClassifier(make_pipeline(WORDS_OF, SVC())),
+}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_vectorizers_inside_of_estimators_stand_side_by_side(name):
+    source = clone(INSIDE[name]).fit(TEXTS, Y)
+    compiled, asked = approxsvm.compile(source, TEXTS), TEXTS + OTHERS
+    rows = compiled.artifact.text_rows.rows(asked)
+    assert len(compiled.artifact.text_rows.parts) == {"votes": 2, "calibration of a union": 3}.get(name, 1)
+    for model in (compiled, approxsvm.Predictor(compiled.artifact.data)):
+        for X in (asked, rows, rows.toarray()):
+            assert (model.predict(X) == source.predict(asked)).all()
+        assert model.predict_one(asked[0]) == source.predict(asked[:1])[0]
+    if hasattr(source, "predict_proba"):
+        assert np.abs(compiled.predict_proba(asked) - source.predict_proba(asked)).max() < 1e-9
+    assert compiled.report(TEXTS, Y, against=source).evidence.against.judged.differ.sum() == 0
+
+
+def test_what_else_looks_at_texts_is_refused():
+    lengths = FunctionTransformer(lambda texts: np.array([[len(text)] for text in texts]))
+    union = FeatureUnion([("words", CountVectorizer()), ("lengths", lengths)])
+    with pytest.raises(UnsupportedModelError, match=r"some of what is inside of this .*FeatureUnion takes texts, some"):
+        approxsvm.compile(make_pipeline(union, SVC()).fit(TEXTS, Y))
+    table = pd.DataFrame({"text": TEXTS})
+    beside = make_pipeline(ColumnTransformer([("words", CountVectorizer(), "text")]), SVC()).fit(table, Y)
+    with pytest.raises(UnsupportedModelError, match=r"'words' .CountVectorizer. cannot be folded into the model"):
+        approxsvm.compile(beside)
+
+
 @pytest.mark.parametrize(
     ("vectorizer", "message"),
     [
@@ -218,7 +278,9 @@ def test_broken_sections_are_told():
     _, compiled = compiled_pair([CountVectorizer(), SVC()])
     whole = json.loads(compiled.artifact.text_rows.written())
     known = whole["steps"][0]
-    for wrong in (b"", b"{}", b"[]", b'{"steps": []}', {"steps": [{**known, "class": "eval"}]}):
+    twice = {"side_by_side": [whole["steps"], whole["steps"]]}
+    eval_ = {"steps": [{**known, "class": "eval"}]}
+    for wrong in (b"", b"{}", b"[]", b'{"steps": []}', eval_, b'{"side_by_side": []}', twice, {**whole, **twice}):
         section = wrong if isinstance(wrong, bytes) else json.dumps(wrong).encode()
         broken = approxsvm.Predictor(changed(content({VECTORIZERS: section}), compiled.artifact))
         with pytest.raises(ArtifactError, match=r"section vectorizers is none of models/FORMAT\.md"):

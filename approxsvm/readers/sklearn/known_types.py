@@ -170,7 +170,7 @@ selector: sklearn.feature_selection
     SelectorMixin | get_support() | subclasses with a transform of their own
 vectorizer: sklearn.feature_extraction.text
     CountVectorizer | vocabulary_ {_OF_TEXTS} | functions for analyzer, preprocessor, tokenizer and strip_accents;
-        input other than 'content'; inside of another estimator than a search
+        input other than 'content'; in a ColumnTransformer
     TfidfVectorizer | vocabulary_ _tfidf {_OF_TEXTS} | the same
     HashingVectorizer | n_features norm alternate_sign {_OF_TEXTS} | the same
     TfidfTransformer | idf_ norm use_idf smooth_idf sublinear_tf n_features_in_ | anywhere but right behind one of these

@@ -1,16 +1,20 @@
-"""Pipelines that begin with a vectorizer of texts: what it has learned, as data, and the pipeline behind it."""
+"""Estimators that take whole texts: what their vectorizers have learned, as data, and the estimator behind them."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
 from approxsvm.errors import ArtifactError, ModelFormatError, UnsupportedModelError
+from approxsvm.packages import import_package
 from approxsvm.readers.sklearn.known_types import class_name, name_of, recognise
 from approxsvm.readers.sklearn.support_vector_machines import require_fitted
 from approxsvm.text_columns import check_unicode
-from approxsvm.text_rows import PARAMETERS, TextRows
+from approxsvm.text_rows import PARAMETERS, TextRows, width_of
 
 _ANALYZERS = ("word", "char", "char_wb")
 
@@ -18,24 +22,123 @@ _ANALYZERS = ("word", "char", "char_wb")
 def split(source: Any) -> tuple[TextRows | None, Any]:
     """What makes rows of texts in front of an estimator, and what takes these rows: all of it where nothing does.
 
+    Of vectorizers inside of estimators and unions the columns stand side by side, and each place takes its own.
     Raises UnsupportedModelError: the vectorizer calls functions of somebody else, or reads files.
     """
     whole = source
     while (role := _role_and_name(whole))[0] == "search" or role[1] == "FrozenEstimator":
         whole = getattr(whole, "best_estimator_" if role[0] == "search" else "estimator", None)
-    if not _begins_with_texts(whole):
-        return None, source
-    steps = [described(*whole.steps[0])]
-    behind = whole[1:]
-    if len(behind.steps) > 1 and _role_and_name(behind.steps[0][1]) == ("vectorizer", "TfidfTransformer"):
-        steps.append(described(*behind.steps[0]))
-        behind = behind[1:]
-    texts = TextRows(tuple(steps))
+    if _begins_with_texts(whole):
+        steps, behind = _described_front(whole)
+        texts = TextRows((steps,))
+    else:
+        places = _Places([], [])
+        behind = places.without_texts(whole)
+        if behind is None:
+            return None, source
+        places.choose_columns()
+        texts = TextRows(tuple(places.parts))
     try:
         texts.rows([""])
     except ArtifactError as error:  # of parameters that were changed after `fit`
         raise ModelFormatError(f"scikit-learn does not take its vectorizer again: {error}") from None
     return texts, behind
+
+
+def _described_front(pipeline: Any) -> tuple[tuple[dict[str, Any], ...], Any]:
+    """The steps of a pipeline that make rows of texts, and what is behind."""
+    steps = [described(*pipeline.steps[0])]
+    behind = pipeline[1:]
+    if behind.steps and _role_and_name(behind.steps[0][1]) == ("vectorizer", "TfidfTransformer"):
+        steps.append(described(*behind.steps[0]))
+        behind = behind[1:]
+    return tuple(steps), behind
+
+
+# Where estimators keep those that get the same rows as they do.
+_INSIDE: Final[Mapping[str, str]] = {
+    "CalibratedClassifierCV": "calibrated_classifiers_",
+    "FeatureUnion": "transformer_list",
+    "FixedThresholdClassifier": "estimator_",
+    **dict.fromkeys(("FrozenEstimator", "_CalibratedClassifier"), "estimator"),
+    "TransformedTargetRegressor": "regressor_",
+    "TunedThresholdClassifierCV": "estimator_",
+    **dict.fromkeys(("StackingClassifier", "StackingRegressor", "VotingClassifier", "VotingRegressor"), "estimators_"),
+    **dict.fromkeys(("MultiOutputClassifier", "MultiOutputRegressor"), "estimators_"),
+    **dict.fromkeys(("OneVsOneClassifier", "OneVsRestClassifier"), "estimators_"),
+}
+
+
+@dataclass(frozen=True)
+class _Places:
+    """The vectorizers inside of an estimator, each different one once, and the steps that take their columns."""
+
+    parts: list[tuple[dict[str, Any], ...]]
+    chosen: list[tuple[Any, int]]  # a selector, and the position of its part
+
+    def without_texts(self, thing: Any) -> Any | None:
+        """A copy that takes rows of all columns; None where there is no vectorizer inside."""
+        role, name = _role_and_name(thing)
+        if role == "vectorizer" and name != "TfidfTransformer":
+            return self._selector((described(name.lower(), thing),))
+        if role == "pipeline" and thing.steps:
+            return self._pipeline(thing)
+        inside = "best_estimator_" if role == "search" else _INSIDE.get(name)
+        if inside is None:
+            return None
+        found = vars(thing).get(inside)
+        made = [self._inside(one) for one in found] if isinstance(found, list) else [self._inside(found)]
+        takes_texts = {behind is not None for behind in made if not _is_dropped(behind)}
+        if True not in takes_texts:
+            return None
+        if False in takes_texts:
+            raise UnsupportedModelError(
+                f"some of what is inside of this {class_name(thing)} takes texts, some does not"
+            )
+        behind = copy(thing)
+        setattr(behind, inside, made if isinstance(found, list) else made[0])
+        return behind
+
+    def _inside(self, one: Any) -> Any | None:
+        if isinstance(one, tuple):  # a name and a transformer
+            behind = self._inside(one[1])
+            return None if behind is None else (one[0], behind)
+        return one if _is_dropped(one) else self.without_texts(one)
+
+    def _pipeline(self, pipeline: Any) -> Any | None:
+        """Of a pipeline the first step alone gets texts."""
+        if _begins_with_texts(pipeline):
+            steps, behind = _described_front(pipeline)
+            first = ("texts", self._selector(steps))
+        else:
+            inner = self.without_texts(pipeline.steps[0][1])
+            if inner is None:
+                return None
+            first, behind = (pipeline.steps[0][0], inner), pipeline[1:]
+        whole = copy(pipeline)
+        whole.steps = [first, *behind.steps]
+        return whole
+
+    def _selector(self, steps: tuple[dict[str, Any], ...]) -> Any:
+        if steps not in self.parts:
+            self.parts.append(steps)
+        selection = import_package("sklearn.feature_selection", "train", "reading a vectorizer")
+        self.chosen.append((selection.VarianceThreshold(), self.parts.index(steps)))
+        return self.chosen[-1][0]
+
+    def choose_columns(self) -> None:
+        """Fit the selectors, when all parts are known."""
+        widths = [width_of(steps) for steps in self.parts]
+        ends = np.cumsum([0, *widths])
+        for selector, k in self.chosen:
+            selector.n_features_in_ = int(ends[-1])
+            selector.variances_ = np.zeros(ends[-1])
+            selector.variances_[ends[k] : ends[k + 1]] = 1.0
+
+
+def _is_dropped(thing: Any) -> bool:
+    thing = thing[1] if isinstance(thing, tuple) else thing
+    return isinstance(thing, str) and thing == "drop"
 
 
 def _begins_with_texts(source: Any) -> bool:
