@@ -717,6 +717,20 @@ def test_labels_by_probability_of_rules():
         fast = approxsvm.compile(source, labels="probability")
         shares = source.predict_proba(X)
         np.testing.assert_array_equal(fast.predict(X), source.classes_[shares.argmax(axis=1)])
+    stack = StackingClassifier([("a", SVC(gamma=0.5)), ("b", LogisticRegression())], cv=2).fit(X, y)
+    fast = approxsvm.compile(stack, labels="probability")
+    np.testing.assert_array_equal(fast.predict(X), stack.classes_[stack.predict_proba(X).argmax(axis=1)])
+    for method, threshold in (("predict_proba", 0.8), ("decision_function", -1.5)):
+        for pos_label in "bc":
+            source = FixedThresholdClassifier(
+                stack, threshold=threshold, pos_label=pos_label, response_method=method
+            ).fit(X, y)
+            fast = assert_labels_are_the_source_s(source, WHOLE)
+            assert fast.certified(WHOLE).mean() > 0.5
+            label, certain = onnxruntime.InferenceSession(
+                fast.to_onnx(input_type="float64", certain=True).SerializeToString(), providers=["CPUExecutionProvider"]
+            ).run(["label", "certain"], {"X": WHOLE})
+            np.testing.assert_array_equal(label[certain], source.predict(WHOLE)[certain])
     source = OneVsRestClassifier(make_pipeline(RBFSampler(), LogisticRegression())).fit(X, KINDS)
     fast = approxsvm.compile(source, labels="probability")
     np.testing.assert_array_equal(fast.predict(X), source.predict_proba(X).argmax(axis=1))

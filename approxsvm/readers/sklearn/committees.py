@@ -545,8 +545,7 @@ def read_threshold(estimator: Any, read: Read) -> Model:
         raise ModelFormatError(f"pos_label of this {name} is {positive!r}, none of the classes {labels}")
     numbers: dict[str, Any] = {"threshold": float(threshold), "threshold_label": labels.index(positive)}
     if method == "predict_proba":
-        is_sum = isinstance(model, Ensemble) and model.labels_sum
-        if is_sum or not isinstance(model.outputs.probability, ClassProbability):
+        if not isinstance(model.outputs.probability, ClassProbability):
             raise UnsupportedModelError(refusal(estimator, f"by predict_proba of a {model.source}"))
         if not isinstance(model, Ensemble) and not hasattr(inner, "decision_function"):
             model = Ensemble((model,), model.source)  # a mean, which has no decision values either
@@ -554,7 +553,8 @@ def read_threshold(estimator: Any, read: Read) -> Model:
         if isinstance(model, Ensemble) and outputs.weights is None:
             outputs = replace(outputs, weights=np.ones(len(model.members)))
         return replace(model, outputs=outputs)
-    if isinstance(model, Ensemble) or not hasattr(inner, "decision_function"):
+    is_sum = isinstance(model, Ensemble) and model.labels_sum
+    if (isinstance(model, Ensemble) and not is_sum) or not hasattr(inner, "decision_function"):
         raise UnsupportedModelError(refusal(estimator, f"by {method} of a {model.source}"))
     return replace(model, outputs=replace(model.outputs, label_rule="value_threshold", **numbers))
 
