@@ -14,6 +14,7 @@ import onnxruntime
 import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -403,6 +404,7 @@ def test_labels_whose_values_are_0_or_half(inner):
 def test_several_targets(inner, labels):
     source = MultiOutputClassifier(inner).fit(X, TARGETS[labels])
     fast = assert_labels_are_the_source_s(source, np.concatenate([WHOLE, X]))
+    assert is_classifier(fast)
     assert fast.score(X, TARGETS[labels]) == source.score(X, TARGETS[labels])
     for own, its in zip(fast.classes_, source.classes_, strict=True):
         np.testing.assert_array_equal(own, its)
@@ -626,6 +628,7 @@ def test_averages_of_averages():
         (nested.fit(X, y), 7),
         (OneVsRestClassifier(calibrated).fit(X, y), 6),
         (OneVsRestClassifier(calibrated).fit(X, KINDS % 2), 2),
+        (VotingClassifier([("a", OneVsRestClassifier(voted)), ("b", voted)], voting="soft").fit(X, KINDS % 2), 6),
     ):
         fast = assert_labels_are_the_source_s(source, rows)
         assert len(fast.artifact.members) == n_members

@@ -478,7 +478,7 @@ def answers_of_model(model, rows):
 
 
 def added(ensemble, member, found):
-    """What of a member is added up: values, or of a classifier the probability of the ensemble's first label, or all."""
+    """What of a member is added up: values, or of a classifier that of the ensemble's first label, or all."""
     if member.task == "regression":
         return found["predict"]
     if ensemble.outputs.of_sums:
