@@ -261,10 +261,6 @@ def _by_probability(model: SingleModel | Ensemble) -> SingleModel | Ensemble:
         raise UnsupportedModelError(
             f"labels='probability' needs a model with class probabilities, but this {model.source} has none"
         )
-    if isinstance(model, Ensemble) and model.labels_sum:
-        raise UnsupportedModelError(
-            f"labels='probability' is not read of this {model.source}: leave it out, and label by predict_proba"
-        )
     return replace(model, outputs=replace(model.outputs, label_rule="probability", threshold=None, threshold_label=0))
 
 

@@ -146,6 +146,7 @@ def _models() -> dict[str, Callable[[], Any]]:
         "several targets": lambda: KernelRidge(kernel="rbf", gamma=0.1).fit(X, X[:, :2]),
         "several labels for each row": lambda: MultiOutputClassifier(SVC()).fit(X, np.column_stack([y, y > 0])),
         "a stack of two classes": lambda: StackingClassifier([("a", SVC()), ("b", LinearSVC())]).fit(X, y > 0),
+        "a stack of several classes": lambda: StackingClassifier([("a", SVC())], passthrough=True).fit(X, y),
     }
 
 

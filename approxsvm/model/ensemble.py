@@ -37,8 +37,8 @@ class Ensemble:
     * the functions of several classes, one for each label (``decision_shape="each"``, with `classes`).
     * with weights such functions are sums of all values of the members; classifiers of some of these classes count by
       their probabilities, or by their scores where they have none.
-    * that sum as the value of a classifier of two `classes`, by a threshold; classifiers of these two among the members
-      count by the probability of the first.
+    * that sum as the value of a classifier of two `classes`, by a threshold or by probabilities; classifiers of these
+      two among the members count by the probability of the first.
 
     Parameters
     ----------
@@ -194,7 +194,9 @@ class Ensemble:
     @property
     def labels_sum(self) -> bool:
         """Whether a weighted sum of the members' values labels."""
-        return self.classes is not None and self.outputs.label_rule == "value_threshold"
+        outputs = self.outputs
+        of_others = outputs.weights is None or outputs.of_each_class or outputs.of_processes
+        return self.classes is not None and not of_others
 
     @property
     def averages(self) -> bool:

@@ -14,6 +14,7 @@ import onnxruntime
 import pyarrow as pa
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -414,6 +415,7 @@ def test_labels_whose_values_are_0_or_half(inner):
 def test_several_targets(inner, labels):
     source = MultiOutputClassifier(inner).fit(X, TARGETS[labels])
     fast = assert_labels_are_the_source_s(source, np.concatenate([WHOLE, X]))
+    assert is_classifier(fast)
     assert fast.score(X, TARGETS[labels]) == source.score(X, TARGETS[labels])
     for own, its in zip(fast.classes_, source.classes_, strict=True):
         np.testing.assert_array_equal(own, its)
@@ -639,6 +641,7 @@ def test_averages_of_averages():
         (nested.fit(X, y), 7),
         (OneVsRestClassifier(calibrated).fit(X, y), 6),
         (OneVsRestClassifier(calibrated).fit(X, KINDS % 2), 2),
+        (VotingClassifier([("a", OneVsRestClassifier(voted)), ("b", voted)], voting="soft").fit(X, KINDS % 2), 6),
     ):
         fast = assert_labels_are_the_source_s(source, rows)
         assert len(fast.artifact.members) == n_members
@@ -730,6 +733,20 @@ def test_labels_by_probability_of_rules():
         fast = approxsvm.compile(source, labels="probability")
         shares = source.predict_proba(X)
         np.testing.assert_array_equal(fast.predict(X), source.classes_[shares.argmax(axis=1)])
+    stack = StackingClassifier([("a", SVC(gamma=0.5)), ("b", LogisticRegression())], cv=2).fit(X, y)
+    fast = approxsvm.compile(stack, labels="probability")
+    np.testing.assert_array_equal(fast.predict(X), stack.classes_[stack.predict_proba(X).argmax(axis=1)])
+    for method, threshold in (("predict_proba", 0.8), ("decision_function", -1.5)):
+        for pos_label in "bc":
+            source = FixedThresholdClassifier(
+                stack, threshold=threshold, pos_label=pos_label, response_method=method
+            ).fit(X, y)
+            fast = assert_labels_are_the_source_s(source, WHOLE)
+            assert fast.certified(WHOLE).mean() > 0.5
+            label, certain = onnxruntime.InferenceSession(
+                fast.to_onnx(input_type="float64", certain=True).SerializeToString(), providers=["CPUExecutionProvider"]
+            ).run(["label", "certain"], {"X": WHOLE})
+            np.testing.assert_array_equal(label[certain], source.predict(WHOLE)[certain])
     source = OneVsRestClassifier(make_pipeline(RBFSampler(), LogisticRegression())).fit(X, KINDS)
     fast = approxsvm.compile(source, labels="probability")
     np.testing.assert_array_equal(fast.predict(X), source.predict_proba(X).argmax(axis=1))

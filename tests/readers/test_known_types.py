@@ -458,7 +458,8 @@ def answers_of_model(model, rows):
         if model.n_decisions > 0:
             values = np.column_stack([added(model, *pair) for pair in zip(model.members, members, strict=True)])
             if outputs.weights is not None:
-                values = (values @ outputs.weights + outputs.addend)[:, np.newaxis]
+                weights, addends = outputs.sums
+                values = values @ weights.T + addends
             return answers_of_values(model, values)
         if outputs.of_processes:
             values = [member["predict"] for member in members]
@@ -477,9 +478,12 @@ def answers_of_model(model, rows):
 
 
 def added(ensemble, member, found):
-    """What of a member is added up: its value, or of a classifier the probability of the ensemble's first label."""
+    """What of a member is added up: values, or of a classifier that of the ensemble's first label, or all."""
     if member.task == "regression":
         return found["predict"]
+    if ensemble.outputs.of_sums:
+        scores = found["decision_function" if member.outputs.probability is None else "predict_proba"]
+        return scores[:, np.argsort(np.argsort(member.labels))]
     return found["predict_proba"][:, np.unique(ensemble.labels).tolist().index(ensemble.labels[0])]
 
 

@@ -45,8 +45,6 @@ def check_rule(artifact: Artifact) -> None:
     outputs = artifact.outputs
     if any(member.members for member in artifact.members):
         raise UnsupportedModelError("the C export has no ensembles of ensembles: export each member by itself")
-    if outputs.of_sums:
-        raise UnsupportedModelError("the C export has no stacks of several classes: export each member by itself")
     if outputs.of_processes:
         raise UnsupportedModelError(
             "the C export has no variances of Gaussian processes: compile it without variance=True, or export its means"

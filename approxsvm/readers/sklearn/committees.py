@@ -394,11 +394,12 @@ def _of_means(estimator: Any, models: Sequence[Model], classes: Any) -> Ensemble
     """Means of probabilities of a class against the rest each, which are its function; of two, above one half."""
     source = f"one against the rest: {models[0].source}"
     if len(classes) == 2:
-        mean = models[0]
-        members = _of_classes(estimator, mean.members) if isinstance(mean, Ensemble) else []
+        members, counts, _ = _flattened(estimator, models, [Fraction(1)])
+        _check_binary(members)
+        mean = _mean_of(_of_classes(estimator, members), counts, source)
         numbers = np.ones(len(members)) if mean.outputs.weights is None else mean.outputs.weights
-        outputs = Outputs(MembersMean(), "probability_threshold", threshold=0.5, weights=numbers)
-        return Ensemble(tuple(members), source, outputs)
+        by_half = Outputs(MembersMean(), "probability_threshold", threshold=0.5, weights=numbers)
+        return replace(mean, outputs=by_half)
     if takes_last_of_ties(estimator):
         models, classes = models[::-1], classes[::-1]
     seen: list[SingleModel] = []
@@ -545,8 +546,7 @@ def read_threshold(estimator: Any, read: Read) -> Model:
         raise ModelFormatError(f"pos_label of this {name} is {positive!r}, none of the classes {labels}")
     numbers: dict[str, Any] = {"threshold": float(threshold), "threshold_label": labels.index(positive)}
     if method == "predict_proba":
-        is_sum = isinstance(model, Ensemble) and model.labels_sum
-        if is_sum or not isinstance(model.outputs.probability, ClassProbability):
+        if not isinstance(model.outputs.probability, ClassProbability):
             raise UnsupportedModelError(refusal(estimator, f"by predict_proba of a {model.source}"))
         if not isinstance(model, Ensemble) and not hasattr(inner, "decision_function"):
             model = Ensemble((model,), model.source)  # a mean, which has no decision values either
@@ -554,7 +554,8 @@ def read_threshold(estimator: Any, read: Read) -> Model:
         if isinstance(model, Ensemble) and outputs.weights is None:
             outputs = replace(outputs, weights=np.ones(len(model.members)))
         return replace(model, outputs=outputs)
-    if isinstance(model, Ensemble) or not hasattr(inner, "decision_function"):
+    is_sum = isinstance(model, Ensemble) and model.labels_sum
+    if (isinstance(model, Ensemble) and not is_sum) or not hasattr(inner, "decision_function"):
         raise UnsupportedModelError(refusal(estimator, f"by {method} of a {model.source}"))
     return replace(model, outputs=replace(model.outputs, label_rule="value_threshold", **numbers))
 
@@ -678,13 +679,16 @@ def _mean_of_probabilities(estimator: Any, models: Sequence[Model], weights: Seq
     ordered = _of_classes(estimator, ordered)
     if len(ordered) == 1:
         return ordered[0]
-    source = f"mean of {len(ordered)}: {ordered[0].source}"
+    return _mean_of(ordered, weights, f"mean of {len(ordered)}: {ordered[0].source}")
+
+
+def _mean_of(members: Sequence[SingleModel], weights: Sequence[Fraction], source: str) -> Ensemble:
     if len(set(weights)) == 1:
-        return Ensemble(tuple(ordered), source)
+        return Ensemble(tuple(members), source)
     scale = Fraction(2) ** -int(np.frexp(float(max(weights)))[1])  # so that products do not underflow
     numbers = np.array([rounded_float(weight * scale) for weight in weights])
     outputs = Outputs(MembersMean(), "probability", weights=numbers)
-    return Ensemble(tuple(ordered), source, outputs, real_weights=(*weights, Fraction(0)))
+    return Ensemble(tuple(members), source, outputs, real_weights=(*weights, Fraction(0)))
 
 
 def _votes(estimator: Any, members: Sequence[SingleModel], weights: Sequence[float], against: float = 0.0) -> Model:

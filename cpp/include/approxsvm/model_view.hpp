@@ -97,6 +97,14 @@ struct OutputsView {
     std::size_t n_columns;  // of the values and probabilities that sums are of; each has as many weights, and an addend
 };
 
+// Of two labels and an ensemble with weights: whether these are of a sum of values, which labels by itself or by what
+// probabilities are made of it, rather than of votes or of the members' own probabilities.
+constexpr bool weighs_values(LabelRule rule, ProbabilityKind kind) {
+    const bool of_members = kind == ProbabilityKind::members_mean || kind == ProbabilityKind::process_probability;
+    return rule == LabelRule::value_threshold ||
+           (!of_members && (rule == LabelRule::probability || rule == LabelRule::probability_threshold));
+}
+
 // A validated artifact, seen in place: every pointer leads into the artifact's own bytes (models/FORMAT.md). About one
 // of its centers,
 //

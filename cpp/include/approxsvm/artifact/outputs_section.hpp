@@ -128,8 +128,8 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, const 
     // An ensemble averages probabilities, counts votes or has labels side by side, unless its members are the functions
     // of each class, or the sum of their values labels.
     const bool mean = of_classes && rules.owner == Owner::members,
-               of_sum = ensemble && classifies && n_labels == 2 && !each && !mean &&
-                        header.label_rule == number_of(LabelRule::value_threshold),
+               of_sum = ensemble && classifies && n_labels == 2 && !each &&
+                        weighs_values(static_cast<LabelRule>(header.label_rule), kind),
                from_values = !ensemble || each || of_sum;
     const bool owned = rules.owner == Owner::pairs    ? from_values && !each
                        : rules.owner == Owner::values ? from_values
@@ -172,7 +172,7 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, const 
 // Whether the weights of an ensemble's members and the addend, at `numbers`, are what they may be.
 inline bool weights_are_valid(Check& check, const OutputsOf& of, const double* numbers, OutputsView& outputs) {
     const bool is_mean = rules_of(outputs.probability).owner == Owner::members,
-               counts = of.task == Task::classification && outputs.label_rule != LabelRule::value_threshold;
+               counts = of.task == Task::classification && !weighs_values(outputs.label_rule, outputs.probability);
     double sum = 0.0;
     if (!check.finite(field::outputs_weight, numbers, of.n_members)) return false;
     for (std::size_t k = 0; k < of.n_members; ++k) {

@@ -33,8 +33,8 @@ inline bool is_of_targets(const ModelView& ensemble) {
 }
 // Whether the weighted sum of its members' values, or of probabilities of their first label, labels rows, of two.
 inline bool is_labeled_sum(const ModelView& ensemble) {
-    return ensemble.task == Task::classification && ensemble.outputs.weights &&
-           ensemble.outputs.label_rule == LabelRule::value_threshold;
+    return ensemble.task == Task::classification && ensemble.outputs.weights && !is_of_functions(ensemble) &&
+           weighs_values(ensemble.outputs.label_rule, ensemble.outputs.probability);
 }
 // How many labels a row has, each with a certificate; a regression has a certificate of all its values.
 inline std::size_t n_targets_of(const ModelView& model) {
