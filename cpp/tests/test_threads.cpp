@@ -45,6 +45,7 @@ void expect_same_answers(const dispatch::Predictor& predictor, const Rows& rows,
     for (const std::uint64_t count : one_thread.counts) n_answered += count;
     EXPECT(n_answered == rows.n_rows, predictor.kernels(), where + ": rows are not answered once each");
     for (const int n_threads : {2, 3, 0, -1, 1000}) {
+        if (check::under_sanitizer && n_threads != 3 && n_threads != 1000) continue;
         Answers again(rows.n_rows);
         CHECK_EQ(predictor.evaluate(rows, again.out(), again.counts, n_threads, settled), Status::ok);
         EXPECT(again == one_thread, predictor.kernels(), where + ", " + std::to_string(n_threads) + " threads");
