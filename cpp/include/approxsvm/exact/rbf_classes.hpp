@@ -15,6 +15,7 @@
 // than the class has support vectors.
 //
 // Storage order: panels as in rbf.hpp, every class starting with a new one, so that a panel belongs to one class.
+// Coefficients that are zero for a whole panel, up to the first number that is not, are left out.
 // Panels are filled up with zeros whose coefficients and weight are zero; kernel values are finite whatever the row.
 #pragma once
 
@@ -31,6 +32,7 @@ struct ClassKernelSum {
     std::size_t n_classes;
     std::size_t n_numbers;                // of a class: its coefficients' rows and, last, the weights
     const std::uint32_t* class_of_panel;  // (n_panels,), ascending
+    const std::uint32_t* first_of_panel;  // (n_panels,): the first number that is not zero for all of it, or the last
     const double* coef;                   // (n_panels, n_numbers, panel_width)
 
     std::size_t n_sums() const { return n_classes * n_numbers; }
@@ -56,13 +58,14 @@ constexpr std::size_t class_kernel_panels(const Count* n_sv_of_class, std::size_
 template <class Real>
 struct ClassKernelSumMemory {
     double* coef;
-    std::uint32_t* class_of_panel;
+    std::uint32_t *class_of_panel, *first_of_panel;
     VectorMemory<Real> vectors;
 
     ClassKernelSumMemory(std::size_t n_panels, std::size_t n_numbers, std::size_t n_features, std::size_t n_values,
                          Carver& carver)
         : coef(carver.take<double>(n_panels * panel_width<Real>, n_numbers)),
           class_of_panel(carver.take<std::uint32_t>(n_panels)),
+          first_of_panel(carver.take<std::uint32_t>(n_panels)),
           vectors(n_panels * panel_width<Real>, n_features, n_values, carver) {}
 };
 
@@ -119,6 +122,7 @@ class ClassKernelExpansionWriter {
                                     sizes_.n_classes,
                                     sizes_.n_numbers,
                                     memory_.class_of_panel,
+                                    memory_.first_of_panel,
                                     memory_.coef};
         vectors_.describe(result.kernels);
         return result;
@@ -141,6 +145,7 @@ class ClassKernelExpansionWriter {
             n_sv_ += n;
             for (const std::size_t end = panel + kernel_expansion_panels<Real>(n); panel < end; ++panel) {
                 memory_.class_of_panel[panel] = static_cast<std::uint32_t>(c);
+                memory_.first_of_panel[panel] = static_cast<std::uint32_t>(sizes.n_numbers - 1);
             }
             for (std::size_t i = first + n; i < panel * width; ++i) {
                 vectors_.set_zeros(i);
@@ -153,8 +158,10 @@ class ClassKernelExpansionWriter {
     void set_coefficients(std::size_t i, const double* coefficients, std::ptrdiff_t stride, double weight) {
         double* const coef = memory_.coef + i / width * sizes_.n_numbers * width + i % width;
         const std::size_t n_coefficients = sizes_.n_numbers - 1;
+        std::uint32_t& first = memory_.first_of_panel[i / width];
         for (std::size_t r = 0; r < n_coefficients; ++r) {
             coef[r * width] = coefficients ? coefficients[static_cast<std::ptrdiff_t>(r) * stride] : 0.0;
+            if (r < first && coef[r * width] != 0.0) first = static_cast<std::uint32_t>(r);
         }
         coef[n_coefficients * width] = weight;
     }
@@ -246,7 +253,7 @@ APPROXSVM_INLINE void add_class_kernels(const ClassKernelSum<Real>& expansion, s
             kernel[i][0] = widened<0>(narrow[i]);
             if constexpr (halves == 2) kernel[i][1] = widened<1>(narrow[i]);
         }
-        for_sums<sums_together<Real>>(0, n_numbers, [&](auto n, std::size_t first) {
+        for_sums<sums_together<Real>>(expansion.first_of_panel[panel], n_numbers, [&](auto n, std::size_t first) {
             add_tile_sums<n.value>(kernel, coef + first * width, width, sums + first * n_lanes, n_lanes);
         });
     }
@@ -382,7 +389,9 @@ APPROXSVM_INLINE void add_chunk_sums(const ClassKernelSum<Real>& expansion, std:
         const double* const coef = expansion.coef + panel * n_numbers * width;
         const double* const of_class = kernel + (panel - first_panel) * width;
         for_sums<row_sums_together>(0, n_numbers, [&](auto n, std::size_t first) {
-            add_panel_sums<n.value, Rows, Real>(of_class, after - panel, coef + first * width, n_numbers * width,
+            std::size_t last = after;  // of a triangle, which the variance of a Gaussian process has
+            while (last > panel && expansion.first_of_panel[last - 1] >= first + n.value) --last;
+            add_panel_sums<n.value, Rows, Real>(of_class, last - panel, coef + first * width, n_numbers * width,
                                                 sums + c * n_numbers + first, n_sums);
         });
         panel = after;
