@@ -282,10 +282,9 @@ _SOURCE_OPTIONS = (
 _source_options = _taking(_SOURCE_OPTIONS, "source_format", SourceFormat)
 
 
-def _choice(flag: str | tuple[str, str], choices: str, default: str, help: str) -> _Decorator:
-    """An option, by its flag or with the parameter's name as well, with a few values; its default is shown."""
-    names = (flag,) if isinstance(flag, str) else flag
-    return click.option(*names, type=click.Choice(choices.split()), default=default, show_default=True, help=help)
+def _choice(flag: str, choices: str, default: str, help: str) -> _Decorator:
+    """An option with a few values, whose default is shown."""
+    return click.option(flag, type=click.Choice(choices.split()), default=default, show_default=True, help=help)
 
 
 def _some(rows: Any, path: Path) -> Any:
@@ -354,7 +353,7 @@ def _character(delimiter: str | None) -> str | None:
     help="Number of columns of the rows to predict, if the support vectors of a LIBSVM model use fewer.",
 )
 @_choice(
-    ("--labels-by", "labels"),
+    "--labels-by",
     "source probability",
     "source",
     "source: the labels of the source itself. probability: the most probable class, which an SVC's own labels "
@@ -369,6 +368,7 @@ def convert_model(
     data: Path | None,
     degree: int | None,
     centers: int | None,
+    labels_by: Any,
     n_features: int | None,
     report: Path | None,
     source_format: SourceFormat,
@@ -398,6 +398,7 @@ def convert_model(
             rows,
             degree=degree or "auto",
             n_centers=centers or "auto",
+            labels=labels_by,
             progress=show,
             **options,
         )

@@ -154,7 +154,7 @@ def compare_answers(source: Any, fast: Any, rows: Any, theirs: Answers) -> Findi
 
 def _classes(estimator: Any) -> list[Any]:
     """Its labels; of several targets a list for each."""
-    return [x.tolist() if isinstance(x, np.ndarray) else x for x in getattr(estimator, "classes_", [])]
+    return [x.tolist() if hasattr(x, "tolist") else x for x in getattr(estimator, "classes_", [])]
 
 
 def _kind(values: npt.NDArray[Any]) -> str:

@@ -658,6 +658,7 @@ TWO = [("a", projected(SVC())), ("b", half(LogisticRegression())), ("c", half(ca
 LABELED = {
     "stack": (StackingClassifier(TWO, cv=2), "two"),
     "stack, inner": (StackingClassifier(TWO[1:], final_estimator=RidgeClassifier(), cv=2), "two"),
+    "stack of several": (StackingClassifier(TWO, LinearSVC(), cv=2, passthrough=True), "three"),
     "targets": (MultiOutputClassifier(half(SVC())), "several"),
     "indicators": (OneVsRestClassifier(SVC(gamma="scale")), "indicators"),
 }
@@ -668,7 +669,8 @@ def test_labels_of_sums_and_of_targets(name: str, tmp_path: Path) -> None:
     """Proven labels are the source's; values and probabilities of a stack are within their bounds."""
     source, kind = LABELED[name]
     X, y = table(3)
-    fitted = source.fit(X, {"two": y > 0, "several": np.column_stack([y, y == 1]), "indicators": np.eye(3)[y]}[kind])
+    answer = {"two": y > 0, "three": y, "several": np.column_stack([y, y == 1]), "indicators": np.eye(3)[y]}[kind]
+    fitted = source.fit(X, answer)
     compiled = approxsvm.compile(fitted, X)
     rng = np.random.default_rng(1)
     a, b = X[rng.integers(0, len(X), 200)], X[rng.integers(0, len(X), 200)]
@@ -688,9 +690,9 @@ def test_labels_of_sums_and_of_targets(name: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(answers.certain[:-1], sure.reshape(len(rows), -1).all(axis=1))
     assert sure[: len(X)].mean() > 0.5
     assert not sure.all()
-    if kind == "two":
-        values = fitted.decision_function(rows.astype(float))
-        assert (np.abs(answers.values[:-1, 0] - values) <= answers.bounds[:-1, 0] + 1e-12).all()
+    if kind in ("two", "three"):
+        values = fitted.decision_function(rows.astype(float)).reshape(len(rows), -1)
+        assert (np.abs(answers.values[:-1] - values) <= answers.bounds[:-1] + 1e-12).all()
     if answers.shares.size:
         exact = fitted.predict_proba(rows.astype(float))[:, np.argsort(np.argsort(compiled.artifact.labels))]
         assert (np.abs(answers.shares[:-1] - exact) <= answers.share_bounds[:-1] + 1e-9).all()

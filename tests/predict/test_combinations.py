@@ -596,8 +596,6 @@ def test_stacks_of_several_classes(source, mode):
         label, certain = session.run(["label", "certain"], {"X": rows[:-1]})
         assert certain.mean() > 0.9
         np.testing.assert_array_equal(label[certain], expected[:-1][certain])
-    with pytest.raises(UnsupportedModelError, match="no labels by scores"):
-        fast.export_c("none.h")
 
 
 @pytest.mark.parametrize("labels", LABELS)
