@@ -39,7 +39,7 @@ def test_equal_answers_are_equal() -> None:
     [
         ((SVC(C=10.0), SPECIES), (SVC(C=0.01), SPECIES), "predict: [0-9]+ of 150 labels"),
         ((SVC(), SPECIES), (SVC(probability=True), SPECIES), "predict_proba: an answer, but"),
-        ((SVC(), SPECIES), (SVC(), SPECIES + 1), r"classes_: \[1 2 3\] instead of \[0 1 2\]"),
+        ((SVC(), SPECIES), (SVC(), SPECIES + 1), r"classes_: \[1, 2, 3\] instead of \[0, 1, 2\]"),
         ((SVR(), IRIS[:, 0]), (SVR(), 1.001 * IRIS[:, 0]), "predict: 150 of 150 rows"),
     ],
     ids=["labels", "methods", "classes", "values"],
