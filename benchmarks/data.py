@@ -18,7 +18,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import hashlib
-import json
 import lzma
 import shlex
 import shutil
@@ -27,8 +26,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -39,64 +37,14 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-import approxsvm
+from benchmarks.data_table import Entry, entries
 from benchmarks.experiment import STAND_INS, data_root
+from benchmarks.problems import write_text
+from benchmarks.synthetic import make
 
 _TRIES: Final = 4
 _TIMEOUT_SECONDS: Final = 30
 _BLOCK: Final = 1 << 18
-_OPENERS: Final[Mapping[str, Callable[[Path, Any], Any]]] = {".bz2": bz2.open, ".xz": lzma.open, ".gz": gzip.open}
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One file of the table; `about` is what data_sets.json says of it."""
-
-    folder: str
-    about: Mapping[str, Any]
-
-    @property
-    def name(self) -> str:
-        """Without the suffix of its compression."""
-        return str(self.about["file"]).rpartition(".")[0]
-
-    def path(self, root: Path) -> Path:
-        """Where it belongs."""
-        return root / self.folder / str(self.about["file"])
-
-    def write(self, root: Path, content: bytes) -> None:
-        """Compress it; whoever looks finds all of it or nothing."""
-        path = self.path(root)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_name(f"{path.name}.unfinished")
-        preset = {"preset": 1} if path.suffix == ".xz" else {"compresslevel": 6}
-        with _OPENERS[path.suffix](unfinished, "wb", **preset) as file:
-            file.write(content)
-        unfinished.replace(path)
-
-    def is_ours(self, content: bytes) -> bool:
-        """Whether these are the bytes of the table, or the numbers."""
-        if hashlib.sha256(content).hexdigest() == self.about["sha256"]:
-            return True
-        return "numbers" in self.about and _hash_of_numbers(content) == self.about["numbers"]
-
-
-def entries() -> dict[str, Entry]:
-    """All files by their names."""
-    table = json.loads(Path(__file__).with_name("data_sets.json").read_text(encoding="utf-8"))
-    found = [Entry(folder, about) for folder in ("data", "models") for about in table[folder]]
-    return {entry.name: entry for entry in found}
-
-
-def _hash_of_numbers(text: bytes) -> str:
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(text)
-        file.flush()
-        X, y = approxsvm.read_libsvm_data(file.name)
-    X.sum_duplicates()
-    X.eliminate_zeros()
-    parts = ((X.indptr, "<i8"), (X.indices, "<i8"), (X.data, "<f8"), (y, "<f8"))
-    return hashlib.sha256(b"".join(np.ascontiguousarray(a, dtype=kind).tobytes() for a, kind in parts)).hexdigest()
 
 
 # --- fetching
@@ -208,8 +156,6 @@ def command_of(entry: Entry) -> str:
 
 def train(entry: Entry, root: Path) -> None:
     """By svm-train where it is installed, else by the same library from libsvm-official."""
-    from benchmarks.problems import write_text
-
     command = command_of(entry)
     click.echo(f"$ {command}")
     with tempfile.TemporaryDirectory() as scratch:
@@ -257,8 +203,6 @@ def main(names: tuple[str, ...], everything: bool, synthetic: bool, mirror: str 
         raise click.ClickException(f"no data or model is called {', '.join(unknown)}; without names all are listed")
     chosen = list(known) if everything else list(names)
     if synthetic:
-        from benchmarks.synthetic import make
-
         make(root, [known[name] for name in chosen or known])
         return
     if not chosen:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.datasets import dump_svmlight_file
 
-from benchmarks.data import Entry
+from benchmarks.data_table import Entry, entries
 from benchmarks.experiment import STAND_INS
 
 Array = npt.NDArray[Any]
@@ -139,8 +139,6 @@ def _idx(name: str, n: int) -> bytes:
 
 def _model(entry: Entry) -> bytes:
     """As many random rows as the model has support vectors, equal weights: an estimate of two densities."""
-    from benchmarks.data import entries
-
     about, rng = entry.about, np.random.default_rng(zlib.crc32(entry.name.encode()))
     if about["data"] == "mnist1":
         pixels, digits = (_idx(f"train-{kind}", 60_000) for kind in ("images", "labels"))

@@ -24,7 +24,8 @@ sys.path.append(str(REPOSITORY))  # benchmarks are no part of the package
 
 import approxsvm
 from benchmarks import data
-from benchmarks.data import Entry, downloaded, entries, fetch
+from benchmarks.data import downloaded, fetch
+from benchmarks.data_table import Entry, entries, hash_of_numbers
 from benchmarks.experiment import STAND_INS, Experiment, Run
 
 TEXT = b"".join(f"{(-1) ** i} 1:{i / 7:.6g} 3:{i}\n".encode() for i in range(1, 400))
@@ -127,14 +128,14 @@ def test_pieces_and_other_sources(server: Server, tmp_path: Path) -> None:
 def test_the_same_numbers_in_another_text(server: Server, tmp_path: Path) -> None:
     other = TEXT.replace(b"-1 ", b"-1.0 ").replace(b"\n", b" \r\n").replace(b"3:1 ", b"2:0 3:1.000 ")
     server.files = {"/a": other}
-    fetch(entry(["http://x/a"], numbers=data._hash_of_numbers(TEXT)), tmp_path, server.url)
+    fetch(entry(["http://x/a"], numbers=hash_of_numbers(TEXT)), tmp_path, server.url)
     assert (tmp_path / "data" / "some.bz2").exists()
 
 
 def test_another_content_is_refused(server: Server, tmp_path: Path) -> None:
     server.files = {"/a": TEXT.replace(b"3:17\n", b"3:18\n")}
     with pytest.raises(click.ClickException, match="not kept"):
-        fetch(entry(["http://x/a"], numbers=data._hash_of_numbers(TEXT)), tmp_path, server.url)
+        fetch(entry(["http://x/a"], numbers=hash_of_numbers(TEXT)), tmp_path, server.url)
     assert not (tmp_path / "data").exists()
 
 
