@@ -886,7 +886,8 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
     @available_if(_have_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
         """Class probabilities: a list with those of each target, or of each class that a row is of it."""
-        found = [member.predict_proba(X) for member in self.members]
+        rows = self._rows(X)  # members do not know what makes rows of texts
+        found = [np.asarray(member._evaluator.predict_proba(rows)) for member in self.members]
         return np.column_stack([shares[:, 1] for shares in found]) if self.multilabel_ else found
 
     def _have_values(self) -> bool:
@@ -898,8 +899,11 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
     @available_if(_have_values)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values of each class, shape (n_rows, n_targets): exact ones, or within a tolerance."""
+        rows = self._rows(X)
         values = [
-            member.predict(X) if member.artifact.task == "regression" else member.decision_function(X)
+            member._evaluator.predict(rows)
+            if member.artifact.task == "regression"
+            else member._evaluator.decision_function(rows)
             for member in self.members
         ]
         return np.column_stack(values)

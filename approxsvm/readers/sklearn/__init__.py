@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from approxsvm.errors import ApproxSVMError, ModelFormatError, UnsupportedModelError
+from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.outputs import SignAlone
 from approxsvm.model.single_model import SingleModel
@@ -99,7 +99,7 @@ def read_estimator(estimator: Any, *, variance: bool | None = None) -> SingleMod
     ModelFormatError
         Its fitted attributes contradict each other.
     """
-    try:
+    with support_vector_machines.edits_named(estimator):
         model = _read_with_variance(estimator) if variance else _read(estimator)
         if variance is False and model.outputs.of_processes:
             raise UnsupportedModelError(
@@ -107,17 +107,6 @@ def read_estimator(estimator: Any, *, variance: bool | None = None) -> SingleMod
                 "variance=False"
             )
         return pipeline.with_same_texts(model)
-    except ApproxSVMError:
-        raise
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        from sklearn.exceptions import NotFittedError
-
-        if isinstance(error, NotFittedError):
-            raise
-        # Attributes that somebody has edited are of any type and shape.
-        raise ModelFormatError(
-            f"a fitted attribute of this {class_name(estimator)} is not what fit leaves: {class_name(error)}: {error}"
-        ) from error
 
 
 def _read(estimator: Any) -> SingleModel | Ensemble:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.errors import ApproxSVMError, ModelFormatError, UnsupportedModelError
 from approxsvm.model.kernel_model import MAX_KERNEL_DEGREE, KernelModel, Task
 from approxsvm.model.outputs import OneVsRestCalibration, Outputs, PairwiseSigmoid, SigmoidCalibrator
 from approxsvm.readers import libsvm
+from approxsvm.readers.sklearn.known_types import class_name
 
 TASKS: dict[str, Task] = {
     "SVC": "classification",
@@ -157,6 +160,23 @@ def require_fitted(estimator: Any, name: str, attribute: str) -> None:
         from sklearn.exceptions import NotFittedError
 
         raise NotFittedError(f"this {name} is not fitted yet: call fit before compiling it")
+
+
+@contextmanager
+def edits_named(estimator: Any) -> Iterator[None]:
+    """Raise ModelFormatError for what attributes that somebody has edited, which are of any type and shape, lead to."""
+    try:
+        yield
+    except ApproxSVMError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        from sklearn.exceptions import NotFittedError
+
+        if isinstance(error, NotFittedError):
+            raise
+        raise ModelFormatError(
+            f"a fitted attribute of this {class_name(estimator)} is not what fit leaves: {class_name(error)}: {error}"
+        ) from error
 
 
 def feature_names(estimator: Any) -> tuple[str, ...] | None:

@@ -12,7 +12,7 @@ import numpy as np
 from approxsvm.errors import ArtifactError, ModelFormatError, UnsupportedModelError
 from approxsvm.packages import import_package
 from approxsvm.readers.sklearn.known_types import class_name, name_of, recognise
-from approxsvm.readers.sklearn.support_vector_machines import require_fitted
+from approxsvm.readers.sklearn.support_vector_machines import edits_named, require_fitted
 from approxsvm.text_columns import check_unicode
 from approxsvm.text_rows import PARAMETERS, TextRows, width_of
 
@@ -23,11 +23,15 @@ def split(source: Any) -> tuple[TextRows | None, Any]:
     """What makes rows of texts in front of an estimator, and what takes these rows: all of it where nothing does.
 
     Of vectorizers inside of estimators and unions the columns stand side by side, and each place takes its own.
-    Raises UnsupportedModelError: the vectorizer calls functions of somebody else, or reads files.
+    Raises UnsupportedModelError: the vectorizer calls functions of somebody else, or reads files; and
+    ModelFormatError: what the estimator has learned has been edited.
     """
-    whole = source
-    while (role := _role_and_name(whole))[0] == "search" or role[1] == "FrozenEstimator":
-        whole = getattr(whole, "best_estimator_" if role[0] == "search" else "estimator", None)
+    with edits_named(source):
+        return _split(source)
+
+
+def _split(source: Any) -> tuple[TextRows | None, Any]:
+    whole = _unwrapped(source)
     if _begins_with_texts(whole):
         steps, behind = _described_front(whole)
         texts = TextRows((steps,))
@@ -43,6 +47,14 @@ def split(source: Any) -> tuple[TextRows | None, Any]:
     except ArtifactError as error:  # of parameters that were changed after `fit`
         raise ModelFormatError(f"scikit-learn does not take its vectorizer again: {error}") from None
     return texts, behind
+
+
+def _unwrapped(source: Any) -> Any:
+    """What predicts in a search or behind a FrozenEstimator."""
+    role, name = _role_and_name(source)
+    if role != "search" and name != "FrozenEstimator":
+        return source
+    return _unwrapped(getattr(source, "best_estimator_" if role == "search" else "estimator", None))
 
 
 def _described_front(pipeline: Any) -> tuple[tuple[dict[str, Any], ...], Any]:
@@ -65,7 +77,7 @@ _INSIDE: Final[Mapping[str, str]] = {
     "TunedThresholdClassifierCV": "estimator_",
     **dict.fromkeys(("StackingClassifier", "StackingRegressor", "VotingClassifier", "VotingRegressor"), "estimators_"),
     **dict.fromkeys(("MultiOutputClassifier", "MultiOutputRegressor"), "estimators_"),
-    **dict.fromkeys(("OneVsOneClassifier", "OneVsRestClassifier"), "estimators_"),
+    "OneVsRestClassifier": "estimators_",
 }
 
 
@@ -100,7 +112,7 @@ class _Places:
         return behind
 
     def _inside(self, one: Any) -> Any | None:
-        if isinstance(one, tuple):  # a name and a transformer
+        if isinstance(one, tuple) and len(one) == 2:  # a name and a transformer
             behind = self._inside(one[1])
             return None if behind is None else (one[0], behind)
         return one if _is_dropped(one) else self.without_texts(one)
@@ -137,7 +149,7 @@ class _Places:
 
 
 def _is_dropped(thing: Any) -> bool:
-    thing = thing[1] if isinstance(thing, tuple) else thing
+    thing = thing[1] if isinstance(thing, tuple) and len(thing) == 2 else thing
     return isinstance(thing, str) and thing == "drop"
 
 
