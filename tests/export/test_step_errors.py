@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 from attacks import Extended
 from c_header import C99, NEEDS_GCC, STRICT
 from conftest import random_model
+from sklearn.svm import SVC
 from test_export_c_kinds import mapped
 from test_onnx import run
 
@@ -26,6 +28,7 @@ from approxsvm.model import steps
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.steps.pieces import Pieces
 from approxsvm.model.steps.table import SAME, Steps
+from approxsvm.reference import decision_values as reference
 
 N = 3
 BINS = Steps.of([0.25, 0.5], [SAME, 1.0, -2.0])
@@ -147,6 +150,38 @@ def test_errors_hold_in_graphs_and_in_the_core(name: str, front: str, rows: Any)
     behind = bounds - sums_of(map_.n_features).error_bound(values).reshape(values.shape)  # what the map adds
     small = least < 1e-2  # beyond that the core knows more of pieces, and the less is held by the line above
     assert (behind >= 0.99 * least[:, np.newaxis])[small].all(), (behind[small] / least[small, np.newaxis]).min()
+
+
+MODELS: dict[str, tuple[Any, int]] = {
+    "two classes": (SVC(gamma=0.5), 2),
+    "three classes": (SVC(gamma=0.5, decision_function_shape="ovo"), 3),
+    "cubic": (SVC(kernel="poly", gamma=0.3, coef0=1.0, decision_function_shape="ovo"), 3),
+}
+
+
+@pytest.mark.parametrize(
+    "plan", [{"mode": "exact"}, {"mode": "approximate"}, {"mode": "approximate", "n_centers": 3, "degree": 6}]
+)
+@pytest.mark.parametrize("name", MODELS)
+def test_every_bound_of_a_model_knows_what_its_map_loses(name: str, plan: dict[str, Any]) -> None:
+    """Rows alone and side by side: of coordinates only digits are left that are far more than sums round."""
+    source, n_classes = MODELS[name]
+    if name == "cubic" and plan["mode"] != "exact":
+        return
+    X = np.random.default_rng(2).normal(size=(120, N)).astype(np.float32).astype(float)
+    y = np.digitize(X[:, 0] + 0.3 * X[:, 1] ** 2, [0.0, 0.8][: n_classes - 1])
+    model = approxsvm.read_any(source.fit(X, y))
+    map_ = InputMap.identity(N).then_affine(add=FAR).then_affine(subtract=FAR)
+    fast = approxsvm.compile(replace(model, input_map=map_), X, **plan)
+    exact = reference.decision_function(model, X) * (-1 if n_classes == 2 else 1)
+    values, bounds = (np.asarray(one).reshape(exact.shape) for one in (fast.decision_function(X), fast.error_bound(X)))
+    alone = np.stack([fast.error_bound(row[np.newaxis]).reshape(-1) for row in X[:20]])
+    least = map_.mapped_with_errors(X)[1][:, np.newaxis]
+    assert (np.abs(values - exact) <= bounds + 1e-11).all()
+    plainly = approxsvm.compile(model, X, **plan)
+    narrow = np.asarray(plainly.error_bound(map_.apply(X))).reshape(exact.shape)
+    assert (bounds - narrow > 0.1 * least).all(), ((bounds - narrow) / least).min()
+    assert (alone - narrow[:20] > 0.1 * least[:20]).all(), ((alone - narrow[:20]) / least[:20]).min()
 
 
 @pytest.mark.native
