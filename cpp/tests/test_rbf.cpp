@@ -264,6 +264,8 @@ void check_rows(const Model<Real>& model, const Rows<Real>& rows, std::size_t n_
     const std::size_t column_path = std::max(inner_product_path(model.n_features), model.by_columns.columns.max_values);
     for (std::size_t r = 0; r < rows.size(); ++r) {
         EXPECT(same(block[r], one[r]) && same(block[r], two[r]), "a block's width changes a result");
+        if ((r + 1) % sparse_block_rows > 1) continue;  // the rows about the end of a block
+        EXPECT(same(sparse[r], sparse_sums(model, Rows<Real>{rows[r]})[0]), "a sparse row depends on its block");
     }
     for (std::size_t k = 0; k < n_judged && k < rows.size(); ++k) {
         const std::size_t r = k % 2 == 0 ? k : rows.size() - k;

@@ -479,13 +479,6 @@ VALUES = {
         2,
         "approximate",
     ),
-    "logarithms of what cancels": (
-        make_pipeline(
-            MinMaxScaler((1e11, 1e11 + 1)), MinMaxScaler((0.1, 1), clip=True), FunctionTransformer(np.log), SVC()
-        ),
-        2,
-        "exact",
-    ),
     "l2 norms": (make_pipeline(Normalizer(), SVC(gamma=20.0)), 2, "exact"),
     "l1 norms behind PCA": (projected(make_pipeline(Normalizer("l1"), SVC(kernel="poly", coef0=1.0))), 3, "exact"),
     "norms of some": (

@@ -460,6 +460,11 @@ def test_broken_sections_of_what_bends_are_refused(name):
         except ArtifactError as error:
             n_refused += "section input_map" in str(error)
     assert n_refused > 20
+    for pieces in (one for stage in compiled.artifact.input_map.stages for one in getattr(stage, "pieces", ())[:1]):
+        for numbers in pieces:
+            wrong = section.replace(numbers.ravel()[:1].tobytes(), np.array([-np.inf]).tobytes(), 1)
+            with pytest.raises(ArtifactError, match="section input_map"):
+                approxsvm.Predictor(changed(content({INPUT_MAP: wrong}), compiled.artifact))
     for cut in range(0, len(section), 97):
         with pytest.raises(ArtifactError):
             approxsvm.Predictor(changed(content({INPUT_MAP: section[:cut]}), compiled.artifact))

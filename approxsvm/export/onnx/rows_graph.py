@@ -17,6 +17,7 @@ import numpy as np
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.export.steps import exported
 from approxsvm.model.input_map import InputMap
+from approxsvm.model.steps import Interval, Table
 
 # Eight times the unit roundoff, for each operation.
 ROUNDING: Final = 2.0**-50
@@ -45,12 +46,13 @@ def map_rows(
     """Replay an input map."""
     if input_map is None:
         return GraphRows(raw)
-    x, error = raw, None
+    x, error, is_source = raw, None, True  # bit for bit, whatever operations a runtime fuses
     if not np.array_equal(input_map.columns, np.arange(input_map.n_raw_features)):
         x = g.columns(raw, input_map.columns)
     for stage in input_map.stages:
         nodes = exported(stage, "nodes", "ONNX")
-        x, error = nodes(g, stage, x, error, with_errors)
+        x, error = nodes(g, stage, x, error, with_errors, is_source)
+        is_source &= isinstance(stage, Interval | Table)
     if error is None:
         return GraphRows(x)
     distance = g.op("Sqrt", g.rows_sum(g.op("Mul", error, error), keepdims=True))

@@ -24,7 +24,7 @@ from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import Affine
 
 
-def nodes(g: GraphBuilder, stage: Affine, x: str, error: str | None, with_errors: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Affine, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
     """Operation after operation; limits do not let errors grow."""
     gain = np.ones(stage.n_features)
     n_operations = 0

@@ -19,8 +19,8 @@ from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import Interval
 
 
-def nodes(g: GraphBuilder, stage: Interval, x: str, error: str | None, with_errors: bool) -> Mapped:
-    """What is refused is NaN; next to a full turn nothing is proven."""
+def nodes(g: GraphBuilder, stage: Interval, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
+    """What is refused is NaN; next to a full turn nothing is proven, unless it is the source's own number."""
     taken, low = stage.second < np.inf, stage.low
     second = np.where(taken, stage.second, 1.0)
     if stage.rule == "refuses":
@@ -30,13 +30,15 @@ def nodes(g: GraphBuilder, stage: Interval, x: str, error: str | None, with_erro
     rest = g.op("Mod", from_low, second, fmod=1)
     rest = g.op("Where", g.op("Less", rest, 0.0), g.op("Add", rest, second), rest)
     y = g.op("Where", taken, g.op("Add", rest, low), x)
-    if error is None:  # the source's own rows, bit for bit
+    if not with_errors:
         return y, None
     own = g.op("Add", g.op("Mul", g.op("Abs", from_low), ROUNDING), ROUNDING * second)
-    off = g.op("Mul", g.op("Add", error, own), UP)
-    known = g.op("And", g.op("Greater", rest, off), g.op("Greater", g.op("Sub", second, rest), off))
-    moved = g.op("Where", known, g.op("Add", off, g.op("Mul", g.op("Abs", y), ROUNDING)), np.inf)
-    return y, g.op("Where", taken, moved, error)
+    off = own if error is None else g.op("Mul", g.op("Add", error, own), UP)
+    moved = g.op("Add", off, g.op("Mul", g.op("Abs", y), ROUNDING))
+    if not is_source:
+        known = g.op("And", g.op("Greater", rest, off), g.op("Greater", g.op("Sub", second, rest), off))
+        moved = g.op("Where", known, moved, np.inf)
+    return y, g.op("Where", taken, moved, 0.0 if error is None else error)
 
 
 def _within(stage: Interval, most: FloatArray) -> list[FloatArray]:

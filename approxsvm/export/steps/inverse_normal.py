@@ -20,7 +20,9 @@ from approxsvm.model.steps import InverseNormal
 from approxsvm.model.steps.inverse_normal import MIDDLE, OWN_ERROR, STEEPEST, TAIL
 
 
-def nodes(g: GraphBuilder, stage: InverseNormal, x: str, error: str | None, with_errors: bool) -> Mapped:
+def nodes(
+    g: GraphBuilder, stage: InverseNormal, x: str, error: str | None, with_errors: bool, is_source: bool
+) -> Mapped:
     """As model/steps/inverse_normal.py, with eight times its error."""
     t = g.op("Min", x, g.op("Sub", np.ones(stage.n_features), x))
     limited = g.op("Max", t, LEAST_INVERSE_NORMAL)

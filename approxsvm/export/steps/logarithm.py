@@ -17,7 +17,7 @@ from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import Logarithm
 
 
-def nodes(g: GraphBuilder, stage: Logarithm, x: str, error: str | None, with_errors: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Logarithm, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
     """Logarithms; NaN, with an error of NaN, outside the domain."""
     taken = g.constant(stage.taken)
     offset = np.where(stage.taken, stage.offset, 0.0)

@@ -18,7 +18,7 @@ from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import Monomials
 
 
-def nodes(g: GraphBuilder, stage: Monomials, x: str, error: str | None, with_errors: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Monomials, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
     """Factor after factor of all products at once; 1 stands behind the features."""
     with_one = _with_column(g, x, 1.0)
     errors = None if error is None else _with_column(g, error, 0.0)

@@ -20,7 +20,7 @@ from approxsvm.model.steps import Normalizer
 from approxsvm.model.steps.normalizer import LEAST_NORM
 
 
-def nodes(g: GraphBuilder, stage: Normalizer, x: str, error: str | None, with_errors: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Normalizer, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
     """Group after group; a row whose squares leave float64 has an infinite error."""
     n_groups = int(stage.groups.max(initial=0))
     member = (stage.groups[:, np.newaxis] == np.arange(1, n_groups + 1)).astype(np.float64)

@@ -21,8 +21,8 @@ from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import Piecewise
 
 
-def nodes(g: GraphBuilder, stage: Piecewise, x: str, error: str | None, with_errors: bool) -> Mapped:
-    """The piece by binary search, its coefficients by number. An error that meets an edge proves nothing."""
+def nodes(g: GraphBuilder, stage: Piecewise, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
+    """Piece by binary search, coefficients by number; next to an edge only what the source has there is proven."""
     picked = g.columns(x, stage.source)
     piece = _piece(g, stage, picked)
     starts = np.cumsum([0, *(len(pieces.origins) for pieces in stage.pieces[:-1])]).astype(np.int64)
@@ -44,15 +44,18 @@ def nodes(g: GraphBuilder, stage: Piecewise, x: str, error: str | None, with_err
         return y, own
     came = g.columns(error, stage.source)
     reach = g.op("Add", g.op("Mul", came, UP), g.op("Mul", g.op("Abs", picked), ROUNDING))
-    ends = [_piece(g, stage, g.op(side, picked, reach)) for side in ("Sub", "Add")]
     furthest = g.op("Add", g.op("Abs", t), reach)
     slope: str | None = None
     for k in range(stage.degree, 0, -1):
         term = g.op("Mul", g.op("Abs", coefs[k]), float(k))
         slope = term if slope is None else g.op("Add", g.op("Mul", slope, furthest), term)
     carried = own if slope is None else g.op("Add", own, g.op("Mul", reach, slope))
+    grown = g.op("Mul", carried, UP)
+    if is_source:
+        return y, grown
+    ends = [_piece(g, stage, g.op(side, picked, reach)) for side in ("Sub", "Add")]
     certain = g.op("Or", g.op("Equal", *ends), g.op("Not", g.op("Greater", came, 0.0)))
-    return y, g.op("Where", certain, g.op("Mul", carried, UP), np.inf)
+    return y, g.op("Where", certain, grown, np.inf)
 
 
 def _piece(g: GraphBuilder, stage: Piecewise, x: str) -> str:

@@ -19,7 +19,7 @@ from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import Power
 
 
-def nodes(g: GraphBuilder, stage: Power, x: str, error: str | None, with_errors: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Power, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
     """(t^p - 1) / p by exp and log, which lose the digits of 1 near 0; where a number is not taken, NaN."""
     taken = g.constant(stage.taken)
     powers = np.where(stage.taken, stage.powers, 1.0)

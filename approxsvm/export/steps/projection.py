@@ -21,7 +21,7 @@ from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import Projection
 
 
-def nodes(g: GraphBuilder, stage: Projection, x: str, error: str | None, with_errors: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Projection, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
     """A product of matrices, with moduli for errors."""
     x = g.op("Sub", x, stage.center)
     y = g.op("Add", g.op("MatMul", x, g.doubles(stage.matrix)), stage.bias)

@@ -25,7 +25,7 @@ from approxsvm.model.steps import Table
 _MOST_PIECES: Final = 256
 
 
-def nodes(g: GraphBuilder, stage: Table, x: str, error: str | None, with_errors: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Table, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
     """Piece after piece of all outputs at once. What is refused is NaN; an error that meets an edge proves nothing."""
     n_pieces = max((len(steps.values) for steps in stage.steps), default=1)
     if n_pieces > _MOST_PIECES:
@@ -42,10 +42,12 @@ def nodes(g: GraphBuilder, stage: Table, x: str, error: str | None, with_errors:
     if error is None:
         return y, None
     came = g.columns(error, stage.source)
+    settled = g.op("Where", passes, came, 0.0)
+    if is_source:
+        return y, settled
     numbers = [np.arange(len(steps.values), dtype=np.float64) for steps in stage.steps]
     reach = g.op("Add", g.op("Mul", came, UP), g.op("Mul", g.op("Abs", picked), ROUNDING))
     ends = [_looked_up(g, stage, g.op(side, picked, reach), numbers, n_pieces) for side in ("Sub", "Add")]
-    settled = g.op("Where", passes, came, 0.0)
     certain = g.op("Or", g.op("Equal", *ends), g.op("Not", g.op("Greater", came, 0.0)))
     return y, g.op("Where", certain, settled, np.inf)
 

@@ -22,7 +22,7 @@ from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import Waves
 
 
-def nodes(g: GraphBuilder, stage: Waves, x: str, error: str | None, with_errors: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Waves, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
     """As model/steps/waves.py; of negative numbers NaN."""
     picked, passes = g.columns(x, stage.source), g.constant(stage.passes)
     amplitudes = np.where(stage.passes, 0.0, stage.amplitudes)
