@@ -108,11 +108,14 @@ def _models() -> dict[str, Callable[[], Any]]:
         "RBF kernel, one class": lambda: OneClassSVM(nu=0.2).fit(X),
         "RBF kernel, regression": lambda: SVR().fit(X, X[:, 0]),
         "linear kernel or linear model": lambda: LinearSVC().fit(X, y > 0),
-        "linear model of several classes": lambda: make_pipeline(RBFSampler(random_state=0), LinearSVC()).fit(X, y),
+        "linear model of several classes": lambda: LinearSVC().fit(X, y),
         "sigmoid kernel": lambda: SVC(kernel="sigmoid", gamma=0.01).fit(X, y > 1),
         "polynomial kernel, degree 2": lambda: SVC(kernel="poly", degree=2).fit(X, y > 1),
         "polynomial kernel, degree 3 and more": lambda: SVC(kernel="poly").fit(X, y > 1),
         "random Fourier features": lambda: make_pipeline(RBFSampler(random_state=0), Ridge()).fit(X, X[:, 0]),
+        "random Fourier features, several classes": lambda: make_pipeline(RBFSampler(random_state=0), LinearSVC()).fit(
+            X, y
+        ),
         "Taylor features": lambda: make_pipeline(TaylorFeatures(gamma=0.1), LinearSVC()).fit(X, y > 0),
         "probabilities of one model": lambda: CalibratedClassifierCV(SVC(), ensemble=False).fit(X, y),
         "mean of several models' probabilities": lambda: CalibratedClassifierCV(SVC(), cv=2).fit(X, y),

@@ -11,8 +11,8 @@ from approxsvm.model.compensated import norms_above
 from approxsvm.model.constants import UNIT64
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
+from approxsvm.readers.sklearn import linear_models
 from approxsvm.readers.sklearn.known_types import name_of
-from approxsvm.readers.sklearn.linear_models import linear_parts
 from approxsvm.reference.definition import Definition, GaussianDefinition
 
 # Labels are promised if the exact value, relative to sum |a_i|, is further than this from zero: float64 rounding.
@@ -58,7 +58,10 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
         assert steps is not None
         normalization = np.asarray(nystroem.normalization_, np.float64).T
         # Of several targets the one whose coefficients the model has.
-        functions = linear_parts(steps[-1], kind).coef
+        if kind in linear_models.NAMES:
+            functions = linear_models.linear_parts(steps[-1], kind).coef
+        else:  # several estimators around linear models: what gives the model's own coefficients
+            functions = np.linalg.lstsq(normalization, model.dual_coef[0], rcond=None)[0][np.newaxis]
         sums = np.abs(functions @ normalization.T).sum(axis=1)
         own = int(np.abs(sums - definition.scale).argmin())
         coef, summed = functions[own], float(sums[own])

@@ -324,3 +324,20 @@ def test_public_names():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = approxsvm.nothing
     assert random_model(0).n_sv == 40
+
+
+def test_options_have_parameters_of_their_own():
+    for name, command in main.commands.items():
+        names = [parameter.name for parameter in command.params]
+        assert len(set(names)) == len(names), f"{name}: {sorted(names)}"
+
+
+@pytest.mark.parametrize("labels", ["--labels", "--no-labels"])
+def test_labels_of_dense_rows_and_labels_by(labels, tmp_path):
+    X, y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 3.0]]), np.array([0.0, 1.0, 0.0, 1.0])
+    columns = X if labels == "--no-labels" else np.column_stack([y, X])
+    np.savetxt(tmp_path / "rows.txt", columns)
+    joblib.dump(SVC().fit(X, y), tmp_path / "m.joblib")
+    options = ["--trust", "--labels-by", "source", "--data", tmp_path / "rows.txt", "--dense", labels]
+    result = run("convert-model", tmp_path / "m.joblib", "-o", tmp_path / "m.asvm", *options)
+    assert result.exit_code == 0, result.output

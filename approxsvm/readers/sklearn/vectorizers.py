@@ -173,6 +173,8 @@ def described(name: str, vectorizer: Any) -> dict[str, Any]:
     kind = name_of(vectorizer)
     if kind != "TfidfTransformer":
         _check_calls(name, vectorizer)
+    if kind in ("CountVectorizer", "TfidfVectorizer"):
+        require_fitted(vectorizer, kind, "vocabulary_")
     of_idf = vectorizer._tfidf if kind == "TfidfVectorizer" else vectorizer
     if kind == "TfidfVectorizer" and name_of(of_idf) != "TfidfTransformer":
         raise UnsupportedModelError(f"step {name!r} weighs its terms by a {class_name(of_idf)}")
@@ -192,7 +194,6 @@ def described(name: str, vectorizer: Any) -> dict[str, Any]:
         parameters["ngram_range"] = [int(n) for n in parameters["ngram_range"]]
     found: dict[str, Any] = {"class": kind, "parameters": parameters}
     if kind in ("CountVectorizer", "TfidfVectorizer"):
-        require_fitted(vectorizer, kind, "vocabulary_")
         found["terms"] = _terms(name, vectorizer.vocabulary_)
     if kind == "TfidfTransformer":
         require_fitted(vectorizer, kind, "n_features_in_")
