@@ -164,10 +164,10 @@ class ExpandedFunctions : public CommonExpansions, public SeveralFunctions<Sever
 
     // All degrees at once where each value is wanted, as it is for labels by probabilities, which no bound on one value
     // settles; else further ones of the functions that may be the greatest.
-    const int first_degree_ = view_.degree > 2 && view_.mode != Mode::approximate &&
-                                      view_.outputs.label_rule != LabelRule::probability
-                                  ? 2
-                                  : view_.degree;
+    const int first_degree_ =
+        view_.degree > 2 && view_.mode != Mode::approximate&& view_.outputs.label_rule != LabelRule::probability
+            ? 2
+            : view_.degree;
 };
 
 }  // namespace APPROXSVM_TARGET
