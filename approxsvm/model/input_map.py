@@ -42,6 +42,7 @@ class InputMap:
     feature_names: tuple[str, ...] | None = None  # names of the raw columns
     by_column: bool = False  # whether the source takes raw columns one by one (raw_columns.py)
     texts: Mapping[int, TextColumn] = field(default_factory=dict)  # raw columns of texts, for which codes stand in rows
+    is_sparse: bool = False  # while a pipeline is read: whether the source's own rows are sparse here
 
     def __post_init__(self) -> None:
         n = len(self.columns)

@@ -631,20 +631,24 @@ def test_rules_of_several_models(name: str, tmp_path: Path) -> None:
     rows = np.concatenate([X, X + spread * rng.normal(size=X.shape), at_boundary(model.members[0], X, rng), 9 * X[:9]])
     rows = rows.astype(np.float32)
     program = build(compiled, tmp_path, *STRICT, compiler=SANITIZED)
-    answers = program.answers(np.concatenate([rows, np.full_like(rows[:1], np.nan)]))
-    assert (answers.predicted[-1], answers.certain[-1], answers.if_certain[-1]) == (0, 0, -1)
-    sure, labels = answers.certain[:-1], compiled.artifact.labels[answers.predicted[:-1]]
+    used = compiled.artifact.raw_columns.used  # one of them, so that some members may know the row
+    refused = np.repeat(rows[:1], len(used), axis=0)
+    refused[range(len(used)), used] = np.nan
+    answers, n = program.answers(np.concatenate([refused, rows])), len(used)
+    assert (answers.if_certain[:n] == -1).all()
+    assert not np.concatenate([answers.predicted[:n], answers.certain[:n]]).any()
+    sure, labels = answers.certain[n:], compiled.artifact.labels[answers.predicted[n:]]
     right = fitted.predict(rows.astype(float))
     np.testing.assert_array_equal(labels[sure], right[sure])
     assert (labels == right)[: 2 * len(X)].mean() > 0.97  # at the boundary float32 decides
     assert sure.mean() > 0.3
-    np.testing.assert_array_equal(answers.if_certain[:-1], np.where(sure, answers.predicted[:-1], -1))
+    np.testing.assert_array_equal(answers.if_certain[n:], np.where(sure, answers.predicted[n:], -1))
     if answers.shares.size:
         exact = fitted.predict_proba(rows.astype(float))[:, np.argsort(np.argsort(compiled.artifact.labels))]
-        assert (np.abs(answers.shares[:-1] - exact) <= answers.share_bounds[:-1] + 1e-9).all()
+        assert (np.abs(answers.shares[n:] - exact) <= answers.share_bounds[n:] + 1e-9).all()
     if answers.values.size:
         exact = np.concatenate([exact_values(member, rows)[0] for member in model.members], axis=1)
-        assert (np.abs(answers.values[:-1] - exact) <= answers.bounds[:-1] + 1e-12).all()
+        assert (np.abs(answers.values[n:] - exact) <= answers.bounds[n:] + 1e-12).all()
 
 
 TWO = [("a", projected(SVC())), ("b", half(LogisticRegression())), ("c", half(calibrated(SVC(kernel="poly"))))]

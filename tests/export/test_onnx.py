@@ -25,12 +25,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectKBest, f_classif
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
+from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem, RBFSampler, SkewedChi2Sampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OrdinalEncoder,
+    PowerTransformer,
+    RobustScaler,
+    StandardScaler,
+)
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
 import approxsvm
@@ -793,3 +802,22 @@ def test_the_table_is_never_below_its_functions(degree: int) -> None:
         assert (function <= known)[covered].all()
         near = covered & (s > 2.0**-11) & (s < 8.0)
         assert (known[near] <= 1.3 * function[near]).all()  # and not much above
+
+
+@pytest.mark.parametrize(
+    ("steps", "row"),
+    [
+        ((FunctionTransformer(np.log1p), SimpleImputer()), [-3.0, 0.5]),
+        ((PowerTransformer("box-cox"), SimpleImputer()), [1.0, -1.0]),
+        ((OrdinalEncoder(), StandardScaler(), SimpleImputer()), [0.25, 0.0]),
+        ((OrdinalEncoder(), StandardScaler(), SimpleImputer()), [0.0, np.nan]),
+    ],
+    ids=["logarithm", "power", "code", "missing code"],
+)
+def test_what_a_step_refuses_is_no_missing_value_behind_it(steps: Any, row: Any) -> None:
+    X = np.random.default_rng(0).integers(0, 4, size=(60, 2)) + 1.0 * (row[0] == 1.0)
+    fast = approxsvm.compile(make_pipeline(*steps, SVC()).fit(X, X.sum(axis=1) > X.sum(axis=1).mean()), X)
+    answers = run(fast.to_onnx(input_type="float64", certain=True), np.array([X[0], row]))
+    assert answers["certain"].ravel().tolist() == [True, False]
+    with pytest.raises(approxsvm.InputError):
+        fast.predict([row])

@@ -24,6 +24,7 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
     KBinsDiscretizer,
+    MaxAbsScaler,
     MinMaxScaler,
     Normalizer,
     OneHotEncoder,
@@ -729,3 +730,14 @@ def test_tables_of_tables(seed):
 def test_broken_steps_are_refused(make, message):
     with pytest.raises(ModelFormatError, match=message):
         make()
+
+
+@pytest.mark.parametrize("scaler", [MaxAbsScaler(), StandardScaler(with_mean=False), PolynomialFeatures(3)])
+def test_rows_that_are_sparse_within_the_source_are_scaled_as_it_does(scaler):
+    """By 1 / scale, and products from their first factor on: in some rows another last bit, which decides on bins."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 3, 400), rng.normal(size=(400, 2))]).astype(np.float64)
+    codes = ColumnTransformer([("codes", OneHotEncoder(), [0])], remainder="passthrough", sparse_threshold=1.0)
+    source = make_pipeline(codes, scaler, SVC()).fit(X, X[:, 1] * X[:, 2] > 0)
+    mapped, _ = approxsvm.read_any(source).input_map.mapped_with_errors(X)
+    np.testing.assert_array_equal(mapped, source[:-1].transform(X).toarray())

@@ -236,11 +236,14 @@ static inline int @is_voted@@(const double sure[], double open) {{
     }}
     return 1;
 }}
-/* The position of a row's label, by the votes of members, and whether it is proven to be the exact models'. */
+/* The position of a row's label, by the votes of members@ZERO@, and whether it is proven to be the exact models', -1
+   for such a row, which no vote of other members makes up for. */
 static inline int @label@@(const @ROW@ row[], int *is_proven) {{
     double sums[@n_labels], sure[@n_labels], open = 0.0;
-    int one, label;
-{members}{divided}    if (is_proven) *is_proven = @is_voted@@(sure, open);
+    int is_known = 1, one, label;
+{members}    if (is_proven) *is_proven = -1;
+    if (!is_known) return 0;
+{divided}    if (is_proven) *is_proven = @is_voted@@(sure, open);
     return @most_votes@@(sums);
 }}
 """
@@ -248,6 +251,7 @@ static inline int @label@@(const @ROW@ row[], int *is_proven) {{
 _DIVIDED: Final = "    for (label = 0; label < @n_labels; ++label) sums[label] /= {total!r};\n"
 _MEMBER_VOTE: Final = """\
     label = {member}_label_(row, &one);
+    is_known &= one >= 0;
     @count@@(label, one, {w!r}, {against!r}, {k} == 0, sums, sure, &open);
 """
 
@@ -311,15 +315,17 @@ _TARGETS: Final = """\
 static inline void @targets@@(const @ROW@ row[], int labels[], int is_proven[]) {{
     double values[{room}];
     float bounds[{room}];
-    int k;
-    (void)values, (void)bounds, (void)k;
-{members}}}
+    int is_known = 1, k;
+    (void)values, (void)bounds;
+{members}    for (k = 0; k < @n_targets; ++k) is_proven[k] = is_known && is_proven[k] > 0;
+}}
 """
 _MEMBER_LABEL: Final = """\
     labels[{target}] = (int)@positions@@[{position} + {member}_label_(row, is_proven + {target})];
+    is_known &= is_proven[{target}] >= 0;
 """
 _MEMBER_SIGNS: Final = """\
-    (void){member}_evaluate_(row, values, bounds);
+    is_known &= {member}_evaluate_(row, values, bounds);
     for (k = 0; k < {n}; ++k) {{
         labels[{target} + k] = values[k] > 0.0 ? 1 : 0;
         is_proven[{target} + k] = @modulus@@(values[k]) > (double)bounds[k];

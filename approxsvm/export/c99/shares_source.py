@@ -354,11 +354,12 @@ static inline int @is_elected@@(const double lowest[], const double highest[], i
 """
 
 LABEL: Final = """\
-/* The position of a row's label, by its probability@ZERO@; whether it is proven to be the exact model's. */
+/* The position of a row's label, by its probability@ZERO@; whether it is proven to be the exact model's, -1 for
+   @STRANGE@. */
 static inline int @label@@(const @ROW@ row[], int *is_proven) {
     double p[@n_labels], lowest[@n_labels], highest[@n_labels];
     const int is_known = @row_shares@@(row, p, lowest, highest), winner = is_known ? @elected@@(p) : 0;
-    if (is_proven) *is_proven = is_known && @is_elected@@(lowest, highest, winner);
+    if (is_proven) *is_proven = is_known ? @is_elected@@(lowest, highest, winner) : -1;
     return winner;
 }
 """

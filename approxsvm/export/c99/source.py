@@ -575,12 +575,13 @@ static inline float @with_narrowing@@(double value, float bound) {
 
 # Of values.
 LABEL: Final = """\
-/* The position of a row's label@ZERO@; whether it is proven to be the exact model's, unless nobody asks. */
+/* The position of a row's label@ZERO@; whether it is proven to be the exact model's, -1 for
+   @STRANGE@, unless nobody asks. */
 static inline int @label@@(const @ROW@ row[], int *is_proven) {
     double values[@n_values];
     float bounds[@n_values];
     const int is_known = @evaluate@@(row, values, bounds), winner = is_known ? @winner@@(values) : 0;
-    if (is_proven) *is_proven = is_known && @is_settled@@(values, bounds, winner);
+    if (is_proven) *is_proven = is_known ? @is_settled@@(values, bounds, winner) : -1;
     return winner;
 }
 """
@@ -592,7 +593,7 @@ static inline int @predict(const @ROW@ row[]) { return @label@@(row, (int *)0); 
 static inline int @predict_if_certain(const @ROW@ row[]) {
     int is_proven;
     const int label = @label@@(row, &is_proven);
-    return is_proven ? label : -1;
+    return is_proven > 0 ? label : -1;
 }
 /* 1 where the label is proven to be the exact model's, else 0. */
 static inline int @is_certain(const @ROW@ row[]) { return @predict_if_certain(row) >= 0; }
@@ -608,7 +609,7 @@ static inline void @predict(const @ROW@ row[], int labels[]) {
 static inline void @predict_if_certain(const @ROW@ row[], int labels[]) {
     int is_proven[@n_targets], k;
     @targets@@(row, labels, is_proven);
-    for (k = 0; k < @n_targets; ++k) labels[k] = is_proven[k] ? labels[k] : -1;
+    for (k = 0; k < @n_targets; ++k) labels[k] = is_proven[k] > 0 ? labels[k] : -1;
 }
 /* 1 where all labels are proven to be the exact model's, else 0. */
 static inline int @is_certain(const @ROW@ row[]) {

@@ -17,7 +17,7 @@ import numpy as np
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.export.steps import exported
 from approxsvm.model.input_map import InputMap
-from approxsvm.model.steps import Interval, Table
+from approxsvm.model.steps import Interval, Piecewise, Step, Table, Waves
 
 # Eight times the unit roundoff, for each operation.
 ROUNDING: Final = 2.0**-50
@@ -49,10 +49,16 @@ def map_rows(
     x, error, is_source = raw, None, True  # bit for bit, whatever operations a runtime fuses
     if not np.array_equal(input_map.columns, np.arange(input_map.n_raw_features)):
         x = g.columns(raw, input_map.columns)
-    for stage in input_map.stages:
-        nodes = exported(stage, "nodes", "ONNX")
+    refused: str | None = None  # rows that a step in front of a table, which may take NaN, has made NaN
+    for k, stage in enumerate(input_map.stages):
+        nodes, before = exported(stage, "nodes", "ONNX"), x
         x, error = nodes(g, stage, x, error, with_errors, is_source)
         is_source &= isinstance(stage, Interval | Table)
+        if any(isinstance(later, Table) for later in input_map.stages[k + 1 :]):
+            now = _made_nan(g, stage, before, x)
+            refused = now if refused is None else g.op("Max", refused, now)
+    if refused is not None:
+        x = g.op("Where", g.op("Greater", refused, 0.0), np.nan, x)
     if error is None:
         return GraphRows(x)
     distance = g.op("Sqrt", g.rows_sum(g.op("Mul", error, error), keepdims=True))
@@ -63,3 +69,14 @@ def map_rows(
 def added(g: GraphBuilder, first: str | None, second: str) -> str:
     """Their sum, or the second alone."""
     return second if first is None else g.op("Add", first, second)
+
+
+def _made_nan(g: GraphBuilder, stage: Step, x: str, y: str) -> str:
+    """1 for rows, shape (n_rows, 1), in which the step has made NaN of numbers, or of NaN that it does not pass."""
+    made = g.op("IsNaN", y)
+    if stage.by_feature or isinstance(stage, Table | Waves | Piecewise):
+        came = g.op("IsNaN", g.columns(x, stage.source) if isinstance(stage, Table | Waves | Piecewise) else x)
+        if isinstance(stage, Table):
+            came = g.op("And", came, np.array([np.isinf(steps.nan) for steps in stage.steps]))
+        made = g.op("And", made, g.op("Not", came))
+    return str(g.op("ReduceMax", g.cast(made, np.float64), axes=[1], keepdims=1))

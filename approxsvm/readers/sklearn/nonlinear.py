@@ -40,7 +40,10 @@ def _polynomial_features(map_: InputMap, step: Any) -> InputMap:
     powers = step.powers_
     if len(powers) != step.n_output_features_:
         raise ModelFormatError(f"it has {len(powers)} products, but n_output_features_ is {step.n_output_features_}")
-    return map_.then_stage(Monomials.of_powers(powers))
+    products = Monomials.of_powers(powers)
+    if map_.is_sparse:  # which the source multiplies from the first factor to the last
+        products = Monomials(products.n_features, products.factors[:, ::-1].copy())
+    return map_.then_stage(products)
 
 
 # --- splines

@@ -124,11 +124,30 @@ def fold(map_: InputMap, step: Any, name: str) -> InputMap:
         if folder is None:
             raise UnsupportedModelError(_cannot_fold(name, step))
         _check_width(map_, step, name)
-        return folder(map_, step)
+        return replace(folder(map_, step), is_sparse=gives_sparse(step, map_.is_sparse))
     except UnsupportedModelError as error:
         if str(error).startswith("step "):
             raise  # this step or an inner one, named already
         raise UnsupportedModelError(f"{_cannot_fold(name, step)} ({error})") from None
+
+
+def gives_sparse(step: Any, is_sparse: bool) -> bool:
+    """Whether a transformer gives sparse rows, of dense or sparse ones."""
+    kind = name_of(step)
+    if kind == "Pipeline":
+        for _, inner in _flat(step):
+            is_sparse = is_sparse if _is_nothing(inner) else gives_sparse(inner, is_sparse)
+        return is_sparse
+    if kind == "ColumnTransformer":
+        return bool(step.sparse_output_)
+    if kind == "FeatureUnion":
+        parts = [t for _, t in step.transformer_list if not (isinstance(t, str) and t == "drop")]
+        return any(is_sparse if _is_nothing(t) else gives_sparse(t, is_sparse) for t in parts)
+    if kind == "KBinsDiscretizer":
+        return bool(step.encode == "onehot")
+    if kind in ("OneHotEncoder", "SplineTransformer"):
+        return bool(getattr(step, "sparse_output", getattr(step, "sparse", False)))
+    return is_sparse and kind in _KEEPING_SPARSE
 
 
 def _name_of(step: Any, name: str) -> str:
@@ -213,6 +232,8 @@ def _selected(map_: InputMap, step: Any) -> InputMap:
 def _standard_scaler(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "StandardScaler", "scale_")
     mean = step.mean_ if step.with_mean else 0.0
+    if map_.is_sparse and step.with_std:
+        return map_.then_affine(multiply=1.0 / step.scale_)  # as the source has it
     return map_.then_affine(subtract=mean, divide=step.scale_ if step.with_std else 1.0)
 
 
@@ -225,12 +246,16 @@ def _min_max_scaler(map_: InputMap, step: Any) -> InputMap:
 def _max_abs_scaler(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "MaxAbsScaler", "scale_")
     low, high = (-1.0, 1.0) if getattr(step, "clip", False) else (-np.inf, np.inf)
+    if map_.is_sparse:
+        return map_.then_affine(multiply=1.0 / step.scale_, low=low, high=high)
     return map_.then_affine(divide=step.scale_, low=low, high=high)
 
 
 def _robust_scaler(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "RobustScaler", "scale_" if step.with_scaling else "center_")
     center = step.center_ if step.with_centering else 0.0
+    if map_.is_sparse and step.with_scaling:
+        return map_.then_affine(multiply=1.0 / step.scale_)
     return map_.then_affine(subtract=center, divide=step.scale_ if step.with_scaling else 1.0)
 
 
@@ -406,6 +431,21 @@ def _side_by_side(map_: InputMap, parts: Sequence[tuple[str, Any, Any]], weights
     return InputMap.concatenate(maps)
 
 
+# Steps that leave sparse rows sparse.
+_KEEPING_SPARSE = {
+    "Binarizer",
+    "FunctionTransformer",
+    "MaxAbsScaler",
+    "Normalizer",
+    "PolynomialFeatures",
+    "QuantileTransformer",
+    "RobustScaler",
+    "SelectFromModel",
+    "SelectKBest",
+    "SimpleImputer",
+    "StandardScaler",
+    "VarianceThreshold",
+}
 # Steps that write into what they are given if they may.
 _OVERWRITING = {
     "Binarizer",
