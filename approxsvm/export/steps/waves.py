@@ -42,7 +42,8 @@ def nodes(g: GraphBuilder, stage: Waves, x: str, error: str | None, with_errors:
     whole = g.op("Add", size, g.op("Mul", g.op("Sqrt", g.op("Add", picked, came)), amplitudes * UP))
     carried = g.op("Where", g.op("Greater", nearest, 0.0), g.op("Min", g.op("Mul", came, slope), whole), whole)
     carried = g.op("Where", g.op("Greater", came, 0.0), carried, 0.0)
-    carried = g.op("Where", g.op("Less", nearest, 0.0), np.inf, carried)  # of what may be below 0
+    # Of what may be below 0; what underflow might add, as to features that other steps take, is less.
+    carried = g.op("Where", g.op("Less", nearest, -(2.0**-900)), np.inf, carried)
     return mapped, g.op("Where", passes, came, g.op("Mul", g.op("Add", grown, carried), UP))
 
 
