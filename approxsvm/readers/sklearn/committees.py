@@ -43,7 +43,12 @@ from approxsvm.readers.sklearn.instead import refusal
 from approxsvm.readers.sklearn.kernel_machines import restored, rounded_float
 from approxsvm.readers.sklearn.known_types import class_name, name_of, recognise
 from approxsvm.readers.sklearn.pipeline import Model, Read, overwrites, with_input_map
-from approxsvm.readers.sklearn.support_vector_machines import ascending_classes, feature_names, require_fitted
+from approxsvm.readers.sklearn.support_vector_machines import (
+    ascending_classes,
+    feature_names,
+    is_dropped,
+    require_fitted,
+)
 
 _UP = 1.0 + 2.0**-30
 _CONSTANT = "constant"
@@ -641,7 +646,7 @@ def _weights(estimator: Any, n_members: int, *, may_subtract: bool = False) -> l
     kept = [
         Fraction(float(weight))
         for (_, member), weight in zip(estimator.estimators, estimator.weights, strict=True)
-        if not (isinstance(member, str) and member == "drop")
+        if not is_dropped(member)
     ]
     total = sum(kept)
     is_known = len(kept) == n_members and (may_subtract or min(kept) >= 0)

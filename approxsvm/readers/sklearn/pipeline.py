@@ -19,7 +19,7 @@ from approxsvm.model.single_model import SingleModel
 from approxsvm.model.steps import Logarithm, Normalizer, Power, Projection
 from approxsvm.readers.sklearn import feature_maps, kernel_machines, linear_models, nonlinear, tables
 from approxsvm.readers.sklearn.known_types import class_name, name_of, recognise
-from approxsvm.readers.sklearn.support_vector_machines import feature_names, host_array, require_fitted
+from approxsvm.readers.sklearn.support_vector_machines import feature_names, host_array, is_dropped, require_fitted
 
 Model = SingleModel | Ensemble
 Read = Callable[[Any], Model]
@@ -141,7 +141,7 @@ def gives_sparse(step: Any, is_sparse: bool) -> bool:
     if kind == "ColumnTransformer":
         return bool(step.sparse_output_)
     if kind == "FeatureUnion":
-        parts = [t for _, t in step.transformer_list if not (isinstance(t, str) and t == "drop")]
+        parts = [t for _, t in step.transformer_list if not is_dropped(t)]
         return any(is_sparse if _is_nothing(t) else gives_sparse(t, is_sparse) for t in parts)
     if kind == "KBinsDiscretizer":
         return bool(step.encode == "onehot")
@@ -232,9 +232,12 @@ def _selected(map_: InputMap, step: Any) -> InputMap:
 def _standard_scaler(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "StandardScaler", "scale_")
     mean = step.mean_ if step.with_mean else 0.0
-    if map_.is_sparse and step.with_std:
-        return map_.then_affine(multiply=1.0 / step.scale_)  # as the source has it
-    return map_.then_affine(subtract=mean, divide=step.scale_ if step.with_std else 1.0)
+    return map_.then_affine(subtract=mean, **_scaled(map_, step.scale_ if step.with_std else 1.0))
+
+
+def _scaled(map_: InputMap, scale: Any) -> dict[str, Any]:
+    """How the source divides by a scale: sparse rows are multiplied by 1 / scale, which rounds otherwise."""
+    return {"multiply": 1.0 / scale} if map_.is_sparse else {"divide": scale}
 
 
 def _min_max_scaler(map_: InputMap, step: Any) -> InputMap:
@@ -246,17 +249,13 @@ def _min_max_scaler(map_: InputMap, step: Any) -> InputMap:
 def _max_abs_scaler(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "MaxAbsScaler", "scale_")
     low, high = (-1.0, 1.0) if getattr(step, "clip", False) else (-np.inf, np.inf)
-    if map_.is_sparse:
-        return map_.then_affine(multiply=1.0 / step.scale_, low=low, high=high)
-    return map_.then_affine(divide=step.scale_, low=low, high=high)
+    return map_.then_affine(**_scaled(map_, step.scale_), low=low, high=high)
 
 
 def _robust_scaler(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "RobustScaler", "scale_" if step.with_scaling else "center_")
     center = step.center_ if step.with_centering else 0.0
-    if map_.is_sparse and step.with_scaling:
-        return map_.then_affine(multiply=1.0 / step.scale_)
-    return map_.then_affine(subtract=center, divide=step.scale_ if step.with_scaling else 1.0)
+    return map_.then_affine(subtract=center, **_scaled(map_, step.scale_ if step.with_scaling else 1.0))
 
 
 def _pca(map_: InputMap, step: Any) -> InputMap:
@@ -367,7 +366,7 @@ def _column_transformer(map_: InputMap, step: Any) -> InputMap:
     parts = [
         (name, transformer, positions[name])
         for name, transformer, _ in step.transformers_
-        if not (isinstance(transformer, str) and transformer == "drop") and len(positions[name])
+        if not is_dropped(transformer) and len(positions[name])
     ]
     if len(parts) > 1:  # of a slice parts are given a view, of other columns a copy
         _check_overwriting((name, part) for name, part, columns in step.transformers_ if isinstance(columns, slice))
@@ -390,7 +389,7 @@ def _check_columns(name: str, columns: Any, positions: Any, n_features: int) -> 
 
 def _feature_union(map_: InputMap, step: Any) -> InputMap:
     every = np.arange(map_.n_features)
-    parts = [(name, t, every) for name, t in step.transformer_list if not (isinstance(t, str) and t == "drop")]
+    parts = [(name, t, every) for name, t in step.transformer_list if not is_dropped(t)]
     if len(parts) > 1:
         _check_overwriting((name, part) for name, part, _ in parts)
     return _side_by_side(map_, parts, step.transformer_weights)

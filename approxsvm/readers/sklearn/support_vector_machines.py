@@ -162,6 +162,11 @@ def require_fitted(estimator: Any, name: str, attribute: str) -> None:
         raise NotFittedError(f"this {name} is not fitted yet: call fit before compiling it")
 
 
+def is_dropped(member: Any) -> bool:
+    """Whether a member, or a part of a union, is left out."""
+    return isinstance(member, str) and member == "drop"
+
+
 @contextmanager
 def edits_named(estimator: Any) -> Iterator[None]:
     """Raise ModelFormatError for what attributes that somebody has edited, which are of any type and shape, lead to."""

@@ -12,7 +12,7 @@ import numpy as np
 from approxsvm.errors import ArtifactError, ModelFormatError, UnsupportedModelError
 from approxsvm.packages import import_package
 from approxsvm.readers.sklearn.known_types import class_name, name_of, recognise
-from approxsvm.readers.sklearn.support_vector_machines import edits_named, require_fitted
+from approxsvm.readers.sklearn.support_vector_machines import edits_named, is_dropped, require_fitted
 from approxsvm.text_columns import check_unicode
 from approxsvm.text_rows import PARAMETERS, TextRows, width_of
 
@@ -150,7 +150,7 @@ class _Places:
 
 def _is_dropped(thing: Any) -> bool:
     thing = thing[1] if isinstance(thing, tuple) and len(thing) == 2 else thing
-    return isinstance(thing, str) and thing == "drop"
+    return is_dropped(thing)
 
 
 def _begins_with_texts(source: Any) -> bool:
