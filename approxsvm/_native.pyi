@@ -23,6 +23,8 @@ class LibsvmModelDict(TypedDict):
     indptr: npt.NDArray[np.int64]
     indices: npt.NDArray[np.int32]
     values: npt.NDArray[np.float64]
+    scaled_indices: NotRequired[npt.NDArray[np.int32]]
+    scales: NotRequired[npt.NDArray[np.float64]]
     min_index: int
     max_index: int
     ends_in_line_break: bool

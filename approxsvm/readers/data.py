@@ -159,7 +159,7 @@ def _exact_numbers(pandas: Any) -> dict[str, Any]:
 
 def _csv(path: str | os.PathLike[str]) -> Any:
     pandas = _pandas(path)
-    with open(path, encoding="utf-8") as file:
+    with open(path, encoding="utf-8-sig") as file:
         first = file.readline().strip().split(",")
     _check_cells(path, len(first))
     if not all(map(is_number, first)):
@@ -263,7 +263,7 @@ def _dense_table(path: str | os.PathLike[str], name: str, delimiter: str | None)
         raise DataFormatError("reading dense text needs pandas: pip install pandas") from None
     try:
         _check_some(path)
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8-sig") as file:
             first = [text.strip() for text in file.readline().strip().split(delimiter)]
         _check_cells(path, len(first))
         has_names = not all(map(is_number, filter(None, first)))

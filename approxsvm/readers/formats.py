@@ -38,9 +38,9 @@ FORMATS: Final = (
         "LIBSVM model",
         (),
         None,
-        "LIBSVM 3.37, ThunderSVM 0.3, R's e1071 1.7",
+        "LIBSVM 3.37, ThunderSVM 0.3, R's e1071 1.7; files made as PCL 1.15 writes them",
         "all five types; RBF, linear, sigmoid and polynomial kernels of degree 1 to 6; probabilities; with a range "
-        "file of svm-scale or a scale file of e1071's write.svm",
+        "file of svm-scale or a scale file of e1071's write.svm; a line `scaling` of the Point Cloud Library",
         "LIBSVM's",
         "precomputed kernels: train another one; e1071's scale files that leave columns out: scale all of them or none",
     ),
@@ -67,7 +67,7 @@ FORMATS: Final = (
         ("an OpenCV file (JSON)", "an OpenCV file (XML)", "an OpenCV file (YAML)"),
         opencv.read_opencv,
         "OpenCV 4.14; field names of 2.4",
-        f"XML, YAML and JSON, in gzip too; C_SVC, NU_SVC, ONE_CLASS, EPS_SVR, NU_SVR; {_RBF}",
+        f"XML, YAML and JSON, in gzip too, with or without a name (`svm.save`, `svm.write(fs)`); C_SVC, NU_SVC, ONE_CLASS, EPS_SVR, NU_SVR; {_RBF}",
         "OpenCV's labels: 1 and 0 of ONE_CLASS; over the real numbers, where OpenCV has float32",
         "SIGMOID, CHI2 and INTER kernels, degrees that are not whole: train an RBF one",
     ),
@@ -98,8 +98,9 @@ FORMATS: Final = (
         vmaf.read_vmaf,
         "files made as libvmaf 3 reads them",
         "one LIBSVMNUSVR model in JSON, with the scales of its features and of the score",
-        "scores before they are limited to score_clip, which bounds hold behind as well",
-        "an enabled score_transform: apply it to the scores; collections (bootstrap): save one model as a file",
+        "scores before score_transform, which libvmaf leaves out too unless asked, and before score_clip, behind which "
+        "bounds hold as well",
+        "an enabled score_transform: apply it to the scores; collections (bootstrap): save one of their models as a file",
     ),
 )
 READERS: Final = {kind: one.read for one in FORMATS if one.read is not None for kind in one.kinds}

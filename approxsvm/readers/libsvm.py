@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from approxsvm import _native
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
+from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import MAX_FEATURES, MAX_KERNEL_DEGREE, KernelModel, Task
 from approxsvm.model.outputs import DensityMarks, LaplaceNoise, Outputs, PairwiseSigmoid
 from approxsvm.options import whole_number
@@ -35,7 +36,7 @@ _OBJECT: Final = "this svm_model"
 
 
 def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = None) -> KernelModel:
-    """Read a model file with the RBF kernel, written by LIBSVM's svm-train or by ThunderSVM.
+    """Read a model file with the RBF kernel, written by LIBSVM's svm-train, ThunderSVM or the Point Cloud Library.
 
     Parameters
     ----------
@@ -200,7 +201,17 @@ def _machine(content: _native.LibsvmModelDict, name: str, n_features: int | None
         source=f"libsvm {content['svm_type']}",
         first_index=first_index,
         outputs=_outputs(content, task),
+        input_map=_scaling(content, first_index, columns),
     )
+
+
+def _scaling(content: _native.LibsvmModelDict, first_index: int, n_columns: int) -> InputMap | None:
+    """The scales of a model of the Point Cloud Library, which divides some features of each row."""
+    if not len(content.get("scales", ())):
+        return None
+    divide = np.ones(n_columns)
+    divide[content["scaled_indices"] - first_index] = content["scales"]
+    return InputMap.identity(n_columns).then_affine(divide=divide)
 
 
 def _outputs(content: _native.LibsvmModelDict, task: Task) -> Outputs:

@@ -74,7 +74,9 @@ def read_opencv(path: str | os.PathLike[str]) -> KernelModel:
 
 
 def _model_in(root: Any, name: str) -> Fields:
-    """The fields of the model; in the storage its name is what the program chose."""
+    """The fields of the model: the root of the storage (`svm.write(fs)`), or under a name that the program chose."""
+    if isinstance(root, dict) and ("svmType" in root or "svm_type" in root):
+        return Fields(root, name)
     for key, value in (root if isinstance(root, dict) else {}).items():
         if isinstance(value, dict) and ("svmType" in value or "svm_type" in value):
             return Fields(value, f"{name}: {key}")

@@ -5,6 +5,7 @@ Numbers remain texts until a reader asks for them by name (Fields).
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 import zlib
@@ -55,6 +56,7 @@ def parse_storage(content: bytes, name: str) -> Any:
 
     Raises ModelFormatError: the text is broken; the message names the line.
     """
+    content = content.removeprefix(codecs.BOM_UTF8)
     text = content.lstrip()
     if text.startswith(b"<"):
         return _of_element(parse_xml(text, name), name)

@@ -2,7 +2,7 @@
 
 With norm_type "linear_rescale" a score is (f - intercepts[0]) / slopes[0], f being the machine's value at the numbers
 slopes[j] x_j + intercepts[j], j from 1. What libvmaf does afterwards is left to who asks: it limits scores to
-score_clip, and transforms them where score_transform is enabled. Limits bring no two numbers further apart, so a bound
+score_clip, and transforms them by score_transform where its caller says so (--model with enable_transform). Limits bring no two numbers further apart, so a bound
 of a score holds behind them.
 """
 
@@ -26,13 +26,14 @@ from approxsvm.model.outputs import Outputs
 from approxsvm.readers import libsvm
 from approxsvm.readers.sklearn.kernel_machines import restored
 
-_TYPE: Final = "LIBSVMNUSVR"
+# Of a bootstrap's models the type says how they were trained; each predicts as the others do.
+_TYPES: Final = ("LIBSVMNUSVR", "BOOTSTRAP_LIBSVMNUSVR", "RESIDUEBOOTSTRAP_LIBSVMNUSVR")
 
 
 def read_vmaf(path: str | os.PathLike[str]) -> KernelModel:
     """Read a model of VMAF in JSON, of scores before they are clipped; errors name the field.
 
-    UnsupportedModelError: it holds several models, is of another type, or transforms scores.
+    UnsupportedModelError: it holds several models, is of another type, or enables a transform of scores.
     """
     name = os.fspath(path)
     try:
@@ -40,17 +41,27 @@ def read_vmaf(path: str | os.PathLike[str]) -> KernelModel:
     except (ValueError, RecursionError) as error:
         raise ModelFormatError(f"{name}: not readable JSON: {str(error)[:100]}") from None
     if not isinstance(content, dict) or "model_dict" not in content:
-        members = content.values() if isinstance(content, dict) else ()
-        if any(isinstance(one, dict) and "model_dict" in one for one in members):
-            raise UnsupportedModelError(f"{name}: there are {len(members)} models of VMAF in it: save one as a file")
+        members = content if isinstance(content, dict) else {}
+        names = [key for key, one in members.items() if isinstance(one, dict) and "model_dict" in one]
+        if names:
+            one = f"Path('one.json').write_text(json.dumps(json.loads(Path({name!r}).read_bytes())[{names[0]!r}]))"
+            raise UnsupportedModelError(
+                f"{name}: holds {len(names)} models of VMAF, {names[0]!r} to {names[-1]!r}, of which '0' gives VMAF's "
+                f"score and the mean of the others its bagging score; save one as a file: {one}"
+            )
         raise ModelFormatError(f"{name}: there is no model_dict of VMAF")
     fields = _mapping(content["model_dict"], f"{name}: model_dict")
     where = f"{name}: model_dict"
-    if fields.get("model_type", _TYPE) != _TYPE:
-        raise UnsupportedModelError(f"{where}.model_type is {fields['model_type']!r}, only {_TYPE} can be compiled")
-    transform = fields.get("score_transform") or {}
-    if str(_mapping(transform, f"{where}.score_transform").get("enabled", "false")).lower() != "false":
-        raise UnsupportedModelError(f"{where}.score_transform is enabled: apply it to scores of the model without it")
+    if fields.get("model_type", _TYPES[0]) not in _TYPES:
+        raise UnsupportedModelError(
+            f"{where}.model_type is {fields['model_type']!r}, only {', '.join(_TYPES)} can be compiled"
+        )
+    transform = _mapping(fields.get("score_transform") or {}, f"{where}.score_transform")
+    if str(transform.get("enabled", "false")).lower() != "false":
+        raise UnsupportedModelError(
+            f"{where}.score_transform is enabled: delete its field enabled, compile, and apply p0, p1, p2 and knots to "
+            "the scores"
+        )
     features = fields.get("feature_names")
     if not isinstance(features, list) or not features or not all(isinstance(one, str) for one in features):
         raise ModelFormatError(f"{where}.feature_names: expected a list of names")
@@ -59,6 +70,8 @@ def read_vmaf(path: str | os.PathLike[str]) -> KernelModel:
     if fields.get("score_clip") is not None:
         low, high = _numbers(fields["score_clip"], 2, f"{where}.score_clip")
         limits = f", before clip to [{low:g}, {high:g}]"
+    if transform:
+        limits = ", before transform" + (" and clip" if limits else "")  # 31 bytes are all that an artifact keeps
     model = replace(model, source=f"VMAF{limits}", feature_names=tuple(features))
     norm = fields.get("norm_type", "none")
     if norm == "none":
@@ -107,6 +120,8 @@ def _machine(text: Any, where: str, n_features: int) -> KernelModel:
             model = libsvm.read_libsvm(path)
         except (ModelFormatError, UnsupportedModelError) as error:
             raise type(error)(str(error).replace(str(path), where)) from None
+    if model.input_map is not None:
+        raise UnsupportedModelError(f"{where}: a line scaling, which libvmaf does not read")
     if model.task != "regression" or model.first_index != 1 or model.n_features > n_features:
         raise ModelFormatError(
             f"{where}: a {model.task} of indices {model.first_index} to {model.first_index + model.n_features - 1}, "

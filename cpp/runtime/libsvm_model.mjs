@@ -24,6 +24,7 @@ export function parseModel(text) {
   const type = said.svm_type?.[0];
   if (!(type in SVM_TYPES)) throw new TypeError(`svm_type is ${type}, expected one of ${Object.keys(SVM_TYPES).join(", ")}`);
   if (said.kernel_type?.[0] !== "rbf") throw new TypeError(`kernel_type is ${said.kernel_type?.[0]}, expected rbf`);
+  if (said.scaling) throw new TypeError("the model scales its rows (a line scaling): compile it with the Python package");
   const labels = SVM_TYPES[type] === 0 ? said.label.map(Number) : [];
   const nCoef = Math.max(labels.length - 1, 1);
   const vectors = lines.slice(start + 1).filter((line) => line.trim() !== "").map((line, i) => {

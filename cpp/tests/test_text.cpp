@@ -469,6 +469,10 @@ TEST(model_regression_and_one_class) {
     CHECK_EQ(with_zeros.n_sv, svr.n_sv);
     CHECK(with_zeros.labels.empty() && with_zeros.n_sv_per_class.empty());
     CHECK_EQ(parse_libsvm_model(varied("c_svc", "nu_svc")).svm_type, SvmType::nu_svc);
+    const LibsvmModel scaled = parse_libsvm_model("# said\n" + varied("SV\n", "scaling 9:3 12:0.5 \r\nSV\n"));
+    CHECK_EQ(scaled.scaled_indices, (std::vector<std::int32_t>{9, 12}));
+    CHECK_EQ(scaled.scales, (std::vector<double>{3, 0.5}));
+    CHECK_EQ(scaled.max_index, 12);
 }
 
 TEST(model_kernels) {
@@ -561,7 +565,10 @@ TEST(model_duplicate_and_unknown_keys) {
     CHECK_THROWS_WITH(parse_libsvm_model(varied("gamma", "Gamma")), "unknown key 'Gamma'");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("c_svc", "C_SVC")), "unknown svm_type 'C_SVC'");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("rbf", "poly")), "unknown kernel_type 'poly'");
-    CHECK_THROWS_WITH(parse_libsvm_model("\xEF\xBB\xBF" + three_classes), "unknown key '???svm_type'");
+    CHECK_THROWS_WITH(parse_libsvm_model("\xEF\xBB\xBF" + three_classes),
+                      "not a LIBSVM model: it begins with the unkn");
+    CHECK_THROWS_WITH(parse_libsvm_model(varied("SV\n", "scaling 2:0\nSV\n")), "scaling of index 2 is 0");
+    CHECK_THROWS_WITH(parse_libsvm_model(varied("SV\n", "scaling 2:inf\nSV\n")), "the value of index 2 is 'inf', not finite");
 }
 
 TEST(model_nr_class_comes_first) {
@@ -843,6 +850,8 @@ TEST(strangers_are_named) {
     CHECK_EQ(why("1 1:0.5\n", libsvm_data), "unknown key");
     CHECK_EQ(why("nonsense"), "unknown key");
     CHECK_EQ(why("1,2,3\n"), "unknown key");
+    CHECK_EQ(why("\xEF\xBB\xBF{}"), "this is a JSON file, not a LIBSVM model");
+    CHECK_EQ(why("---\nsvmType: EPS_SVR\n").substr(0, 28), "this is an OpenCV file (YAML");
     // Elsewhere than in the first line a text is what it began as.
     CHECK_EQ(std::string(explained(TextError(2, "broken"), "{}", libsvm_model).what()), "broken");
 }
@@ -866,8 +875,10 @@ TEST(every_beginning_of_a_stranger_is_safe_to_look_at) {
 TEST(mapped_file_reads_bytes) {
     const std::filesystem::path path = std::filesystem::temp_directory_path() / "approxsvm_test_text.tmp";
     for (const std::string& bytes : {std::string(), std::string("a\0\r\n", 4), std::string(100000, 'x')}) {
-        std::ofstream(path, std::ios::binary) << bytes;
-        CHECK_EQ(MappedFile(path.u8string()).bytes(), bytes);
+        for (const char* const mark : {"", "\xEF\xBB\xBF"}) {
+            std::ofstream(path, std::ios::binary) << mark << bytes;
+            CHECK_EQ(MappedFile(path.u8string()).bytes(), bytes);
+        }
     }
     std::filesystem::remove(path);
     CHECK_THROWS_WITH(MappedFile(path.u8string()), path.u8string());

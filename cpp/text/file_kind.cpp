@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "feature_row.hpp"
+#include "mapped_file.hpp"
 #include "number.hpp"
 
 namespace approxsvm::text {
@@ -17,6 +18,9 @@ constexpr std::string_view decompress = "decompress it first";
 constexpr std::string_view needs_suffix = "approxsvm reads it if its name ends in .pkl, .pickle or .joblib";
 
 constexpr std::string_view needs_converting = "approxsvm convert-model reads it";
+
+constexpr std::string_view comments =
+    "; LIBSVM's rows have no comments: remove them (sed -i 's/[ \\t]*#.*//; /^$/d' FILE)";
 
 constexpr std::string_view needs_range = "approxsvm convert-model --range takes it";
 
@@ -105,7 +109,9 @@ FileKind kind_of_text(std::string_view text) {
     }
     if (text[first] == '<') return kind_of_markup(text);
     if (starts_with(text, "%YAML") || starts_with(text, "---")) {
-        if (contains(text, "opencv")) return {"an OpenCV file (YAML)", needs_converting};
+        for (const std::string_view sign : {"opencv"sv, "svmType:"sv, "svm_type:"sv}) {
+            if (contains(text, sign)) return {"an OpenCV file (YAML)", needs_converting};
+        }
         return {"a YAML file", ""};
     }
     double label = 0.0;
@@ -120,6 +126,7 @@ FileKind kind_of_text(std::string_view text) {
 }  // namespace
 
 FileKind kind_of(std::string_view bytes) {
+    bytes = without_byte_order_mark(bytes);
     const std::string_view head = bytes.substr(0, max_looked_at);
     if (head.empty()) return {"an empty file", ""};
     const auto* const found = std::find_if(std::begin(magics), std::end(magics),
@@ -141,7 +148,10 @@ TextError explained(const TextError& error, std::string_view bytes, std::string_
     const std::size_t n_blank = std::min(bytes.find_first_not_of(" \t\r\n"), bytes.size());
     const auto n_blank_lines = static_cast<std::size_t>(std::count(bytes.data(), bytes.data() + n_blank, '\n'));
     const FileKind kind = error.line <= n_blank_lines + 1 ? kind_of(bytes) : FileKind();
-    if (kind.name.empty() || kind.name == expected) return error;
+    if (kind.name.empty() || kind.name == expected) {
+        const bool is_at_comment = contains(error.what(), "'#");  // the token that it quotes
+        return is_at_comment ? TextError(error.line, error.what() + std::string(comments)) : error;
+    }
     std::string why = "this is " + std::string(kind.name) + ", not " + std::string(expected);
     if (!kind.advice.empty()) why += "; " + std::string(kind.advice);
     return {0, why};

@@ -30,12 +30,13 @@ enum class Key {
     prob_b,
     prob_density_marks,
     nr_sv,
+    scaling,  // of the Point Cloud Library
     support_vectors
 };
-constexpr std::size_t n_keys = 14;
+constexpr std::size_t n_keys = 15;
 constexpr std::array<std::string_view, n_keys> key_names = {
-    "svm_type", "kernel_type",        "degree", "gamma", "coef0", "nr_class", "total_sv", "rho", "label", "probA",
-    "probB",    "prob_density_marks", "nr_sv",  "SV"};
+    "svm_type", "kernel_type",        "degree", "gamma",   "coef0", "nr_class", "total_sv", "rho", "label", "probA",
+    "probB",    "prob_density_marks", "nr_sv",  "scaling", "SV"};
 
 constexpr std::int64_t n_density_marks = 10;
 // LIBSVM stores counts and labels as int. With the same limits, sums and products of counts fit int64.
@@ -90,9 +91,13 @@ class Reader {
         return token;
     }
 
-    void skip_line() {
-        next_ = std::find(next_, last_, '\n');
-        if (next_ != last_) ++next_;
+    /// The rest of the line, without its line break.
+    std::string_view take_line() {
+        const char* const first = next_;
+        const char* const line_break = std::find(first, last_, '\n');
+        next_ = line_break == last_ ? last_ : line_break + 1;
+        const bool has_return = line_break != first && line_break[-1] == '\r';
+        return {first, static_cast<std::size_t>(line_break - first) - (has_return ? 1 : 0)};
     }
 
   private:
@@ -108,7 +113,7 @@ class HeaderParser {
 
     void parse() {
         while (take_key() != Key::support_vectors) parse_value();
-        reader_.skip_line();
+        reader_.take_line();
         check_complete();
         check_classes();
     }
@@ -119,12 +124,16 @@ class HeaderParser {
     bool has(Key key) const { return key_seen_[static_cast<std::size_t>(key)]; }
 
     Key take_key() {
-        const std::string_view token = reader_.peek();
+        std::string_view token = reader_.peek();
+        for (; token.substr(0, 1) == "#"; token = reader_.peek()) reader_.take_line();
         key_at_ = reader_.next();
         reader_.take();
         if (token.empty()) fail("the text ends inside the header: there is no SV line");
         const auto found = std::find(key_names.begin(), key_names.end(), token);
-        if (found == key_names.end()) fail("unknown key " + quote(token));
+        if (found == key_names.end()) {
+            const bool is_first = std::find(key_seen_.begin(), key_seen_.end(), true) == key_seen_.end();
+            fail((is_first ? "not a LIBSVM model: it begins with the unknown key " : "unknown key ") + quote(token));
+        }
         const std::size_t i = static_cast<std::size_t>(found - key_names.begin());
         if (key_seen_[i]) fail("duplicate key " + quote(token));
         key_seen_[i] = true;
@@ -171,6 +180,9 @@ class HeaderParser {
                 break;
             case Key::nr_sv:
                 take_list(n_classes(), model_.n_sv_per_class, 0);
+                break;
+            case Key::scaling:
+                take_scaling();
                 break;
             case Key::support_vectors:
                 break;
@@ -243,6 +255,22 @@ class HeaderParser {
             fail(key_name(key_) + " has " + std::to_string(values.size()) + " values instead of " +
                  std::to_string(n_expected));
         }
+    }
+
+    /// "index:value ..." up to the end of the line, where no number may be 0, as features are divided by them.
+    void take_scaling() {
+        const std::string_view line = reader_.take_line();
+        const char* const last = line.data() + line.size();
+        const std::size_t n_colons = count_line_breaks_and_colons(line).n_colons;
+        model_.scaled_indices.resize(n_colons);
+        model_.scales.resize(n_colons);
+        const FeatureParse parse = parse_features<NonFinite::reject>(
+            line.data(), last, reader_.last(), model_.scaled_indices.data(), model_.scales.data());
+        if (parse.fault != FeatureFault::none) reader_.fail(parse.at, "scaling: " + describe(parse, last));
+        for (std::size_t i = 0; i < n_colons; ++i) {
+            if (model_.scales[i] == 0.0) fail("scaling of index " + std::to_string(model_.scaled_indices[i]) + " is 0");
+        }
+        if (n_colons > 0) model_.include_indices(model_.scaled_indices.front(), model_.scaled_indices.back());
     }
 
     template <class Value>
@@ -363,6 +391,12 @@ class SupportVectorParser {
 
     void check_row_count(std::int64_t n_rows) const {
         if (n_rows == model_.n_sv) return;
+        const std::string_view break_and_rows(reader_.next() - 1, static_cast<std::size_t>(last_ - reader_.next()) + 1);
+        const std::size_t comment = break_and_rows.find("\n#");
+        if (comment != std::string_view::npos) {
+            const char* const p = break_and_rows.data() + comment + 1;
+            reader_.fail(p, quote_token(p, last_) + " is no support vector");
+        }
         const char* at = last_;
         if (n_rows > model_.n_sv) {
             at = reader_.next();
@@ -402,11 +436,7 @@ class SupportVectorParser {
             reader_.fail(parse.at, row_name() + ": " + describe(parse, line_last));
         }
         const std::size_t end = begin + parse.n_features;
-        if (end != begin) {
-            const std::int32_t lowest = model_.indices[begin];
-            model_.min_index = model_.min_index < 0 ? lowest : std::min(model_.min_index, lowest);
-            model_.max_index = std::max(model_.max_index, model_.indices[end - 1]);
-        }
+        if (end != begin) model_.include_indices(model_.indices[begin], model_.indices[end - 1]);
         model_.indptr.push_back(static_cast<std::int64_t>(end));
     }
 

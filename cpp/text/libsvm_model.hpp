@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -50,7 +51,10 @@ struct LibsvmModel {
     std::vector<std::int64_t> indptr;
     UninitializedVector<std::int32_t> indices;
     UninitializedVector<double> values;
-    /// Both -1 when no support vector has a feature.
+    /// The Point Cloud Library divides the features of these indices by these numbers, others by 1. LIBSVM has none.
+    std::vector<std::int32_t> scaled_indices;
+    std::vector<double> scales;
+    /// Of support vectors and scales; both -1 when there is none.
     std::int32_t min_index = -1;
     std::int32_t max_index = -1;
 
@@ -66,10 +70,18 @@ struct LibsvmModel {
         visit("indptr", indptr);
         visit("indices", indices);
         visit("values", values);
+        visit("scaled_indices", scaled_indices);
+        visit("scales", scales);
+    }
+
+    void include_indices(std::int32_t lowest, std::int32_t highest) {
+        min_index = min_index < 0 ? lowest : std::min(min_index, lowest);
+        max_index = std::max(max_index, highest);
     }
 };
 
-/// Parses the text of a LIBSVM or ThunderSVM model file. Throws TextError if it is incomplete, contradictory or not
+/// Parses the text of a LIBSVM, ThunderSVM or Point Cloud Library model file; lines of the header that begin with # are
+/// comments. Throws TextError if it is incomplete, contradictory or not
 /// finite. Memory is limited by the size of the text, not by the numbers that it claims.
 LibsvmModel parse_libsvm_model(std::string_view text);
 

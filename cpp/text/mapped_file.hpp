@@ -6,8 +6,14 @@
 
 namespace approxsvm::text {
 
-/// The bytes of a file, read-only, while the object lives. Regular files are mapped into memory if the system supports
-/// it; everything else, such as pipes, is read. A mapped file must not shrink while the object lives.
+inline std::string_view without_byte_order_mark(std::string_view text) {
+    constexpr std::string_view mark = "\xEF\xBB\xBF";
+    return text.substr(text.substr(0, mark.size()) == mark ? mark.size() : 0);
+}
+
+/// The bytes of a file without a byte order mark of UTF-8, read-only, while the object lives. Regular files are mapped
+/// into memory if the system supports it; everything else, such as pipes, is read. A mapped file must not shrink while
+/// the object lives.
 class MappedFile {
   public:
     /// The path is UTF-8. Throws std::system_error, which names it, if the file cannot be opened or read.
@@ -16,7 +22,9 @@ class MappedFile {
     MappedFile& operator=(const MappedFile&) = delete;
     ~MappedFile();
 
-    std::string_view bytes() const { return mapping_ != nullptr ? std::string_view(mapping_, n_mapped_bytes_) : read_; }
+    std::string_view bytes() const {
+        return without_byte_order_mark(mapping_ != nullptr ? std::string_view(mapping_, n_mapped_bytes_) : read_);
+    }
 
   private:
     const char* mapping_ = nullptr;

@@ -70,6 +70,9 @@ class ExactModel {
         if (model_.kernel_type == text::KernelType::precomputed) {
             throw UnsupportedModel("the kernel is precomputed, which only svm-predict supports");
         }
+        if (!model_.scales.empty()) {
+            throw UnsupportedModel("the model scales its rows (PCL's line scaling); approxsvm convert-model reads it");
+        }
     }
 
     void describe() {

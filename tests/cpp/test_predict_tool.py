@@ -339,6 +339,7 @@ def test_files_that_hold_a_model_or_no_rows_are_named(files: Files) -> None:
         ("-1 2:0.1\n", "-1 2:x\n", ", line 12: support vector 3: "),
         ("-0.5 1:0.3 3:0.7\n", "", ", line 12: total_sv is 4, but there are 3 rows of support vectors"),
         ("rbf", "precomputed", ": the kernel is precomputed, which only svm-predict supports"),
+        ("SV\n", "scaling 2:3\nSV\n", ": the model scales its rows (PCL's line scaling); approxsvm convert-model reads it"),
     ],
 )
 def test_model_files_that_are_wrong_or_not_supported(files: Files, old: str, new: str, why: str) -> None:
@@ -346,6 +347,21 @@ def test_model_files_that_are_wrong_or_not_supported(files: Files, old: str, new
     files.model.write_text(MODEL_TEXT.replace(old, new))
     assert failure(*files.arguments).startswith(f"{files.model}{why}")
     assert not files.output.exists()
+
+
+@pytest.mark.parametrize("mark", ["\ufeff", "# comment\n"])
+def test_byte_order_marks_and_comments_in_headers_change_nothing(files: Files, mark: str) -> None:
+    files.save_rows()
+    files.model.write_text(MODEL_TEXT)
+    expected = predict(*files.arguments)
+    files.model.write_text(mark + MODEL_TEXT)
+    assert predict(*files.arguments) == expected
+    files.data.write_text("\ufeff" + files.data.read_text())
+    assert predict(*files.arguments) == expected
+    files.data.write_text("# comment\n" + files.data.read_text())
+    assert "line 1: wrong input format: label '#' is not a number; LIBSVM's rows have no comments" in failure(
+        *files.arguments
+    )
 
 
 @pytest.mark.parametrize(

@@ -184,6 +184,28 @@ def test_opencv_refuses_what_cannot_be_compiled(old, new, what, tmp_path):
         read_any(path)
 
 
+@pytest.mark.parametrize("suffix", ["xml", "yml", "json"])
+@pytest.mark.parametrize(("kind", "y"), [("C_SVC", FOUR), ("EPS_SVR", TARGET)])
+def test_opencv_at_the_root_of_the_file(kind, y, suffix, tmp_path):
+    """`svm.write(fs)` gives the model no name; a regression in YAML has no other sign of OpenCV."""
+    svm = trained(kind, "RBF", y)
+    cv2 = pytest.importorskip("cv2")
+    path = tmp_path / f"root.{suffix}"
+    storage = cv2.FileStorage(str(path), cv2.FILE_STORAGE_WRITE)
+    svm.write(storage)
+    storage.release()
+    named = read_any(saved(svm, tmp_path, suffix))
+    for content in (path.read_bytes(), b"\xef\xbb\xbf" + path.read_bytes()):
+        path.write_bytes(content)
+        model = read_any(path)
+        np.testing.assert_array_equal(model.support_vectors, named.support_vectors)
+        np.testing.assert_array_equal(model.dual_coef, named.dual_coef)
+        assert model.source == f"opencv {kind}"
+    path.write_bytes(path.read_bytes().replace(b"var_count", b"count"))
+    with pytest.raises(ModelFormatError, match=rf"root\.{suffix}: there is no var_count"):
+        read_any(path)
+
+
 def test_storages_of_opencv_2(tmp_path):
     """The model's name and its fields were others then."""
     path = tmp_path / "model.yml"

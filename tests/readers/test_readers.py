@@ -65,13 +65,37 @@ def test_a_libsvm_model_becomes_arrays(tmp_path):
         MODEL.rstrip("\n"),
         MODEL.replace("gamma 0.5\nnr_class 2\n", "nr_class 2\ngamma 0.5\n"),
         MODEL.replace(" 2:0.5\n", " 2:0.5 \n"),
+        "\ufeff" + MODEL,
+        "# trained in May\n" + MODEL.replace("rho", "#rho 3\nrho").replace("0.5\n", "0.5 # of two\n", 1),
+        MODEL.replace("SV\n", "scaling \nSV\n"),
     ],
-    ids=["crlf", "leading blanks", "SV blanks", "blank lines", "no newline", "reordered", "trailing blank"],
+    ids=[
+        "crlf",
+        "leading blanks",
+        "SV blanks",
+        "blank lines",
+        "no newline",
+        "reordered",
+        "trailing blank",
+        "byte order mark",
+        "comments",
+        "no scales",
+    ],
 )
-def test_variants_that_libsvm_accepts(tmp_path, text):
+def test_variants_that_are_accepted(tmp_path, text):
     model, expected = read_text(tmp_path, text), read_text(tmp_path, MODEL)
     np.testing.assert_array_equal(model.support_vectors.toarray(), expected.support_vectors.toarray())
     np.testing.assert_array_equal(model.dual_coef, expected.dual_coef)
+
+
+def test_scales_of_the_point_cloud_library(tmp_path):
+    """Features are divided by them, those of indices without one are not; columns without support vectors count."""
+    rows = np.random.default_rng(0).normal(size=(200, 4)) * [1, 3, 2, 1]
+    fast = approxsvm.compile(read_text(tmp_path, MODEL.replace("SV\n", "scaling 1:0.3 2:7 4:2.5 \nSV\n")), mode="exact")
+    (tmp_path / "some.model").write_text(MODEL)
+    bare = approxsvm.read_libsvm_model(tmp_path / "some.model", n_features=4)
+    expected = reference.decision_function(bare, rows / [0.3, 7, 1, 2.5])
+    np.testing.assert_allclose(fast.decision_function(rows), expected[:, 0], rtol=1e-12)
 
 
 def test_a_row_without_features_is_a_zero_vector(tmp_path):
@@ -128,7 +152,13 @@ def test_coefficients_of_several_classes(tmp_path):
         (MODEL.replace("gamma 0.5", "gamma inf"), "gamma"),
         (MODEL.replace("c_svc", "C_SVC"), "C_SVC"),
         (MODEL.replace("rbf", "gauss"), "gauss"),
-        ("colour blue\n" + MODEL, "colour"),
+        ("colour blue\n" + MODEL, "line 1: not a LIBSVM model: it begins with the unknown key 'colour'"),
+        ("# Title\n\nSome words\n", "line 3: not a LIBSVM model: it begins with the unknown key 'Some'"),
+        (MODEL.replace("rho", "colour blue\nrho"), "line 6: unknown key 'colour'"),
+        (MODEL.replace("-1 1:-1", "# last\n-1 1:-1"), "line 11: '#' is no support vector; LIBSVM's rows have no comments"),
+        (MODEL.replace("1:-1", "1:-1 # last"), "'#' is not index:value; LIBSVM's rows have no comments: remove them (sed"),
+        (MODEL.replace("SV\n", "scaling 1:0\nSV\n"), "line 9: scaling of index 1 is 0"),
+        (MODEL.replace("SV\n", "scaling 1 0.5\nSV\n"), "line 9: scaling: '1' is not index:value"),
         (MODEL.replace("nr_class 2\n", "").replace("SV\n", "nr_class 2\nSV\n", 1), "nr_class"),
         (MODEL.replace("total_sv 2", "total_sv 1000000000000000000"), "1000000000000000000"),
         (b"\x00\xff\xfe\x89", ""),
@@ -341,6 +371,14 @@ def table(tmp_path):
     return tmp_path, X
 
 
+@pytest.mark.parametrize("names", ["", "a,b\n"])
+def test_a_byte_order_mark_makes_no_names_of_numbers(names, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text(f"\ufeff{names}1,2\n3,4\n", encoding="utf-8")
+    np.testing.assert_array_equal(approxsvm.read_rows(path).to_numpy(), [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(read_dense(path, delimiter=",", labels=False)[0], [[1, 2], [3, 4]])
+
+
 def test_columns_are_chosen_by_name(table):
     folder, X = table
     names = ["first", "second", "a,b"]
@@ -469,6 +507,8 @@ def test_data_files(tmp_path):
     np.testing.assert_array_equal(y, [1, -1, 3])
     zero, _ = approxsvm.read_libsvm_data(path, zero_based=True)
     np.testing.assert_array_equal(zero.toarray()[0], [0, 0.5, 0, 2])
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    np.testing.assert_array_equal(approxsvm.read_libsvm_data(path, n_features=4)[0].toarray(), X.toarray())
 
 
 @pytest.mark.parametrize(
@@ -480,6 +520,7 @@ def test_data_files(tmp_path):
         ("1,2 1:1\n", 1),
         ("1 1:x\n", 1),
         ("1 -1:1\n", 1),
+        ("1 1:1\n# half\n", 2),
     ],
 )
 def test_bad_data_lines_are_named(tmp_path, text, line):

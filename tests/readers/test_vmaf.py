@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -75,7 +76,9 @@ def test_scores(machine, is_scaled, tmp_path):
         assert (error <= fast.error_bound(rows) + 1e-10 * np.abs(expected).max()).all()
         assert (error < 1e-5).all()
     assert list(fast.feature_names_in_) == NAMES
-    assert fast.artifact.source == "VMAF, before clip to [0, 100]"
+    assert fast.artifact.source == "VMAF, before transform and clip"
+    plain = approxsvm.read_any(saved(tmp_path, content(machine, score_transform=None)))
+    assert plain.source == "VMAF, before clip to [0, 100]"
 
 
 def test_a_feature_that_no_vector_has(machine, tmp_path):
@@ -115,8 +118,8 @@ def test_what_contradicts_itself(machine, changes, what, tmp_path):
     ("changes", "what"),
     [
         ({"norm_type": "linear_rescale2"}, "norm_type is 'linear_rescale2'"),
-        ({"model_type": "RESIDUEBOOTSTRAP_LIBSVMNUSVR"}, "only LIBSVMNUSVR"),
-        ({"score_transform": {"enabled": True, "p0": 1.0}}, "score_transform is enabled"),
+        ({"model_type": "LIBLINEAR"}, "model_type is 'LIBLINEAR', only LIBSVMNUSVR, BOOTSTRAP_LIBSVMNUSVR"),
+        ({"score_transform": {"enabled": True, "p0": 1.0}}, "score_transform is enabled: delete its field enabled"),
     ],
 )
 def test_what_cannot_be_compiled(machine, changes, what, tmp_path):
@@ -124,10 +127,19 @@ def test_what_cannot_be_compiled(machine, changes, what, tmp_path):
         approxsvm.read_any(saved(tmp_path, content(machine, **changes)))
 
 
-def test_other_json_is_refused(machine, tmp_path):
+def test_other_json_is_refused(machine, tmp_path, monkeypatch):
     one = content(machine)
-    with pytest.raises(UnsupportedModelError, match="there are 2 models of VMAF"):
-        approxsvm.read_any(saved(tmp_path, {"0": one, "1": one}))
+    many = {"0": one, "1": content(machine, model_type="RESIDUEBOOTSTRAP_LIBSVMNUSVR")}
+    path = saved(tmp_path, many)
+    with pytest.raises(UnsupportedModelError, match=r"holds 2 models of VMAF, '0' to '1', of which '0'") as caught:
+        approxsvm.read_any(path)
+    monkeypatch.chdir(tmp_path)
+    exec(str(caught.value).split("as a file: ")[1].replace("['0']", "['1']"), {"json": json, "Path": Path})
+    np.testing.assert_array_equal(
+        approxsvm.read_any("one.json").support_vectors, approxsvm.read_any(saved(tmp_path, one)).support_vectors
+    )
+    with pytest.raises(UnsupportedModelError, match="a line scaling, which libvmaf does not read"):
+        approxsvm.read_any(saved(tmp_path, content(machine.replace("SV\n", "scaling 1:2\nSV\n"))))
     with pytest.raises(ModelFormatError, match="no model_dict"):
         approxsvm.read_any(saved(tmp_path, [{"a": {"model_dict": 1}}]))
     path = saved(tmp_path, one)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import io
 import json
@@ -91,6 +92,7 @@ FILES = {
     "stream.ipc": lambda: arrow_bytes(TABLE, pa.ipc.new_stream),
     "rows.t": lambda: libsvm_text(ROWS).encode(),
     "rows.libsvm": lambda: libsvm_text(ROWS).encode(),
+    "marked.libsvm": lambda: codecs.BOM_UTF8 + libsvm_text(ROWS).encode(),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import os
 import re
@@ -379,6 +380,7 @@ def _open_libsvm(source: Source, scorer: Scorer, reading: Reading, opened: conte
             if not more:
                 piece, left = piece + left, b""
             if piece:
+                piece = piece.removeprefix(codecs.BOM_UTF8) if line == 1 else piece
                 found = block(piece, line, text.share)
                 yield found
                 line += found.batch.num_rows
