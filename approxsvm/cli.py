@@ -149,10 +149,20 @@ class RowsFormat:
     columns: str | None = None
     target: str | None = None
 
+    def is_dense(self, path: Path) -> bool:
+        """Whether a file is dense text, which a delimiter implies where the name says nothing else."""
+        return self.dense or (self.delimiter is not None and path.suffix.lower() not in _TABLES)
+
     def read(self, path: Path, n_features: int | None) -> Any:
         """Rows of a file."""
-        if not self.dense:
-            rows = approxsvm.read_rows(path, n_features=n_features, columns=_names(self.columns), target=self.target)
+        if not self.is_dense(path):
+            rows = approxsvm.read_rows(
+                path,
+                n_features=n_features,
+                columns=_names(self.columns),
+                target=self.target,
+                delimiter=_character(self.delimiter),
+            )
         elif self.columns is not None or self.target is not None:
             raise InputError("--columns and --target are for .csv and .parquet files, without --dense")
         else:
@@ -179,13 +189,15 @@ class RowsFormat:
 
     def truth(self, path: Path, n_features: int) -> Any:
         """True labels or targets; None if the file has none."""
-        if self.dense and not self.labels:
+        if self.is_dense(path) and not self.labels:
             return None
-        if self.dense:
+        if self.is_dense(path):
             return approxsvm.read_dense(path, delimiter=_character(self.delimiter), n_features=n_features)[1]
         if path.suffix.lower() not in _TABLES:
             return approxsvm.read_libsvm_data(path, n_features=n_features)[1]
-        return None if self.target is None else approxsvm.read_rows(path, columns=[self.target]).iloc[:, 0]
+        if self.target is None:
+            return None
+        return approxsvm.read_rows(path, columns=[self.target], delimiter=_character(self.delimiter)).iloc[:, 0]
 
 
 def _taking(options: Sequence[_Decorator], name: str, record: Callable[..., Any]) -> _Decorator:
@@ -209,7 +221,11 @@ _DENSE_OPTIONS = (
     click.option(
         "--dense", is_flag=True, help="The data are dense text: one row per line, with a value for every column."
     ),
-    click.option("--delimiter", help="With --dense: the character between columns. Default: white space."),
+    click.option(
+        "--delimiter",
+        help="The character between columns of a .csv file or of dense text, which it implies for other names. Default: "
+        "a comma; white space.",
+    ),
     click.option(
         "--labels/--no-labels",
         "labels",
@@ -404,11 +420,9 @@ def convert_model(
         )
         fast.save(output)
     summary = fast.summary
-    ratio = summary.n_bytes / max(source.stat().st_size, 1)
-    size = f"{1 / ratio:.1f} times smaller" if ratio < 1.0 else f"{ratio:.1f} times as large"
     console.print(
         f"{summary.source}, {summary.made_of}, {summary.n_features:,} features "
-        f"-> {output}, {summary.mode}, {summary.n_bytes:,} bytes ({size}), "
+        f"-> {output}, {summary.mode}, {summary.n_bytes:,} bytes{_compared(summary.n_bytes, source)}, "
         f"{0.0 if fast.compilation is None else fast.compilation.seconds:.2f} s",
         soft_wrap=True,
     )
@@ -418,6 +432,15 @@ def convert_model(
         truth = rows_format.truth(data, fast.n_features_in_)
         name = f"{data}, the sample that the plan was made from"
         _write_report(report, fast, rows, truth, against, title=output.name, rows_name=name)
+
+
+def _compared(n_bytes: int, source: Path) -> str:
+    """The size of an artifact beside that of its source; a pipe has none."""
+    n_source_bytes = source.stat().st_size if source.is_file() else 0
+    if n_source_bytes == 0:
+        return ""
+    ratio = n_bytes / n_source_bytes
+    return f" ({1 / ratio:.1f} times smaller)" if ratio < 1.0 else f" ({ratio:.1f} times as large)"
 
 
 def _write_report(path: Path, fast: Any, rows: Any, truth: Any, against: Any, **options: Any) -> Any:
@@ -640,7 +663,10 @@ def export(
     type=click.Choice(["csv", "parquet", "arrow"]),
     help="Format of the output. Default: by file name; Parquet in a folder, CSV on standard output.",
 )
-@click.option("--delimiter", default=",", show_default=True, help="The character between columns of CSV inputs.")
+@click.option(
+    "--delimiter",
+    help="The character between columns of CSV inputs, as which it makes files of unknown suffix read. Default: a comma.",
+)
 @click.option(
     "--header/--no-header",
     default=None,
@@ -656,7 +682,7 @@ def score(
     outputs: str | None,
     keep: tuple[str, ...],
     columns: str | None,
-    delimiter: str,
+    delimiter: str | None,
     jobs: int,
     **options: Any,  # by the names that `score_dataset` has for them
 ) -> None:
@@ -700,7 +726,7 @@ def score(
             outputs=_names(outputs),
             keep=[name for some in keep for name in _names(some) or ()],
             columns=_names(columns),
-            delimiter=_character(delimiter) or ",",
+            delimiter=_character(delimiter),
             n_jobs=jobs,
             progress=show,
             **options,
@@ -820,7 +846,7 @@ def cross_validate(
     Example:
         approxsvm cross-validate a9a -c 1 -g 0.01 --folds 5
     """
-    if rows_format.dense:
+    if rows_format.is_dense(data):
         if not rows_format.labels:
             raise InputError("cross-validate needs labels: --no-labels cannot be used here")
         X, y = approxsvm.read_dense(data, delimiter=_character(rows_format.delimiter), n_features=n_features)

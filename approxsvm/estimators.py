@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
 from sklearn.utils import check_array
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
+from approxsvm.availability import available_if
 from approxsvm.errors import InputError
 from approxsvm.evaluator import (
     BOUNDS,
@@ -170,7 +170,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             raise AttributeError("labels alone, as of votes and of several targets, have no values to bound")
         return True
 
-    @available_if(_has_numbers)  # type: ignore[untyped-decorator]
+    @available_if(_has_numbers)
     def error_bound(self, X: Any) -> FloatArray:
         """Upper bound of `|value - exact value|` for each row, truncation and rounding together.
 
@@ -580,7 +580,7 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
             raise AttributeError(self.artifact.why_no_probabilities)
         return True
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities by the source's own formula.
 
@@ -597,12 +597,12 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
         """
         return np.asarray(self._evaluator.predict_proba(self._rows(X)))
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithms of `predict_proba`."""
         return np.asarray(np.log(self.predict_proba(X)))
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)
     def probability_bound(self, X: Any) -> FloatArray:
         """Upper bound of `|probability - that of the exact decision values|`.
 
@@ -642,7 +642,7 @@ class CompiledSVC(CompiledClassifier):
             raise AttributeError(self.artifact.why_no_decision_function)
         return True
 
-    @available_if(_has_decision_function)  # type: ignore[untyped-decorator]
+    @available_if(_has_decision_function)
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values of the source; not for a CalibratedClassifierCV, which has none.
 
@@ -883,7 +883,7 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
             raise AttributeError(self.artifact.why_no_probabilities)
         return True
 
-    @available_if(_have_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(_have_probabilities)
     def predict_proba(self, X: Any) -> Any:
         """Class probabilities: a list with those of each target, or of each class that a row is of it."""
         rows = self._rows(X)  # members do not know what makes rows of texts
@@ -896,7 +896,7 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
             raise AttributeError(self.artifact.why_no_decision_function)
         return True
 
-    @available_if(_have_values)  # type: ignore[untyped-decorator]
+    @available_if(_have_values)
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values of each class, shape (n_rows, n_targets): exact ones, or within a tolerance."""
         rows = self._rows(X)

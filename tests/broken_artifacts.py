@@ -694,7 +694,8 @@ def broken_file_bytes(wrong: int) -> Broken:
     data = bytearray(classifier().data)
     struct.pack_into("<QI", data, FILE_BYTES, len(data) + wrong, 0)
     struct.pack_into("<I", data, CHECKSUM, zlib.crc32(data))
-    yield broken_bytes("file_bytes", bytes(data), f"file_bytes is {len(data) + wrong}, expected {len(data)}")
+    why = "the file is truncated" if wrong > 0 else "something follows the artifact in the file"
+    yield broken_bytes("file_bytes", bytes(data), f"file_bytes is {len(data) + wrong}, expected {len(data)}: {why}")
     yield broken_bytes("file_bytes", classifier().data + b"\0", "file_bytes is")
 
 

@@ -255,10 +255,13 @@ class Artifact(SealedBytes):
         if self.of_targets:
             return "labels of several targets have probabilities only where each of members has them"
         if self.has_labels_alone:
-            return "votes of several models are read as labels alone, without probabilities"
+            return "votes of several models are read as labels alone: compile each of estimators_ for its own"
         if isinstance(self.outputs.probability, SignAlone):
             return "probabilities of a Gaussian process need its variance: compile it with variance=True"
-        return "there are no probabilities: the source has none, or none that are read (docs/sources.md)"
+        return (
+            "there are no probabilities: the source has none, or none that are read; compile a CalibratedClassifierCV "
+            "around it, CalibratedClassifierCV(source, ensemble=False).fit(X, y), or a LIBSVM model of svm-train -b 1"
+        )
 
     @property
     def has_pairs(self) -> bool:

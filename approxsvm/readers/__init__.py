@@ -17,9 +17,11 @@ from approxsvm.options import whole_number
 from approxsvm.readers import libsvm, sklearn
 from approxsvm.readers.formats import READERS
 from approxsvm.readers.opencv_storage import beginning
+from approxsvm.readers.sklearn.instead import refuse_what_holds_estimators
 from approxsvm.readers.skops import load_skops
 
-_PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib")
+_PICKLE_SUFFIXES: Final = (".pkl", ".pickle", ".joblib")
+_PICKLE_KINDS: Final = ("a pickle", "a file compressed by zlib, as joblib writes")
 _LOOKED_AT: Final = 1 << 16  # bytes at the beginning that tell what a file is
 
 
@@ -31,7 +33,7 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequ
     source : KernelModel, fitted estimator, or path
         Estimators are those of `read_estimator`, pipelines among them. Paths name a LIBSVM model file, a file of
         another program that docs/sources.md lists, told by its content, a skops file of an estimator, or a pickle or
-        joblib file of one (.pkl, .pickle, .joblib).
+        joblib file of one, compressed or not, told by its content or name (.pkl, .pickle, .joblib).
     n_features : int, optional
         Number of columns, for LIBSVM model files: they do not say it. For other sources it must be what they say.
     trust : bool or sequence of str
@@ -96,6 +98,7 @@ def read_any(
         if estimator is None and kind not in READERS:
             return libsvm.read_libsvm(source, n_features=n_features)
         source = READERS[kind](path) if estimator is None else estimator
+    refuse_what_holds_estimators(source, "model")
     if libsvm.is_svm_model(source):
         source = libsvm.read_svm_model(source)
     known = isinstance(source, (KernelModel, FeatureModel, Ensemble))
@@ -110,13 +113,17 @@ def read_any(
 def read_estimator_file(path: str | os.PathLike[str], *, trust: bool | Sequence[str] = False) -> Any:
     """The estimator in a pickle, joblib or skops file, as it is; None of another file. Parameters as `read_model`."""
     path = Path(path)
-    if path.suffix in _PICKLE_SUFFIXES:
-        return _unpickle(path, trust)
-    return load_skops(path, trust) if _kind_of(path) == "a skops file" else None
+    kind = _kind_of(path)
+    named = Path(path.stem) if kind.startswith("a file compressed") else path  # model.pkl.gz
+    if kind in _PICKLE_KINDS or path.suffix in _PICKLE_SUFFIXES or named.suffix in _PICKLE_SUFFIXES:
+        held = _unpickle(path, trust)
+        refuse_what_holds_estimators(held, f"joblib.load({os.fspath(path)!r})")
+        return held
+    return load_skops(path, trust) if kind == "a skops file" else None
 
 
 def _kind_of(path: Path) -> str:
-    """What the bytes of a file say that it is, as the native `file_kind` calls it, looking into gzip for OpenCV's."""
+    """What the bytes of a file say that it is, as the native `file_kind` calls it; of gzip what is in it if it is read."""
     if not path.is_file():  # a pipe is read once
         return ""
     with path.open("rb") as file:
@@ -127,7 +134,7 @@ def _kind_of(path: Path) -> str:
     if kind != "a file compressed by gzip":
         return kind
     inside = _native.file_kind(beginning(head))
-    return inside if inside in READERS else kind
+    return inside if inside in READERS or inside in _PICKLE_KINDS else kind
 
 
 def _unpickle(path: Path, trust: bool | Sequence[str]) -> Any:

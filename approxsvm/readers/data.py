@@ -26,6 +26,7 @@ def read_rows(
     n_features: int | None = None,
     columns: Sequence[str] | None = None,
     target: str | None = None,
+    delimiter: str | None = None,
 ) -> Any:
     """Read rows without labels.
 
@@ -42,6 +43,8 @@ def read_rows(
         .csv file without names are "1", "2", ...
     target : str, optional
         Name of a column that is no feature.
+    delimiter : str, optional
+        The character between columns of a .csv file; a comma when left out.
 
     Returns
     -------
@@ -58,11 +61,14 @@ def read_rows(
     suffix = Path(path).suffix.lower()
     if (columns is not None or target is not None) and suffix not in (".csv", ".parquet"):
         raise DataFormatError(f"{name}: columns are chosen by name in .csv and .parquet files only")
+    if delimiter is not None and suffix != ".csv":
+        raise DataFormatError(f"{name}: a delimiter is for .csv files; read_dense (--dense) reads other text")
+    _check_delimiter(delimiter)
     if suffix not in _READERS:
         return read_libsvm_data(path, n_features=n_features)[0]
     try:
         _check_some(path)
-        rows = _READERS[suffix](path)
+        rows = _READERS[suffix](path) if delimiter is None else _csv(path, delimiter)
     except (OSError, DataFormatError):
         raise
     except Exception as error:  # every library has exceptions of its own for broken files
@@ -157,15 +163,28 @@ def _exact_numbers(pandas: Any) -> dict[str, Any]:
     return {"float_precision": "round_trip"} if version < (3, 1) else {}
 
 
-def _csv(path: str | os.PathLike[str]) -> Any:
+def _csv(path: str | os.PathLike[str], delimiter: str | None = None) -> Any:
     pandas = _pandas(path)
     with open(path, encoding="utf-8-sig") as file:
-        first = file.readline().strip().split(",")
+        first = file.readline().strip().split(delimiter or ",")
+    if delimiter is None:
+        refuse_other_delimiter(first, os.fspath(path))
+        delimiter = ","
     _check_cells(path, len(first))
     if not all(map(is_number, first)):
-        return pandas.read_csv(path, **_exact_numbers(pandas))
-    table = pandas.read_csv(path, header=None, **_exact_numbers(pandas))
+        return pandas.read_csv(path, sep=delimiter, **_exact_numbers(pandas))
+    table = pandas.read_csv(path, sep=delimiter, header=None, **_exact_numbers(pandas))
     return table.rename(columns=lambda column: column + 1)
+
+
+def refuse_other_delimiter(cells: Sequence[str], name: str) -> None:
+    """Refuse a first line that a comma makes one cell of, in which another delimiter stands."""
+    found = next((c for c in ";\t|" if len(cells) == 1 and c in cells[0]), None)
+    if found is not None:
+        raise DataFormatError(
+            f"{name}: give --delimiter {found!r} (delimiter={found!r}), or ',' if there is one column: the first line has no "
+            f"comma, {cells[0][:40]!r}"
+        )
 
 
 def _check_some(path: str | os.PathLike[str]) -> None:
@@ -239,8 +258,7 @@ def read_dense(
         The file cannot be read.
     """
     name = os.fspath(path)
-    if delimiter is not None and len(delimiter) != 1:
-        raise DataFormatError(f"the delimiter is {delimiter!r}, but must be one character")
+    _check_delimiter(delimiter)
     table, first_line = _dense_table(path, name, delimiter)
     bad = np.argwhere(~np.isfinite(table))
     if len(bad):
@@ -249,10 +267,16 @@ def read_dense(
     n_columns = table.shape[1] - labels
     if n_columns < 1 or n_features not in (None, n_columns):
         wanted = "at least 1" if n_features is None else str(n_features)
-        raise DataFormatError(f"{name}: has {n_columns} columns beside the label, expected {wanted}")
+        remedy = ": --no-labels (labels=False) if there is no label" if labels and n_features == table.shape[1] else ""
+        raise DataFormatError(f"{name}: has {n_columns} columns beside the label, expected {wanted}{remedy}")
     if not labels:
         return table, None
     return np.ascontiguousarray(table[:, 1:]), table[:, 0]
+
+
+def _check_delimiter(delimiter: str | None) -> None:
+    if delimiter is not None and len(delimiter) != 1:
+        raise DataFormatError(f"the delimiter is {delimiter!r}, but must be one character")
 
 
 def _dense_table(path: str | os.PathLike[str], name: str, delimiter: str | None) -> tuple[Any, int]:

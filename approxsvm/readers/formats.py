@@ -58,7 +58,7 @@ FORMATS: Final = (
         (),
         None,
         "joblib 1.6",
-        "the estimators below; by its suffix, .pkl, .pickle or .joblib",
+        "the estimators below; by its content or suffix, .pkl, .pickle or .joblib; compressed too",
         "the estimator's",
         "without `--trust` or `trust=True`: reading one runs whatever code is in it",
     ),

@@ -134,6 +134,15 @@ std::string subject(const ArtifactFault& fault) {
     return section.empty() ? text : text + " of section " + section;
 }
 
+// Why the size of the whole file is wrong, behind both numbers.
+std::string why_size(const ArtifactFault& fault) {
+    if (fault.member != no_member || fault.in_subspace_expansion || fault.section != 0) return "";
+    const std::uint64_t found = fault.found.whole, expected = fault.expected.low.whole;
+    if (fault.field == field::any_size) return found < expected ? ": it is truncated" : "";
+    if (fault.field != field::header_file_bytes) return "";
+    return found > expected ? ": the file is truncated" : ": something follows the artifact in the file";
+}
+
 std::string statement(const ArtifactFault& fault) {
     const Expected& expected = fault.expected;
     if (fault.field == field::header_magic)
@@ -166,7 +175,7 @@ std::string text_of(Status status, const ArtifactFault& fault) {
     std::string where;
     if (fault.member != no_member) where += "member " + std::to_string(fault.member) + ": ";
     if (fault.in_subspace_expansion) where += "section subspace_expansion: ";
-    return where + statement(fault);
+    return where + statement(fault) + why_size(fault);
 }
 
 }  // namespace approxsvm::dispatch

@@ -566,9 +566,10 @@ TEST(model_duplicate_and_unknown_keys) {
     CHECK_THROWS_WITH(parse_libsvm_model(varied("c_svc", "C_SVC")), "unknown svm_type 'C_SVC'");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("rbf", "poly")), "unknown kernel_type 'poly'");
     CHECK_THROWS_WITH(parse_libsvm_model("\xEF\xBB\xBF" + three_classes),
-                      "not a LIBSVM model: it begins with the unkn");
+                      "not a model file: it begins with '???svm_type', LIBSVM's");
     CHECK_THROWS_WITH(parse_libsvm_model(varied("SV\n", "scaling 2:0\nSV\n")), "scaling of index 2 is 0");
-    CHECK_THROWS_WITH(parse_libsvm_model(varied("SV\n", "scaling 2:inf\nSV\n")), "the value of index 2 is 'inf', not finite");
+    CHECK_THROWS_WITH(parse_libsvm_model(varied("SV\n", "scaling 2:inf\nSV\n")),
+                      "the value of index 2 is 'inf', not finite");
 }
 
 TEST(model_nr_class_comes_first) {

@@ -15,7 +15,7 @@ using namespace std::string_view_literals;
 constexpr std::size_t max_looked_at = std::size_t{1} << 16;
 
 constexpr std::string_view decompress = "decompress it first";
-constexpr std::string_view needs_suffix = "approxsvm reads it if its name ends in .pkl, .pickle or .joblib";
+constexpr std::string_view needs_trust = "approxsvm convert-model --trust reads it";
 
 constexpr std::string_view needs_converting = "approxsvm convert-model reads it";
 
@@ -133,9 +133,9 @@ FileKind kind_of(std::string_view bytes) {
                                            [&](const Magic& magic) { return starts_with(head, magic.bytes); });
     if (found != std::end(magics)) return found->kind;
     if (starts_with(head, "PK\x03\x04")) return kind_of_zip(bytes);
-    if (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return {"a pickle", needs_suffix};
+    if (head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5) return {"a pickle", needs_trust};
     if (head.size() > 2 && head[0] == 'x' && contains("\x01\x5e\x9c\xda"sv, head.substr(1, 1))) {
-        return {"a file compressed by zlib, as joblib writes", needs_suffix};
+        return {"a file compressed by zlib, as joblib writes", needs_trust};
     }
     if (head.size() > 5 && head[0] == 0x08 && head[1] > 0 && head[1] < 32 && !kind_of_protobuf(head).name.empty()) {
         return kind_of_protobuf(head);

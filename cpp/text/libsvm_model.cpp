@@ -132,7 +132,8 @@ class HeaderParser {
         const auto found = std::find(key_names.begin(), key_names.end(), token);
         if (found == key_names.end()) {
             const bool is_first = std::find(key_seen_.begin(), key_seen_.end(), true) == key_seen_.end();
-            fail((is_first ? "not a LIBSVM model: it begins with the unknown key " : "unknown key ") + quote(token));
+            if (is_first) fail("not a model file: it begins with " + quote(token) + ", LIBSVM's models with svm_type");
+            fail("unknown key " + quote(token));
         }
         const std::size_t i = static_cast<std::size_t>(found - key_names.begin());
         if (key_seen_[i]) fail("duplicate key " + quote(token));

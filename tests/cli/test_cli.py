@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 
 import joblib
@@ -113,6 +115,44 @@ def test_pickles_need_trust(tmp_path):
     assert run("convert-model", tmp_path / "svc.joblib", "-o", tmp_path / "out", "--trust").exit_code == 0
 
 
+def test_a_delimiter_decides_what_text_is(tmp_path):
+    """In tables and in files whose name says nothing; without one, a table of another delimiter names the option."""
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    fast = approxsvm.compile(SVC().fit(rows, rows[:, 0] > 0))
+    fast.save(tmp_path / "m.asvm")
+    joblib.dump(SVC().fit(rows, rows[:, 0] > 0), tmp_path / "m.pkl")
+    convert = ["convert-model", tmp_path / "m.pkl", "--trust", "-o", tmp_path / "n.asvm", "--data"]
+    score = ["score", tmp_path / "m.asvm", "-o", tmp_path / "o.csv"]
+    for delimiter in ";\t|":
+        for names in ("", delimiter.join("abc") + "\n"):
+            text = names + "".join(delimiter.join(map(repr, row)) + "\n" for row in rows.tolist())
+            for name in ("rows.csv", "rows.dat"):
+                (tmp_path / name).write_text(text)
+                assert run(*score, tmp_path / name, "--delimiter", delimiter).exit_code == 0
+                assert (tmp_path / "o.csv").read_text().split()[1:] == [str(k).lower() for k in fast.predict(rows)]
+                options = ["--no-labels"] if name == "rows.dat" else []
+                assert run(*convert, tmp_path / name, *options, "--delimiter", delimiter).exit_code == 0
+            for command in (convert, score):
+                refused = run(*command, tmp_path / "rows.csv")
+                start = f"approxsvm: {tmp_path / 'rows.csv'}: give --delimiter {delimiter!r} (delimiter={delimiter!r}), or"
+                assert (refused.exit_code, refused.stderr[: len(start)]) == (1, start)
+    refused = run(*convert, tmp_path / "rows.dat", "--delimiter", "|")
+    assert "has 2 columns beside the label, expected 3: --no-labels (labels=False) if there is no label" in refused.stderr
+    np.save(tmp_path / "rows.npy", rows)
+    assert "a delimiter is for .csv files" in run(*convert, tmp_path / "rows.npy", "--delimiter", ";").stderr
+
+
+def test_the_size_of_a_pipe_is_compared_with_nothing(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=[(GOLDEN / "breast_cancer.model").read_bytes()])
+    writer.start()
+    done = run("convert-model", tmp_path / "pipe", "-o", tmp_path / "out")
+    writer.join()
+    assert re.search(r"bytes, [\d.]+ s$", done.stdout.splitlines()[0])
+    done = run("convert-model", GOLDEN / "breast_cancer.model", "-o", tmp_path / "out")
+    assert re.search(r"bytes \([\d.]+ times (smaller|as large)\), [\d.]+ s$", done.stdout.splitlines()[0])
+
+
 RANGE = "y\n-1 1\n0 10\nx\n-1 1\n1 0 4\n2 -8 8\n4 0 1\n"
 
 
@@ -186,7 +226,7 @@ def test_gamma_max(tmp_path):
     ("content", "command", "message"),
     [
         (None, ["convert-model", "{}", "-o", "{}.out"], "{}: No such file or directory"),
-        ("nonsense\n", ["convert-model", "{}", "-o", "{}.out"], "{}, line 1: unknown key 'nonsense'"),
+        ("nonsense\n", ["convert-model", "{}", "-o", "{}.out"], "{}, line 1: not a model file: it begins with 'nonsense'"),
         (None, ["inspect", "{}"], "{}: No such file or directory"),
         ("text", ["inspect", "{}"], "{}: not an approxsvm artifact"),
         ("1 1:x", ["gamma-max", "{}"], "{}, line 1: wrong input format"),

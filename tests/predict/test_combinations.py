@@ -902,7 +902,7 @@ def test_messages_say_what_is_not_read():
     rest = approxsvm.compile(OneVsRestClassifier(SVC(probability=True)).fit(X, KINDS))
     with pytest.raises(AttributeError) as info:
         rest.predict_proba(X)
-    assert "the source has none, or none that are read" in str(info.value.__cause__)
+    assert "the source has none, or none that are read" in str(info.value)
 
 
 def test_weights_that_subtract_or_overflow():

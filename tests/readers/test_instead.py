@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -154,10 +156,45 @@ def test_strangers_get_a_short_sentence() -> None:
     assert refusal_of(Found()).endswith("Found; compile best_estimator_")
     assert refusal_of(Mine(averaged).fit(X, THREE)).endswith("; " + instead._INSTEAD["OutputCodeClassifier"])
     assert refusal_of(KNeighborsClassifier().fit(X, Y)).endswith("; docs/sources.md says what can be compiled")
-    for thing, name in ((7, "builtins.int"), ([svc], "builtins.list"), (None, "builtins.NoneType")):
+    for thing, name in ((7, "builtins.int"), (None, "builtins.NoneType")):
         assert refusal_of(thing) == f"cannot compile a {name}; docs/sources.md says what can be compiled"
     for transformer in (preprocessing.StandardScaler().fit(X), compose.ColumnTransformer([("a", "drop", [0])]).fit(X)):
         assert refusal_of(transformer).endswith("; it does not predict: compile a pipeline of it and an estimator")
+
+
+SCALED = preprocessing.StandardScaler().fit(X)
+FITTED = SVC().fit(SCALED.transform(X), Y)
+HOLDERS: dict[str, tuple[Any, str]] = {
+    "tuple": ((FITTED, 3), "cannot compile a tuple, which holds SVC at [0]"),
+    "dict": (
+        {"model": FITTED, "scaler": SCALED},
+        "cannot compile a dict, which holds SVC at ['model'], StandardScaler at ['scaler']",
+    ),
+    "nested": ([{"a": (FITTED,)}], "cannot compile a list, which holds SVC at [0]['a'][0]"),
+}
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+def test_what_holds_estimators_names_the_line_that_takes_them(name: str, tmp_path: Path) -> None:
+    held, message = HOLDERS[name]
+    path = tmp_path / "model.pkl"
+    joblib.dump(held, path)
+    with pytest.raises(UnsupportedModelError) as from_file:
+        approxsvm.read_any(path, trust=True)
+    for text, names in (
+        (refusal_of(held), {"model": held}),
+        (str(from_file.value), {"joblib": joblib}),
+    ):
+        said, line = text.split(": compile ")
+        assert said == message
+        compiled = approxsvm.compile(eval(line, {"make_pipeline": make_pipeline, **names}), mode="exact")
+        rows = X if "scaler" in line else SCALED.transform(X)
+        np.testing.assert_array_equal(compiled.predict(rows), FITTED.predict(SCALED.transform(X)))
+
+
+def test_what_is_no_fitted_estimator_is_named() -> None:
+    assert refusal_of(SVC) == "SVC is a class, not a fitted estimator: give SVC(...).fit(X, y)"
+    assert refusal_of([1, {"a": "b"}]) == "cannot compile a list, which holds no estimator"
 
 
 def test_steps_of_pipelines_say_the_same() -> None:

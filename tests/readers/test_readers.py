@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import lzma
 import math
 import pickle
 import struct
@@ -152,8 +154,8 @@ def test_coefficients_of_several_classes(tmp_path):
         (MODEL.replace("gamma 0.5", "gamma inf"), "gamma"),
         (MODEL.replace("c_svc", "C_SVC"), "C_SVC"),
         (MODEL.replace("rbf", "gauss"), "gauss"),
-        ("colour blue\n" + MODEL, "line 1: not a LIBSVM model: it begins with the unknown key 'colour'"),
-        ("# Title\n\nSome words\n", "line 3: not a LIBSVM model: it begins with the unknown key 'Some'"),
+        ("colour blue\n" + MODEL, "line 1: not a model file: it begins with 'colour', LIBSVM's models with svm_type"),
+        ("# Title\n\nSome words\n", "line 3: not a model file: it begins with 'Some'"),
         (MODEL.replace("rho", "colour blue\nrho"), "line 6: unknown key 'colour'"),
         (MODEL.replace("-1 1:-1", "# last\n-1 1:-1"), "line 11: '#' is no support vector; LIBSVM's rows have no comments"),
         (MODEL.replace("1:-1", "1:-1 # last"), "'#' is not index:value; LIBSVM's rows have no comments: remove them (sed"),
@@ -327,7 +329,13 @@ def test_pickles_need_trust(tmp_path):
     fitted = SVC().fit(*data())
     joblib.dump(fitted, tmp_path / "svc.joblib")
     (tmp_path / "svc.pkl").write_bytes(pickle.dumps(fitted))
-    for name in ("svc.joblib", "svc.pkl"):
+    pickled = pickle.dumps(fitted)
+    for name in ("svc.p", "svc.sav"):
+        (tmp_path / name).write_bytes(pickled)
+    joblib.dump(fitted, tmp_path / "svc.z", compress=3)
+    for name, compress in (("svc.pkl.gz", gzip.compress), ("svc.gz", gzip.compress), ("svc.pickle.xz", lzma.compress)):
+        (tmp_path / name).write_bytes(compress(pickled))
+    for name in ("svc.joblib", "svc.pkl", "svc.p", "svc.sav", "svc.z", "svc.pkl.gz", "svc.gz", "svc.pickle.xz"):
         with pytest.raises(UnsupportedModelError, match="can run any code"):
             approxsvm.read_model(tmp_path / name)
         assert approxsvm.read_model(tmp_path / name, trust=True).n_sv == len(fitted.support_)

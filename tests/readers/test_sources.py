@@ -485,7 +485,7 @@ def test_sparse_pipelines():
     [
         (
             [KNNImputer(), SVC()],
-            r"step 'knnimputer' \(KNNImputer\) cannot be folded into the model; compile the",
+            r"'knnimputer' \(KNNImputer\) cannot be folded into the model; compile pipe\[-1\] and give it pipe\[:-1\].tr",
         ),
         ([SplineTransformer(degree=8), SVC()], "SplineTransformer"),
         ([FunctionTransformer(np.sqrt), SVC()], "FunctionTransformer.*it calls 'sqrt'"),
@@ -516,12 +516,36 @@ def test_steps_that_cannot_be_folded_are_named(steps, message):
         read_any(make_pipeline(*steps).fit(np.abs(X), y))
 
 
+CUBES = FunctionTransformer(lambda X: X**3)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [CUBES, SVC()],
+        [make_column_transformer((make_pipeline(StandardScaler(), CUBES), [0, 2]), remainder="passthrough"), SVC()],
+        [StandardScaler(), make_pipeline(StandardScaler(), CUBES), MinMaxScaler(), SVC()],
+        [Nystroem(n_components=9), StandardScaler(), LogisticRegression()],
+    ],
+)
+def test_the_line_that_a_refused_step_names_works(steps):
+    X, y = data()
+    pipe = make_pipeline(*steps).fit(X, y)
+    with pytest.raises(UnsupportedModelError, match="cannot be folded into the model") as caught:
+        approxsvm.compile(pipe)
+    behind, before = str(caught.value).rpartition("; compile ")[2].split(" and give it ")
+    fast = approxsvm.compile(eval(behind, {"pipe": pipe}))
+    np.testing.assert_array_equal(fast.predict(eval(before, {"pipe": pipe, "X": X})), pipe.predict(X))
+    with pytest.raises(UnsupportedModelError, match="; compile the steps behind it alone, and keep this one and all be"):
+        approxsvm.compile(make_pipeline(StandardScaler(), make_pipeline(CUBES, SVC())).fit(X, y))
+
+
 @pytest.mark.parametrize("vectorizer", [TfidfVectorizer(), CountVectorizer(), HashingVectorizer(n_features=8)])
 def test_fitted_vectorizers_of_text_are_named(vectorizer):
     """They have no number of columns, which is no sign that nobody has fitted them."""
     texts, y = ["one word", "two words", "no word", "words and words"], [0, 1, 0, 1]
     name = type(vectorizer).__name__
-    message = rf"step '{name.lower()}' \({name}\) cannot be folded into the model; compile the steps behind it alone"
+    message = rf"step '{name.lower()}' \({name}\) cannot be folded into the model; compile pipe\[-1\] and give it"
     with pytest.raises(UnsupportedModelError, match=message):
         read_any(make_pipeline(vectorizer, SVC()).fit(texts, y))
 

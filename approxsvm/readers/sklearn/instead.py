@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
-from approxsvm.readers.sklearn.known_types import full_class_name, library_names
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.readers.sklearn.known_types import class_name, full_class_name, library_names
 
+_MOST_PLACES: Final = 5
+_DEEPEST: Final = 3
 _VOTES: Final = "compile each of estimators_ and count their votes"
 _MEAN: Final = "compile each of estimators_ and average their answers"
 _BAG: Final = "each takes the columns estimators_features_"
@@ -48,6 +53,40 @@ _INSTEAD: Final = {
 def advice() -> list[tuple[str, str]]:
     """What to do instead of compiling an estimator whole, by the name of its class."""
     return sorted(_INSTEAD.items())
+
+
+def refuse_what_holds_estimators(thing: Any, name: str) -> None:
+    """Refuse a class, or a container, in which it looks for estimators; `name` is what stands for it in a line of code.
+
+    Raises UnsupportedModelError, which says how to take what is inside.
+    """
+    if isinstance(thing, type):
+        called = thing.__name__
+        raise UnsupportedModelError(f"{called} is a class, not a fitted estimator: give {called}(...).fit(X, y)")
+    if not isinstance(thing, (Mapping, list, tuple)):
+        return
+    places = list(islice(_estimators_in(thing, name), _MOST_PLACES))
+    what = f"cannot compile a {type(thing).__name__}"
+    if not places:
+        raise UnsupportedModelError(f"{what}, which holds no estimator")
+    held = ", ".join(f"{class_name(one)} at {place.removeprefix(name)}" for place, one in places)
+    before = [place for place, one in places if not hasattr(one, "predict")]
+    last = [place for place, one in places if hasattr(one, "predict")] or before
+    line = f"make_pipeline({', '.join([*before, last[0]])})" if before and len(last) == 1 else last[0]
+    raise UnsupportedModelError(f"{what}, which holds {held}: compile {line}")
+
+
+def _estimators_in(thing: Any, place: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield what predicts or transforms, and the code that takes it."""
+    if depth > _DEEPEST:
+        return
+    items: Iterable[tuple[Any, Any]] = thing.items() if isinstance(thing, Mapping) else enumerate(thing)
+    for key, one in items:
+        there = f"{place}[{key!r}]"
+        if isinstance(one, (Mapping, list, tuple)):
+            yield from _estimators_in(one, there, depth + 1)
+        elif not isinstance(one, type) and any(hasattr(one, method) for method in ("predict", "transform")):
+            yield there, one
 
 
 def refusal(estimator: Any, which: str = "") -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from scipy.sparse import issparse
@@ -21,6 +22,7 @@ from approxsvm.readers.sklearn import feature_maps, kernel_machines, linear_mode
 from approxsvm.readers.sklearn.known_types import class_name, name_of, recognise
 from approxsvm.readers.sklearn.support_vector_machines import feature_names, host_array, is_dropped, require_fitted
 
+_CANNOT_FOLD: Final = "cannot be folded into the model"
 Model = SingleModel | Ensemble
 Read = Callable[[Any], Model]
 ReadAround = Callable[[Any, Read], Model]
@@ -41,18 +43,39 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
     steps = flat_steps(pipeline)
     final_name, final = steps.pop()
     if steps and _name_of(steps[-1][1], steps[-1][0]) in feature_maps.NAMES:
-        model = _read_behind_map(*steps.pop(), final, final_name, read, around)
+        map_name, map_step = steps.pop()
+        with _remedy_named(pipeline, map_name):
+            model = _read_behind_map(map_name, map_step, final, final_name, read, around)
     else:
         model = _read_last(final_name, final, read)
     if not steps:
         return model
     # Not the pipeline's own n_features_in_, which asks a first step that may be "passthrough".
     names = feature_names(steps[0][1])
-    map_ = InputMap.identity(_n_features_in(steps[0][1], steps[0][0]), names)
+    with _remedy_named(pipeline, steps[0][0]):
+        map_ = InputMap.identity(_n_features_in(steps[0][1], steps[0][0]), names)
     map_ = replace(map_, by_column=name_of(steps[0][1]) == "ColumnTransformer")
     for name, step in steps:
-        map_ = fold(map_, step, name)
+        with _remedy_named(pipeline, name):
+            map_ = fold(map_, step, name)
     return with_input_map(model, tables.finished(map_))
+
+
+@contextmanager
+def _remedy_named(pipeline: Any, name: str) -> Iterator[None]:
+    """Add to the refusal of a step, or of one inside it, how to compile what is behind it."""
+    try:
+        yield
+    except UnsupportedModelError as error:
+        if _CANNOT_FOLD not in str(error):
+            raise
+        names = [name for name, _ in pipeline.steps]
+        k = names.index(name.split("__")[0]) + 1
+        behind, before = ("pipe[-1]", "pipe[:-1]") if k == len(names) - 1 else (f"pipe[{k}:]", f"pipe[:{k}]")
+        remedy = f"compile {behind} and give it {before}.transform(X)"
+        if k == len(names):  # inside of a pipeline at the end
+            remedy = "compile the steps behind it alone, and keep this one and all before it in front of the result"
+        raise UnsupportedModelError(f"{error}; {remedy}") from None
 
 
 def _read_last(name: str, step: Any, read: Read) -> Model:
@@ -195,10 +218,7 @@ def _is_nothing(step: Any) -> bool:
 
 
 def _cannot_fold(name: str, step: Any) -> str:
-    return (
-        f"step {name!r} ({class_name(step)}) cannot be folded into the model; "
-        "compile the steps behind it alone, and keep this one and all before it in front of the result"
-    )
+    return f"step {name!r} ({class_name(step)}) {_CANNOT_FOLD}"
 
 
 def _n_features_in(step: Any, name: str) -> int:

@@ -20,7 +20,7 @@ def score_dataset(
     on_error: Literal["fail", "null", "skip"] = "fail",
     input_format: str | None = None,
     output_format: str | None = None,
-    delimiter: str = ",",
+    delimiter: str | None = None,
     header: bool | None = None,
     batch_rows: int | None = None,
     n_jobs: int | None = -1,
@@ -52,11 +52,12 @@ def score_dataset(
         What to do with rows that hold a null, NaN, infinity, text that is not a number, or a number beyond the model's
         range.
     input_format : {"csv", "parquet", "arrow", "libsvm"}, optional
-        Default: by the name of each file; CSV for standard input.
+        Default: by the name of each file; CSV for standard input; LIBSVM text for other names, without a delimiter.
     output_format : {"csv", "parquet", "arrow"}, optional
         Default: by the name; Parquet in a folder, CSV on standard output.
-    delimiter : str
-        The character between columns of CSV inputs.
+    delimiter : str, optional
+        The character between columns of CSV inputs, a comma when left out; files whose names imply no format are CSV
+        then.
     header : bool, optional
         Whether the first line of CSV inputs holds column names. Default: it does, unless all its cells are numbers or
         empty.

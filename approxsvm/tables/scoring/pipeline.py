@@ -42,7 +42,7 @@ def run(
     wanted: Mapping[str, Any],
     input_format: str | None,
     output_format: str | None,
-    reading: tuple[int | None, str, bool | None],
+    reading: tuple[int | None, str | None, bool | None],
     n_jobs: int | None,
     progress: Progress | None,
 ) -> None:
@@ -50,14 +50,15 @@ def run(
     start, n_workers = time.perf_counter(), n_threads(n_jobs)
     scorer = Scorer(open_evaluators(model), **wanted)
     is_folder = _is_folder(output)
-    sources = find_sources(inputs, input_format, Path(output) if is_folder else None)
-    kind = parts.output_format(output, output_format, is_folder)
     how = Reading(*reading, tell=cache(warn))  # by the reading thread, once for all files
+    unnamed = "libsvm" if how.delimiter is None else "csv"
+    sources = find_sources(inputs, input_format, Path(output) if is_folder else None, unnamed=unnamed)
+    kind = parts.output_format(output, output_format, is_folder)
     folder = parts.PartFolder(Path(output), kind, sources) if is_folder else None
     refuse_shared_files(_read(model, sources), _written(output) if folder is None else folder.written())
     left = sources
     if folder is not None:
-        folder.claim({**parts.what_is_asked(scorer), "delimiter": how.delimiter, "header": how.header})
+        folder.claim({**parts.what_is_asked(scorer), "delimiter": how.delimiter or ",", "header": how.header})
         left = [source for source in sources if not folder.is_done(source)]
         found.n_kept = len(sources) - len(left)
     share = _Share(left, progress)

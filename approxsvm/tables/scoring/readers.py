@@ -18,7 +18,7 @@ from approxsvm import _native
 from approxsvm.errors import DataFormatError, InputError
 from approxsvm.options import is_whole_number
 from approxsvm.packages import import_package
-from approxsvm.readers.data import is_number
+from approxsvm.readers.data import is_number, refuse_other_delimiter
 from approxsvm.table_columns import Tell
 from approxsvm.tables.arrow.batches import Block, BoundScorer, Scorer, pieces
 from approxsvm.tables.arrow.columns import is_missing
@@ -40,14 +40,14 @@ class Reading:
     """Options for reading files; InputError for a `batch_rows` below 1 or a delimiter of several characters."""
 
     batch_rows: int | None = None  # None leaves it to `rows_of`
-    delimiter: str = ","  # between columns of CSV files
+    delimiter: str | None = None  # between columns of CSV files; a comma when left out
     header: bool | None = None  # whether the first line of a CSV file has names; None: unless all are numbers or empty
     tell: Tell | None = None  # called with a sentence if columns are taken by position
 
     def __post_init__(self) -> None:
         if self.batch_rows is not None and not is_whole_number(self.batch_rows, 1):
             raise InputError(f"batch_rows is {self.batch_rows!r}, but must be a positive integer")
-        if len(self.delimiter) != 1:
+        if self.delimiter is not None and len(self.delimiter) != 1:
             raise InputError(f"the delimiter is {self.delimiter!r}, but must be one character")
 
     def rows_of(self, n_columns: int) -> int:
@@ -244,8 +244,10 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
     """Features are read as text, and parsed when the block is scored: on all processors, with bad rows named."""
     arrow_csv = import_package("pyarrow.csv", "arrow", "reading CSV files")
     text = _Text(source, opened)
-    how = arrow_csv.ParseOptions(delimiter=reading.delimiter, newlines_in_values=True)
+    how = arrow_csv.ParseOptions(delimiter=reading.delimiter or ",", newlines_in_values=True)
     names = _cells(text.first_line(), how)
+    if reading.delimiter is None:
+        refuse_other_delimiter(names, source.name)
     has_names = reading.header
     if has_names is None:
         has_names = not all(is_number(name) or is_missing(name) for name in names)

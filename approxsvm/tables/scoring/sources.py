@@ -60,13 +60,18 @@ def format_of(name: str | os.PathLike[str]) -> str | None:
 
 
 def find_sources(
-    inputs: Sequence[str | os.PathLike[str]], input_format: str | None = None, without: Path | None = None
+    inputs: Sequence[str | os.PathLike[str]],
+    input_format: str | None = None,
+    without: Path | None = None,
+    *,
+    unnamed: str = "libsvm",
 ) -> list[Source]:
     """All files that the inputs name, in order; those of a folder or a pattern sorted by name.
 
     `inputs` are files, folders, patterns with ``*``, ``?``, ``[...]`` and ``**``, or "-" for standard input. A folder
     gives its files with a known suffix, at any depth, except those that begin with "." or "_", and those in `without`.
-    A file with another suffix that is named itself is LIBSVM text, and so is a pipe; `input_format` overrides all.
+    A file with another suffix that is named itself is of the format `unnamed`, and so is a pipe; `input_format`
+    overrides all.
     InputError if nothing has a name, or the format is unknown.
     """
     if input_format is not None and input_format not in FORMATS:
@@ -81,9 +86,9 @@ def find_sources(
         elif os.path.lexists(name) or not glob.has_magic(name):
             path = Path(name)
             path.stat()  # raises an error that names the file, before anything is done
-            found.append(Source(path, name, input_format or format_of(path) or "libsvm", PurePath(path.name)))
+            found.append(Source(path, name, input_format or format_of(path) or unnamed, PurePath(path.name)))
         else:
-            found += _of_pattern(name, input_format, without)
+            found += _of_pattern(name, input_format, without, unnamed)
     if sum(source.path is None for source in found) > 1:
         raise InputError("standard input is given several times, but can be read only once")
     if not found:
@@ -107,7 +112,7 @@ def _is_within(path: Path, folder: Path | None) -> bool:
     return folder is not None and folder.resolve() in path.resolve().parents
 
 
-def _of_pattern(pattern: str, input_format: str | None, without: Path | None) -> list[Source]:
+def _of_pattern(pattern: str, input_format: str | None, without: Path | None, unnamed: str) -> list[Source]:
     fixed = Path(pattern)
     while glob.has_magic(str(fixed)):
         fixed = fixed.parent
@@ -115,7 +120,7 @@ def _of_pattern(pattern: str, input_format: str | None, without: Path | None) ->
     for name in sorted(glob.glob(pattern, recursive=True)):
         path = Path(name)
         if path.is_file() and not _is_within(path, without):
-            known = input_format or format_of(path) or "libsvm"
+            known = input_format or format_of(path) or unnamed
             found.append(Source(path, name, known, path.relative_to(fixed)))
     if not found:
         raise InputError(f"no file matches {pattern}")

@@ -1,0 +1,39 @@
+"""Methods that some objects of a class lack, as scikit-learn's available_if; the error says why, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper, wraps
+from types import MethodType
+from typing import Any
+
+
+def available_if(check: Callable[[Any], bool]) -> Callable[[Callable[..., Any]], Any]:
+    """Make a method absent where `check` raises AttributeError, with the words of which `hasattr` needs none."""
+    return lambda method: _Available(method, check)
+
+
+class _Available:
+    """The descriptor behind `available_if`."""
+
+    def __init__(self, method: Callable[..., Any], check: Callable[[Any], bool]) -> None:
+        self.method, self.check = method, check
+        update_wrapper(self, method)
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is not None:
+            self._check(instance)
+            return MethodType(self.method, instance)
+
+        @wraps(self.method)
+        def checked(instance: Any, *args: Any, **options: Any) -> Any:
+            self._check(instance)
+            return self.method(instance, *args, **options)
+
+        return checked
+
+    def _check(self, instance: Any) -> None:
+        try:
+            self.check(instance)
+        except AttributeError as why:
+            raise AttributeError(f"this {type(instance).__name__} has no {self.method.__name__}: {why}") from None
