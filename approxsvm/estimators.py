@@ -419,7 +419,8 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
 
         The input is "X", with any number of raw rows, which the graph scales as the source does. The outputs are
         "label" and "probabilities" for a classifier (scores if the source has no probabilities), "label" and "scores"
-        for a one-class model, "variable" for a regression. In mode "certified", the graph labels as `predict` does: by
+        for a one-class model and for a Gaussian process classifier without its variance, whose latent values they are,
+        "variable" for a regression. In mode "certified", the graph labels as `predict` does: by
         the expansions if they prove the label, else by the exact model. Scores and probabilities are those of the same
         model: without a tolerance they may differ from `decision_function` and `predict_proba` by the expansions'
         error.

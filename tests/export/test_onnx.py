@@ -23,7 +23,7 @@ from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectKBest, f_classif
-from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem, RBFSampler, SkewedChi2Sampler
@@ -165,6 +165,15 @@ def test_every_kind_of_output(source: str, mode: Any) -> None:
     if expected.ndim == 1:
         expected = expected[:, None] if "scores" in found else np.column_stack([-expected, expected])
     np.testing.assert_allclose(given, expected, rtol=1e-5, atol=2e-5)
+
+
+def test_a_process_without_its_variance_gives_no_probabilities() -> None:
+    """Its source has them, so that its latent values go by another name."""
+    fast = approxsvm.compile(GaussianProcessClassifier(RBF(3.0), optimizer=None).fit(X[:100], TWO[:100]))
+    found = run(fast.to_onnx(input_type="float64"), X)
+    assert set(found) == {"label", "scores", "certain"}
+    np.testing.assert_array_equal(found["label"], fast.predict(X))
+    np.testing.assert_array_equal(found["scores"][:, 0], -found["scores"][:, 1])
 
 
 @pytest.mark.parametrize("y", [TWO, WORDS[FOUR]], ids=["two classes", "four classes"])

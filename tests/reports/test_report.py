@@ -26,7 +26,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import StandardScaler, scale
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
 matplotlib.use("Agg")
@@ -394,6 +394,14 @@ def test_commands_write_it(tmp_path):
     assert all("accuracy" in text for text in texts)  # LIBSVM text says what is true
     refused = run("convert-model", model, "-o", output, "--report", pages[0])
     assert (refused.exit_code, refused.stderr) == (1, "approxsvm: --report needs --data, the rows to show\n")
+
+
+def test_a_page_says_that_it_takes_raw_rows_where_it_has_operations_on_them(cancer):
+    sentence = "the operations on a raw row too: it takes raw rows."
+    X, y = CANCER
+    plain = approxsvm.compile(SVC().fit(scale(X), y), mode="exact").report(scale(X[:20]))
+    scaled = approxsvm.compile(make_pipeline(StandardScaler(), SVC()).fit(X, y), mode="exact").report(X[:20])
+    assert [sentence in text_of(page.html) for page in (plain, scaled)] == [False, True]
 
 
 def test_verify_fails_with_a_report_as_without(tmp_path):

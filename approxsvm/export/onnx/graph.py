@@ -1,8 +1,8 @@
 """An artifact as an ONNX model of standard operators: rows in, labels and what is certain of them out.
 
 Names, shapes and types are those that skl2onnx gives the source: input "X"; of classifiers "label" and
-"probabilities", which are scores where the source has no probabilities; of a one-class model "label" and "scores"; of
-a regression "variable". Inside, everything is float64.
+"probabilities", which are scores where the source has no probabilities; of a one-class model, and of a Gaussian process
+without its variance, "label" and "scores"; of a regression "variable". Inside, everything is float64.
 
 A graph of a certified artifact labels as ``predict`` does: by the expansions where their bounds settle the label, else
 by the exact model, which is included unless it is too large or `fallback` is False. Without it, rows that are not
@@ -31,7 +31,7 @@ from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.export.onnx.known_values import KnownValues
 from approxsvm.export.onnx.outputs_graph import SLACK, ClassOutputs, EnsembleOutputs, TargetOutputs
 from approxsvm.export.onnx.rows_graph import map_rows
-from approxsvm.model.outputs import class_pairs
+from approxsvm.model.outputs import SignAlone, class_pairs
 
 InputType = Literal["float32", "float64"]
 _LARGEST: Final = 1e300
@@ -331,7 +331,8 @@ class _Export:
         pairs = not probabilities and self.n_classes > 2 and self.artifact.outputs.decision_shape == "ovo"
         width = self.n_classes * (self.n_classes - 1) // 2 if pairs else self.n_classes
         self._give_labels(position)
-        self._give("probabilities", scores, width)
+        has_none = isinstance(self.artifact.outputs.probability, SignAlone)  # unlike its source
+        self._give("scores" if has_none else "probabilities", scores, width)
 
     @property
     def _order(self) -> npt.NDArray[np.intp]:
