@@ -29,7 +29,7 @@ from approxsvm.errors import (
 if TYPE_CHECKING:
     __version__: str
     from approxsvm.artifact.views import Artifact
-    from approxsvm.compiler import compile, load
+    from approxsvm.compiler import compile
     from approxsvm.cross_validation import CrossValidation, Training, cross_validate
     from approxsvm.development_files import get_cmake_dir, get_include, get_pkgconfig_dir
     from approxsvm.estimators import (
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         CompiledOneClassSVM,
         CompiledSVC,
         CompiledSVR,
+        load,
     )
     from approxsvm.expansion.validity import gamma_max
     from approxsvm.model.kernel_model import KernelModel
@@ -55,11 +56,11 @@ _HOMES = {
     name: home
     for home, names in {
         "approxsvm.artifact.views": "Artifact",
-        "approxsvm.compiler": "compile load",
+        "approxsvm.compiler": "compile",
         "approxsvm.cross_validation": "CrossValidation Training cross_validate",
         "approxsvm.development_files": "get_cmake_dir get_include get_pkgconfig_dir",
         "approxsvm.estimators": "CompiledDensity CompiledEnsemble CompiledMultiOutput CompiledOneClassSVM "
-        "CompiledProcess CompiledSVC CompiledSVR",
+        "CompiledProcess CompiledSVC CompiledSVR load",
         "approxsvm.expansion.validity": "gamma_max",
         "approxsvm.model.kernel_model": "KernelModel",
         "approxsvm.predictor": "Predictor",

@@ -17,7 +17,6 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import TimeRemainingColumn
 from rich.table import Table
 
 import approxsvm
@@ -463,6 +462,13 @@ def _write_report(path: Path, fast: Any, rows: Any, truth: Any, against: Any, **
     return page.evidence
 
 
+def _opened(path: Path) -> Any:
+    """Open an artifact and replay its check rows as `load` does, without scikit-learn."""
+    from approxsvm.evaluator import Evaluator, read_artifact  # here, as they import NumPy
+
+    return Evaluator(read_artifact(path))
+
+
 @main.command()
 @click.argument("artifact", type=_INPUT)
 def inspect(artifact: Path) -> None:
@@ -472,8 +478,11 @@ def inspect(artifact: Path) -> None:
     Example:
         approxsvm inspect a9a.asvm
     """
+    from approxsvm.reports.summary import summarize  # here, as it imports NumPy
+
+    opened = _opened(artifact)
     table = Table(show_header=False, box=None, pad_edge=False)
-    for name, value in approxsvm.load(artifact).summary.rows():
+    for name, value in summarize(opened.artifact, opened.rows_per_stage, opened.exact_count).rows():
         table.add_row(name, value)
     Console(highlight=False).print(table)
 
@@ -532,7 +541,7 @@ def verify(
                 int(judged.n_violations > 0 or (n_differ > 0 and fast.summary.mode != "approximate"))
             )
     else:
-        with progress_bar(TimeRemainingColumn()) as bar:
+        with progress_bar(remaining=True) as bar:
             task = bar.add_task("Comparing", total=1.0)
             result = approxsvm.verify(
                 fast,
@@ -603,15 +612,19 @@ def export(
     """
     if c_header is None and onnx_file is None:
         raise InputError("nothing to write: give --c FILE, --onnx FILE or both")
-    fast = approxsvm.load(artifact)
+    opened = _opened(artifact).artifact
     if c_header is not None:
+        from approxsvm.export.c99.header import export_c
+
         rows = None
         if data is not None:
-            rows = rows_format.read_for(fast.artifact, data)
-        cost = fast.export_c(c_header, X=rows, **options)
+            rows = rows_format.read_for(opened, data)
+        cost = export_c(opened, c_header, X=rows, **options)
         click.echo(str(cost))
     if onnx_file is not None:
-        graph = fast.to_onnx(fallback=fallback).SerializeToString()
+        from approxsvm.export.onnx.graph import onnx_model
+
+        graph = onnx_model(opened, fallback=fallback).SerializeToString()
         write_whole(graph, onnx_file)
         click.echo(f"{onnx_file}: ONNX, {len(graph):,} bytes")
 
@@ -706,7 +719,7 @@ def score(
         raise InputError(
             f"two models have the same name: {', '.join(name for name, _ in named)}; rename one with --model NAME=FILE"
         )
-    with progress_bar(TimeRemainingColumn()) as bar:
+    with progress_bar(remaining=True) as bar:
         task = bar.add_task("Scoring", total=None)
         start = time.perf_counter()
 

@@ -20,7 +20,6 @@ from sklearn.utils.validation import validate_data
 from approxsvm.artifact import writer
 from approxsvm.errors import ArtifactError, InputError, ModelFormatError, SourceAccuracyWarning, UnsupportedModelError
 from approxsvm.estimators import CompiledModel, estimator_for
-from approxsvm.evaluator import read_artifact
 from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.outputs import ClassProbability, ProcessProbability
@@ -280,31 +279,6 @@ def _non_default(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """Options of `compile` with a value other than their default, as Python source."""
     known = inspect.signature(compile).parameters
     return tuple((name, repr(value)) for name, value in options.items() if value != known[name].default)
-
-
-def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> CompiledModel:
-    """Load a compiled model from an .asvm file.
-
-    Parameters
-    ----------
-    path : str or path
-    n_jobs : int, optional
-        Threads to predict with. Default: 1; -1 for all processors.
-
-    Returns
-    -------
-    CompiledSVC, CompiledSVR, CompiledOneClassSVM or CompiledEnsemble
-
-    Raises
-    ------
-    ArtifactError
-        The file breaks a rule of models/FORMAT.md, or its check rows give other values on this machine.
-    InputError
-        `n_jobs` is not a valid number of threads.
-    OSError
-        The file cannot be read.
-    """
-    return estimator_for(read_artifact(path), n_jobs=n_jobs)
 
 
 def _sample_rows(X: Any, columns: RawColumns) -> Any:

@@ -22,6 +22,7 @@ from approxsvm.evaluator import (
     VALUES,
     Evaluator,
     Values,
+    read_artifact,
     with_one_index_type,
 )
 from approxsvm.expansion.validity import row_norms
@@ -944,3 +945,28 @@ def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:
     estimator = classes[artifact.task](artifact, n_jobs=n_jobs)
     estimator._evaluator  # noqa: B018  # built here, not at the first prediction
     return estimator
+
+
+def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> CompiledModel:
+    """Load a compiled model from an .asvm file.
+
+    Parameters
+    ----------
+    path : str or path
+    n_jobs : int, optional
+        Threads to predict with. Default: 1; -1 for all processors.
+
+    Returns
+    -------
+    CompiledSVC, CompiledSVR, CompiledOneClassSVM or CompiledEnsemble
+
+    Raises
+    ------
+    ArtifactError
+        The file breaks a rule of models/FORMAT.md, or its check rows give other values on this machine.
+    InputError
+        `n_jobs` is not a valid number of threads.
+    OSError
+        The file cannot be read.
+    """
+    return estimator_for(read_artifact(path), n_jobs=n_jobs)

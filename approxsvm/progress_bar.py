@@ -8,26 +8,27 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, ProgressColumn
+    from rich.progress import Progress
 
 # Planning has expanded few centers already, and all of them where they are few.
 _PLANNING = 0.6
 
 
-def progress_bar(*more: ProgressColumn, show: bool | None = None) -> Progress:
-    """A bar on stderr, with `more` columns before the time; in a terminal and a notebook it is gone when it is done.
+def progress_bar(show: bool | None = None, *, remaining: bool = False) -> Progress:
+    """Make a bar on stderr, with the `remaining` time if asked; in a terminal and a notebook it is gone when it is done.
 
     It shows by default where there is a person to see it: stderr is a terminal, or the output a notebook's.
     """
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     if console.is_jupyter and importlib.util.find_spec("ipywidgets") is None:
         console = Console(stderr=True, force_jupyter=False, force_terminal=True)  # a notebook without widgets
     if show is None:
         show = console.is_terminal or console.is_jupyter
-    columns = (TextColumn("{task.description}"), BarColumn(), *more, TimeElapsedColumn())
+    rest = [TimeRemainingColumn()] if remaining else []
+    columns = (TextColumn("{task.description}"), BarColumn(), *rest, TimeElapsedColumn())
     return Progress(*columns, console=console, transient=console.is_terminal or console.is_jupyter, disable=not show)
 
 

@@ -12,6 +12,7 @@ from typing import IO, Any
 import numpy as np
 
 from approxsvm.errors import DataFormatError
+from approxsvm.first_line import is_number, refuse_other_delimiter
 from approxsvm.readers.libsvm import read_libsvm_data
 from approxsvm.rows import check_sparse
 
@@ -177,16 +178,6 @@ def _csv(path: str | os.PathLike[str], delimiter: str | None = None) -> Any:
     return table.rename(columns=lambda column: column + 1)
 
 
-def refuse_other_delimiter(cells: Sequence[str], name: str) -> None:
-    """Refuse a first line that a comma makes one cell of, in which another delimiter stands."""
-    found = next((c for c in ";\t|" if len(cells) == 1 and c in cells[0]), None)
-    if found is not None:
-        raise DataFormatError(
-            f"{name}: give --delimiter {found!r} (delimiter={found!r}), or ',' if there is one column: the first line has no "
-            f"comma, {cells[0][:40]!r}"
-        )
-
-
 def _check_some(path: str | os.PathLike[str]) -> None:
     """Refuse a file without bytes, for which every library has words of its own; and a pipe, which is read once."""
     if os.path.getsize(path) == 0:
@@ -214,15 +205,6 @@ def _pandas(path: str | os.PathLike[str]) -> Any:
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {".npy": _npy, ".npz": _npz, ".csv": _csv, ".parquet": _parquet}
-
-
-def is_number(text: str) -> bool:
-    """Whether Python reads it as one."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def read_dense(

@@ -357,6 +357,36 @@ def test_importing_is_cheap(tmp_path):
     assert result.stdout == "[]\n"
 
 
+HEAVY = {"sklearn", "scipy", "matplotlib", "onnx"}
+COMMANDS = {
+    "inspect MODEL": HEAVY | {"pandas", "pyarrow", "joblib", "rich.progress"},
+    "export MODEL --c TMP/m.h": HEAVY | {"pandas", "pyarrow", "joblib"},
+    "export MODEL --onnx TMP/m.onnx": HEAVY - {"onnx"},
+    "score MODEL TMP/rows.csv -o TMP/out.csv": HEAVY,
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_import_no_more_than_they_need(command, tmp_path):
+    (tmp_path / "rows.csv").write_text(",".join(["0.5"] * 30) + "\n")
+    arguments = command.replace("MODEL", str(GOLDEN / "breast_cancer.asvm")).replace("TMP", str(tmp_path)).split()
+    program = (
+        "import sys; from approxsvm.cli import main; main(sys.argv[1:], standalone_mode=False);"
+        f"print('imported', sorted({COMMANDS[command]!r} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "imported []"
+
+
+def test_loading_imports_no_compiler():
+    program = (
+        "import sys, approxsvm; approxsvm.load(sys.argv[1]);"
+        "print({'approxsvm.compiler', 'approxsvm.readers', 'approxsvm.planning', 'matplotlib'} & sys.modules.keys())"
+    )
+    arguments = [sys.executable, "-c", program, str(GOLDEN / "breast_cancer.asvm")]
+    assert subprocess.run(arguments, capture_output=True, text=True, check=True).stdout == "set()\n"
+
+
 def test_public_names():
     assert dir(approxsvm) == sorted([*approxsvm.__all__, "__version__"])
     for name in approxsvm.__all__:

@@ -41,10 +41,10 @@ _SUM: Final = 2.0**-40  # of moduli, for what weights and a sum of up to 1,024 m
 def onnx_model(
     artifact: Artifact,
     *,
-    input_type: InputType,
-    certain: bool | None,
-    fallback: bool | None,
-    max_bytes: int,
+    input_type: InputType = "float32",
+    certain: bool | None = None,
+    fallback: bool | None = None,
+    max_bytes: int = 1 << 28,
     certified_fraction: float | None = None,
 ) -> Any:
     """Export an artifact, as `CompiledModel.to_onnx` says; `certified_fraction` of the rows so far is for the warning.
