@@ -109,7 +109,7 @@ def _warn(text: str) -> None:
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(approxsvm.__version__, prog_name="approxsvm")
+@click.version_option(package_name="approxsvm", prog_name="approxsvm")
 def main() -> None:
     """Compile trained support vector machines into small, fast predictors with the same labels.
 

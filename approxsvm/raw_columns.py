@@ -44,7 +44,8 @@ class RawColumns:
         """Columns of a model, an ensemble, or an artifact of either."""
         n_columns = int(model.n_raw_features)
         maps = [part.input_map for part in getattr(model, "members", ()) or (model,)]
-        used = np.unique(np.concatenate([np.arange(n_columns) if one is None else one.columns for one in maps]))
+        chosen = np.concatenate([np.arange(n_columns) if one is None else one.columns for one in maps])
+        used = np.flatnonzero(np.bincount(chosen))  # np.unique would import numpy.ma
         by_column = all(one is not None and one.by_column for one in maps)
         texts = {j: known for one in maps if one is not None for j, known in one.texts.items()}
         refused = {j: tuple(c for c in (UNKNOWN, NONE) if _refuses(maps, j, c)) for j in texts}
