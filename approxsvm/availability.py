@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import update_wrapper, wraps
+from functools import wraps
 from types import MethodType
 from typing import Any
 
@@ -18,7 +18,6 @@ class _Available:
 
     def __init__(self, method: Callable[..., Any], check: Callable[[Any], bool]) -> None:
         self.method, self.check = method, check
-        update_wrapper(self, method)
 
     def __get__(self, instance: Any, owner: type) -> Any:
         if instance is not None:

@@ -57,7 +57,7 @@ def test_interrupts_exit_as_shells_expect(tmp_path, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("approxsvm.load", interrupt)
+    monkeypatch.setattr("approxsvm.evaluator.read_artifact", interrupt)
     result = run("inspect", tmp_path)
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", "approxsvm: interrupted\n")
 

@@ -17,7 +17,7 @@ PACKAGE = REPOSITORY / "approxsvm"
 # Rooms, and files that are rooms by themselves, from the cellar up: each may use those below it.
 FLOORS = [
     ["errors", "source_tree", "_native"],
-    ["text_columns"],
+    ["text_columns", "availability", "first_line"],
     ["raw_columns"],
     ["model", "options", "packages", "output_files", "development_files", "rows", "table_columns", "progress_bar"],
     ["text_rows"],
