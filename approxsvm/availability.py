@@ -9,7 +9,7 @@ from typing import Any
 
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[Callable[..., Any]], Any]:
-    """Make a method absent where `check` raises AttributeError, with the words of which `hasattr` needs none."""
+    """Make a method absent from objects of which `check` raises AttributeError; its words are in the error."""
     return lambda method: _Available(method, check)
 
 

@@ -222,8 +222,8 @@ _DENSE_OPTIONS = (
     ),
     click.option(
         "--delimiter",
-        help="The character between columns of a .csv file or of dense text, which it implies for other names. Default: "
-        "a comma; white space.",
+        help="The character between columns of a .csv file, or of dense text, which it implies for other names. "
+        "Default: a comma; white space.",
     ),
     click.option(
         "--labels/--no-labels",
@@ -678,7 +678,7 @@ def export(
 )
 @click.option(
     "--delimiter",
-    help="The character between columns of CSV inputs, as which it makes files of unknown suffix read. Default: a comma.",
+    help="The character between columns of CSV inputs; files of unknown suffix are CSV then. Default: a comma.",
 )
 @click.option(
     "--header/--no-header",

@@ -21,6 +21,6 @@ def refuse_other_delimiter(cells: Sequence[str], name: str) -> None:
     found = next((c for c in ";\t|" if len(cells) == 1 and c in cells[0]), None)
     if found is not None:
         raise DataFormatError(
-            f"{name}: give --delimiter {found!r} (delimiter={found!r}), or ',' if there is one column: the first line has no "
-            f"comma, {cells[0][:40]!r}"
+            f"{name}: give --delimiter {found!r} (delimiter={found!r}), or ',' if there is one column: the first line "
+            f"has no comma, {cells[0][:40]!r}"
         )

@@ -15,7 +15,7 @@ _PLANNING = 0.6
 
 
 def progress_bar(show: bool | None = None, *, remaining: bool = False) -> Progress:
-    """Make a bar on stderr, with the `remaining` time if asked; in a terminal and a notebook it is gone when it is done.
+    """Make a bar on stderr, with the `remaining` time if asked; in a terminal or notebook it is gone when it is done.
 
     It shows by default where there is a person to see it: stderr is a terminal, or the output a notebook's.
     """

@@ -123,7 +123,7 @@ def read_estimator_file(path: str | os.PathLike[str], *, trust: bool | Sequence[
 
 
 def _kind_of(path: Path) -> str:
-    """What the bytes of a file say that it is, as the native `file_kind` calls it; of gzip what is in it if it is read."""
+    """What the bytes of a file say that it is, as the native `file_kind` calls it; of gzip what is inside."""
     if not path.is_file():  # a pipe is read once
         return ""
     with path.open("rb") as file:

@@ -167,7 +167,7 @@ def _exact_numbers(pandas: Any) -> dict[str, Any]:
 def _csv(path: str | os.PathLike[str], delimiter: str | None = None) -> Any:
     pandas = _pandas(path)
     with open(path, encoding="utf-8-sig") as file:
-        first = file.readline().strip().split(delimiter or ",")
+        first = file.readline().rstrip("\r\n").split(delimiter or ",")
     if delimiter is None:
         refuse_other_delimiter(first, os.fspath(path))
         delimiter = ","

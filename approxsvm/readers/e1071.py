@@ -19,7 +19,7 @@ from approxsvm.readers.plain_numbers import plain_float
 
 def is_scale_file(path: str | os.PathLike[str]) -> bool:
     """Whether a file begins with two numbers, as no range file of svm-scale does."""
-    with open(path, encoding="ascii", errors="replace") as file:
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
         tokens = file.readline(1000).split()
     try:
         return len([plain_float(token) for token in tokens]) == 2
@@ -30,7 +30,7 @@ def is_scale_file(path: str | os.PathLike[str]) -> bool:
 def read_scale_file(path: str | os.PathLike[str]) -> FloatArray:
     """Centers and scales, of shape (n_columns, 2); DataFormatError names the line that is not of that form."""
     rows = []
-    with open(path, encoding="ascii", errors="replace") as file:
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
         for number, line in enumerate(file, 1):
             try:
                 row = [plain_float(token) for token in line.split()]

@@ -67,7 +67,8 @@ FORMATS: Final = (
         ("an OpenCV file (JSON)", "an OpenCV file (XML)", "an OpenCV file (YAML)"),
         opencv.read_opencv,
         "OpenCV 4.14; field names of 2.4",
-        f"XML, YAML and JSON, in gzip too, with or without a name (`svm.save`, `svm.write(fs)`); C_SVC, NU_SVC, ONE_CLASS, EPS_SVR, NU_SVR; {_RBF}",
+        "XML, YAML and JSON, in gzip too, with or without a name (`svm.save`, `svm.write(fs)`); C_SVC, NU_SVC, "
+        f"ONE_CLASS, EPS_SVR, NU_SVR; {_RBF}",
         "OpenCV's labels: 1 and 0 of ONE_CLASS; over the real numbers, where OpenCV has float32",
         "SIGMOID, CHI2 and INTER kernels, degrees that are not whole: train an RBF one",
     ),
@@ -100,7 +101,7 @@ FORMATS: Final = (
         "one LIBSVMNUSVR model in JSON, with the scales of its features and of the score",
         "scores before score_transform, which libvmaf leaves out too unless asked, and before score_clip, behind which "
         "bounds hold as well",
-        "an enabled score_transform: apply it to the scores; collections (bootstrap): save one of their models as a file",
+        "an enabled score_transform: apply it to the scores; collections (bootstrap): save one model of them as a file",
     ),
 )
 READERS: Final = {kind: one.read for one in FORMATS if one.read is not None for kind in one.kinds}

@@ -74,7 +74,7 @@ class ScaleRange:
 def read_range_file(path: str | os.PathLike[str]) -> ScaleRange:
     """Read a file that ``svm-scale -s`` wrote; DataFormatError names the line that is not of that form."""
     name = os.fspath(path)
-    with open(name, encoding="ascii", errors="replace") as file:
+    with open(name, encoding="utf-8-sig", errors="replace") as file:
         lines = [line.split() for line in file]
     while lines and not lines[-1]:
         lines.pop()

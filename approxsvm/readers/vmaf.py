@@ -2,8 +2,8 @@
 
 With norm_type "linear_rescale" a score is (f - intercepts[0]) / slopes[0], f being the machine's value at the numbers
 slopes[j] x_j + intercepts[j], j from 1. What libvmaf does afterwards is left to who asks: it limits scores to
-score_clip, and transforms them by score_transform where its caller says so (--model with enable_transform). Limits bring no two numbers further apart, so a bound
-of a score holds behind them.
+score_clip, and transforms them by score_transform where its caller says so (enable_transform). Limits bring no two
+numbers further apart, so a bound of a score holds behind them.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def read_vmaf(path: str | os.PathLike[str]) -> KernelModel:
     transform = _mapping(fields.get("score_transform") or {}, f"{where}.score_transform")
     if str(transform.get("enabled", "false")).lower() != "false":
         raise UnsupportedModelError(
-            f"{where}.score_transform is enabled: delete its field enabled, compile, and apply p0, p1, p2 and knots to "
-            "the scores"
+            f"{where}.score_transform is enabled: delete its field enabled, compile, and apply the transform to the "
+            "scores"
         )
     features = fields.get("feature_names")
     if not isinstance(features, list) or not features or not all(isinstance(one, str) for one in features):

@@ -81,8 +81,8 @@ struct LibsvmModel {
 };
 
 /// Parses the text of a LIBSVM, ThunderSVM or Point Cloud Library model file; lines of the header that begin with # are
-/// comments. Throws TextError if it is incomplete, contradictory or not
-/// finite. Memory is limited by the size of the text, not by the numbers that it claims.
+/// comments. Throws TextError if it is incomplete, contradictory or not finite. Memory is limited by the size of the
+/// text, not by the numbers that it claims.
 LibsvmModel parse_libsvm_model(std::string_view text);
 
 }  // namespace approxsvm::text

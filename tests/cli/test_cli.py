@@ -134,17 +134,23 @@ def test_a_delimiter_decides_what_text_is(tmp_path):
                 assert run(*convert, tmp_path / name, *options, "--delimiter", delimiter).exit_code == 0
             for command in (convert, score):
                 refused = run(*command, tmp_path / "rows.csv")
-                start = f"approxsvm: {tmp_path / 'rows.csv'}: give --delimiter {delimiter!r} (delimiter={delimiter!r}), or"
+                start = (
+                    f"approxsvm: {tmp_path / 'rows.csv'}: give --delimiter {delimiter!r} (delimiter={delimiter!r}), or"
+                )
                 assert (refused.exit_code, refused.stderr[: len(start)]) == (1, start)
     refused = run(*convert, tmp_path / "rows.dat", "--delimiter", "|")
-    assert "has 2 columns beside the label, expected 3: --no-labels (labels=False) if there is no label" in refused.stderr
+    assert (
+        "has 2 columns beside the label, expected 3: --no-labels (labels=False) if there is no label" in refused.stderr
+    )
     np.save(tmp_path / "rows.npy", rows)
     assert "a delimiter is for .csv files" in run(*convert, tmp_path / "rows.npy", "--delimiter", ";").stderr
 
 
 def test_the_size_of_a_pipe_is_compared_with_nothing(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=[(GOLDEN / "breast_cancer.model").read_bytes()])
+    writer = threading.Thread(
+        target=(tmp_path / "pipe").write_bytes, args=[(GOLDEN / "breast_cancer.model").read_bytes()]
+    )
     writer.start()
     done = run("convert-model", tmp_path / "pipe", "-o", tmp_path / "out")
     writer.join()
@@ -226,7 +232,11 @@ def test_gamma_max(tmp_path):
     ("content", "command", "message"),
     [
         (None, ["convert-model", "{}", "-o", "{}.out"], "{}: No such file or directory"),
-        ("nonsense\n", ["convert-model", "{}", "-o", "{}.out"], "{}, line 1: not a model file: it begins with 'nonsense'"),
+        (
+            "nonsense\n",
+            ["convert-model", "{}", "-o", "{}.out"],
+            "{}, line 1: not a model file: it begins with 'nonsense'",
+        ),
         (None, ["inspect", "{}"], "{}: No such file or directory"),
         ("text", ["inspect", "{}"], "{}: not an approxsvm artifact"),
         ("1 1:x", ["gamma-max", "{}"], "{}, line 1: wrong input format"),

@@ -339,7 +339,11 @@ def test_files_that_hold_a_model_or_no_rows_are_named(files: Files) -> None:
         ("-1 2:0.1\n", "-1 2:x\n", ", line 12: support vector 3: "),
         ("-0.5 1:0.3 3:0.7\n", "", ", line 12: total_sv is 4, but there are 3 rows of support vectors"),
         ("rbf", "precomputed", ": the kernel is precomputed, which only svm-predict supports"),
-        ("SV\n", "scaling 2:3\nSV\n", ": the model scales its rows (PCL's line scaling); approxsvm convert-model reads it"),
+        (
+            "SV\n",
+            "scaling 2:3\nSV\n",
+            ": the model scales its rows (PCL's line scaling); approxsvm convert-model reads it",
+        ),
     ],
 )
 def test_model_files_that_are_wrong_or_not_supported(files: Files, old: str, new: str, why: str) -> None:

@@ -253,7 +253,9 @@ def test_what_does_not_fit_is_named(digits):
     X, y = digits
     fast = approxsvm.compile(fourier(X, y, LinearSVC()))
     assert not hasattr(fast, "predict_proba")
-    with pytest.raises(AttributeError, match=r"^this CompiledSVC has no predict_proba: .* CalibratedClassifierCV\(source, en"):
+    with pytest.raises(
+        AttributeError, match=r"^this CompiledSVC has no predict_proba: .* CalibratedClassifierCV\(source, en"
+    ):
         fast.predict_proba(X)
     with pytest.raises(InputError, match="expected"):
         approxsvm.Predictor(fast.artifact).predict(X[:, :3])

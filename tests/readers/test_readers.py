@@ -28,8 +28,10 @@ from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
 
 import approxsvm
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
+from approxsvm.readers import e1071
 from approxsvm.readers.data import read_dense
 from approxsvm.readers.plain_numbers import plain_float
+from approxsvm.readers.svm_scale import read_range_file
 from approxsvm.reference import decision_values as reference
 from approxsvm.reference.definition import definition_of
 
@@ -157,8 +159,14 @@ def test_coefficients_of_several_classes(tmp_path):
         ("colour blue\n" + MODEL, "line 1: not a model file: it begins with 'colour', LIBSVM's models with svm_type"),
         ("# Title\n\nSome words\n", "line 3: not a model file: it begins with 'Some'"),
         (MODEL.replace("rho", "colour blue\nrho"), "line 6: unknown key 'colour'"),
-        (MODEL.replace("-1 1:-1", "# last\n-1 1:-1"), "line 11: '#' is no support vector; LIBSVM's rows have no comments"),
-        (MODEL.replace("1:-1", "1:-1 # last"), "'#' is not index:value; LIBSVM's rows have no comments: remove them (sed"),
+        (
+            MODEL.replace("-1 1:-1", "# last\n-1 1:-1"),
+            "line 11: '#' is no support vector; LIBSVM's rows have no comments",
+        ),
+        (
+            MODEL.replace("1:-1", "1:-1 # last"),
+            "'#' is not index:value; LIBSVM's rows have no comments: remove them (sed",
+        ),
         (MODEL.replace("SV\n", "scaling 1:0\nSV\n"), "line 9: scaling of index 1 is 0"),
         (MODEL.replace("SV\n", "scaling 1 0.5\nSV\n"), "line 9: scaling: '1' is not index:value"),
         (MODEL.replace("nr_class 2\n", "").replace("SV\n", "nr_class 2\nSV\n", 1), "nr_class"),
@@ -534,8 +542,17 @@ def test_data_files(tmp_path):
 def test_bad_data_lines_are_named(tmp_path, text, line):
     path = tmp_path / "rows"
     path.write_text(text)
-    with pytest.raises(DataFormatError, match=f"rows, line {line}: wrong input format"):
+    with pytest.raises(DataFormatError, match=f"rows, line {line}: wrong input format") as caught:
         approxsvm.read_libsvm_data(path)
+    assert ("'1,2' is not a number; dense text needs --delimiter" in str(caught.value)) == ("," in text)
+
+
+def test_range_files_may_have_a_byte_order_mark(tmp_path):
+    (tmp_path / "range").write_text("\ufeffx\n-1 1\n1 0 4\n", encoding="utf-8")
+    assert read_range_file(tmp_path / "range").features == {1: (0.0, 4.0)}
+    (tmp_path / "r.scale").write_text("\ufeff1 2\n", encoding="utf-8")
+    assert e1071.is_scale_file(tmp_path / "r.scale")
+    np.testing.assert_array_equal(e1071.read_scale_file(tmp_path / "r.scale"), [[1, 2]])
 
 
 def test_data_indices_outside_the_columns_are_named(tmp_path):

@@ -69,8 +69,8 @@ def _remedy_named(pipeline: Any, name: str) -> Iterator[None]:
     except UnsupportedModelError as error:
         if _CANNOT_FOLD not in str(error):
             raise
-        names = [name for name, _ in pipeline.steps]
-        k = names.index(name.split("__")[0]) + 1
+        names, outer = [name for name, _ in pipeline.steps], name.split("__")[0]
+        k = names.index(outer) + 1 if outer in names else len(names)
         behind, before = ("pipe[-1]", "pipe[:-1]") if k == len(names) - 1 else (f"pipe[{k}:]", f"pipe[:{k}]")
         remedy = f"compile {behind} and give it {before}.transform(X)"
         if k == len(names):  # inside of a pipeline at the end

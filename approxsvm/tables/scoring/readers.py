@@ -16,9 +16,9 @@ import numpy as np
 
 from approxsvm import _native
 from approxsvm.errors import DataFormatError, InputError
+from approxsvm.first_line import is_number, refuse_other_delimiter
 from approxsvm.options import is_whole_number
 from approxsvm.packages import import_package
-from approxsvm.first_line import is_number, refuse_other_delimiter
 from approxsvm.table_columns import Tell
 from approxsvm.tables.arrow.batches import Block, BoundScorer, Scorer, pieces
 from approxsvm.tables.arrow.columns import is_missing
