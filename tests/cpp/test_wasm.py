@@ -397,6 +397,7 @@ def test_a_model_of_libsvm_in_the_browser(web: Path, name: str, wider: bool) -> 
         (("kernel_type rbf", "kernel_type linear"), "kernel_type is linear"),
         (("gamma 0.05", "gamma -1"), "gamma is -1"),
         (("SV\n", "\n"), "no line SV"),
+        (("SV\n", "scaling 1:2\nSV\n"), "the model scales its rows (a line scaling)"),
         (("1:", "1:x"), "support vector 1 is not"),
     ],
 )
