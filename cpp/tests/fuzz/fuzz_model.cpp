@@ -20,6 +20,7 @@ void check(const approxsvm::text::LibsvmModel& model) {
     require(model.indptr.size() == n_sv + 1);
     require(model.coef.size() == n_sv * static_cast<std::size_t>(model.n_coef));
     require(model.indices.size() == model.values.size());
+    require(model.scales.size() == model.scaled_indices.size());
     require(model.indptr.front() == 0 && model.indptr.back() == static_cast<std::int64_t>(model.values.size()));
     for (std::size_t i = 0; i < n_sv; ++i) {
         require(model.indptr[i] <= model.indptr[i + 1]);
