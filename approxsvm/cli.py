@@ -169,6 +169,8 @@ class RowsFormat:
         is_found_by_name = raw.by_column and raw.names is not None and path.suffix.lower() in (".csv", ".parquet")
         rows = self.read(path, None if is_found_by_name else raw.n_columns)
         names = frame_names(rows)
+        if names is None and hasattr(rows, "to_numpy"):
+            return rows.to_numpy(object if raw.texts else None)  # by position; of texts, numbers in an array are codes
         if names is None or raw.names is not None:
             return rows
         if self.columns is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from approxsvm.errors import InputError
 from approxsvm.evaluator import (
+    ARRAY,
     BOUNDS,
     LABELS,
     NATIVE_DTYPES,
@@ -29,7 +31,7 @@ from approxsvm.model.kernel_model import FloatArray
 from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.summary import Summary, summarize
 from approxsvm.rows import check_finite, check_sparse, is_plain_matrix, zero_unused
-from approxsvm.table_columns import check_exact, frame_names, rows_by_column
+from approxsvm.table_columns import check_exact, frame_names, known_frame, rows_by_column
 from approxsvm.text_rows import are_texts
 from approxsvm.threads import n_threads
 
@@ -144,9 +146,9 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         if (raw.by_column or raw.has_categories) and not hasattr(X, "tocsr"):
             rows, is_named = rows_by_column(X, raw, _as_numbers), frame_names(X) is not None
             if not (is_named and raw.names and raw.by_column):  # missing names are warned of, as above
-                validate_data(self, X if is_named else rows, reset=False, skip_check_array=True)
+                validate_data(self, known_frame(X) if is_named else rows, reset=False, skip_check_array=True)
             return rows
-        given = check_sparse(X)
+        given = check_sparse(known_frame(X))
         if hasattr(given, "tocsr") and given.shape[1] == width:
             check_exact(given, raw)
         rows = validate_data(
@@ -159,6 +161,32 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             ensure_min_samples=0,
         )
         return with_one_index_type(rows)
+
+    def predict_one(self, row: Any, outputs: Sequence[str] | None = None) -> Any:
+        """Predict a single row, with as little overhead as possible.
+
+        Parameters
+        ----------
+        row : ndarray of shape (n_features,) or (1, n_features), float32 or float64, C-contiguous
+            Nothing is faster. Or anything else that is a row: a list; a mapping, a pandas Series, a named tuple, a data
+            frame of one row. What has names is taken by them, in any order (docs/howto/scikit-learn.md, "One row").
+        outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
+            What to return, as a dict. Default: the label alone, or the value of a regression.
+
+        Returns
+        -------
+        scalar, ndarray of shape (n_targets,), or dict
+            A class label, 1 or -1, or a value; an array if `predict` returns several for a row.
+
+        Raises
+        ------
+        InputError
+            The row has another shape, type or layout, lacks a column, or holds NaN or infinity; or an output does not
+            exist.
+        """
+        if outputs is None and type(row) is ARRAY:
+            return self._evaluator.one(row)
+        return self._evaluator.one_of_any_kind(row, outputs, self._rows)
 
     def _evaluate(self, X: Any, *, bounds: bool = False, labels: bool = False, values: Values = "promised") -> Any:
         """Decision values; with `bounds` also these and stages; with `labels` their positions (evaluator.py)."""
@@ -613,26 +641,6 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
         """
         return np.asarray(self._evaluator.probability_bound(self._rows(X)))
 
-    def predict_one(self, row: npt.NDArray[Any]) -> Any:
-        """Predict the class label of a single row, with as little overhead as possible.
-
-        Parameters
-        ----------
-        row : ndarray of shape (n_features,) or (1, n_features), float32 or float64, C-contiguous
-            Lists and other types are converted first.
-
-        Returns
-        -------
-        scalar
-            One of ``classes_``.
-
-        Raises
-        ------
-        InputError
-            The row has another shape, type or layout, or holds NaN or infinity.
-        """
-        return self._evaluator.one(row)
-
 
 class CompiledSVC(CompiledClassifier):
     """Compiled support vector classifier, one-vs-one with several classes; parameters as in CompiledModel."""
@@ -690,14 +698,6 @@ class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
             X has another shape, or holds NaN or infinity; the latter is an InputError that names the place.
         """
         return self._evaluator.predict(self._rows(X))
-
-    def predict_one(self, row: npt.NDArray[Any]) -> float | FloatArray:
-        """Predict a single C-contiguous float32 or float64 row of shape (n_features,) or (1, n_features).
-
-        The result has shape (n_targets,) if `predict` returns (n_rows, n_targets).
-        """
-        value: float | FloatArray = self._evaluator.one(row)
-        return value
 
 
 class CompiledDensity(CompiledSVR):
@@ -819,11 +819,6 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
         """Predict 1 for inliers and -1 for outliers, shape (n_rows,)."""
         return self._evaluator.predict(self._rows(X))
 
-    def predict_one(self, row: npt.NDArray[Any]) -> int:
-        """Predict 1 or -1 for a single C-contiguous float32 or float64 row, (n_features,) or (1, n_features)."""
-        label: int = self._evaluator.one(row)
-        return label
-
 
 class CompiledEnsemble(CompiledClassifier):
     """Compiled classifiers that vote, or whose probabilities are averaged, as by CalibratedClassifierCV(ensemble=True).
@@ -866,10 +861,6 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predict all labels of each row, shape (n_rows, n_targets)."""
         return np.asarray(self._evaluator.predict(self._rows(X)))
-
-    def predict_one(self, row: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Predict all labels of a single row, shape (n_targets,)."""
-        return np.asarray(self._evaluator.one(row))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows all of whose labels are right."""

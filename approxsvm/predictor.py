@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
-from approxsvm.evaluator import BoolArray, Evaluator, read_artifact, with_one_index_type
+from approxsvm.evaluator import ARRAY, BoolArray, Evaluator, read_artifact, with_one_index_type
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.rows import check_sparse, is_plain_matrix
 from approxsvm.table_columns import check_exact, numpy_rows
@@ -87,9 +87,37 @@ class Predictor:
         """
         return self._evaluator.predict(self._rows(X))
 
-    def predict_one(self, row: Any) -> Any:
-        """Predict a single row of shape (n_features,), with as little overhead as possible."""
-        return self._evaluator.one(row)
+    def predict_one(self, row: Any, outputs: Sequence[str] | None = None) -> Any:
+        """Predict a single row, with as little overhead as possible.
+
+        Parameters
+        ----------
+        row : ndarray of shape (n_features,) or (1, n_features), float32 or float64, C-contiguous
+            Nothing is faster. Or anything else that is a row: a list; a mapping, a pandas Series, a named tuple, a data
+            frame of one row. What has names is taken by them, in any order (docs/howto/scikit-learn.md, "One row").
+        outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
+            What to return, as a dict. Default: the label alone, or the value of a regression.
+
+        Returns
+        -------
+        scalar, ndarray of shape (n_targets,), or dict
+
+        Raises
+        ------
+        InputError
+            The row has another shape, type or layout, lacks a column, or holds NaN or infinity; or an output does not
+            exist.
+
+        Examples
+        --------
+        >>> import approxsvm
+        >>> predictor = approxsvm.Predictor("models/breast_cancer.asvm")
+        >>> predictor.predict_one([0.5] * 30, outputs=["label", "certified"])
+        {'label': np.int64(-1), 'certified': np.True_}
+        """
+        if outputs is None and type(row) is ARRAY:
+            return self._evaluator.one(row)
+        return self._evaluator.one_of_any_kind(row, outputs, self._rows)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values of the source, shape (n_rows,), (n_rows, n_classes) or (n_rows, n_pairs).

@@ -147,15 +147,30 @@ def _shown(names: Sequence[str], separator: str = ", ") -> str:
 
 
 def frame_names(X: Any) -> list[str] | None:
-    """Column names of a data frame; None for anything else, and unless all names are strings."""
-    labels = _frame_labels(X)
-    return labels if labels and all(isinstance(label, str) for label in labels) else None
+    """Column names of a data frame; None for anything else, and where no name is a string.
+
+    Raises InputError if only some are strings, as scikit-learn does.
+    """
+    labels = _frame_labels(X) or []
+    is_text = [isinstance(label, str) for label in labels]
+    if any(is_text) and not all(is_text):
+        raise InputError(f"some of the columns {labels} have names that are no strings: X.columns = map(str, X.columns)")
+    return labels if any(is_text) else None
 
 
 def _frame_labels(X: Any) -> list[Any] | None:
     labels = getattr(X, "column_names", None)  # pyarrow, whose `columns` are arrays
     labels = getattr(X, "columns", None) if labels is None else labels
     return None if labels is None else list(labels)
+
+
+def known_frame(X: Any) -> Any:
+    """An Arrow record batch as a table, whose names scikit-learn sees; anything else as it is."""
+    if not hasattr(X, "to_struct_array") or hasattr(X, "to_batches"):
+        return X
+    from pyarrow import Table
+
+    return Table.from_batches([X])
 
 
 def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
@@ -168,9 +183,21 @@ def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) 
     names = frame_names(X)
     if names is not None and model.names is not None:
         return _picked(X, choose_columns(names, model), model, as_numbers)
+    if model.by_column and model.names is not None and (labels := _frame_labels(X)) is not None:
+        raise InputError(
+            f"X has the columns {labels}, but the model finds them by the names {list(model.names)}; "
+            "give X.to_numpy() if they are these, in order"
+        )
     table = X if hasattr(X, "shape") else _as_table(X)
     _check_shape(table.shape, model)
     return _rows(table, model.used.tolist(), model, as_numbers)
+
+
+def row_of_values(values: list[Any], places: list[int], model: RawColumns) -> npt.NDArray[Any]:
+    """Make numbers, shape (1, n_columns), of one row's values; the columns that are used stand at these places."""
+    table = np.empty((1, len(values)), dtype=object)
+    table[0] = values
+    return _rows(table, places, model, _as_numbers)
 
 
 def numpy_rows(X: Any, model: RawColumns, *, stacklevel: int) -> npt.NDArray[Any]:

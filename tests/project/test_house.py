@@ -20,7 +20,7 @@ FLOORS = [
     ["text_columns"],
     ["raw_columns"],
     ["model", "options", "packages", "output_files", "development_files", "rows", "table_columns", "progress_bar"],
-    ["text_rows"],
+    ["text_rows", "named_rows"],
     ["reference", "threads"],
     ["expansion", "features"],
     ["artifact"],
