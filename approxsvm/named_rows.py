@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from approxsvm.errors import InputError
 from approxsvm.raw_columns import RawColumns
-from approxsvm.table_columns import check_names, row_of_values
+from approxsvm.table_columns import check_names, check_numbers, row_of_values
 from approxsvm.text_columns import NONE
 
 
@@ -41,6 +41,7 @@ def row_by_name(row: Any, model: RawColumns) -> npt.NDArray[Any] | None:
             return None  # numbers, as pandas makes them up
         raise InputError(f"the row has the names {names}, but names of columns are strings")
     if model.names is None and not isinstance(row, Mapping):
+        check_numbers(names)
         return None
     own = tuple(f"f{k}" for k in range(model.n_columns)) if model.names is None else model.names
     if model.names is None and not set(own) <= set(names):

@@ -85,13 +85,13 @@ def _by_position(names: Sequence[str], n: int, others: Sequence[str], made_up: b
             "without names; choose columns"
         )
     if not made_up and len(chosen) == n:
-        _check_numbers(chosen)
+        check_numbers(chosen)
     for name in filter(_INDEX.fullmatch, chosen):
         raise InputError(f"the column {name!r} is an index that pandas wrote, not a feature; choose columns")
     return chosen
 
 
-def _check_numbers(chosen: Sequence[str]) -> None:
+def check_numbers(chosen: Sequence[str]) -> None:
     """Refuse numbered names unless they are complete and in order: x0, x2, x1, or id, x0, x1.
 
     Numbers above that of the features, such as years, count as ordinary names.

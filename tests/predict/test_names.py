@@ -174,6 +174,8 @@ def test_names_that_say_nothing_are_refused_or_go_by_position() -> None:
         assert model.predict_one(row) == labels[0]
         with pytest.raises(InputError, match="the model has no names"):
             model.predict_one(dict(row))
+        with pytest.raises(InputError, match="the columns 'f2', 'f1', 'f0' are numbered, but not in order"):
+            model.predict_one(row[::-1].set_axis(["f2", "f1", "f0"]))
 
 
 def test_named_tuples_whose_names_pandas_replaced() -> None:
