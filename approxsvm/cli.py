@@ -148,16 +148,19 @@ class RowsFormat:
     labels: bool
     columns: str | None = None
     target: str | None = None
+    header: bool | None = None
 
     def read(self, path: Path, n_features: int | None) -> Any:
         """Rows of a file."""
         if not self.dense:
-            rows = approxsvm.read_rows(path, n_features=n_features, columns=_names(self.columns), target=self.target)
+            columns = _names(self.columns)
+            rows = approxsvm.read_rows(
+                path, n_features=n_features, columns=columns, target=self.target, header=self.header
+            )
         elif self.columns is not None or self.target is not None:
             raise InputError("--columns and --target are for .csv and .parquet files, without --dense")
         else:
-            delimiter = _character(self.delimiter)
-            rows = approxsvm.read_dense(path, delimiter=delimiter, labels=self.labels, n_features=n_features)[0]
+            rows = self.read_dense(path, n_features)[0]
         return _some(rows, path)
 
     def read_for(self, model: Any, path: Path) -> Any:
@@ -184,10 +187,19 @@ class RowsFormat:
         if self.dense and not self.labels:
             return None
         if self.dense:
-            return approxsvm.read_dense(path, delimiter=_character(self.delimiter), n_features=n_features)[1]
+            return self.read_dense(path, n_features)[1]
         if path.suffix.lower() not in _TABLES:
             return approxsvm.read_libsvm_data(path, n_features=n_features)[1]
-        return None if self.target is None else approxsvm.read_rows(path, columns=[self.target]).iloc[:, 0]
+        if self.target is None:
+            return None
+        return approxsvm.read_rows(path, columns=[self.target], header=self.header).iloc[:, 0]
+
+    def read_dense(self, path: Path, n_features: int | None) -> Any:
+        """Rows and labels of dense text."""
+        delimiter = _character(self.delimiter)
+        return approxsvm.read_dense(
+            path, delimiter=delimiter, labels=self.labels, n_features=n_features, header=self.header
+        )
 
 
 def _taking(options: Sequence[_Decorator], name: str, record: Callable[..., Any]) -> _Decorator:
@@ -212,6 +224,12 @@ _DENSE_OPTIONS = (
         "--dense", is_flag=True, help="The data are dense text: one row per line, with a value for every column."
     ),
     click.option("--delimiter", help="With --dense: the character between columns. Default: white space."),
+    click.option(
+        "--header/--no-header",
+        default=None,
+        help="With --dense, or in a .csv file: whether the first line holds names. Default: unless all are numbers; "
+        "0, 1, 2, ... are names, and asked about where they may be a row.",
+    ),
     click.option(
         "--labels/--no-labels",
         "labels",
@@ -647,7 +665,7 @@ def export(
     "--header/--no-header",
     default=None,
     help="Whether the first line of CSV inputs holds column names. Default: it does, unless all its fields are "
-    "numbers or empty.",
+    "numbers or empty; 0, 1, 2, ... are names, and asked about where they may be a row.",
 )
 @click.option("--batch-rows", type=click.IntRange(min=1), help="Number of rows to predict at a time.")
 @click.option("-j", "--jobs", type=int, default=-1, show_default=True, help="Number of threads; -1 for all processors.")
@@ -825,7 +843,7 @@ def cross_validate(
     if rows_format.dense:
         if not rows_format.labels:
             raise InputError("cross-validate needs labels: --no-labels cannot be used here")
-        X, y = approxsvm.read_dense(data, delimiter=_character(rows_format.delimiter), n_features=n_features)
+        X, y = rows_format.read_dense(data, n_features)
     else:
         X, y = approxsvm.read_libsvm_data(data, n_features=n_features)
     X = _some(X, data)

@@ -11,9 +11,10 @@ from typing import IO, Any
 
 import numpy as np
 
-from approxsvm.errors import DataFormatError
+from approxsvm.errors import DataFormatError, InputError
 from approxsvm.readers.libsvm import read_libsvm_data
 from approxsvm.rows import check_sparse
+from approxsvm.text_columns import MISSING_CELLS
 
 _MAX_DEFLATE_RATIO = 1032  # of the method's longest match, 258 bytes for two bits
 _MAX_EMPTY_ROWS = 1 << 20  # of a sparse matrix: rows without a number
@@ -26,6 +27,7 @@ def read_rows(
     n_features: int | None = None,
     columns: Sequence[str] | None = None,
     target: str | None = None,
+    header: bool | None = None,
 ) -> Any:
     """Read rows without labels.
 
@@ -42,6 +44,8 @@ def read_rows(
         .csv file without names are "1", "2", ...
     target : str, optional
         Name of a column that is no feature.
+    header : bool, optional
+        Whether the first line of a .csv file has names. Default: `has_names` decides.
 
     Returns
     -------
@@ -62,9 +66,11 @@ def read_rows(
         return read_libsvm_data(path, n_features=n_features)[0]
     try:
         _check_some(path)
-        rows = _READERS[suffix](path)
+        rows = _csv(path, header) if suffix == ".csv" else _READERS[suffix](path)
     except (OSError, DataFormatError):
         raise
+    except InputError as error:
+        raise DataFormatError(f"{name}: {error}") from None
     except Exception as error:  # every library has exceptions of its own for broken files
         raise DataFormatError(f"{name}: not a readable {suffix} file: {' '.join(str(error).split())}") from error
     if len(rows.shape) != 2:
@@ -157,12 +163,11 @@ def _exact_numbers(pandas: Any) -> dict[str, Any]:
     return {"float_precision": "round_trip"} if version < (3, 1) else {}
 
 
-def _csv(path: str | os.PathLike[str]) -> Any:
+def _csv(path: str | os.PathLike[str], header: bool | None = None) -> Any:
     pandas = _pandas(path)
-    with open(path, encoding="utf-8") as file:
-        first = file.readline().strip().split(",")
+    first, second = _first_cells(path, ",")
     _check_cells(path, len(first))
-    if not all(map(is_number, first)):
+    if has_names(first, second, header):
         return pandas.read_csv(path, **_exact_numbers(pandas))
     table = pandas.read_csv(path, header=None, **_exact_numbers(pandas))
     return table.rename(columns=lambda column: column + 1)
@@ -197,7 +202,36 @@ def _pandas(path: str | os.PathLike[str]) -> Any:
 _READERS: dict[str, Callable[[Any], Any]] = {".npy": _npy, ".npz": _npz, ".csv": _csv, ".parquet": _parquet}
 
 
-def is_number(text: str) -> bool:
+def _first_cells(path: str | os.PathLike[str], delimiter: str | None) -> tuple[list[str], list[str]]:
+    """Cells of the first line and of the second."""
+    with open(path, encoding="utf-8") as file:
+        first, second = ([cell.strip() for cell in file.readline().strip("\n").split(delimiter)] for _ in range(2))
+    return first, second
+
+
+def has_names(first: Sequence[str], second: Sequence[str], header: bool | None = None) -> bool:
+    """Whether the first line of delimited rows has names, by the cells of the first two lines.
+
+    It has, unless all cells are numbers or missing. Whole numbers that count up from 0 or 1 are names, too, as pandas
+    writes them for an array. With less than three columns, or above more whole numbers, these may as well be a row:
+    InputError unless `header` says it.
+    """
+    if header is not None:
+        return header
+    if not all(_is_number(cell) or cell.strip() in MISSING_CELLS for cell in first):
+        return True
+    counted = list(first[1:] if first[0] == "" else first)  # pandas writes no name for its index
+    if not counted or counted not in ([str(k + start) for k in range(len(counted))] for start in (0, 1)):
+        return False
+    if len(first) > 2 and not all(cell in MISSING_CELLS or cell.strip('-" ').isdigit() for cell in second):
+        return True
+    shown = ", ".join(first[:5]) + (", ..." if len(first) > 5 else "")
+    raise InputError(
+        f"the first line, {shown}, may be names or a row: say --header or --no-header (header=True or header=False)"
+    )
+
+
+def _is_number(text: str) -> bool:
     """Whether Python reads it as one."""
     try:
         float(text)
@@ -212,19 +246,21 @@ def read_dense(
     delimiter: str | None = None,
     labels: bool = True,
     n_features: int | None = None,
+    header: bool | None = None,
 ) -> tuple[Any, Any]:
     """Read dense text: a row per line, its label first, every column given.
 
     Parameters
     ----------
     path : str or path
-        A first line that is not all numbers names the columns.
     delimiter : str, optional
         One character between columns; any run of blanks and tabs when left out.
     labels : bool
         Whether the first column holds labels, as in LIBSVM text.
     n_features : int, optional
         Number of columns that the rows must have, the label not counted.
+    header : bool, optional
+        Whether the first line has names. Default: `has_names` decides.
 
     Returns
     -------
@@ -241,7 +277,7 @@ def read_dense(
     name = os.fspath(path)
     if delimiter is not None and len(delimiter) != 1:
         raise DataFormatError(f"the delimiter is {delimiter!r}, but must be one character")
-    table, first_line = _dense_table(path, name, delimiter)
+    table, first_line = _dense_table(path, name, delimiter, header)
     bad = np.argwhere(~np.isfinite(table))
     if len(bad):
         line, column = int(bad[0, 0]) + first_line, int(bad[0, 1]) + 1
@@ -255,7 +291,9 @@ def read_dense(
     return np.ascontiguousarray(table[:, 1:]), table[:, 0]
 
 
-def _dense_table(path: str | os.PathLike[str], name: str, delimiter: str | None) -> tuple[Any, int]:
+def _dense_table(
+    path: str | os.PathLike[str], name: str, delimiter: str | None, header: bool | None
+) -> tuple[Any, int]:
     """All columns as float64, NaN where a text is no number; and the number of the first line of them."""
     try:
         import pandas
@@ -263,14 +301,13 @@ def _dense_table(path: str | os.PathLike[str], name: str, delimiter: str | None)
         raise DataFormatError("reading dense text needs pandas: pip install pandas") from None
     try:
         _check_some(path)
-        with open(path, encoding="utf-8") as file:
-            first = [text.strip() for text in file.readline().strip().split(delimiter)]
+        first, second = _first_cells(path, delimiter)
         _check_cells(path, len(first))
-        has_names = not all(map(is_number, filter(None, first)))
+        is_named = has_names(first, second, header)
         separator = {"sep": delimiter} if delimiter is not None else {"sep": r"\s+"}
         table = pandas.read_csv(
             path,
-            header=0 if has_names else None,
+            header=0 if is_named else None,
             skip_blank_lines=False,
             compression=None,
             **separator,
@@ -279,6 +316,8 @@ def _dense_table(path: str | os.PathLike[str], name: str, delimiter: str | None)
         numbers = table.apply(pandas.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
     except OSError:
         raise
+    except InputError as error:
+        raise DataFormatError(f"{name}: {error}") from None
     except Exception as error:  # pandas has exceptions of its own for broken files
         raise DataFormatError(f"{name}: not dense text: {' '.join(str(error).split())}") from error
-    return numbers, 2 if has_names else 1
+    return numbers, 2 if is_named else 1
