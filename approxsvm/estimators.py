@@ -31,7 +31,7 @@ from approxsvm.model.kernel_model import FloatArray
 from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.summary import Summary, summarize
 from approxsvm.rows import check_finite, check_sparse, is_plain_matrix, zero_unused
-from approxsvm.table_columns import check_exact, frame_names, known_frame, rows_by_column
+from approxsvm.table_columns import check_exact, frame_names, known_rows, rows_by_column
 from approxsvm.text_rows import are_texts
 from approxsvm.threads import n_threads
 
@@ -140,15 +140,16 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         if plain:
             validate_data(self, X, reset=False, skip_check_array=True)  # warns that names are missing
             return X
+        X = known_rows(X)
         if self.artifact.takes_texts and are_texts(X):
             return with_one_index_type(self.artifact.text_rows.rows(X))
         raw = self.artifact.raw_columns
         if (raw.by_column or raw.has_categories) and not hasattr(X, "tocsr"):
             rows, is_named = rows_by_column(X, raw, _as_numbers), frame_names(X) is not None
             if not (is_named and raw.names and raw.by_column):  # missing names are warned of, as above
-                validate_data(self, known_frame(X) if is_named else rows, reset=False, skip_check_array=True)
+                validate_data(self, X if is_named else rows, reset=False, skip_check_array=True)
             return rows
-        given = check_sparse(known_frame(X))
+        given = check_sparse(X)
         if hasattr(given, "tocsr") and given.shape[1] == width:
             check_exact(given, raw)
         rows = validate_data(

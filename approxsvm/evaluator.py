@@ -22,7 +22,7 @@ from approxsvm.model.outputs import Outputs, class_pairs
 from approxsvm.model.schema import TASKS
 from approxsvm.named_rows import is_one_row_frame, row_by_name
 from approxsvm.rows import as_row, chunks, of_the_whole, one_row
-from approxsvm.table_columns import check_exact, numpy_rows
+from approxsvm.table_columns import check_exact, known_rows, numpy_rows
 from approxsvm.threads import n_threads
 
 # Which values and bounds to compute (cpp/include/approxsvm/model_view.hpp). "promised": exact ones, or within the
@@ -157,7 +157,10 @@ class Evaluator:
 
     def one_of_any_kind(self, row: Any, outputs: Sequence[str] | None, rows_of: Callable[[Any], Any]) -> Any:
         """The answer for a single row, or with `outputs` a dict of answers; `rows_of` makes rows of a data frame."""
-        rows = None if type(row) in _NAMELESS else self._by_name(row, rows_of)
+        rows = None
+        if type(row) not in _NAMELESS:
+            row = known_rows(row)
+            rows = self._by_name(row, rows_of)
         if rows is None:
             row = one_row(self._coded(row) if self._reads_values else row)
             if outputs is None:

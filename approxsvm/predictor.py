@@ -15,7 +15,7 @@ from approxsvm.errors import InputError
 from approxsvm.evaluator import ARRAY, BoolArray, Evaluator, read_artifact, with_one_index_type
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.rows import check_sparse, is_plain_matrix
-from approxsvm.table_columns import check_exact, numpy_rows
+from approxsvm.table_columns import check_exact, known_rows, numpy_rows
 from approxsvm.text_rows import are_texts
 
 
@@ -222,6 +222,7 @@ class Predictor:
         if is_plain_matrix(X, self.n_features):
             check_exact(X, self.artifact.raw_columns)
             return X
+        X = known_rows(X)
         if self.artifact.takes_texts and are_texts(X):
             return with_one_index_type(self.artifact.text_rows.rows(X))
         if not hasattr(X, "tocsr"):

@@ -164,13 +164,23 @@ def _frame_labels(X: Any) -> list[Any] | None:
     return None if labels is None else list(labels)
 
 
-def known_frame(X: Any) -> Any:
-    """An Arrow record batch as a table, whose names scikit-learn sees; anything else as it is."""
-    if not hasattr(X, "to_struct_array") or hasattr(X, "to_batches"):
-        return X
-    from pyarrow import Table
+def known_rows(X: Any) -> Any:
+    """Rows of a kind that scikit-learn knows: tables for Arrow's record batches, NumPy's arrays for other libraries'.
 
-    return Table.from_batches([X])
+    Raises InputError if NumPy cannot read an array, as of a tensor in the memory of a GPU.
+    """
+    if hasattr(X, "to_struct_array") and not hasattr(X, "to_batches"):
+        from pyarrow import Table
+
+        return Table.from_batches([X])
+    is_array = hasattr(X, "__dlpack__") or hasattr(X, "__array_namespace__")
+    if not is_array or isinstance(X, np.ndarray) or hasattr(X, "to_pylist"):
+        return X
+    try:
+        return np.asarray(X)
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        kind = f"{type(X).__module__}.{type(X).__name__}"
+        raise InputError(f"X is a {kind} that NumPy cannot read, give an array of NumPy: {error}") from None
 
 
 def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
