@@ -29,7 +29,7 @@ def one_row(row: Any) -> Any:
     try:
         kind = row.dtype if isinstance(row, np.ndarray) else np.float64
         return np.ascontiguousarray(row, dtype=kind)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"the row is not an array of numbers: {error}") from None
 
 

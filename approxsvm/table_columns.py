@@ -239,7 +239,7 @@ def _as_numbers(columns: Any) -> npt.NDArray[Any]:
     try:
         rows = np.asarray(columns)
         return rows if rows.dtype.kind in "fiubc" else rows.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"X is not an array of numbers: {error}") from None
 
 
@@ -291,7 +291,7 @@ def _numbers(
     _check_values(table, [pair for pair in pairs if pair[0] in model.looked_up], model, _is_exact)
     try:
         return np.asarray(as_numbers(_taken(table, [place for _, place in pairs])))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         _check_values(table, pairs, model, _is_number)
         raise InputError(f"X is not an array of numbers: {error}") from None
 

@@ -178,6 +178,16 @@ def test_names_that_say_nothing_are_refused_or_go_by_position() -> None:
             model.predict_one(row[::-1].set_axis(["f2", "f1", "f0"]))
 
 
+def test_a_value_that_is_no_number_is_named() -> None:
+    fast = fitted("matched by the source")[2]
+    for model in (fast, approxsvm.Predictor(fast.artifact)):
+        for value in (10**400, "much", 1j, [1.0], pd.Timestamp("2020-01-01"), pd.NA):
+            with pytest.raises(InputError, match="a number is needed in column 'fare', got"):
+                model.predict_one({"age": 1.0, "fare": value, "deck": 3.0})
+        with pytest.raises(InputError, match="number"):
+            model.predict_one([1.0, 10**400, 3.0])
+
+
 def test_named_tuples_whose_names_pandas_replaced() -> None:
     frame = NUMBERS.set_axis(["age (years)", "fare (GBP)", "deck no."], axis=1)
     fast = approxsvm.compile(make_pipeline(StandardScaler(), SVC()).fit(frame, Y), frame)
