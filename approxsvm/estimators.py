@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -16,7 +15,6 @@ from sklearn.utils.validation import validate_data
 
 from approxsvm.errors import InputError
 from approxsvm.evaluator import (
-    ARRAY,
     BOUNDS,
     LABELS,
     NATIVE_DTYPES,
@@ -28,6 +26,7 @@ from approxsvm.evaluator import (
 )
 from approxsvm.expansion.validity import row_norms
 from approxsvm.model.kernel_model import FloatArray
+from approxsvm.predicting import Predicting
 from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.summary import Summary, summarize
 from approxsvm.rows import check_finite, check_sparse, is_plain_matrix, zero_unused
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 Self = TypeVar("Self", bound="CompiledModel")
 
 
-class CompiledModel(BaseEstimator):  # type: ignore[misc]
+class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
     """Base class of the compiled estimators.
 
     Batches of up to four rows for each center use other code than larger ones, to reduce latency. Their values may
@@ -162,32 +161,6 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             ensure_min_samples=0,
         )
         return with_one_index_type(rows)
-
-    def predict_one(self, row: Any, outputs: Sequence[str] | None = None) -> Any:
-        """Predict a single row, with as little overhead as possible.
-
-        Parameters
-        ----------
-        row : ndarray of shape (n_features,) or (1, n_features), float32 or float64, C-contiguous
-            Nothing is faster. Or anything else that is a row: a list; a mapping, a pandas Series, a named tuple, a data
-            frame of one row. What has names is taken by them, in any order (docs/howto/scikit-learn.md, "One row").
-        outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
-            What to return, as a dict. Default: the label alone, or the value of a regression.
-
-        Returns
-        -------
-        scalar, ndarray of shape (n_targets,), or dict
-            A class label, 1 or -1, or a value; an array if `predict` returns several for a row.
-
-        Raises
-        ------
-        InputError
-            The row has another shape, type or layout, lacks a column, or holds NaN or infinity; or an output does not
-            exist.
-        """
-        if outputs is None and type(row) is ARRAY:
-            return self._evaluator.one(row)
-        return self._evaluator.one_of_any_kind(row, outputs, self._rows)
 
     def _evaluate(self, X: Any, *, bounds: bool = False, labels: bool = False, values: Values = "promised") -> Any:
         """Decision values; with `bounds` also these and stages; with `labels` their positions (evaluator.py)."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import VotingClassifier
 from sklearn.impute import SimpleImputer
@@ -219,6 +220,22 @@ def test_one_call_gives_all_that_is_asked(name: str) -> None:
             model.predict_one(given, outputs=["labels"])
         with pytest.raises(InputError, match="the model has no output 'probability'"):
             model.predict_one(given, outputs=["probability"])
+
+
+def test_estimators_and_predictors_have_the_same_methods() -> None:
+    pa = pytest.importorskip("pyarrow")
+    _, frame, fast = fitted("matched by the source")
+    predictor = approxsvm.Predictor(fast.artifact)
+    assert predictor.feature_names == tuple(fast.feature_names_in_) == tuple(frame.columns)
+    table = pa.Table.from_pandas(frame[frame.columns[::-1]], preserve_index=False)
+    for model in (fast, predictor):
+        assert model.predict_arrow(table)["label"].to_pylist() == fast.predict(frame).tolist()
+    with pytest.raises(InputError, match="there are no probabilities"):
+        predictor.probability_bound(frame)
+    calibrated = CalibratedClassifierCV(SVC(), ensemble=False).fit(frame, Y)
+    fast = approxsvm.compile(calibrated, frame)
+    bounds = approxsvm.Predictor(fast.artifact).probability_bound(frame)
+    np.testing.assert_array_equal(bounds, fast.probability_bound(frame))
 
 
 # --- frames

@@ -26,6 +26,7 @@ FLOORS = [
     ["artifact"],
     ["readers", "evaluator"],
     ["tables", "export", "reports", "radius", "gradient", "density"],
+    ["predicting"],
     ["predictor", "estimators", "planning", "arrow", "scoring", "spark", "dask", "duckdb", "plots"],
     ["compiler"],
     ["cross_validation"],
