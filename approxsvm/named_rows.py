@@ -45,14 +45,15 @@ def row_by_name(row: Any, model: RawColumns) -> npt.NDArray[Any] | None:
         return None
     own = tuple(f"f{k}" for k in range(model.n_columns)) if model.names is None else model.names
     if model.names is None and not set(own) <= set(names):
-        raise InputError(f"the model has no names for its features: give them in order, or as f0, f1, ...")
+        raise InputError("the model has no names for its features: give them in order, or as f0, f1, ...")
     if isinstance(row, Mapping):
         names, values = _with_missing(dict(zip(names, values, strict=True)), own, model)
     check_names([own[k] for k in model.used], names)
     others = [name for name in names if name not in own]
     if others and not model.by_column:
         raise InputError(f"the row has the names {others}, but the model was fitted with {list(own)}")
-    return row_of_values(values, [names.index(own[k]) for k in model.used], model)
+    dtype = getattr(row, "dtype", None)  # of a Series
+    return row_of_values(values, [names.index(own[k]) for k in model.used], model, dtype)
 
 
 def _named_values(row: Any) -> tuple[list[Any], list[Any]] | None:

@@ -203,9 +203,13 @@ def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) 
     return _rows(table, model.used.tolist(), model, as_numbers)
 
 
-def row_of_values(values: list[Any], places: list[int], model: RawColumns) -> npt.NDArray[Any]:
-    """Make numbers, shape (1, n_columns), of one row's values; the columns that are used stand at these places."""
-    table = np.empty((1, len(values)), dtype=object)
+def row_of_values(values: list[Any], places: list[int], model: RawColumns, dtype: Any) -> npt.NDArray[Any]:
+    """Make numbers, shape (1, n_columns), of one row's values; the columns that are used stand at these places.
+
+    Numbers of one NumPy `dtype` keep it; without texts, as arrays of numbers hold the codes of these.
+    """
+    are_numbers = isinstance(dtype, np.dtype) and dtype.kind in "fiub" and not model.texts
+    table = np.empty((1, len(values)), dtype=dtype if are_numbers else object)
     table[0] = values
     return _rows(table, places, model, _as_numbers)
 

@@ -189,6 +189,24 @@ def test_a_value_that_is_no_number_is_named() -> None:
             model.predict_one([1.0, 10**400, 3.0])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8", "bool", "datetime64[ns]", "Int64", "Float32"])
+def test_a_series_keeps_its_dtype(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The source computes in it; a data frame of that row has it, too."""
+    _, frame, fast = fitted("matched by the source")
+    row = pd.Series([3, 1, 2], index=["deck", "age", "fare"]).astype(dtype)
+    if dtype == "datetime64[ns]":
+        with pytest.raises(InputError, match="a number is needed in column 'age'"):
+            fast.predict_one(row)
+        return
+    rows: list[Any] = []
+    evaluator = fast._evaluator
+    monkeypatch.setattr(evaluator, "predict", lambda X: rows.append(X) or [None])
+    fast.predict_one(row)
+    assert rows[0].tolist() == [row[["age", "fare", "deck"]].tolist()]
+    if isinstance(row.dtype, np.dtype):
+        assert rows[0].dtype == row.dtype
+
+
 def test_named_tuples_whose_names_pandas_replaced() -> None:
     frame = NUMBERS.set_axis(["age (years)", "fare (GBP)", "deck no."], axis=1)
     fast = approxsvm.compile(make_pipeline(StandardScaler(), SVC()).fit(frame, Y), frame)
