@@ -76,6 +76,16 @@ def test_cells_are_missing_where_pandas_reads_them_so(tmp_path: Path, encoders: 
     np.testing.assert_allclose(scored(fast, path, "value"), expected, rtol=0, atol=1e-9)
 
 
+def test_a_null_is_not_blamed_where_it_is_a_value(tmp_path: Path) -> None:
+    """But the cell beside it, in files and in tables."""
+    _, _, fast = fitted(["x", "y", np.nan], OneHotEncoder())
+    (tmp_path / "rows.csv").write_text("c,x\n,inf\n")
+    with pytest.raises(InputError, match="row 0: column 'x' is infinite"):
+        scored(fast, tmp_path / "rows.csv")
+    with pytest.raises(InputError, match="row 0: column 'x' is infinite"):
+        fast.predict_arrow(pa.table({"c": pa.array([None], pa.string()), "x": [np.inf]}))
+
+
 def test_texts_that_are_empty(tmp_path: Path) -> None:
     texts = ["good day", "bad night", "good night", ""] * 10
     source = make_pipeline(TfidfVectorizer(), SVC(C=10)).fit(texts, [text.startswith("good") for text in texts])

@@ -172,7 +172,7 @@ class _CodeColumn:
         # text as empty as that of a missing value, so where the former is a category nobody knows which it is.
         missing = [text for text in MISSING_CELLS if text not in self._known.texts] if parses else []
         self._missing = pa.array(missing, pa.large_string())
-        self._of_null = math.inf if parses and "" in self._known.texts else self._null
+        self._is_open = parses and "" in self._known.texts
 
     def codes(self, column: Any) -> npt.NDArray[np.float64]:
         if pa.types.is_dictionary(column.type):
@@ -183,12 +183,12 @@ class _CodeColumn:
         codes[codes < 0] = self._unknown
         if len(self._missing):
             codes[pc.is_in(texts, value_set=self._missing).to_numpy(zero_copy_only=False)] = self._null
-        codes[texts.is_null().to_numpy(zero_copy_only=False)] = self._of_null
+        codes[texts.is_null().to_numpy(zero_copy_only=False)] = math.inf if self._is_open else self._null
         return codes
 
     def fault(self, text: str | None) -> str:
         """What is wrong with a value, in words; empty where nothing is."""
-        if text is None and self._of_null != self._null:
+        if text is None and self._is_open:
             return "is empty, which may be missing or the text '': write the text in quotes, and NA for what is missing"
         if text is None or text in self._missing.to_pylist():
             return "is null"
@@ -205,17 +205,12 @@ def _large(column: Any) -> Any:
 
 
 def _fault(value: Any) -> str:
-    if value is None or (isinstance(value, str) and is_missing(value)):
+    if value is None or (isinstance(value, str) and value.strip() in MISSING_CELLS):
         return "is null"
     number = _number(value) if isinstance(value, str) else float(value)
     if isinstance(value, str) and math.isnan(number):
         return f"holds {value[:40]!r}, which is not a number"
     return "is NaN" if math.isnan(number) else "is infinite" if math.isinf(number) else ""
-
-
-def is_missing(text: str) -> bool:
-    """Whether a cell of a CSV file means a missing value."""
-    return text.strip() in MISSING_CELLS
 
 
 def _value_type(kind: Any) -> Any:
