@@ -139,7 +139,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         if plain:
             validate_data(self, X, reset=False, skip_check_array=True)  # warns that names are missing
             return X
-        X = known_rows(X)
+        X = known_rows(X, self.artifact.feature_names)
         if self.artifact.takes_texts and are_texts(X):
             return with_one_index_type(self.artifact.text_rows.rows(X))
         raw = self.artifact.raw_columns

@@ -155,7 +155,7 @@ class Predictor(Predicting):
         if is_plain_matrix(X, self.n_features):
             check_exact(X, self.artifact.raw_columns)
             return X
-        X = known_rows(X)
+        X = known_rows(X, self.artifact.feature_names)
         if self.artifact.takes_texts and are_texts(X):
             return with_one_index_type(self.artifact.text_rows.rows(X))
         if not hasattr(X, "tocsr"):

@@ -28,6 +28,8 @@ _NUMBERED = re.compile(r"(f|x|features?|col(?:umn)?|)[ _.-]?([0-9]+)", re.IGNORE
 # Names of an index column that pandas has written.
 _INDEX = re.compile("Unnamed: 0|__index_level_0__")
 _MAX_NAMES_SHOWN = 20
+# Attributes of rows with names: of mappings and Series, of named tuples, of rows of Spark.
+_NAMES_OF_A_ROW = ("keys", "_fields", "__fields__")
 # Of the integers up to here each is a float64.
 _LARGEST_EXACT = 1 << 53
 _MAX_NAME_SHOWN = 100
@@ -164,11 +166,14 @@ def _frame_labels(X: Any) -> list[Any] | None:
     return None if labels is None else list(labels)
 
 
-def known_rows(X: Any) -> Any:
+def known_rows(X: Any, names: Sequence[str] | None = None) -> Any:
     """Rows of a kind that scikit-learn knows: tables for Arrow's record batches, NumPy's arrays for other libraries'.
 
-    Raises InputError if NumPy cannot read an array, as of a tensor in the memory of a GPU.
+    Raises InputError if NumPy cannot read an array, as of a tensor in the memory of a GPU; or for a list of rows with
+    names if the model has `names`, as the list would go by position.
     """
+    if names is not None and isinstance(X, list) and X and any(hasattr(X[0], name) for name in _NAMES_OF_A_ROW):
+        raise InputError("X is a list of rows that have names: give pandas.DataFrame(X), whose columns have them")
     if hasattr(X, "to_struct_array") and not hasattr(X, "to_batches"):
         from pyarrow import Table
 

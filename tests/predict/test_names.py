@@ -133,6 +133,20 @@ def test_apply_gives_what_predict_gives() -> None:
     assert [fast.predict_one(row) for row in reordered.itertuples()] == fast.predict(frame).tolist()
 
 
+def test_a_list_of_rows_with_names_is_refused() -> None:
+    """It would go by position, as scikit-learn has it."""
+    for name in ("matched by the source", "in order"):
+        _, frame, fast = fitted(name)
+        reordered = frame[frame.columns[::-1]]
+        rows = ([row for _, row in reordered.iterrows()], list(reordered.itertuples(index=False)), reordered.to_dict("records"))
+        for model in (fast, approxsvm.Predictor(fast.artifact)):
+            for given in rows:
+                with pytest.raises(InputError, match=r"list of rows that have names: give pandas\.DataFrame\(X\)"):
+                    model.predict(given)
+            if name in BY_NAME:
+                assert model.predict(pd.DataFrame(rows[1])).tolist() == fast.predict(frame).tolist()
+
+
 def test_what_a_mapping_lacks_is_missing_where_that_is_a_value() -> None:
     source, frame, fast = fitted("with texts")
     for model in (fast, approxsvm.Predictor(fast.artifact)):
