@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -58,13 +58,11 @@ def row_by_name(row: Any, model: RawColumns) -> npt.NDArray[Any] | None:
 
 def _named_values(row: Any) -> tuple[list[Any], list[Any]] | None:
     """Names and values of a row; None if it has no names."""
-    names: Iterable[Any] | None = None
     if isinstance(row, Mapping):
         return list(row), list(row.values())
     if hasattr(row, "keys"):  # a Series, a row of SQLite
-        names = row.keys()
-    else:  # a named tuple, a row of Spark
-        names = getattr(row, "_fields", getattr(row, "__fields__", None))
+        return list(row.keys()), list(row)
+    names = getattr(row, "_fields", getattr(row, "__fields__", None))  # of a named tuple, of a row of Spark
     return None if names is None else (list(names), list(row))
 
 

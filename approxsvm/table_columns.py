@@ -156,7 +156,9 @@ def frame_names(X: Any) -> list[str] | None:
     labels = _frame_labels(X) or []
     is_text = [isinstance(label, str) for label in labels]
     if any(is_text) and not all(is_text):
-        raise InputError(f"some of the columns {labels} have names that are no strings: X.columns = X.columns.astype(str)")
+        raise InputError(
+            f"some of the columns {labels} have names that are no strings: X.columns = X.columns.astype(str)"
+        )
     return labels if any(is_text) else None
 
 

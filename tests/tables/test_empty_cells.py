@@ -26,7 +26,9 @@ N = 80
 
 
 def fitted(texts: list[str | None], *encoders: Any) -> tuple[Any, pd.DataFrame, Any]:
-    frame = pd.DataFrame({"c": pd.Series(RNG.choice(np.array(texts, object), N), dtype=object), "x": RNG.normal(size=N)})
+    frame = pd.DataFrame(
+        {"c": pd.Series(RNG.choice(np.array(texts, object), N), dtype=object), "x": RNG.normal(size=N)}
+    )
     known = frame["c"].map(lambda text: texts.index(text))
     columns = make_column_transformer((make_pipeline(*encoders), ["c"]), (StandardScaler(), ["x"]))
     source = make_pipeline(columns, SVC(C=10)).fit(frame, (known % 2).to_numpy())
@@ -68,7 +70,7 @@ def test_an_empty_cell_is_no_empty_text(tmp_path: Path) -> None:
 )
 def test_cells_are_missing_where_pandas_reads_them_so(tmp_path: Path, encoders: Any) -> None:
     """A user of the source reads the file with pandas."""
-    source, frame, fast = fitted(["x", "y", np.nan], *encoders)
+    source, _, fast = fitted(["x", "y", np.nan], *encoders)
     path = tmp_path / "rows.csv"
     odd = ["", '""', "NA", '"NA"', "n/a", "<NA>", "#N/A N/A", "null", "None", "NaN", "1.#QNAN", " NA", " ", "nil", "x"]
     path.write_text("c,x\n" + "".join(f"{cell},0.3\n" for cell in odd))
@@ -98,8 +100,9 @@ def test_texts_that_are_empty(tmp_path: Path) -> None:
 
 
 def test_kept_cells_stay_what_they_are(tmp_path: Path) -> None:
-    source, frame, fast = fitted(["x", "y"], OneHotEncoder())
-    path = tmp_path / "rows.csv"
-    path.write_text('id,c,x\n,x,0.5\n"",y,0.5\n007,x,0.25\n')
-    approxsvm.score_dataset(fast, path, tmp_path / "answers.csv", keep=["id"])
-    assert (tmp_path / "answers.csv").read_text().splitlines()[1:3] == [f'"",{k}' for k in source.predict(frame[:0].reindex([0, 1]).assign(c=["x", "y"], x=0.5))]
+    source, _, fast = fitted(["x", "y"], OneHotEncoder())
+    (tmp_path / "rows.csv").write_text('id,c,x\n,x,0.5\n"",y,0.5\n007,x,0.25\n')
+    approxsvm.score_dataset(fast, tmp_path / "rows.csv", tmp_path / "answers.parquet", keep=["id"])
+    answers = pd.read_parquet(tmp_path / "answers.parquet")
+    assert answers["id"].tolist() == ["", "", "007"]
+    assert answers["label"].tolist() == source.predict(pd.DataFrame({"c": [*"xyx"], "x": [0.5, 0.5, 0.25]})).tolist()

@@ -14,6 +14,7 @@ from approxsvm.packages import import_package
 
 pa = import_package("pyarrow", "arrow", "scoring tables")
 
+
 class AnswerColumns:
     """Columns of one model's answers, with names that begin with `prefix`.
 
