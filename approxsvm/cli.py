@@ -147,6 +147,7 @@ class RowsFormat:
     labels: bool
     columns: str | None = None
     target: str | None = None
+    header: bool | None = None
 
     def is_dense(self, path: Path) -> bool:
         """Whether a file is dense text, which a delimiter implies where the name says nothing else."""
@@ -161,12 +162,12 @@ class RowsFormat:
                 columns=_names(self.columns),
                 target=self.target,
                 delimiter=_character(self.delimiter),
+                header=self.header,
             )
         elif self.columns is not None or self.target is not None:
             raise InputError("--columns and --target are for .csv and .parquet files, without --dense")
         else:
-            delimiter = _character(self.delimiter)
-            rows = approxsvm.read_dense(path, delimiter=delimiter, labels=self.labels, n_features=n_features)[0]
+            rows = self.read_dense(path, n_features)[0]
         return _some(rows, path)
 
     def read_for(self, model: Any, path: Path) -> Any:
@@ -178,6 +179,8 @@ class RowsFormat:
         is_found_by_name = raw.by_column and raw.names is not None and path.suffix.lower() in (".csv", ".parquet")
         rows = self.read(path, None if is_found_by_name else raw.n_columns)
         names = frame_names(rows)
+        if names is None and hasattr(rows, "to_numpy"):
+            return rows.to_numpy(object if raw.texts else None)  # by position; of texts, numbers in an array are codes
         if names is None or raw.names is not None:
             return rows
         if self.columns is None:
@@ -191,12 +194,20 @@ class RowsFormat:
         if self.is_dense(path) and not self.labels:
             return None
         if self.is_dense(path):
-            return approxsvm.read_dense(path, delimiter=_character(self.delimiter), n_features=n_features)[1]
+            return self.read_dense(path, n_features)[1]
         if path.suffix.lower() not in _TABLES:
             return approxsvm.read_libsvm_data(path, n_features=n_features)[1]
         if self.target is None:
             return None
-        return approxsvm.read_rows(path, columns=[self.target], delimiter=_character(self.delimiter)).iloc[:, 0]
+        delimiter = _character(self.delimiter)
+        return approxsvm.read_rows(path, columns=[self.target], delimiter=delimiter, header=self.header).iloc[:, 0]
+
+    def read_dense(self, path: Path, n_features: int | None) -> Any:
+        """Rows and labels of dense text."""
+        delimiter = _character(self.delimiter)
+        return approxsvm.read_dense(
+            path, delimiter=delimiter, labels=self.labels, n_features=n_features, header=self.header
+        )
 
 
 def _taking(options: Sequence[_Decorator], name: str, record: Callable[..., Any]) -> _Decorator:
@@ -224,6 +235,12 @@ _DENSE_OPTIONS = (
         "--delimiter",
         help="The character between columns of a .csv file, or of dense text, which it implies for other names. "
         "Default: a comma; white space.",
+    ),
+    click.option(
+        "--header/--no-header",
+        default=None,
+        help="With --dense, or in a .csv file: whether the first line holds names. Default: unless all are numbers; "
+        "0, 1, 2, ... are names, and asked about where they may be a row.",
     ),
     click.option(
         "--labels/--no-labels",
@@ -684,7 +701,7 @@ def export(
     "--header/--no-header",
     default=None,
     help="Whether the first line of CSV inputs holds column names. Default: it does, unless all its fields are "
-    "numbers or empty.",
+    "numbers or empty; 0, 1, 2, ... are names, and asked about where they may be a row.",
 )
 @click.option("--batch-rows", type=click.IntRange(min=1), help="Number of rows to predict at a time.")
 @click.option("-j", "--jobs", type=int, default=-1, show_default=True, help="Number of threads; -1 for all processors.")
@@ -862,7 +879,7 @@ def cross_validate(
     if rows_format.is_dense(data):
         if not rows_format.labels:
             raise InputError("cross-validate needs labels: --no-labels cannot be used here")
-        X, y = approxsvm.read_dense(data, delimiter=_character(rows_format.delimiter), n_features=n_features)
+        X, y = rows_format.read_dense(data, n_features)
     else:
         X, y = approxsvm.read_libsvm_data(data, n_features=n_features)
     X = _some(X, data)

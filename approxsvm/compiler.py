@@ -35,7 +35,7 @@ from approxsvm.readers.sklearn.vectorizers import split
 from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.judgement import doubt_of_sample
 from approxsvm.rows import check_finite, check_sparse, zero_unused
-from approxsvm.table_columns import rows_by_column
+from approxsvm.table_columns import known_rows, rows_by_column
 from approxsvm.text_rows import are_texts
 from approxsvm.threads import n_threads
 
@@ -194,6 +194,7 @@ def _compiled(
     """The predictor, and what may be said against the source's own answers."""
     start = time.perf_counter()
     texts, model = split(model)
+    X = known_rows(X)
     if texts is not None and X is not None and are_texts(X):
         X = texts.rows(X)
     source = read(model, n_features=n_features)  # before X is looked at: it may have what no model takes

@@ -27,10 +27,11 @@ from approxsvm.evaluator import (
 )
 from approxsvm.expansion.validity import row_norms
 from approxsvm.model.kernel_model import FloatArray
+from approxsvm.predicting import Predicting
 from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.summary import Summary, summarize
 from approxsvm.rows import check_finite, check_sparse, is_plain_matrix, zero_unused
-from approxsvm.table_columns import check_exact, frame_names, rows_by_column
+from approxsvm.table_columns import check_exact, frame_names, known_rows, rows_by_column
 from approxsvm.text_rows import are_texts
 from approxsvm.threads import n_threads
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 Self = TypeVar("Self", bound="CompiledModel")
 
 
-class CompiledModel(BaseEstimator):  # type: ignore[misc]
+class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
     """Base class of the compiled estimators.
 
     Batches of up to four rows for each center use other code than larger ones, to reduce latency. Their values may
@@ -139,6 +140,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         if plain:
             validate_data(self, X, reset=False, skip_check_array=True)  # warns that names are missing
             return X
+        X = known_rows(X, self.artifact.feature_names)
         if self.artifact.takes_texts and are_texts(X):
             return with_one_index_type(self.artifact.text_rows.rows(X))
         raw = self.artifact.raw_columns
@@ -615,26 +617,6 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
         """
         return np.asarray(self._evaluator.probability_bound(self._rows(X)))
 
-    def predict_one(self, row: npt.NDArray[Any]) -> Any:
-        """Predict the class label of a single row, with as little overhead as possible.
-
-        Parameters
-        ----------
-        row : ndarray of shape (n_features,) or (1, n_features), float32 or float64, C-contiguous
-            Lists and other types are converted first.
-
-        Returns
-        -------
-        scalar
-            One of ``classes_``.
-
-        Raises
-        ------
-        InputError
-            The row has another shape, type or layout, or holds NaN or infinity.
-        """
-        return self._evaluator.one(row)
-
 
 class CompiledSVC(CompiledClassifier):
     """Compiled support vector classifier, one-vs-one with several classes; parameters as in CompiledModel."""
@@ -692,14 +674,6 @@ class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
             X has another shape, or holds NaN or infinity; the latter is an InputError that names the place.
         """
         return self._evaluator.predict(self._rows(X))
-
-    def predict_one(self, row: npt.NDArray[Any]) -> float | FloatArray:
-        """Predict a single C-contiguous float32 or float64 row of shape (n_features,) or (1, n_features).
-
-        The result has shape (n_targets,) if `predict` returns (n_rows, n_targets).
-        """
-        value: float | FloatArray = self._evaluator.one(row)
-        return value
 
 
 class CompiledDensity(CompiledSVR):
@@ -821,11 +795,6 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
         """Predict 1 for inliers and -1 for outliers, shape (n_rows,)."""
         return self._evaluator.predict(self._rows(X))
 
-    def predict_one(self, row: npt.NDArray[Any]) -> int:
-        """Predict 1 or -1 for a single C-contiguous float32 or float64 row, (n_features,) or (1, n_features)."""
-        label: int = self._evaluator.one(row)
-        return label
-
 
 class CompiledEnsemble(CompiledClassifier):
     """Compiled classifiers that vote, or whose probabilities are averaged, as by CalibratedClassifierCV(ensemble=True).
@@ -868,10 +837,6 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predict all labels of each row, shape (n_rows, n_targets)."""
         return np.asarray(self._evaluator.predict(self._rows(X)))
-
-    def predict_one(self, row: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Predict all labels of a single row, shape (n_targets,)."""
-        return np.asarray(self._evaluator.one(row))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows all of whose labels are right."""

@@ -7,7 +7,7 @@ An `Evaluator` answers for one artifact. Its rows have been checked: arrays of r
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -20,8 +20,9 @@ from approxsvm.errors import InputError, UnsortedIndicesError
 from approxsvm.model.kernel_model import FloatArray, Task
 from approxsvm.model.outputs import Outputs, class_pairs
 from approxsvm.model.schema import TASKS
+from approxsvm.named_rows import is_one_row_frame, row_by_name
 from approxsvm.rows import as_row, chunks, of_the_whole, one_row
-from approxsvm.table_columns import check_exact, numpy_rows
+from approxsvm.table_columns import check_exact, known_rows, numpy_rows
 from approxsvm.threads import n_threads
 
 # Which values and bounds to compute (cpp/include/approxsvm/model_view.hpp). "promised": exact ones, or within the
@@ -29,7 +30,8 @@ from approxsvm.threads import n_threads
 Values = Literal["promised", "settled", "exact"]
 # Outputs to compute (cpp/python/register_predictor.cpp), combined by |; several come as a tuple, in this order.
 LABELS, VALUES, BOUNDS, STAGE_NUMBERS, CERTIFIED, PROBABILITIES, PROBABILITY_BOUNDS = (1 << k for k in range(7))
-# By the names of outputs that users see.
+# The names of outputs that users see, and what the core computes for them.
+OUTPUTS = ("label", "value", "probability", "error_bound", "certified")
 _BITS = {"label": LABELS, "value": VALUES, "error_bound": BOUNDS, "probability": PROBABILITIES}
 # The stages, in the order of the native enumeration (cpp/include/approxsvm/model_view.hpp).
 STAGES = ("expansion", "direction", "higher_degree", "subspace", "float32", "float64", "definition")
@@ -38,7 +40,8 @@ EXPANSION_STAGES = STAGES[:4]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
-_ARRAY = np.ndarray  # found sooner than an attribute
+ARRAY = np.ndarray  # found sooner than an attribute
+_NAMELESS = (ARRAY, list, tuple)  # types of rows without names; types derived from them may have some
 
 
 def read_artifact(source: str | os.PathLike[str] | bytes) -> Artifact:
@@ -143,18 +146,44 @@ class Evaluator:
         """A column for each of the targets, of which there may be one."""
         return answers.reshape(len(answers), self.artifact.n_targets) if self.artifact.of_targets else answers
 
-    def one(self, row: Any) -> Any:
-        """The answer for a single row, with as little overhead as Python allows."""
+    def one(self, row: npt.NDArray[Any]) -> Any:
+        """The answer for a single row in a plain array, with as little overhead as Python allows."""
         if not self._has_one_answer:
             return self.predict(as_row(self._coded(row) if self._reads_values else row))[0]
         if self._reads_values:
             row = self._coded(row)
-        answer = self.native.one(row if type(row) is _ARRAY else one_row(row))
+        answer = self.native.one(row)
         return answer if self._by_position is None else self._by_position[answer]
+
+    def one_of_any_kind(self, row: Any, outputs: Sequence[str] | None, rows_of: Callable[[Any], Any]) -> Any:
+        """The answer for a single row, or with `outputs` a dict of answers; `rows_of` makes rows of a data frame."""
+        rows = None
+        if type(row) not in _NAMELESS:
+            row = known_rows(row)
+            rows = self._by_name(row, rows_of)
+        if rows is None:
+            row = one_row(self._coded(row) if self._reads_values else row)
+            if outputs is None:
+                return self.one(row)
+            rows = as_row(row)
+        if outputs is None:
+            return self.predict(rows)[0]
+        for output in outputs:
+            check_output(self.artifact, output)
+        answers = self.answers(rows, outputs)
+        if "label" in answers:
+            answers["label"] = self._labels[self._of_targets(answers["label"])]
+        return {output: answers[output][0] for output in outputs}
+
+    def _by_name(self, row: Any, rows_of: Callable[[Any], Any]) -> Any:
+        """One row of numbers, of what has names; None where it has none."""
+        if self.artifact.takes_texts and isinstance(row, Mapping):
+            raise InputError("the model takes a text, not a row of columns: give the text itself")
+        return rows_of(row) if is_one_row_frame(row) else row_by_name(row, self.artifact.raw_columns)
 
     def _coded(self, row: Any) -> Any:
         """A row of values, texts among them, as one of numbers; an array of numbers, which holds codes, as it is."""
-        if getattr(row, "dtype", np.dtype(object)).kind in "fiub":
+        if isinstance(row, np.ndarray) and row.dtype.kind in "fiub":
             columns = self.artifact.raw_columns
             if columns.looked_up and np.shape(row)[-1:] == (columns.n_columns,):
                 check_exact(np.asarray(row).reshape(-1, columns.n_columns), columns)
@@ -214,7 +243,7 @@ class Evaluator:
     def answers(self, rows: Any, outputs: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
         """Answers by output for rows that are part of many, from as few calls of the core as possible.
 
-        The artifact has the outputs (approxsvm/tables/arrow/answers.py). Labels are positions in ``artifact.labels``,
+        The artifact has the outputs (`check_output`). Labels are positions in ``artifact.labels``,
         or in (1, -1) for a one-class model.
         """
         bits = _BITS | ({"error_bound": PROBABILITY_BOUNDS} if self.artifact.averages else {})
@@ -247,6 +276,32 @@ class Evaluator:
     def exact_count(self) -> int:
         """Number of these rows that went to the exact engine because exact values were requested."""
         return int(self.native.exact_count)
+
+
+def available_outputs(artifact: Artifact) -> tuple[str, ...]:
+    """The outputs of a model, in the order of `OUTPUTS`."""
+    has = {
+        "label": artifact.task != "regression",
+        "value": artifact.has_decision_function,
+        "probability": artifact.has_class_probabilities,
+        "error_bound": not artifact.has_labels_alone,
+        "certified": True,
+    }
+    return tuple(output for output in OUTPUTS if has[output])
+
+
+def check_output(artifact: Artifact, output: str) -> None:
+    """Raise InputError if a model does not have an output."""
+    if output not in OUTPUTS:
+        raise InputError(f"there is no output {output!r}, only {', '.join(OUTPUTS)}")
+    why = {
+        "label": "a regression has values and no labels",
+        "value": artifact.why_no_decision_function,
+        "probability": artifact.why_no_probabilities,
+        "error_bound": "labels alone have no values to bound",
+    }
+    if output not in available_outputs(artifact):
+        raise InputError(f"the model has no output {output!r}: {why[output]}")
 
 
 def artifact_of(model: Any) -> Artifact:

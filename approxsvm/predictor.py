@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +13,13 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
 from approxsvm.evaluator import BoolArray, Evaluator, read_artifact, with_one_index_type
 from approxsvm.model.kernel_model import FloatArray
+from approxsvm.predicting import Predicting
 from approxsvm.rows import check_sparse, is_plain_matrix
-from approxsvm.table_columns import check_exact, numpy_rows
+from approxsvm.table_columns import check_exact, known_rows, numpy_rows
 from approxsvm.text_rows import are_texts
 
 
-class Predictor:
+class Predictor(Predicting):
     """A compiled model for programs that only predict; needs NumPy, but not scikit-learn.
 
     Parameters
@@ -35,6 +35,8 @@ class Predictor:
         Class labels, sorted; empty for other tasks.
     n_features : int
         Number of columns that rows must have.
+    feature_names : tuple of str, or None
+        Column names that the source was fitted with.
 
     Raises
     ------
@@ -59,6 +61,7 @@ class Predictor:
         self._evaluator = Evaluator(found, n_jobs)
         self.classes = np.sort(found.labels)
         self.n_features = int(found.n_raw_features)
+        self.feature_names: tuple[str, ...] | None = found.feature_names
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(Predictor, n_jobs=self._evaluator.n_jobs), (self.artifact,)
@@ -87,10 +90,6 @@ class Predictor:
         """
         return self._evaluator.predict(self._rows(X))
 
-    def predict_one(self, row: Any) -> Any:
-        """Predict a single row of shape (n_features,), with as little overhead as possible."""
-        return self._evaluator.one(row)
-
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values of the source, shape (n_rows,), (n_rows, n_classes) or (n_rows, n_pairs).
 
@@ -115,6 +114,18 @@ class Predictor:
             raise InputError(self.artifact.why_no_probabilities)
         return self._evaluator.predict_proba(self._rows(X))
 
+    def probability_bound(self, X: Any) -> FloatArray:
+        """Upper bound of `|probability - that of the exact decision values|`, with columns as in `classes`.
+
+        Raises
+        ------
+        InputError
+            As for `predict_proba`.
+        """
+        if not self._evaluator.has_probabilities:
+            raise InputError(self.artifact.why_no_probabilities)
+        return self._evaluator.probability_bound(self._rows(X))
+
     def deviation(self, X: Any) -> FloatArray:
         """Deviations of the regression by a Gaussian process that was compiled with its variance, shape (n_rows,).
 
@@ -135,56 +146,6 @@ class Predictor:
         """Whether each row is proven without the exact model, shape (n_rows,)."""
         return self._evaluator.certified(self._rows(X))
 
-    def predict_arrow(
-        self,
-        data: Any,
-        *,
-        outputs: Sequence[str] | None = None,
-        keep: Sequence[str] = (),
-        columns: Sequence[str] | None = None,
-        on_error: Literal["fail", "null", "skip"] = "fail",
-    ) -> Any:
-        """Predict the rows of a table of Arrow columns, without Python objects; return a table.
-
-        Columns are matched by the names that the model was fitted with; their order and further columns do not matter.
-        A model without names takes the columns f0, f1, ... if all are present, and refuses a table with only some of
-        them. Otherwise it takes, by position, the columns that are not kept, with a `ColumnsByPositionWarning`. There
-        must be one for each feature and no other numbering (x0, x2), or a single column of lists of that fixed size.
-        Columns that the model does not use, such as those that a ColumnTransformer drops, are not read: they may hold
-        anything, and may be missing if the model has names. Columns at equal distances in memory, as in Arrow files and
-        lists of a fixed size, are not copied; others are copied once, into a buffer that is reused.
-
-        Parameters
-        ----------
-        data : pyarrow.Table, RecordBatch, a reader or iterable of batches, or any object that exports an Arrow stream
-            Polars, DuckDB and pandas objects do. Features are numbers of any type, booleans, or dictionaries of these.
-        outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
-            Default: "label", or "value" for a regression. If an output has several columns, the class or pair of
-            classes follows its name: "probability_setosa".
-        keep : sequence of str
-            Columns to copy to the result, in front.
-        columns : sequence of str, optional
-            The feature columns, in the model's order.
-        on_error : {"fail", "null", "skip"}
-            What to do with rows that hold a null, NaN, infinity, or a number beyond the model's range.
-
-        Returns
-        -------
-        pyarrow.Table
-            One row for each input row, except skipped ones. The numbers are those of `predict` and the related methods
-            for many rows, for any number and division of the rows.
-
-        Raises
-        ------
-        InputError
-            A column is missing or not numeric, an output does not exist, or a row is bad; the message names it.
-        MissingPackageError
-            pyarrow is not installed: ``pip install 'approxsvm[arrow]'``.
-        """
-        from approxsvm.tables.arrow.batches import predict_stream  # here, as it imports pyarrow
-
-        return predict_stream(self._evaluator, data, outputs=outputs, keep=keep, columns=columns, on_error=on_error)
-
     @property
     def rows_per_stage(self) -> dict[str, int]:
         """Number of rows that each stage has answered so far."""
@@ -194,6 +155,7 @@ class Predictor:
         if is_plain_matrix(X, self.n_features):
             check_exact(X, self.artifact.raw_columns)
             return X
+        X = known_rows(X, self.artifact.feature_names)
         if self.artifact.takes_texts and are_texts(X):
             return with_one_index_type(self.artifact.text_rows.rows(X))
         if not hasattr(X, "tocsr"):

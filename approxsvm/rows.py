@@ -28,8 +28,8 @@ def one_row(row: Any) -> Any:
         return row
     try:
         kind = row.dtype if isinstance(row, np.ndarray) else np.float64
-        return np.ascontiguousarray(row, dtype=kind).view(np.ndarray)
-    except (TypeError, ValueError) as error:
+        return np.ascontiguousarray(row, dtype=kind)
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"the row is not an array of numbers: {error}") from None
 
 

@@ -28,6 +28,8 @@ _NUMBERED = re.compile(r"(f|x|features?|col(?:umn)?|)[ _.-]?([0-9]+)", re.IGNORE
 # Names of an index column that pandas has written.
 _INDEX = re.compile("Unnamed: 0|__index_level_0__")
 _MAX_NAMES_SHOWN = 20
+# Attributes of rows with names: of mappings and Series, of named tuples, of rows of Spark.
+_NAMES_OF_A_ROW = ("keys", "_fields", "__fields__")
 # Of the integers up to here each is a float64.
 _LARGEST_EXACT = 1 << 53
 _MAX_NAME_SHOWN = 100
@@ -85,13 +87,13 @@ def _by_position(names: Sequence[str], n: int, others: Sequence[str], made_up: b
             "without names; choose columns"
         )
     if not made_up and len(chosen) == n:
-        _check_numbers(chosen)
+        check_numbers(chosen)
     for name in filter(_INDEX.fullmatch, chosen):
         raise InputError(f"the column {name!r} is an index that pandas wrote, not a feature; choose columns")
     return chosen
 
 
-def _check_numbers(chosen: Sequence[str]) -> None:
+def check_numbers(chosen: Sequence[str]) -> None:
     """Refuse numbered names unless they are complete and in order: x0, x2, x1, or id, x0, x1.
 
     Numbers above that of the features, such as years, count as ordinary names.
@@ -147,15 +149,45 @@ def _shown(names: Sequence[str], separator: str = ", ") -> str:
 
 
 def frame_names(X: Any) -> list[str] | None:
-    """Column names of a data frame; None for anything else, and unless all names are strings."""
-    labels = _frame_labels(X)
-    return labels if labels and all(isinstance(label, str) for label in labels) else None
+    """Column names of a data frame; None for anything else, and where no name is a string.
+
+    Raises InputError if only some are strings, as scikit-learn does.
+    """
+    labels = _frame_labels(X) or []
+    is_text = [isinstance(label, str) for label in labels]
+    if any(is_text) and not all(is_text):
+        raise InputError(
+            f"some of the columns {labels} have names that are no strings: X.columns = X.columns.astype(str)"
+        )
+    return labels if any(is_text) else None
 
 
 def _frame_labels(X: Any) -> list[Any] | None:
     labels = getattr(X, "column_names", None)  # pyarrow, whose `columns` are arrays
     labels = getattr(X, "columns", None) if labels is None else labels
     return None if labels is None else list(labels)
+
+
+def known_rows(X: Any, names: Sequence[str] | None = None) -> Any:
+    """Rows of a kind that scikit-learn knows: tables for Arrow's record batches, NumPy's arrays for other libraries'.
+
+    Raises InputError if NumPy cannot read an array, as of a tensor in the memory of a GPU; or for a list of rows with
+    names if the model has `names`, as the list would go by position.
+    """
+    if names is not None and isinstance(X, list) and X and any(hasattr(X[0], name) for name in _NAMES_OF_A_ROW):
+        raise InputError("X is a list of rows that have names: give pandas.DataFrame(X), whose columns have them")
+    if hasattr(X, "to_struct_array") and not hasattr(X, "to_batches"):
+        from pyarrow import Table
+
+        return Table.from_batches([X])
+    is_array = hasattr(X, "__dlpack__") or hasattr(X, "__array_namespace__")
+    if not is_array or isinstance(X, np.ndarray) or hasattr(X, "to_pylist"):
+        return X
+    try:
+        return np.asarray(X)
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        kind = f"{type(X).__module__}.{type(X).__name__}"
+        raise InputError(f"X is a {kind} that NumPy cannot read, give an array of NumPy: {error}") from None
 
 
 def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
@@ -168,9 +200,25 @@ def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) 
     names = frame_names(X)
     if names is not None and model.names is not None:
         return _picked(X, choose_columns(names, model), model, as_numbers)
+    if model.by_column and model.names is not None and (labels := _frame_labels(X)) is not None:
+        raise InputError(
+            f"X has the columns {labels}, but the model finds them by the names {list(model.names)}; "
+            "give X.to_numpy() if they are these, in order"
+        )
     table = X if hasattr(X, "shape") else _as_table(X)
     _check_shape(table.shape, model)
     return _rows(table, model.used.tolist(), model, as_numbers)
+
+
+def row_of_values(values: list[Any], places: list[int], model: RawColumns, dtype: Any) -> npt.NDArray[Any]:
+    """Make numbers, shape (1, n_columns), of one row's values; the columns that are used stand at these places.
+
+    Numbers of one NumPy `dtype` keep it; without texts, as arrays of numbers hold the codes of these.
+    """
+    are_numbers = isinstance(dtype, np.dtype) and dtype.kind in "fiub" and not model.texts
+    table = np.empty((1, len(values)), dtype=dtype if are_numbers else object)
+    table[0] = values
+    return _rows(table, places, model, _as_numbers)
 
 
 def numpy_rows(X: Any, model: RawColumns, *, stacklevel: int) -> npt.NDArray[Any]:
@@ -202,7 +250,7 @@ def _as_numbers(columns: Any) -> npt.NDArray[Any]:
     try:
         rows = np.asarray(columns)
         return rows if rows.dtype.kind in "fiubc" else rows.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"X is not an array of numbers: {error}") from None
 
 
@@ -254,7 +302,7 @@ def _numbers(
     _check_values(table, [pair for pair in pairs if pair[0] in model.looked_up], model, _is_exact)
     try:
         return np.asarray(as_numbers(_taken(table, [place for _, place in pairs])))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         _check_values(table, pairs, model, _is_number)
         raise InputError(f"X is not an array of numbers: {error}") from None
 

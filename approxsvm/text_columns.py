@@ -17,6 +17,11 @@ import numpy.typing as npt
 
 from approxsvm.errors import UnsupportedModelError
 
+# Cells of delimited files that mean a missing value, as pandas.read_csv has them.
+MISSING_CELLS: Final = (
+    *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "None", "nan", "NaN", "-nan", "-NaN"),
+    *("1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"),
+)
 # Codes of what is no known text. NaN stands for a missing value.
 UNKNOWN: Final = -1.0
 NONE: Final = -2.0

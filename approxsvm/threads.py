@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import AbstractContextManager
 from functools import cache
+from multiprocessing import current_process
 from typing import TYPE_CHECKING, Any, Final
 
 from approxsvm.errors import InputError
@@ -26,10 +27,16 @@ def n_threads(n_jobs: int | None) -> int:
     if n_jobs == 1:
         return 1
     try:
-        from joblib import effective_n_jobs
+        from joblib.parallel import get_active_backend
     except ImportError:  # NumPy alone is enough to predict
-        return max(1, all_threads() + 1 + n_jobs) if n_jobs < 0 else n_jobs
-    return int(effective_n_jobs(n_jobs))
+        pass
+    else:
+        backend = get_active_backend()[0]
+        # joblib starts no processes in a daemonic one, as workers of multiprocessing and Celery are, but threads it may
+        # have, unless joblib itself has split the work there.
+        if backend.nesting_level or not current_process().daemon:
+            return int(backend.effective_n_jobs(n_jobs))
+    return max(1, all_threads() + 1 + n_jobs) if n_jobs < 0 else n_jobs
 
 
 def all_threads() -> int:

@@ -104,7 +104,10 @@ def _calls(run: Run, model: Model, plan: str, fast: Any, rows: npt.NDArray[np.fl
         keys = ("cpp_nanoseconds", "cpp_p99_nanoseconds", "c_nanoseconds", "c_p99_nanoseconds")
         found |= {f"{key}{suffix}": time for key, time in zip(keys, times, strict=True)}
     predictor = approxsvm.Predictor(run.scratch / "model.asvm")
-    calls = {"predict_one": (predictor.predict_one, list(rows)), "predict": (predictor.predict, list(rows[:, None]))}
+    calls: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
+        "predict_one": (predictor.predict_one, list(rows)),
+        "predict": (predictor.predict, list(rows[:, None])),
+    }
     for name, (predict, each) in calls.items():
         found |= _percentiles(name, _one_by_one(predict, each, run.options.rounds))
     found["share_of_peak"] = None

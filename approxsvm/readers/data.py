@@ -11,8 +11,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from approxsvm.errors import DataFormatError
-from approxsvm.first_line import is_number, refuse_other_delimiter
+from approxsvm.errors import DataFormatError, InputError
+from approxsvm.first_line import first_cells, has_names, refuse_other_delimiter
 from approxsvm.readers.libsvm import read_libsvm_data
 from approxsvm.rows import check_sparse
 
@@ -28,6 +28,7 @@ def read_rows(
     columns: Sequence[str] | None = None,
     target: str | None = None,
     delimiter: str | None = None,
+    header: bool | None = None,
 ) -> Any:
     """Read rows without labels.
 
@@ -46,6 +47,8 @@ def read_rows(
         Name of a column that is no feature.
     delimiter : str, optional
         The character between columns of a .csv file; a comma when left out.
+    header : bool, optional
+        Whether the first line of a .csv file has names. Default: `has_names` decides.
 
     Returns
     -------
@@ -69,9 +72,11 @@ def read_rows(
         return read_libsvm_data(path, n_features=n_features)[0]
     try:
         _check_some(path)
-        rows = _READERS[suffix](path) if delimiter is None else _csv(path, delimiter)
+        rows = _csv(path, delimiter, header) if suffix == ".csv" else _READERS[suffix](path)
     except (OSError, DataFormatError):
         raise
+    except InputError as error:
+        raise DataFormatError(f"{name}: {error}") from None
     except Exception as error:  # every library has exceptions of its own for broken files
         raise DataFormatError(f"{name}: not a readable {suffix} file: {' '.join(str(error).split())}") from error
     if len(rows.shape) != 2:
@@ -164,15 +169,14 @@ def _exact_numbers(pandas: Any) -> dict[str, Any]:
     return {"float_precision": "round_trip"} if version < (3, 1) else {}
 
 
-def _csv(path: str | os.PathLike[str], delimiter: str | None = None) -> Any:
+def _csv(path: str | os.PathLike[str], delimiter: str | None = None, header: bool | None = None) -> Any:
     pandas = _pandas(path)
-    with open(path, encoding="utf-8-sig") as file:
-        first = file.readline().rstrip("\r\n").split(delimiter or ",")
+    first, second = first_cells(path, delimiter or ",")
     if delimiter is None:
         refuse_other_delimiter(first, os.fspath(path))
         delimiter = ","
     _check_cells(path, len(first))
-    if not all(map(is_number, first)):
+    if has_names(first, second, header):
         return pandas.read_csv(path, sep=delimiter, **_exact_numbers(pandas))
     table = pandas.read_csv(path, sep=delimiter, header=None, **_exact_numbers(pandas))
     return table.rename(columns=lambda column: column + 1)
@@ -213,19 +217,21 @@ def read_dense(
     delimiter: str | None = None,
     labels: bool = True,
     n_features: int | None = None,
+    header: bool | None = None,
 ) -> tuple[Any, Any]:
     """Read dense text: a row per line, its label first, every column given.
 
     Parameters
     ----------
     path : str or path
-        A first line that is not all numbers names the columns.
     delimiter : str, optional
         One character between columns; any run of blanks and tabs when left out.
     labels : bool
         Whether the first column holds labels, as in LIBSVM text.
     n_features : int, optional
         Number of columns that the rows must have, the label not counted.
+    header : bool, optional
+        Whether the first line has names. Default: `has_names` decides.
 
     Returns
     -------
@@ -241,7 +247,7 @@ def read_dense(
     """
     name = os.fspath(path)
     _check_delimiter(delimiter)
-    table, first_line = _dense_table(path, name, delimiter)
+    table, first_line = _dense_table(path, name, delimiter, header)
     bad = np.argwhere(~np.isfinite(table))
     if len(bad):
         line, column = int(bad[0, 0]) + first_line, int(bad[0, 1]) + 1
@@ -261,7 +267,9 @@ def _check_delimiter(delimiter: str | None) -> None:
         raise DataFormatError(f"the delimiter is {delimiter!r}, but must be one character")
 
 
-def _dense_table(path: str | os.PathLike[str], name: str, delimiter: str | None) -> tuple[Any, int]:
+def _dense_table(
+    path: str | os.PathLike[str], name: str, delimiter: str | None, header: bool | None
+) -> tuple[Any, int]:
     """All columns as float64, NaN where a text is no number; and the number of the first line of them."""
     try:
         import pandas
@@ -269,14 +277,13 @@ def _dense_table(path: str | os.PathLike[str], name: str, delimiter: str | None)
         raise DataFormatError("reading dense text needs pandas: pip install pandas") from None
     try:
         _check_some(path)
-        with open(path, encoding="utf-8-sig") as file:
-            first = [text.strip() for text in file.readline().strip().split(delimiter)]
+        first, second = first_cells(path, delimiter)
         _check_cells(path, len(first))
-        has_names = not all(map(is_number, filter(None, first)))
+        is_named = has_names(first, second, header)
         separator = {"sep": delimiter} if delimiter is not None else {"sep": r"\s+"}
         table = pandas.read_csv(
             path,
-            header=0 if has_names else None,
+            header=0 if is_named else None,
             skip_blank_lines=False,
             compression=None,
             **separator,
@@ -285,6 +292,8 @@ def _dense_table(path: str | os.PathLike[str], name: str, delimiter: str | None)
         numbers = table.apply(pandas.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
     except OSError:
         raise
+    except InputError as error:
+        raise DataFormatError(f"{name}: {error}") from None
     except Exception as error:  # pandas has exceptions of its own for broken files
         raise DataFormatError(f"{name}: not dense text: {' '.join(str(error).split())}") from error
-    return numbers, 2 if has_names else 1
+    return numbers, 2 if is_named else 1

@@ -21,6 +21,11 @@ std::size_t default_threads() {
 DataFormat format_of(const Arguments& arguments, const LoadedModel& model, std::string_view text) {
     DataFormat format{arguments.dense, model.view().first_index};
     if (!format.dense) return format;
+    if (!format.dense->has_no_header && counts_up(text)) {
+        throw text::TextError(1,
+                              "the line may be names, as pandas gives the columns of an array, or a row: delete it, "
+                              "or say --no-header");
+    }
     format.dense->n_features = count_dense_features(text, *format.dense);
     const std::size_t n_given = format.dense->n_features, n_expected = model.view().n_raw_features;
     if (!model.exact() && n_given != 0 && n_given != n_expected) {

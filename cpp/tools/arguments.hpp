@@ -23,6 +23,7 @@ inline constexpr char usage[] =
     "--dense : test_file has a row of values per line, with the label first, instead of LIBSVM text\n"
     "--delimiter character : character between values (default: a comma or white space; \\t is a tab)\n"
     "--no-labels : the rows have no label\n"
+    "--no-header : the first line is a row, although it counts 0, 1, 2, ... as names of columns may\n"
     "--version, --help : print it and exit\n"
     "test_file is LIBSVM text, output_file gets one prediction a line. model_file is what svm-train wrote, and gives\n"
     "svm-predict's answers, or an artifact (.asvm), which is faster.\n"
@@ -88,6 +89,9 @@ class ArgumentParser {
         } else if (option == "--no-labels") {
             dense_only_ = "--no-labels";
             format_.has_targets = false;
+        } else if (option == "--no-header") {
+            dense_only_ = "--no-header";
+            format_.has_no_header = true;
         } else if (option == "--delimiter") {
             dense_only_ = "--delimiter";
             format_.delimiter = take_delimiter(option);

@@ -1,11 +1,13 @@
 // Rows of a dense data file: "label value value ...", or values only, one row per line.
 #pragma once
 
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "feature_row.hpp"
 #include "number.hpp"
@@ -20,12 +22,33 @@ struct DenseFormat {
     bool has_targets = true;
     /// Values per row without the label; 0 until the first row has been read.
     std::size_t n_features = 0;
+    /// Whether the first line is known to be a row, although it may count 0, 1, 2, ...
+    bool has_no_header = false;
 };
 
 /// Whether a character can separate values: not a letter (hexadecimal numbers, inf, nan), digit, sign or point.
 inline bool can_delimit(char c) {
     return c == '\t' || (c >= ' ' && c <= '~' && std::strchr("+-.", c) == nullptr && !(c >= '0' && c <= '9') &&
                          !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z'));
+}
+
+/// Whether the first line counts 0, 1, 2, ... or 1, 2, 3, ..., as pandas names the columns of an array.
+inline bool counts_up(std::string_view text) {
+    std::size_t n_numbers = 0, first = 0;
+    for (std::size_t i = 0; i < text.size() && text[i] != '\n';) {
+        if (text[i] == '\r' || can_delimit(text[i])) {
+            ++i;
+            continue;
+        }
+        std::size_t number = 0;
+        const char* const last = text.data() + text.size();
+        const auto [end, error] = std::from_chars(text.data() + i, last, number);
+        if (error != std::errc() || !(end == last || *end == '\n' || *end == '\r' || can_delimit(*end))) return false;
+        if (n_numbers == 0) first = number;
+        if (first > 1 || number != first + n_numbers++) return false;
+        i = static_cast<std::size_t>(end - text.data());
+    }
+    return n_numbers > 1;
 }
 
 /// Iterates over the rows of a text. Zeros are left out, as in sparse rows.

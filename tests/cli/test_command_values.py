@@ -7,13 +7,16 @@ that click knows, so that new ones are tried as well.
 from __future__ import annotations
 
 import gzip
+import multiprocessing
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
+import joblib
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
@@ -209,6 +212,25 @@ def test_numbers_of_threads(tmp_path, n_jobs):
 @pytest.mark.parametrize("n_jobs", [None, 1, 2, 64, -1, -2, -1000, np.int8(2)])
 def test_numbers_of_threads_that_are_some(n_jobs):
     assert 1 <= n_threads(n_jobs) <= 1024
+
+
+def threads_and_warnings(n_jobs: int) -> tuple[int, list[str]]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        return n_threads(n_jobs), [str(one.message) for one in caught]
+
+
+def threads_of_a_loop_in_a_loop() -> list[int]:
+    return joblib.Parallel(2, backend="threading")([joblib.delayed(n_threads)(3)])
+
+
+def test_workers_of_multiprocessing_have_threads_too():
+    """joblib has no processes in them, and says so; ours are threads. Inside its own loops its rule holds."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.map(threads_and_warnings, [3, 1]) == [(3, []), (1, [])]
+        assert pool.map(threads_and_warnings, [-1]) == [(n_threads(-1), [])]
+    inside = joblib.Parallel(2, backend="multiprocessing")([joblib.delayed(threads_of_a_loop_in_a_loop)()])
+    assert inside == [[1]]
 
 
 @pytest.mark.parametrize("value", ["2", 1.5, 0, -1, True, None.__class__, 10**30])

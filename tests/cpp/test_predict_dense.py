@@ -158,3 +158,22 @@ def test_dense_libsvm_rows_without_labels(files: Files, libsvm: Libsvm) -> None:
     dense.write_text(dense_text(None, rows, "\t"))
     assert predict("--dense", "--no-labels", dense, model, files.output) == ""
     assert files.output.read_bytes() == expected
+
+
+@pytest.mark.parametrize(("start", "delimiter", "line_break"), [(0, ",", "\n"), (1, " ", "\r\n")])
+def test_a_first_line_that_counts_is_asked_about(files: Files, start: int, delimiter: str, line_break: str) -> None:
+    """pandas writes it for an array; of a row it would be the label and the values."""
+    _, rows, targets = files.save_rows(20)
+    numbers = [str(start + k) for k in range(N_FEATURES + 1)]
+    text = dense_text(targets, rows, delimiter, line_break)
+    files.data.write_text(delimiter.join(numbers) + line_break + text, newline="")
+    message = failure("--dense", *files.arguments)
+    assert f"{files.data}, line 1: the line may be names" in message
+    assert "delete it, or say --no-header" in message
+    predict("--dense", "--no-header", *files.arguments)
+    assert len(files.output.read_text().splitlines()) == 21
+    for place, other in ((0, "2"), (0, "+0"), (0, "0.0"), (N_FEATURES, "0.5")):
+        row = [other if k == place else number for k, number in enumerate(numbers)]
+        files.data.write_text(delimiter.join(row) + line_break + text, newline="")
+        predict("--dense", *files.arguments)
+        assert len(files.output.read_text().splitlines()) == 21

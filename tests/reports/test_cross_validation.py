@@ -164,13 +164,13 @@ def test_dense_text_serves_every_command(tmp_path):
     ("content", "message"),
     [
         ("1 2 3\n4 x 6\n", "line 2, column 2: not a finite number"),
-        ("1 2 3\n4 5\n", "line 2, column 3: not a finite number, or missing"),
+        ("9 2 3\n4 5\n", "line 2, column 3: not a finite number, or missing"),
         ("1 2 3\n4 inf 6\n", "line 2, column 2"),
-        ("1 2\n\n3 4\n", "line 2"),
+        ("9 2\n\n3 4\n", "line 2"),
         ("a b\n1 2\n1 nan\n", "line 3, column 2"),
-        ("1\n2\n", "at least 1"),
+        ("9\n2\n", "at least 1"),
         ("", "not dense text"),
-        ("1 2\n3 4 5\n", "not dense text"),
+        ("9 2\n3 4 5\n", "not dense text"),
     ],
 )
 def test_broken_dense_text_is_refused(tmp_path, content, message):

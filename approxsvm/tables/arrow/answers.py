@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.errors import InputError
+from approxsvm.evaluator import available_outputs, check_output
 from approxsvm.model.outputs import class_pairs
 from approxsvm.packages import import_package
 
 pa = import_package("pyarrow", "arrow", "scoring tables")
-
-OUTPUTS = ("label", "value", "probability", "error_bound", "certified")
 
 
 class AnswerColumns:
@@ -26,7 +24,7 @@ class AnswerColumns:
     def __init__(self, artifact: Any, outputs: Sequence[str] | None = None, prefix: str = "") -> None:
         self.outputs = available_outputs(artifact)[:1] if outputs is None else tuple(dict.fromkeys(outputs))
         for output in self.outputs:
-            _check_output(artifact, output)
+            check_output(artifact, output)
         self._labels = _label_array(artifact)
         self._names = {output: [prefix + name for name in _column_names(artifact, output)] for output in self.outputs}
         self.fields = [pa.field(name, self._type(output)) for output in self.outputs for name in self._names[output]]
@@ -43,31 +41,6 @@ class AnswerColumns:
             arrays = map(pa.array, columns)
             found.extend(map(self._labels.take, arrays) if output == "label" else arrays)
         return found
-
-
-def available_outputs(artifact: Any) -> tuple[str, ...]:
-    """The outputs of a model, in the order of `OUTPUTS`."""
-    has = {
-        "label": artifact.task != "regression",
-        "value": artifact.has_decision_function,
-        "probability": artifact.has_class_probabilities,
-        "error_bound": not artifact.has_labels_alone,
-        "certified": True,
-    }
-    return tuple(output for output in OUTPUTS if has[output])
-
-
-def _check_output(artifact: Any, output: str) -> None:
-    if output not in OUTPUTS:
-        raise InputError(f"there is no output {output!r}, only {', '.join(OUTPUTS)}")
-    why = {
-        "label": "a regression has values and no labels",
-        "value": artifact.why_no_decision_function,
-        "probability": artifact.why_no_probabilities,
-        "error_bound": "labels alone have no values to bound",
-    }
-    if output not in available_outputs(artifact):
-        raise InputError(f"the model has no output {output!r}: {why[output]}")
 
 
 def _label_array(artifact: Any) -> Any:

@@ -14,15 +14,14 @@ from approxsvm.errors import InputError
 from approxsvm.packages import import_package
 from approxsvm.raw_columns import RawColumns
 from approxsvm.table_columns import Features, rounded
-from approxsvm.text_columns import UNKNOWN
+from approxsvm.text_columns import MISSING_CELLS, UNKNOWN
 from approxsvm.text_rows import TextRows
 
 pa = import_package("pyarrow", "arrow", "scoring tables")
 pc = import_package("pyarrow.compute", "arrow", "scoring tables")
 
 _NATIVE = (pa.float32(), pa.float64())
-# Cells of a CSV file that mean a missing value.
-_MISSING = pa.array(["", "NA", "N/A", "#N/A", "NULL", "null", "None", "nan", "NaN", "-nan", "-NaN"])
+_MISSING = pa.array(MISSING_CELLS)
 _TRUTH = {"true": 1.0, "false": 0.0}
 # Numbers between columns of the buffer: with a power of two of rows, columns would share few sets of the cache.
 _PADDING = 16
@@ -169,9 +168,11 @@ class _CodeColumn:
         self._values = pa.array(self._known.texts, pa.large_string())
         self._unknown = math.inf if UNKNOWN in columns.refused[position] else UNKNOWN
         self._null = math.inf if self._known.null in columns.refused[position] else self._known.null
-        # Cells of a CSV file that mean a missing value, unless they are categories.
-        missing = [text for text in _MISSING.to_pylist() if text not in self._known.texts] if parses else []
+        # Cells of a CSV file that mean a missing value, unless they are categories. pandas leaves the cell of an empty
+        # text as empty as that of a missing value, so where the former is a category nobody knows which it is.
+        missing = [text for text in MISSING_CELLS if text not in self._known.texts] if parses else []
         self._missing = pa.array(missing, pa.large_string())
+        self._is_open = parses and "" in self._known.texts
 
     def codes(self, column: Any) -> npt.NDArray[np.float64]:
         if pa.types.is_dictionary(column.type):
@@ -179,17 +180,17 @@ class _CodeColumn:
         texts = _large(column)
         found = pc.index_in(texts, value_set=self._values)
         codes = np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), np.float64)
-        is_null = texts.is_null()
-        if len(self._missing):
-            trimmed = pc.utf8_trim_whitespace(texts)
-            is_null = pc.or_(is_null, pc.and_(found.is_null(), pc.is_in(trimmed, value_set=self._missing)))
         codes[codes < 0] = self._unknown
-        codes[is_null.to_numpy(zero_copy_only=False)] = self._null
+        if len(self._missing):
+            codes[pc.is_in(texts, value_set=self._missing).to_numpy(zero_copy_only=False)] = self._null
+        codes[texts.is_null().to_numpy(zero_copy_only=False)] = math.inf if self._is_open else self._null
         return codes
 
     def fault(self, text: str | None) -> str:
         """What is wrong with a value, in words; empty where nothing is."""
-        if text is None or (text not in self._known.texts and text.strip() in self._missing.to_pylist()):
+        if text is None and self._is_open:
+            return "is empty, which may be missing or the text '': write the text in quotes, and NA for what is missing"
+        if text is None or text in self._missing.to_pylist():
             return "is null"
         is_fine = text in self._known.texts or self._unknown == UNKNOWN
         return "" if is_fine else f"holds {text[:40]!r}, which is no category of the model"
@@ -204,17 +205,12 @@ def _large(column: Any) -> Any:
 
 
 def _fault(value: Any) -> str:
-    if value is None or (isinstance(value, str) and is_missing(value)):
+    if value is None or (isinstance(value, str) and value.strip() in MISSING_CELLS):
         return "is null"
     number = _number(value) if isinstance(value, str) else float(value)
     if isinstance(value, str) and math.isnan(number):
         return f"holds {value[:40]!r}, which is not a number"
     return "is NaN" if math.isnan(number) else "is infinite" if math.isinf(number) else ""
-
-
-def is_missing(text: str) -> bool:
-    """Whether a cell of a CSV file means a missing value."""
-    return text.strip() in _MISSING.to_pylist()
 
 
 def _value_type(kind: Any) -> Any:

@@ -60,7 +60,7 @@ def score_dataset(
         then.
     header : bool, optional
         Whether the first line of CSV inputs holds column names. Default: it does, unless all its cells are numbers or
-        empty.
+        empty. 0, 1, 2, ... are names, as pandas writes them for an array; where they may be a row, that is asked.
     batch_rows : int, optional
         Default: 65,536, or fewer with more than 32 columns.
     n_jobs : int, optional

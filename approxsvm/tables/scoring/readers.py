@@ -8,7 +8,7 @@ import os
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,12 +16,11 @@ import numpy as np
 
 from approxsvm import _native
 from approxsvm.errors import DataFormatError, InputError
-from approxsvm.first_line import is_number, refuse_other_delimiter
+from approxsvm.first_line import has_names, refuse_other_delimiter
 from approxsvm.options import is_whole_number
 from approxsvm.packages import import_package
 from approxsvm.table_columns import Tell
 from approxsvm.tables.arrow.batches import Block, BoundScorer, Scorer, pieces
-from approxsvm.tables.arrow.columns import is_missing
 from approxsvm.tables.scoring.sources import COMPRESSED, Source
 
 pa = import_package("pyarrow", "arrow", "scoring files")
@@ -41,7 +40,7 @@ class Reading:
 
     batch_rows: int | None = None  # None leaves it to `rows_of`
     delimiter: str | None = None  # between columns of CSV files; a comma when left out
-    header: bool | None = None  # whether the first line of a CSV file has names; None: unless all are numbers or empty
+    header: bool | None = None  # whether the first line of a CSV file has names; None: `has_names` decides
     tell: Tell | None = None  # called with a sentence if columns are taken by position
 
     def __post_init__(self) -> None:
@@ -187,18 +186,20 @@ class _Text:
         self.position = 0
         self._head = b""
 
-    def first_line(self) -> bytes:
-        """The first line that is not blank, including quoted line breaks; empty if there is none."""
+    def first_lines(self) -> tuple[bytes, bytes]:
+        """The first two lines that are not blank, including quoted line breaks; empty if there are none."""
         while True:
             text = self._head.lstrip(b"\r\n")
-            line = _first_line(text)
-            if len(line) < len(text.rstrip(b"\r\n")) or len(self._head) >= _TEXT_BYTES:
-                return line
+            first = _first_line(text)
+            text = text[len(first) :].lstrip(b"\r\n")
+            second = _first_line(text)
+            if len(second) < len(text.rstrip(b"\r\n")) or len(self._head) >= _TEXT_BYTES:
+                return first, second
             more = self._stream.read(1 << 16)
             if not more:
                 # Arrow refuses a file that ends within the line of names.
-                self._head += b"\n"
-                return line
+                self._head += b"" if second else b"\n"
+                return first, second
             self._head += more
 
     def read(self, n: int = -1) -> bytes:
@@ -244,16 +245,16 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
     """Features are read as text, and parsed when the block is scored: on all processors, with bad rows named."""
     arrow_csv = import_package("pyarrow.csv", "arrow", "reading CSV files")
     text = _Text(source, opened)
-    how = arrow_csv.ParseOptions(delimiter=reading.delimiter or ",", newlines_in_values=True)
-    names = _cells(text.first_line(), how)
+    delimiter = reading.delimiter or ","
+    how = arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    first, second = text.first_lines()
+    names = _cells(first, how)
     if reading.delimiter is None:
         refuse_other_delimiter(names, source.name)
-    has_names = reading.header
-    if has_names is None:
-        has_names = not all(is_number(name) or is_missing(name) for name in names)
-    if not has_names:
+    is_named = has_names(names, second.decode(errors="replace").split(delimiter), reading.header)
+    if not is_named:
         names = [str(k + 1) for k in range(len(names))]
-    features = scorer.features(names, made_up=not has_names, tell=reading.tell)
+    features = scorer.features(names, made_up=not is_named, tell=reading.tell)
     needed = scorer.needed(features)
     ragged = array("q")  # numbers of the rows that are left out
     lost: list[str] = []  # messages on those that have not been reported yet
@@ -261,7 +262,7 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
     def of_another_width(row: Any) -> str:
         if scorer.on_error != "skip":
             return "error"
-        number = row.number - 1 - has_names
+        number = row.number - 1 - is_named
         ragged.append(number)
         lost.append(f"{source.name}, row {number}: {row.actual_columns} columns, expected {row.expected_columns}")
         return "skip"
@@ -276,17 +277,20 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
         pa.PythonFile(text, mode="r"),
         # Arrow numbers lines only with a single thread, which is fast enough as it parses no numbers.
         read_options=arrow_csv.ReadOptions(
-            use_threads=False, block_size=_TEXT_BYTES, column_names=None if has_names else names
+            use_threads=False, block_size=_TEXT_BYTES, column_names=None if is_named else names
         ),
         parse_options=how,
         convert_options=arrow_csv.ConvertOptions(
             include_columns=needed,
             column_types=dict.fromkeys(needed, pa.string()),
-            strings_can_be_null=False,
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,  # an empty text stands in quotes
             check_utf8=False,
         ),
     )
     schema = pa.schema([(name, pa.string()) for name in needed])
+    kept_alone = set(needed).difference(*features.values())
 
     def place(first: int) -> Callable[[int], str]:
         def name(row: int) -> str:
@@ -300,7 +304,7 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
         first = 0
         for whole in reader:
             for piece in pieces(whole, reading.rows_of(len(needed))):
-                batch, unreadable = _valid_text(piece)
+                batch, unreadable = _valid_text(_as_written(piece, kept_alone))
                 yield Block(batch, place(first), unreadable=unreadable, lost=told(), share=text.share)
                 first += batch.num_rows
         if lost:
@@ -319,6 +323,15 @@ def _cells(line: bytes, how: Any) -> list[str]:
         return list(arrow_csv.read_csv(pa.BufferReader(line + b"\n"), options, how).schema.names)
     except UnicodeDecodeError:
         raise InputError(f"the first line is not UTF-8 text: {line[:40]!r}") from None
+
+
+def _as_written(batch: Any, names: Set[str]) -> Any:
+    """The batch with empty texts for the empty cells of these columns."""
+    columns = [
+        column.fill_null("") if name in names and column.null_count else column
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 def _valid_text(batch: Any) -> tuple[Any, dict[int, str]]:

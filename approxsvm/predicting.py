@@ -1,0 +1,102 @@
+"""Methods that estimators and predictors have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
+
+from approxsvm.evaluator import ARRAY, Evaluator
+
+
+class _Predicts(Protocol):
+    @property
+    def _evaluator(self) -> Evaluator: ...
+
+    def _rows(self, X: Any) -> Any: ...
+
+
+class Predicting:
+    """One row, and tables of Arrow columns."""
+
+    def predict_one(self: _Predicts, row: Any, outputs: Sequence[str] | None = None) -> Any:
+        """Predict a single row, with as little overhead as possible.
+
+        Parameters
+        ----------
+        row : ndarray of shape (n_features,) or (1, n_features), float32 or float64, C-contiguous
+            Nothing is faster. Or anything else that is a row: a list; a mapping, a pandas Series, a named tuple, a data
+            frame of one row. What has names is taken by them, in any order (docs/howto/scikit-learn.md, "One row").
+        outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
+            What to return, as a dict. Default: the label alone, or the value of a regression.
+
+        Returns
+        -------
+        scalar, ndarray of shape (n_targets,), or dict
+            A class label, 1 or -1, or a value; an array if `predict` returns several for a row.
+
+        Raises
+        ------
+        InputError
+            The row has another shape, type or layout, lacks a column, or holds NaN or infinity; or an output does not
+            exist.
+
+        Examples
+        --------
+        >>> import approxsvm
+        >>> predictor = approxsvm.Predictor("models/breast_cancer.asvm")
+        >>> predictor.predict_one([0.5] * 30, outputs=["label", "certified"])
+        {'label': np.int64(-1), 'certified': np.True_}
+        """
+        if outputs is None and type(row) is ARRAY:
+            return self._evaluator.one(row)
+        return self._evaluator.one_of_any_kind(row, outputs, self._rows)
+
+    def predict_arrow(
+        self: _Predicts,
+        data: Any,
+        *,
+        outputs: Sequence[str] | None = None,
+        keep: Sequence[str] = (),
+        columns: Sequence[str] | None = None,
+        on_error: Literal["fail", "null", "skip"] = "fail",
+    ) -> Any:
+        """Predict the rows of a table of Arrow columns, without Python objects; return a table.
+
+        Columns are matched by the names that the model was fitted with; their order and further columns do not matter.
+        A model without names takes the columns f0, f1, ... if all are present, and refuses a table with only some of
+        them. Otherwise it takes, by position, the columns that are not kept, with a `ColumnsByPositionWarning`. There
+        must be one for each feature and no other numbering (x0, x2), or a single column of lists of that fixed size.
+        Columns that the model does not use, such as those that a ColumnTransformer drops, are not read: they may hold
+        anything, and may be missing if the model has names. Columns at equal distances in memory, as in Arrow files and
+        lists of a fixed size, are not copied; others are copied once, into a buffer that is reused.
+
+        Parameters
+        ----------
+        data : pyarrow.Table, RecordBatch, a reader or iterable of batches, or any object that exports an Arrow stream
+            Polars, DuckDB and pandas objects do. Features are numbers of any type, booleans, or dictionaries of these.
+        outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
+            Default: "label", or "value" for a regression. If an output has several columns, the class or pair of
+            classes follows its name: "probability_setosa".
+        keep : sequence of str
+            Columns to copy to the result, in front.
+        columns : sequence of str, optional
+            The feature columns, in the model's order.
+        on_error : {"fail", "null", "skip"}
+            What to do with rows that hold a null, NaN, infinity, or a number beyond the model's range.
+
+        Returns
+        -------
+        pyarrow.Table
+            One row for each input row, except skipped ones. The numbers are those of `predict` and the related methods
+            for many rows, for any number and division of the rows.
+
+        Raises
+        ------
+        InputError
+            A column is missing or not numeric, an output does not exist, or a row is bad; the message names it.
+        MissingPackageError
+            pyarrow is not installed: ``pip install 'approxsvm[arrow]'``.
+        """
+        from approxsvm.tables.arrow.batches import predict_stream  # here, as it imports pyarrow
+
+        return predict_stream(self._evaluator, data, outputs=outputs, keep=keep, columns=columns, on_error=on_error)
