@@ -257,6 +257,7 @@ struct Request {
     bool keeps_promise = true;  // whether values beyond a tolerance that was asked for are refused
 };
 
+    bool by_sign = false;       // whether values of a regression become labels, which their bounds have to leave clear
 // How a row's value was found, cheapest first.
 enum Stage : std::uint8_t {
     by_expansion = 0,      // up to degree 2

@@ -286,6 +286,7 @@ class ValueAnswers {
         if (n_open == 0) return Status::ok;
         // These values are not the caller's, who may have asked for others.
         request.values = Values::exact;
+        request.by_sign = true;
         const SelectedRows open(rows, memory_.open, n_open);
         Evaluation exact;
         exact.values = {memory_.values, n_open * n_decisions};
@@ -590,6 +591,7 @@ class EnsembleAnswers {
         }
         if (n_open == 0) return Status::ok;
         request.values = Values::exact;
+        request.by_sign = true;
         status = evaluate_member(k, SelectedRows(rows, memory_.open, n_open), request, nullptr);
         if (status != Status::ok && request.fault) request.fault->row = memory_.open[request.fault->row];
         for (std::size_t j = 0; status == Status::ok && j < n_open; ++j)
