@@ -368,8 +368,16 @@ static inline float @not_finite@@(const @ROW@ row[]) {
     float sum = 0.0f;
     int j;
     for (j = 0; j < @n_used@@; ++j) #UNLESS#sum += row[@COLUMN@] - row[@COLUMN@];
-    return sum;
+#CHECKED#    return sum;
 }
+"""
+
+# Columns that the source checks although their features do not: #WRONG# becomes NaN.
+CHECKED: Final = """\
+    for (j = 0; j < @n_checked@@; ++j) {
+        const float x = row[@checked_columns@@[j]];
+        if (!(x - x >= 0.0f) && !(@checked_nan@@[j] && x != x)) #WRONG# = @float_of@@(0x7FC00000u);
+    }
 """
 
 EVALUATE: Final = """\
