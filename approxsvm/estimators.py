@@ -149,7 +149,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
             if not (is_named and raw.names and raw.by_column):  # missing names are warned of, as above
                 validate_data(self, X if is_named else rows, reset=False, skip_check_array=True)
             return rows
-        given = check_sparse(X)
+        given = check_sparse(X, raw)
         if hasattr(given, "tocsr") and given.shape[1] == width:
             check_exact(given, raw)
         rows = validate_data(

@@ -160,7 +160,7 @@ class Predictor(Predicting):
             return with_one_index_type(self.artifact.text_rows.rows(X))
         if not hasattr(X, "tocsr"):
             return numpy_rows(X, self.artifact.raw_columns, stacklevel=3)  # the caller of a method
-        rows = check_sparse(X)
+        rows = check_sparse(X, self.artifact.raw_columns)
         if rows.shape[1] != self.n_features:
             raise InputError(f"X has shape {rows.shape}, expected (n_rows, {self.n_features})")
         check_exact(rows, self.artifact.raw_columns)

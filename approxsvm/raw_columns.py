@@ -22,7 +22,8 @@ class RawColumns:
 
     n_columns: int
     names: tuple[str, ...] | None  # that the source was fitted with
-    # shape (n_used,); positions of the columns that answers depend on, ascending. Others are ignored.
+    # shape (n_used,); positions of the columns that answers depend on, or whether there is one, ascending. Others are
+    # ignored.
     used: npt.NDArray[np.intp]
     # Whether the source's first step is a ColumnTransformer: it finds the columns of a data frame by their names, in
     # any order and among others, and those that it drops need not be numbers, nor be there
@@ -38,13 +39,14 @@ class RawColumns:
     knowing_nan: frozenset[int] = frozenset()  # of the columns of texts, where NaN is not just one more unknown value
     # Positions of the columns of numbers that are looked up as they are, where "1" is not 1
     looked_up: frozenset[int] = frozenset()
+    multiplies: bool = False  # whether the source makes products, which of sparse rows go by the order of entries
 
     @classmethod
     def of(cls, model: Any) -> RawColumns:
         """Columns of a model, an ensemble, or an artifact of either."""
         n_columns = int(model.n_raw_features)
         maps = [part.input_map for part in getattr(model, "members", ()) or (model,)]
-        chosen = np.concatenate([np.arange(n_columns) if one is None else one.columns for one in maps])
+        chosen = np.concatenate([np.arange(n_columns) if one is None else one.columns_looked_at for one in maps])
         used = np.flatnonzero(np.bincount(chosen))  # np.unique would import numpy.ma
         by_column = all(one is not None and one.by_column for one in maps)
         texts = {j: known for one in maps if one is not None for j, known in one.texts.items()}
@@ -57,8 +59,9 @@ class RawColumns:
             if any(m is not None and _differs(m.reached(j, np.nan), m.reached(j, UNKNOWN)) for m in maps)
         )
         looked_up = frozenset(int(j) for one in maps if one is not None for j in one.columns_looked_up())
+        multiplies = any(one is not None and one.multiplies for one in maps)
         names, taking = model.feature_names, _taking_nan(maps)
-        return cls(n_columns, names, used, by_column, taking, texts, refused, na, nan, looked_up)
+        return cls(n_columns, names, used, by_column, taking, texts, refused, na, nan, looked_up, multiplies)
 
     @property
     def has_categories(self) -> bool:
@@ -120,6 +123,8 @@ def _refuses(maps: list[Any], column: int, code: float) -> bool:
 def _taking_nan(maps: list[Any]) -> npt.NDArray[np.intp]:
     """Columns that some map takes NaN of, and no other map of its own uses without."""
     taking = {int(j) for one in maps if one is not None for j in one.columns_of_nan()}
-    refusing = {int(j) for one in maps if one is not None for j in np.setdiff1d(one.columns, one.columns_of_nan())}
+    refusing = {
+        int(j) for one in maps if one is not None for j in np.setdiff1d(one.columns_looked_at, one.columns_of_nan())
+    }
     every = any(one is None for one in maps)
     return np.array([] if every else sorted(taking - refusing), np.intp)

@@ -58,11 +58,12 @@ def is_plain_matrix(X: Any, n_features: int) -> bool:
     )
 
 
-def check_sparse(X: Any) -> Any:
-    """Check a sparse matrix; return it as CSR without duplicates. Anything else is returned unchanged.
+def check_sparse(X: Any, columns: RawColumns | None = None) -> Any:
+    """Check a sparse matrix; return it as CSR in order. Anything else is returned unchanged.
 
     The arrays of a sparse matrix can be modified after construction, and neither SciPy nor scikit-learn checks them
-    again. The InputError for a bad index, array or sum names row and column.
+    again. The InputError for a bad index, array or row names the place. `columns` are those of a model that has been
+    read: what it makes of the order of entries counts.
     """
     from scipy.sparse import issparse
 
@@ -76,10 +77,7 @@ def check_sparse(X: Any) -> Any:
         _check_triplets(X)
     else:
         _check_compressed(X)
-    rows = _without_duplicates(X.tocsr())
-    if rows is not X:
-        _check_sums(rows, X)
-    return rows
+    return _in_order(X.tocsr(), columns)
 
 
 def _check_triplets(X: Any) -> None:
@@ -130,27 +128,39 @@ def _out_of_place(row: int, column: int, shape: tuple[int, ...]) -> str:
     return f"X has an entry at row {row}, column {column}, but {shape[0]} rows and {shape[1]} columns"
 
 
-def _without_duplicates(X: Any) -> Any:
-    """X with duplicates summed; SciPy's flag for duplicates is not trusted."""
+def _in_order(X: Any, columns: RawColumns | None) -> Any:
+    """CSR rows in the order of their columns, each there once; SciPy's flags for that are not trusted."""
+    row = first_row_out_of_order(X)
+    if row is None:
+        return X
+    n_entries = int(X.indptr[-1])
+    ordered = type(X)((X.data[:n_entries], X.indices[:n_entries], X.indptr), shape=X.shape, copy=True)
+    ordered.has_sorted_indices = ordered.has_canonical_format = False
+    ordered.sort_indices()
+    twice = first_row_out_of_order(ordered)
+    if twice is not None:
+        raise InputError(
+            f"row {twice} of X has several entries in a column, which not every step and estimator of scikit-learn "
+            "adds up; add them up in front: X.sum_duplicates()"
+        )
+    if columns is not None and columns.multiplies:
+        raise InputError(
+            f"the entries of row {row} of X are not in the order of their columns, and scikit-learn's "
+            "PolynomialFeatures mixes such rows up; sort them: X.sort_indices()"
+        )
+    return ordered
+
+
+def first_row_out_of_order(X: Any) -> int | None:
+    """The first row of a CSR matrix whose columns do not ascend strictly, if any."""
     n_entries = int(X.indptr[-1])
     ascends = np.empty(n_entries, np.bool_)
     np.less(X.indices[: max(n_entries - 1, 0)], X.indices[1:n_entries], out=ascends[1:])
     starts = X.indptr[:-1]
     ascends[starts[starts < n_entries]] = True
     if ascends.all():
-        return X
-    summed = type(X)((X.data[:n_entries], X.indices[:n_entries], X.indptr), shape=X.shape, copy=True)
-    summed.sum_duplicates()
-    return summed
-
-
-def _check_sums(rows: Any, X: Any) -> None:
-    """Refuse duplicates in X that overflow in `rows`; numbers in X that are not finite are left to `check_finite`."""
-    if rows.dtype.kind == "f" and not np.isfinite(rows.data).all() and np.isfinite(X.data).all():
-        position = int(np.flatnonzero(~np.isfinite(rows.data))[0])
-        row = int(np.searchsorted(rows.indptr, position, side="right")) - 1
-        place = f"(row {row}, column {rows.indices[position]})"
-        raise InputError(f"Input X contains duplicates that sum to infinity. {place}")
+        return None
+    return int(np.searchsorted(X.indptr, np.flatnonzero(~ascends)[0], side="right")) - 1
 
 
 def of_the_whole(error: InputError, first_row: int) -> InputError:

@@ -1152,7 +1152,10 @@ def wrong_maps() -> list[bytes]:
         b"PK\x03\x04",
         bytes(100),
         *(whole[:k] for k in range(0, len(whole), 7)),
-        whole + bytes(8),
+        whole + bytes(4),
+        whole + struct.pack("<2I", n, 0),  # checked columns
+        whole + struct.pack("<2I", 0, 2),
+        whole + struct.pack("<4I", 1, 0, 1, 1),
         map_changed(0, "I", n - 2),
         map_changed(0, "I", 2**32 - 1),
         map_changed(4, "I", 1),

@@ -12,9 +12,10 @@ from approxsvm.model.input_map import InputMap
 from approxsvm.model.schema import number_of, record
 from approxsvm.model.steps import STEP_KINDS, Step
 
-# An input map: header, columns, then the stages one after the other, everything at a multiple of 8 bytes.
+# An input map: header, columns, the stages one after the other, what is checked; everything at a multiple of 8 bytes.
 _HEADER: Final = record("input_map")
 _STAGE: Final = record("stage")
+_CHECKED: Final = record("checked_column")
 
 
 def pack_input_map(input_map: InputMap) -> bytes:
@@ -26,6 +27,7 @@ def pack_input_map(input_map: InputMap) -> bytes:
         parts, arrays = stage.stored()
         pieces.append(_STAGE.pack(number_of("stage_kind", stage.kind), parts, stage.n_outputs))
         pieces += [padded(values.astype(values.dtype.newbyteorder("<")).tobytes()) for values in arrays]
+    pieces += [_CHECKED.pack(column, takes_nan) for column, takes_nan in sorted(input_map.checked.items())]
     return b"".join(pieces)
 
 
@@ -39,7 +41,8 @@ def unpack_input_map(content: Any) -> InputMap:
     for _ in range(n_stages):
         stages.append(_stage(reader, n))
         n = stages[-1].n_outputs
-    return InputMap(n_raw, columns, tuple(stages), by_column=bool(by_column))
+    checked = {column: bool(takes_nan) for column, takes_nan in reader.rest(_CHECKED)}
+    return InputMap(n_raw, columns, tuple(stages), by_column=bool(by_column), checked=checked)
 
 
 def _stage(reader: SectionReader, n: int) -> Step:

@@ -39,7 +39,6 @@ def pack(model: KernelModel) -> bytes:
         others = [] if is_dense else [_pack_csr(model.n_features, *_differences(dense, np.zeros(model.n_features)))]
     else:
         canonical = vectors.copy()
-        canonical.sum_duplicates()
         canonical.eliminate_zeros()
         sparse = _pack_csr(model.n_features, np.diff(canonical.indptr), canonical.indices, canonical.data)
         if model.n_sv * model.n_features > len(

@@ -22,6 +22,11 @@ class SectionReader:
         self._at += numbers.size
         return fields
 
+    def rest(self, numbers: struct.Struct) -> list[tuple[int, ...]]:
+        """Records up to the end."""
+        n = (len(self._content) - self._at) // numbers.size
+        return [self.take(numbers) for _ in range(n)]
+
     def array(self, dtype: str, n: int) -> npt.NDArray[Any]:
         """So many numbers of a type, where they lie."""
         found = np.frombuffer(self._content, dtype, n, self._at)

@@ -12,7 +12,7 @@ the source's bit for bit; `source_rounding` bounds how far the source's own floa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
 from approxsvm.model import compensated
 from approxsvm.model.compensated import FloatArray
 from approxsvm.model.schema import DOMAINS
-from approxsvm.model.steps import STEPS, Affine, Step, Table
+from approxsvm.model.steps import STEPS, Affine, Monomials, Step, Table
 from approxsvm.model.steps.step import NO_NAN, IntArray, Mapped
 from approxsvm.model.steps.table import SAME, TextChange
 from approxsvm.text_columns import NONE, TextColumn
@@ -42,7 +42,11 @@ class InputMap:
     feature_names: tuple[str, ...] | None = None  # names of the raw columns
     by_column: bool = False  # whether the source takes raw columns one by one (raw_columns.py)
     texts: Mapping[int, TextColumn] = field(default_factory=dict)  # raw columns of texts, for which codes stand in rows
+    # Raw columns that a step of the source has looked at, whether anything of them is used or not: infinity is refused
+    # there, and NaN unless this is true. A finished map has those alone of which features say less (`with_few_checks`).
+    checked: Mapping[int, bool] = field(default_factory=dict)
     is_sparse: bool = False  # while a pipeline is read: whether the source's own rows are sparse here
+    is_unsorted: bool = False  # the same: whether a step has left the entries of sparse rows out of order
 
     def __post_init__(self) -> None:
         n = len(self.columns)
@@ -75,7 +79,9 @@ class InputMap:
         if any(m.n_raw_features != first.n_raw_features for m in maps):
             raise ModelFormatError(f"the maps take {[m.n_raw_features for m in maps]} raw features")
         maps = same_texts(maps)
-        joined = replace(maps[0], columns=np.concatenate([m.columns for m in maps]), stages=())
+        columns, checked = np.concatenate([m.columns for m in maps]), _all_checks(m.checked for m in maps)
+        is_unsorted = any(m.is_unsorted for m in maps)
+        joined = replace(maps[0], columns=columns, stages=(), checked=checked, is_unsorted=is_unsorted)
         waiting = [list(m.stages) for m in maps]
         widths = [len(m.columns) for m in maps]
         while any(waiting):
@@ -91,6 +97,11 @@ class InputMap:
     def n_features(self) -> int:
         """Columns of mapped rows."""
         return self.stages[-1].n_outputs if self.stages else len(self.columns)
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether features are multiplied by each other."""
+        return any(isinstance(stage, Monomials) for stage in self.stages)
 
     @property
     def is_identity(self) -> bool:
@@ -116,6 +127,9 @@ class InputMap:
         kept: list[Step] = []
         for stage in reversed(self.stages):
             found = None if wanted is None else stage.select(wanted)
+            if found is not None and found[1] is not None:
+                lost = np.setdiff1d(np.arange(stage.n_features), found[1])
+                found = None if stage.may_refuse()[lost].any() else found
             if found is not None:
                 kept.insert(0, found[0])
                 wanted = found[1]
@@ -134,9 +148,28 @@ class InputMap:
         if other.texts:
             known = {int(self.columns[j]): texts for j, texts in other.texts.items()}
             chosen = replace(chosen, texts={**chosen.texts, **known})
+        for takes_nan in (True, False):
+            features = [j for j, may_be_nan in other.checked.items() if may_be_nan == takes_nan]
+            if features:
+                seen = self.then_select(features).looked_at(takes_nan=takes_nan).checked
+                chosen = replace(chosen, checked=_all_checks([chosen.checked, seen]))
         for stage in other.stages:
             chosen = chosen.then_stage(stage)
         return chosen
+
+    def looked_at(self, *, takes_nan: bool) -> InputMap:
+        """The map in front of a step that refuses infinity in each feature, and NaN unless it takes that."""
+        found = ({column: takes_nan or self._takes_nan(k)} for k, column in enumerate(self.columns.tolist()))
+        return replace(self, checked=_all_checks([self.checked, *found]))
+
+    def with_few_checks(self) -> InputMap:
+        """The same without the checks of columns that are used and refuse as much by themselves."""
+        refused = set(self.columns.tolist()) - set(replace(self, checked={}).columns_of_nan().tolist())
+        used = set(self.columns.tolist())
+        few = {
+            j: takes_nan for j, takes_nan in self.checked.items() if j not in used or not (takes_nan or j in refused)
+        }
+        return replace(self, checked=few)
 
     def apply(self, rows: Any) -> FloatArray:
         """Mapped rows of raw rows, dense or sparse, which are finite in the columns that are used.
@@ -173,18 +206,28 @@ class InputMap:
         """Which raw rows, dense float64, `apply` would not refuse, shape (n_rows,)."""
         x = self._selected(rows)
         with np.errstate(all="ignore"):
-            fine = (np.isfinite(x) | (np.isnan(x) & np.isin(self.columns, self.columns_of_nan()))).all(axis=1)
-            for stage in self.stages:
+            seen = rows[:, self.columns_looked_at]
+            taking = np.isin(self.columns_looked_at, self.columns_of_nan())
+            fine = (np.isfinite(seen) | (np.isnan(seen) & taking)).all(axis=1)
+            for k, stage in enumerate(self.stages):
+                if k > 0 and stage.hides_infinity:
+                    fine &= ~np.isinf(x).any(axis=1)
                 outside = stage.outside(x)
                 if outside is not None:
                     x[outside] = np.nan
                 x = stage.run(x, None)[0]
         return np.asarray(fine & np.isfinite(x).all(axis=1))
 
+    @property
+    def columns_looked_at(self) -> IntArray:
+        """Raw columns that are used or checked, ascending."""
+        return np.union1d(self.columns, np.array(list(self.checked), np.intp))
+
     def columns_of_nan(self) -> IntArray:
-        """Raw columns whose NaN becomes a number, wherever the map uses them."""
+        """Raw columns where NaN is taken: those whose NaN becomes a number, wherever the map uses them."""
         refused = {int(self.columns[k]) for k in range(len(self.columns)) if not self._takes_nan(k)}
-        return np.array([j for j in np.unique(self.columns).tolist() if j not in refused], np.intp)
+        refused |= {j for j, takes_nan in self.checked.items() if not takes_nan}
+        return np.array([j for j in self.columns_looked_at.tolist() if j not in refused], np.intp)
 
     def columns_looked_up(self) -> IntArray:
         """Raw columns whose numbers, as they are, a table looks up: categories, bins, what is missing."""
@@ -260,6 +303,7 @@ class InputMap:
         # Tables up to the first stage that is not the source's, bit for bit, look at the source's own numbers.
         n_as_source = next((k for k, stage in enumerate(self.stages) if not stage.as_source), len(self.stages))
         mapped, distances = np.empty((shape[0], self.n_features)), np.zeros(shape[0] if with_errors else 0)
+        has_left = np.zeros(shape[0], np.bool_)  # rows with a number beyond float64, of which a stage may make one
         step = max(1, _PIECE_NUMBERS // max(self.n_features, len(self.columns), 1))
         for first in range(0, shape[0], step):
             piece = slice(first, first + step)
@@ -268,10 +312,13 @@ class InputMap:
             with np.errstate(over="ignore", invalid="ignore", under="ignore"):
                 for k, stage in enumerate(self.stages):
                     self._check_domain(stage, x, first)
+                    if k > 0 and stage.hides_infinity:
+                        has_left[piece] |= np.isinf(x).any(axis=1)
                     x, errors = (_on_source_rows if k < n_as_source else run)(stage, x, errors)
                 if errors is not None and self.stages:
                     distances[piece] = compensated.norms_above(errors)
             mapped[piece] = x
+        mapped[has_left] = np.inf
         if checks:
             self._check_mapped(rows, mapped)
         distances[~np.isfinite(distances)] = np.inf
@@ -310,6 +357,15 @@ class InputMap:
                 return feature
             feature = origin
         return int(self.columns[feature])
+
+
+def _all_checks(several: Iterable[Mapping[int, bool]]) -> dict[int, bool]:
+    """The checks of all: NaN is taken where each takes it."""
+    together: dict[int, bool] = {}
+    for checks in several:
+        for column, takes_nan in checks.items():
+            together[column] = takes_nan and together.get(column, True)
+    return dict(sorted(together.items()))
 
 
 def same_texts(maps: Sequence[InputMap]) -> list[InputMap]:

@@ -304,7 +304,15 @@ def _float64_rows(rows: Any) -> FloatArray | csr_array[Any]:
         if isinstance(rows, csr_array) and rows.dtype == np.float64 and rows.has_canonical_format:
             return rows
         sparse: csr_array[Any] = csr_array(rows, dtype=np.float64, copy=True)
-        sparse.sum_duplicates()
+        sparse.sort_indices()
+        twice = np.flatnonzero(np.diff(sparse.indices) == 0) + 1
+        twice = np.setdiff1d(twice, sparse.indptr)  # neighbours of one row
+        if len(twice):
+            row = int(np.searchsorted(sparse.indptr, twice[0], side="right")) - 1
+            raise ModelFormatError(
+                f"support_vectors has several entries in row {row}, column {int(sparse.indices[twice[0]])}, which not "
+                "every source adds up: fit it on rows after X.sum_duplicates()"
+            )
         return sparse
     dense = _float64(rows, "support_vectors")
     if dense.ndim != 2:

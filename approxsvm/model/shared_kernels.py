@@ -50,6 +50,7 @@ def _same_map(one: InputMap | None, other: InputMap | None) -> bool:
     return (
         one.n_raw_features == other.n_raw_features
         and np.array_equal(one.columns, other.columns)
+        and one.checked == other.checked
         and len(one.stages) == len(other.stages)
         and all(map(_same_stage, one.stages, other.stages))
     )

@@ -192,6 +192,8 @@ class _Reader:
             positions = self.numbers(indices, indices.text, "indices")
             if not all(p in range(1, n_features + 1) for p in positions.tolist()):
                 raise self.error(indices, f"an index is not from 1 to {n_features}")
+            if len(np.unique(positions)) < len(positions):
+                raise self.error(indices, "an index is there twice")
             row[positions.astype(np.intp) - 1] = self.numbers(entries, entries.text, "values", len(positions))
         return row
 

@@ -248,6 +248,17 @@ def test_what_contradicts_itself(old, new, what, tmp_path):
         read_any(tmp_path / "model")
 
 
+@pytest.mark.parametrize(
+    ("indices", "what"), [("1 2 3 5", "an index is not from 1 to 4"), ("1 2 3 3", "an index is there twice")]
+)
+def test_indices_of_sparse_vectors(indices, what, tmp_path):
+    text = classifier_text(SVC(C=0.5).fit(X, NAMES), vector=sparse)
+    assert "<Indices>1 2 3 4</Indices>" in text
+    (tmp_path / "model").write_text(text.replace("1 2 3 4</Indices>", f"{indices}</Indices>", 1))
+    with pytest.raises(ModelFormatError, match=what):
+        read_any(tmp_path / "model")
+
+
 def test_vectors_that_are_written_as_nothing_do_not_fill_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(pmml, "_MOST_NUMBERS", 50)
     (tmp_path / "model").write_text(classifier_text(SVC(C=0.5).fit(X, NAMES), vector=sparse))

@@ -142,6 +142,10 @@ class DeviceRows:
             yield from zip(("slopes_", "bases_"), self.folded, strict=True)
         if self.takes_nan.any():
             yield "takes_nan_", self.takes_nan.astype(np.uint8)
+        checked = self.artifact.input_map.checked
+        if checked and not self.codes:
+            yield "checked_columns_", smallest(np.array(list(checked), np.intp))
+            yield "checked_nan_", np.array(list(checked.values()), np.uint8)
         yield from step_arrays(() if self.folded else self.stages, self.first_columns)
 
     def functions(self) -> Iterator[str]:
@@ -151,10 +155,13 @@ class DeviceRows:
             return
         missing = "@takes_nan@@[j] && row[@COLUMN@] != row[@COLUMN@]" if self.takes_nan.any() else ""
         if self.table is None:
-            yield source.RAW + source.NOT_FINITE.replace("#UNLESS#", f"if (!({missing})) " if missing else "")
+            text = source.RAW + source.NOT_FINITE.replace("#UNLESS#", f"if (!({missing})) " if missing else "")
         else:
             missing = missing.replace("@COLUMN@", "@table_source@@[j]")
-            yield LOOKED_UP.replace("#UNLESS#", f" && !({missing})" if missing else "")
+            text = LOOKED_UP.replace("#UNLESS#", f" && !({missing})" if missing else "")
+        checks = self.artifact.input_map is not None and self.artifact.input_map.checked
+        checked = source.CHECKED.replace("#WRONG#", "sum" if self.table is None else "wrong") if checks else ""
+        yield text.replace("#CHECKED#", checked)
 
     @property
     def _given(self) -> str:

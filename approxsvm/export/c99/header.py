@@ -192,6 +192,8 @@ class _Unit:
         n_used = artifact.n_features if artifact.input_map is None else len(artifact.input_map.columns)
         if self.rows.table is not None:
             numbers["n_looked_up_"] = len(self.arrays["table_source_"])
+        if "checked_columns_" in self.arrays:
+            numbers["n_checked_"] = len(self.arrays["checked_columns_"])
         return numbers | {"n_mapped_": artifact.n_features, "n_used_": n_used} | self.function.constants()
 
     def text(self) -> Iterator[str]:

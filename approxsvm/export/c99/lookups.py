@@ -91,7 +91,7 @@ static inline float @not_finite@@(const float row[]) {{
         const double x = @looked_up@@(row, j);
         if (!(x - x >= 0.0)#UNLESS#) wrong = @float_of@@(0x7FC00000u);
     }}
-    return wrong;
+#CHECKED#    return wrong;
 }}
 """
 

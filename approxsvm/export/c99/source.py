@@ -151,9 +151,10 @@ static inline double @modulus@@(double x) { return x < 0.0 ? -x : x; }
 """
 
 EXP: Final = """\
-/* exp(x) within 1.5 ULP for -87.33 <= x <= 0: x = n ln 2 + r, n ln 2 in two parts, a polynomial in r. */
+/* exp(x) within 1.5 ULP for -87.33 <= x <= 0: x = n ln 2 + r, n ln 2 in two parts, a polynomial in r. 0 below. */
 static inline float @exp@@(float x) {
     const float shift = 12582912.0f;
+    const int is_far = x < -87.33f;
     float shifted, n, p;
     x = x > -87.33f ? x : -87.33f;
     shifted = x * 1.44269504f + shift;
@@ -165,7 +166,7 @@ static inline float @exp@@(float x) {
     p = p * x + 0x1.555492p-3f;
     p = p * x + 0x1.fffffcp-2f;
     p = (x * x) * p + x;
-    return (p + 1.0f) * @float_of@@((@bits_of@@(shifted) << 23) + 0x3F800000u);
+    return is_far ? 0.0f : (p + 1.0f) * @float_of@@((@bits_of@@(shifted) << 23) + 0x3F800000u);
 }
 """
 
@@ -367,15 +368,23 @@ static inline float @not_finite@@(const @ROW@ row[]) {
     float sum = 0.0f;
     int j;
     for (j = 0; j < @n_used@@; ++j) #UNLESS#sum += row[@COLUMN@] - row[@COLUMN@];
-    return sum;
+#CHECKED#    return sum;
 }
+"""
+
+# Columns that the source checks although their features do not: #WRONG# becomes NaN.
+CHECKED: Final = """\
+    for (j = 0; j < @n_checked@@; ++j) {
+        const float x = row[@checked_columns@@[j]];
+        if (!(x - x >= 0.0f) && !(@checked_nan@@[j] && x != x)) #WRONG# = @float_of@@(0x7FC00000u);
+    }
 """
 
 EVALUATE: Final = """\
 /* All decision values and their bounds; 0 for @STRANGE@: NaN, with infinite bounds. */
 static inline int @evaluate@@(const @ROW@ row[], double values[], float bounds[]) {{
 {declare}{load}{refuse}    cell = @cell@@(half_s);
-    gaussian = half_s <= 87.33f ? @exp@@(-half_s) : 0.0f;
+    gaussian = @exp@@(-half_s);
     for (k = 0; k < @n_values; ++k) {{
         const int e = center * @n_values + k;
         const double scale = @output_scales@@[e] * (double)gaussian;

@@ -49,14 +49,16 @@ def map_rows(
     x, error, is_source = raw, None, True  # bit for bit, whatever operations a runtime fuses
     if not np.array_equal(input_map.columns, np.arange(input_map.n_raw_features)):
         x = g.columns(raw, input_map.columns)
-    refused: str | None = None  # rows that a step in front of a table, which may take NaN, has made NaN
+    # 1 for rows that a step in front of a table, which may take NaN, has made NaN, or that have left float64 by then
+    refused: str | None = None
     for k, stage in enumerate(input_map.stages):
         nodes, before = exported(stage, "nodes", "ONNX"), x
+        if k > 0 and stage.hides_infinity:
+            refused = _either(g, refused, g.op("IsInf", x))
         x, error = nodes(g, stage, x, error, with_errors, is_source)
         is_source &= isinstance(stage, Interval | Table)
         if any(isinstance(later, Table) for later in input_map.stages[k + 1 :]):
-            now = _made_nan(g, stage, before, x)
-            refused = now if refused is None else g.op("Max", refused, now)
+            refused = _either(g, refused, _made_nan(g, stage, before, x))
     if refused is not None:
         x = g.op("Where", g.op("Greater", refused, 0.0), np.nan, x)
     if error is None:
@@ -72,11 +74,17 @@ def added(g: GraphBuilder, first: str | None, second: str) -> str:
 
 
 def _made_nan(g: GraphBuilder, stage: Step, x: str, y: str) -> str:
-    """1 for rows, shape (n_rows, 1), in which the step has made NaN of numbers, or of NaN that it does not pass."""
+    """Which numbers the step has made NaN of numbers, or of NaN that it does not pass."""
     made = g.op("IsNaN", y)
     if stage.by_feature or isinstance(stage, Table | Waves | Piecewise):
         came = g.op("IsNaN", g.columns(x, stage.source) if isinstance(stage, Table | Waves | Piecewise) else x)
         if isinstance(stage, Table):
             came = g.op("And", came, np.array([np.isinf(steps.nan) for steps in stage.steps]))
         made = g.op("And", made, g.op("Not", came))
-    return str(g.op("ReduceMax", g.cast(made, np.float64), axes=[1], keepdims=1))
+    return str(made)
+
+
+def _either(g: GraphBuilder, refused: str | None, those: str) -> str:
+    """The rows refused so far, and those of which any number is among `those`, shape (n_rows, 1)."""
+    now = g.op("ReduceMax", g.cast(those, np.float64), axes=[1], keepdims=1)
+    return str(now if refused is None else g.op("Max", refused, now))

@@ -1,8 +1,8 @@
 """Tables behind other steps in exported programs: categories, bins, missing values.
 
 On a device, over the reach of 2 e of an x that is not the source's own, the table is compared with what it has for x: a
-number that passes is off by e more than it is from that. Where any piece in reach refuses, the row is refused. Numbers
-that no table takes up are lost: what they are off by is not carried on.
+number that passes is off by e more than it is from that. Where any piece in reach refuses, the row is refused. What
+numbers that no table takes up are off by is not carried on, but a row of which a step has refused one stays refused.
 """
 
 from __future__ import annotations
@@ -72,7 +72,13 @@ def _numbers(stage: Table) -> dict[str, npt.NDArray[Any]]:
     numbers = {part: written(np.concatenate([np.zeros(0), *some])) for part, some in parts.items()}
     ends = np.cumsum([0, *(len(steps.edges) for steps in stage.steps)])
     missing = written(np.array([steps.nan for steps in stage.steps], np.float64))
-    return {"source": smallest(stage.source), "ends": smallest(ends), "missing": missing, **numbers}
+    lost = {"lost": smallest(_lost(stage))} if len(_lost(stage)) else {}
+    return {"source": smallest(stage.source), "ends": smallest(ends), "missing": missing, **numbers, **lost}
+
+
+def _lost(stage: Table) -> npt.NDArray[np.intp]:
+    """Features that nothing is made of: where a step before has refused one, so it stays."""
+    return np.setdiff1d(np.arange(stage.n_features), stage.source)
 
 
 def _looking_up(k: int, stage: Table) -> list[str]:
@@ -85,11 +91,17 @@ def _looking_up(k: int, stage: Table) -> list[str]:
         f"    const double missing = is_missing ? @missing_{k}@@[i] : {REFUSES!r};",
         f"    y[i] = @tabled@@(edges, n, found, missing, x[of], {IS_SOURCE}, {error_of(k, 'of')}, &before);",
         "}",
+        *(
+            [f"for (i = 0; i < {len(_lost(stage))}; ++i) y[0] += x[@lost_{k}@@[i]] != x[@lost_{k}@@[i]] ? {NAN} : 0.0;"]
+            if len(_lost(stage))
+            else []
+        ),
         f"for (i = 0; i < {stage.n_outputs}; ++i) x[i] = y[i];",
         SUMMED,
     ]
 
 
+NAN: Final = "(double)@float_of@@(0x7FC00000u)"
 _TABLED: Final = f"""\
 /* What a table has for x, and what that is off by, added to *off, where x is by `error`; NaN, which a row is refused
    for, where it may have nothing. A missing value is NaN until it is replaced. */

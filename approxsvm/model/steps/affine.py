@@ -68,6 +68,10 @@ class Affine(Step):
         return self.n_features
 
     @property
+    def hides_infinity(self) -> bool:
+        return self.low is not None or self.high is not None
+
+    @property
     def is_identity(self) -> bool:
         return all(getattr(self, name) is None for name in AFFINE_PARTS)
 

@@ -64,6 +64,9 @@ class Interval(PerFeature):
         outside: npt.NDArray[np.bool_] = (self.second < np.inf) & ((x < self.low) | (x > self.second))
         return outside
 
+    def may_refuse(self) -> npt.NDArray[np.bool_]:
+        return (self.second < np.inf) & (self.rule == "refuses")
+
     def needs(self, feature: int, found: float) -> float:
         return float(self.low[feature] if found < self.low[feature] else self.second[feature])
 

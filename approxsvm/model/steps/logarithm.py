@@ -72,6 +72,9 @@ class Logarithm(PerFeature):
         outside: npt.NDArray[np.bool_] = self.taken & (x <= -self.offset)
         return outside
 
+    def may_refuse(self) -> npt.NDArray[np.bool_]:
+        return self.taken
+
     def needs(self, feature: int, found: float) -> float:
         return float(0.0 - self.offset[feature])
 

@@ -92,6 +92,10 @@ class Piecewise(PerOutput):
         return cls(n_features, np.array([j for j, _ in columns], np.intp), wide)
 
     @property
+    def hides_infinity(self) -> bool:
+        return True
+
+    @property
     def degree(self) -> int:
         """Of all pieces."""
         return self.pieces[0].coefs.shape[1] - 1 if self.pieces else 0

@@ -33,6 +33,10 @@ class Power(PerFeature):
             raise ModelFormatError("a power of an input step is NaN or negative infinity")
 
     @property
+    def hides_infinity(self) -> bool:
+        return True
+
+    @property
     def taken(self) -> npt.NDArray[np.bool_]:
         """Which features it changes, shape (n_features,)."""
         return self.powers < np.inf
@@ -86,6 +90,9 @@ class Power(PerFeature):
     def outside(self, x: FloatArray) -> npt.NDArray[np.bool_] | None:
         """Box-Cox takes numbers above 0."""
         return None if self.method == "yeo-johnson" else self.taken & (x <= 0)
+
+    def may_refuse(self) -> npt.NDArray[np.bool_]:
+        return self.taken & (self.method == "box-cox")
 
     def needs(self, feature: int, found: float) -> float:
         return 0.0

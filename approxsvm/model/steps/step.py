@@ -86,6 +86,15 @@ class Step(ABC):
         """Which numbers of `x` it does not take, of its shape; None where it takes all."""
         return None
 
+    @property
+    def hides_infinity(self) -> bool:
+        """Whether it may make a number of infinity."""
+        return False
+
+    def may_refuse(self) -> npt.NDArray[np.bool_]:
+        """Of which features it does not take all numbers, shape (n_features,)."""
+        return np.zeros(self.n_features, np.bool_)
+
     def needs(self, feature: int, found: float) -> float | None:
         """The number in the message of one that it does not take, `found`; None for that of the raw column."""
         return None

@@ -105,6 +105,10 @@ class Table(PerOutput):
         return cls.of(n_features, [(int(j), _ITSELF) for j in features])
 
     @property
+    def hides_infinity(self) -> bool:
+        return True
+
+    @property
     def is_identity(self) -> bool:
         same = all(not len(steps.edges) and np.isinf((steps.values[0], steps.nan)).all() for steps in self.steps)
         return same and np.array_equal(self.source, np.arange(self.n_features))
@@ -132,15 +136,12 @@ class Table(PerOutput):
         given = {k: codes[j] for k, (j, steps) in enumerate(sources) if j in codes and (steps.values == SAME).any()}
         return Table(self.n_features, self.source, steps), given
 
-    def _refuses_alone(self, kept: IntArray) -> bool:
-        """Whether an output refuses numbers of a feature that no output among those kept looks at."""
-        lost = ~np.isin(self.source, self.source[kept])
-        return any(lost[k] and np.isnan(steps.values).any() for k, steps in enumerate(self.steps))
+    def may_refuse(self) -> npt.NDArray[np.bool_]:
+        refusing = [np.isnan(steps.values).any() for steps in self.steps]
+        return np.isin(np.arange(self.n_features), self.source[np.array(refusing, np.bool_)])
 
-    def select(self, features: IntArray) -> tuple[Table, IntArray] | None:
+    def select(self, features: IntArray) -> tuple[Table, IntArray]:
         """The table with some of its outputs; what others of the same features refuse, it refuses, too."""
-        if self._refuses_alone(features):
-            return None
         used = np.unique(self.source[features])
         kept = [self.steps[k] for k in features]
         for j in used.tolist():
@@ -152,9 +153,10 @@ class Table(PerOutput):
 
     def merged(self, before: Step) -> Table | None:
         """Tables of tables are tables."""
-        if not isinstance(before, Table) or before._refuses_alone(self.source):
+        if not isinstance(before, Table):
             return None
-        return self._behind(before)
+        is_lost = ~np.isin(np.arange(before.n_features), before.source[self.source])
+        return None if (before.may_refuse() & is_lost).any() else self._behind(before)
 
     def _behind(self, first: Table) -> Table:
         columns = [

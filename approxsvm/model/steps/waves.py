@@ -76,8 +76,11 @@ class Waves(PerOutput):
         return y, np.where(passes, came, grown)
 
     def outside(self, x: FloatArray) -> npt.NDArray[np.bool_]:
-        """Negative numbers, of features that are used."""
-        return (x < 0) & np.isin(np.arange(self.n_features), self.source[~self.passes])
+        """Negative numbers, of features that waves are made of."""
+        return (x < 0) & self.may_refuse()
+
+    def may_refuse(self) -> npt.NDArray[np.bool_]:
+        return np.isin(np.arange(self.n_features), self.source[~self.passes])
 
     def needs(self, feature: int, found: float) -> float:
         return 0.0

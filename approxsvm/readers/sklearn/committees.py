@@ -52,6 +52,8 @@ from approxsvm.readers.sklearn.support_vector_machines import (
 
 _UP = 1.0 + 2.0**-30
 _CONSTANT = "constant"
+# Scores count a value of 0 for the first class of a pair. A member whose label is then the second has this intercept.
+_BELOW_0 = -(2.0**-1074)
 
 
 def read_self_training(estimator: Any, read: Read) -> Model:
@@ -585,8 +587,8 @@ def read_one_vs_one(estimator: Any, read: Read) -> Model:
     signed = [machine if machine.labels[0] == 0 else machine.negated() for machine in machines]
     rows, where = shared_rows(signed)
     functions = [
-        PairTerms(at, machine.dual_coef[0], float(machine.intercept[0]))
-        for at, machine in zip(where, signed, strict=True)
+        PairTerms(at, one.dual_coef[0], float(one.intercept[0] or (_BELOW_0 if one is machine else 0.0)))
+        for at, one, machine in zip(where, signed, machines, strict=True)
     ]
     block = pair_block(len(classes), rows.shape[0], functions)
     return KernelModel(
@@ -601,7 +603,7 @@ def read_one_vs_one(estimator: Any, read: Read) -> Model:
         feature_names=feature_names(estimator) or machines[0].feature_names,
         outputs=Outputs(label_rule="scores", decision_shape="ovr"),
         input_map=machines[0].input_map,
-        value_error=np.concatenate([machine.value_error for machine in signed]),
+        value_error=np.concatenate([machine.value_error for machine in signed]) - _BELOW_0,
         degree=machines[0].degree,
         is_sigmoid=machines[0].is_sigmoid,
         coef0=machines[0].coef0,

@@ -37,6 +37,11 @@ def _polynomial_features(map_: InputMap, step: Any) -> InputMap:
             f"it has {step.n_output_features_:,} products of up to {step._max_degree} features; supported are "
             f"{_MOST_PRODUCTS:,} of up to {_MOST_FACTORS}"
         )
+    if map_.is_unsorted:
+        raise UnsupportedModelError(
+            "it mixes up sparse rows whose entries are out of order, as a step before leaves them; refit with columns "
+            "in ascending order in the ColumnTransformer, or with dense rows (sparse_threshold=0, dense_output=True)"
+        )
     powers = step.powers_
     if len(powers) != step.n_output_features_:
         raise ModelFormatError(f"it has {len(powers)} products, but n_output_features_ is {step.n_output_features_}")

@@ -21,6 +21,7 @@ from approxsvm.model.steps import Logarithm, Normalizer, Power, Projection
 from approxsvm.readers.sklearn import feature_maps, kernel_machines, linear_models, nonlinear, tables
 from approxsvm.readers.sklearn.known_types import class_name, name_of, recognise
 from approxsvm.readers.sklearn.support_vector_machines import feature_names, host_array, is_dropped, require_fitted
+from approxsvm.text_columns import is_na, is_nan
 
 _CANNOT_FOLD: Final = "cannot be folded into the model"
 Model = SingleModel | Ensemble
@@ -114,7 +115,7 @@ def with_input_map(model: Model, map_: InputMap) -> Model:
     if isinstance(model, Ensemble):
         members = [with_input_map(member, map_) for member in model.members]
         return replace(model, members=tuple(m for m in members if not isinstance(m, Ensemble)))
-    whole = map_ if model.input_map is None else map_.then(model.input_map)
+    whole = (map_ if model.input_map is None else map_.then(model.input_map)).with_few_checks()
     if model.n_raw_features != map_.n_features:
         raise ModelFormatError(
             f"the steps give {map_.n_features} features, but the final estimator takes {model.n_raw_features}"
@@ -142,16 +143,38 @@ def fold(map_: InputMap, step: Any, name: str) -> InputMap:
         known = recognise(step)
         if known is not None and known.role == "selector":
             _check_width(map_, step, name)
-            return _selected(map_, step)
+            return _selected(_looked_at(map_, step), step)
         folder = None if known is None else _FOLDERS.get(known.name)
         if folder is None:
             raise UnsupportedModelError(_cannot_fold(name, step))
         _check_width(map_, step, name)
-        return replace(folder(map_, step), is_sparse=gives_sparse(step, map_.is_sparse))
+        folded = folder(_looked_at(map_, step), step)
+        is_unsorted = leaves_unsorted(step) or (folded.is_unsorted and name_of(step) not in _SORTING)
+        return replace(folded, is_sparse=gives_sparse(step, map_.is_sparse), is_unsorted=is_unsorted)
     except UnsupportedModelError as error:
         if str(error).startswith("step "):
             raise  # this step or an inner one, named already
         raise UnsupportedModelError(f"{_cannot_fold(name, step)} ({error})") from None
+
+
+def _looked_at(map_: InputMap, step: Any) -> InputMap:
+    """The map in front of a step, which checks its rows before it does anything else."""
+    kind = name_of(step)
+    if kind in _LOOKING_NOWHERE or (kind == "FunctionTransformer" and not step.validate):
+        return map_
+    if kind in _TAKING_NAN:
+        missing = getattr(step, "missing_values", np.nan)
+        return map_.looked_at(takes_nan=is_nan(missing) or is_na(missing))
+    known = recognise(step)
+    if known is not None and known.role == "selector" and allows_nan(step):
+        return map_  # it takes infinity, too
+    return map_.looked_at(takes_nan=False)
+
+
+def allows_nan(step: Any) -> bool:
+    """Whether scikit-learn's tags of a step or an estimator say that it takes NaN."""
+    tags = getattr(step, "__sklearn_tags__", None)  # of scikit-learn since 1.6
+    return tags is not None and bool(tags().input_tags.allow_nan)
 
 
 def gives_sparse(step: Any, is_sparse: bool) -> bool:
@@ -170,7 +193,21 @@ def gives_sparse(step: Any, is_sparse: bool) -> bool:
         return bool(step.encode == "onehot")
     if kind in ("OneHotEncoder", "SplineTransformer"):
         return bool(getattr(step, "sparse_output", getattr(step, "sparse", False)))
+    if kind == "SparseRandomProjection":
+        return is_sparse and not step.dense_output
     return is_sparse and kind in _KEEPING_SPARSE
+
+
+def leaves_unsorted(step: Any) -> bool:
+    """Whether a transformer puts the entries of sparse rows out of order."""
+    kind = name_of(step)
+    if kind == "SparseRandomProjection":
+        return not step.dense_output
+    if kind != "ColumnTransformer" or not step.sparse_output_ or hasattr(step, "feature_names_in_"):
+        return False
+    return any(
+        (np.diff(positions) < 0).any() for positions in map(np.ravel, step._transformer_to_input_indices.values())
+    )
 
 
 def _name_of(step: Any, name: str) -> str:
@@ -464,6 +501,24 @@ _KEEPING_SPARSE = {
     "SimpleImputer",
     "StandardScaler",
     "VarianceThreshold",
+}
+# Steps whose sparse rows are in order, whatever came.
+_SORTING = {"SimpleImputer", "TruncatedSVD"}
+# Steps that hand rows on to others without a look.
+_LOOKING_NOWHERE = {"ColumnTransformer", "FeatureUnion", "Pipeline"}
+# Steps that pass NaN on, or know what to put in its place.
+_TAKING_NAN = {
+    "MaxAbsScaler",
+    "MinMaxScaler",
+    "MissingIndicator",
+    "OneHotEncoder",
+    "OrdinalEncoder",
+    "PowerTransformer",
+    "QuantileTransformer",
+    "RobustScaler",
+    "SimpleImputer",
+    "StandardScaler",
+    "TargetEncoder",
 }
 # Steps that write into what they are given if they may.
 _OVERWRITING = {

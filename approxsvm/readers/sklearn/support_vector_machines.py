@@ -16,6 +16,7 @@ from approxsvm.model.kernel_model import MAX_KERNEL_DEGREE, KernelModel, Task
 from approxsvm.model.outputs import OneVsRestCalibration, Outputs, PairwiseSigmoid, SigmoidCalibrator
 from approxsvm.readers import libsvm
 from approxsvm.readers.sklearn.known_types import class_name
+from approxsvm.rows import first_row_out_of_order
 
 TASKS: dict[str, Task] = {
     "SVC": "classification",
@@ -38,6 +39,7 @@ def read_svm(estimator: Any, name: str) -> KernelModel:
     task = TASKS[name]
     support_vectors, dual_coef = estimator.support_vectors_, estimator._dual_coef_
     if hasattr(dual_coef, "toarray"):
+        _check_sparse(support_vectors, dual_coef, name)
         dual_coef = dual_coef.toarray()
     labels = ascending_classes(estimator.classes_, name) if task == "classification" else np.empty(0)
     _check_attributes(estimator, name, len(labels), int(support_vectors.shape[0]))
@@ -54,6 +56,21 @@ def read_svm(estimator: Any, name: str) -> KernelModel:
         outputs=_outputs(estimator, task, len(labels)),
     )
     return with_kernel(machine, estimator)
+
+
+def _check_sparse(support_vectors: Any, dual_coef: Any, name: str) -> None:
+    """Refuse what LIBSVM takes otherwise than SciPy: it walks through entries in order, and adds none up."""
+    row = first_row_out_of_order(support_vectors)
+    if row is not None:
+        raise UnsupportedModelError(
+            f"row {row} of support_vectors_ of this {name} has several entries in a column, or entries out of order, "
+            "which LIBSVM does not add up; refit it on rows after X.sum_duplicates() (PolynomialFeatures makes such "
+            "rows of what a vectorizer's fit_transform gives: sort that by X.sort_indices() in front)"
+        )
+    if not np.array_equal(dual_coef.indices, np.tile(np.arange(dual_coef.shape[1]), dual_coef.shape[0])):
+        raise ModelFormatError(
+            f"_dual_coef_ of this {name} has entries left out or out of order, unlike what fit leaves"
+        )
 
 
 def ascending_classes(classes: Any, name: str) -> Any:

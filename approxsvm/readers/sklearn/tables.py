@@ -85,7 +85,14 @@ def _imputer(map_: InputMap, step: Any) -> InputMap:
 
 def _indicator(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "MissingIndicator", "features_")
-    return _then(*_marks(map_, step))
+    map_, columns = _marks(map_, step)
+    if step.features == "all" or not step.error_on_new:
+        return _then(map_, columns)
+    new = sorted(set(range(map_.n_features)) - {j for j, _ in columns})
+    if is_nan(step.missing_values):
+        return _then(replace(map_, checked=map_.then_select(new).looked_at(takes_nan=False).checked), columns)
+    guards = [(j, _replaced(step.missing_values, [0.0], REFUSED)) for j in new]
+    return _then(map_, [*columns, *guards]).then_select(np.arange(len(columns)))
 
 
 def _marks(map_: InputMap, step: Any) -> tuple[InputMap, Columns]:
@@ -195,7 +202,9 @@ def finished(map_: InputMap) -> InputMap:
         # What the source has been fitted with is known to it: a step replaces it, or it is a category.
         fitted_on_none = not np.isnan(none).any() and (np.isnan(nan).any() or (nan == unknown != none))
         known[column] = replace(texts, null=NONE if fitted_on_none or texts.null == NONE else np.nan)
-    return replace(map_, texts=known)
+    # Of texts that nothing is made of nothing is refused.
+    checked = {column: takes_nan for column, takes_nan in map_.checked.items() if column not in map_.texts}
+    return replace(map_, texts=known, checked=checked)
 
 
 def _check_is_looked_up(map_: InputMap, column: int) -> None:

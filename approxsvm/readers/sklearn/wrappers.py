@@ -21,7 +21,7 @@ from approxsvm.model.outputs import (
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers.sklearn.kernel_machines import Regression, restored
 from approxsvm.readers.sklearn.known_types import class_name, name_of
-from approxsvm.readers.sklearn.pipeline import Model, Read, overwrites, with_input_map
+from approxsvm.readers.sklearn.pipeline import Model, Read, allows_nan, overwrites, with_input_map
 from approxsvm.readers.sklearn.support_vector_machines import ascending_classes, feature_names, require_fitted
 
 # Selectors that predict by the estimator of the features that they keep.
@@ -43,8 +43,9 @@ def read_selected(estimator: Any, read: Read) -> Model:
     """Read a fitted RFE or RFECV, which predicts by the estimator of the features that it keeps."""
     require_fitted(estimator, class_name(estimator), "support_")
     support = np.asarray(estimator.support_)
-    chosen = InputMap.selection(len(support), np.flatnonzero(support), feature_names(estimator))
-    return with_input_map(read(estimator.estimator_), chosen)
+    rows = InputMap.identity(len(support), feature_names(estimator))
+    rows = rows if allows_nan(estimator) else rows.looked_at(takes_nan=False)
+    return with_input_map(read(estimator.estimator_), rows.then_select(np.flatnonzero(support)))
 
 
 def read_calibrated(estimator: Any, read: Read) -> Model:

@@ -66,6 +66,8 @@ struct InputMapView {
     std::size_t widest;  // the most features before, between and after stages
     bool has_projection;
     bool takes_all_columns;  // in their order
+    std::size_t n_checked;   // raw columns that refuse more than their features do, used or not
+    const CheckedColumn* checked;
 };
 
 // Which texts raw columns stand for (artifact/categories_section.hpp).
@@ -255,6 +257,7 @@ struct Request {
     const double* row_errors = nullptr;
     Fault* fault = nullptr;     // filled for a status that says so
     bool keeps_promise = true;  // whether values beyond a tolerance that was asked for are refused
+    bool by_sign = false;       // whether values of a regression become labels, which their bounds have to leave clear
 };
 
 // How a row's value was found, cheapest first.

@@ -108,8 +108,16 @@ inline Status read_input_map(const unsigned char* bytes, std::size_t n_bytes, st
         map.widest = n > map.widest ? n : map.widest;
         map.has_projection |= AllStages::with(stage.kind, false, [](auto kind) { return kind.sums; });
     }
-    check(field::any_size, n_bytes, equal_to(at));
     check(field::input_map_n_features, n, equal_to(n_features));
+    if (check.status() != Status::ok) return check.status();
+    map.checked = reinterpret_cast<const CheckedColumn*>(bytes + at);
+    map.n_checked = (n_bytes - at) / sizeof(CheckedColumn);
+    check(field::any_size, n_bytes, equal_to(at + map.n_checked * sizeof(CheckedColumn)));
+    for (std::size_t k = 0; check.status() == Status::ok && k < map.n_checked; ++k) {
+        const std::size_t least = k > 0 ? std::size_t{map.checked[k - 1].column} + 1 : 0;
+        check(field::checked_column_column, std::size_t{map.checked[k].column}, from_to(least, n_raw_features - 1), k);
+        check(field::checked_column_takes_nan, map.checked[k].takes_nan, from_to(0u, 1u), k);
+    }
     return check.status();
 }
 

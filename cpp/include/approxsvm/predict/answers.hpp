@@ -286,6 +286,7 @@ class ValueAnswers {
         if (n_open == 0) return Status::ok;
         // These values are not the caller's, who may have asked for others.
         request.values = Values::exact;
+        request.by_sign = true;
         const SelectedRows open(rows, memory_.open, n_open);
         Evaluation exact;
         exact.values = {memory_.values, n_open * n_decisions};
@@ -590,6 +591,7 @@ class EnsembleAnswers {
         }
         if (n_open == 0) return Status::ok;
         request.values = Values::exact;
+        request.by_sign = true;
         status = evaluate_member(k, SelectedRows(rows, memory_.open, n_open), request, nullptr);
         if (status != Status::ok && request.fault) request.fault->row = memory_.open[request.fault->row];
         for (std::size_t j = 0; status == Status::ok && j < n_open; ++j)
@@ -924,6 +926,8 @@ inline bool takes(const ModelView& model, std::size_t column, double value) {
     for (std::size_t k = 0; model.has_input_map && !is_finite(value) && k < map.n_columns; ++k) {
         if (map.columns[k] == column) taken = taken && value != value && takes_nan(map, k);
     }
+    for (std::size_t k = 0; model.has_input_map && k < map.n_checked; ++k)
+        taken = taken && (map.checked[k].column != column || takes(map.checked[k], value));
     return taken;
 }
 // The first of rows that have one among the columns that the model looks at.
@@ -941,11 +945,12 @@ inline BadNumber first_bad_number(const ModelView& model, const RowSource& rows)
     for (std::size_t i = 0; model.n_members == 0 && i < rows.n_rows() && first.row > i; ++i) {
         if (rows.check(i) == Status::ok) continue;
         if (!model.has_input_map) take({i, model.n_raw_features, HUGE_VAL});
-        for (std::size_t k = 0; k < n_columns; ++k) {
-            const std::size_t j = model.has_input_map ? map.columns[k] : k;
+        const auto look_at = [&](std::size_t j) {
             const double value = rows.value(i, j);
             if (!takes(model, j, value)) take({i, j, value});
-        }
+        };
+        for (std::size_t k = 0; k < n_columns; ++k) look_at(model.has_input_map ? map.columns[k] : k);
+        for (std::size_t k = 0; model.has_input_map && k < map.n_checked; ++k) look_at(map.checked[k].column);
     }
     return first;
 }

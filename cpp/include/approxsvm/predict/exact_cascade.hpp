@@ -102,7 +102,8 @@ class ExactCascade {
 
     double tolerance() const { return tolerance_; }
     bool suffices(double value, double bound) const {
-        return (view_.task == Task::regression || std::fabs(value - label_change_) > bound) && bound <= tolerance_;
+        const bool may_be_open = view_.task == Task::regression && !request_.by_sign;
+        return (may_be_open || std::fabs(value - label_change_) > bound) && bound <= tolerance_;
     }
     double slack_of(std::size_t i) const { return kernel_.slack(row_error_of(request_, i)); }
 

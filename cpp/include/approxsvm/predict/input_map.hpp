@@ -100,6 +100,10 @@ class ScalerAlone {
 
 // --- rows
 
+// Whether a step of the source lets a number pass that stands in a column that it checks.
+inline bool takes(const CheckedColumn& checked, double x) {
+    return is_finite(x) || (x != x && checked.takes_nan != 0);
+}
 // Whether the selected columns of a row are finite, or NaN where that becomes a number.
 inline bool takes_row(const InputMapView& map, const double* x) {
     if (all_finite(x, 1, map.n_columns)) return true;
@@ -131,7 +135,7 @@ class RowMapper {
         const double* gains = gains_;
         const unsigned char* next = map_.stages;
         std::size_t n_features = map_.n_columns;
-        for (std::size_t r = 0; r < n; ++r) rows[r].is_inside = true;
+        for (std::size_t r = 0; r < n; ++r) rows[r].is_inside = rows[r].is_finite = true;
         bool is_source = true;
         for (std::size_t k = 0; k < map_.n_stages; ++k) {
             MapStage stage;
@@ -139,6 +143,7 @@ class RowMapper {
             n_features = stage.n_outputs;
             const RowsOnTheWay on{n, stride_, k > 0, is_source, exactly, x, error, y, y_error, rows};
             const bool in_place = AllStages::with(stage.kind, true, [&](auto kind) {
+                if (k > 0 && kind.hides_infinity(stage)) note_infinities(x, stage.n_inputs, n, rows);
                 kind.run(stage, gains, on);
                 if (kind.names_column) name_columns(stage, k, n, rows);
                 is_source &= kind.as_source;
@@ -154,12 +159,21 @@ class RowMapper {
             const double distance = map_.n_stages > 0 ? norm_above(row(error, r), n_features) : 0.0;
             rows[r].values = values;
             rows[r].error = distance == distance ? distance : HUGE_VAL;
-            rows[r].is_finite = all_finite(values, 1, n_features);
+            rows[r].is_finite = rows[r].is_finite && all_finite(values, 1, n_features);
         }
     }
 
   private:
     double* row(double* first, std::size_t r) const { return first + r * stride_; }
+
+    // Numbers that have left float64 on their way, which the source's next step refuses.
+    void note_infinities(double* x, std::size_t n_features, std::size_t n, MappedRow* rows) const {
+        for (std::size_t r = 0; r < n; ++r) {
+            bool any = false;
+            for (std::size_t j = 0; j < n_features; ++j) any |= std::fabs(row(x, r)[j]) > largest_double;
+            rows[r].is_finite = rows[r].is_finite && !any;
+        }
+    }
 
     // What the stage has refused names a raw column in place of its own input.
     void name_columns(const MapStage& stage, std::size_t number, std::size_t n, MappedRow* rows) const {

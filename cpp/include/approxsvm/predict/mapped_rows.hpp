@@ -115,6 +115,9 @@ class RowMapping {
             if (fault_) *fault_ = {i, 0.0, static_cast<double>(view_.n_raw_features)};
             return Status::unknown_feature;
         }
+        for (std::size_t k = 0; k < map.n_checked; ++k) {
+            if (!takes(map.checked[k], raw[map.checked[k].column])) return Status::not_finite;
+        }
         for (std::size_t k = 0; raw != x && k < map.n_columns; ++k) x[k] = raw[map.columns[k]];
         return checks && !takes_row(map, x) ? Status::not_finite : Status::ok;
     }

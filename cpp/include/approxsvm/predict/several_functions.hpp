@@ -68,8 +68,11 @@ class SeveralFunctions {
         for (std::size_t k = 0; k < n_; ++k) {
             if (!(bounds_[k] <= tolerance_)) return false;
         }
-        if (view_.task == Task::regression) return true;
-        return beats_all_others(n_, values_, bounds_);
+        if (view_.task != Task::regression) return beats_all_others(n_, values_, bounds_);
+        for (std::size_t k = 0; request_.by_sign && k < n_; ++k) {
+            if (!(std::fabs(values_[k]) > bounds_[k])) return false;
+        }
+        return true;
     }
 
     void settle(std::size_t i, Stage stage) {

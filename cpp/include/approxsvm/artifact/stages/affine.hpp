@@ -119,6 +119,7 @@ inline void run_affine(const MapStage& stage, const double* gains, bool has_erro
 struct AffineStage : AnyStage {
     static constexpr StageKind kind = StageKind::affine;
     static constexpr bool by_feature = true, as_source = true;
+    static bool hides_infinity(const MapStage& stage) { return stage.parts[part::low] || stage.parts[part::high]; }
 
     // Whether a header is one of this kind.
     static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs, std::uint64_t index) {

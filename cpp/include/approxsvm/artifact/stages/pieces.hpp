@@ -9,6 +9,7 @@ inline namespace APPROXSVM_TARGET {
 struct PiecesStage : AnyStage {
     static constexpr StageKind kind = StageKind::pieces;
     static constexpr bool in_place = false;
+    static bool hides_infinity(const MapStage&) { return true; }
 
     // `parts` is 8 times the number of edges of all outputs, and the degree of all pieces.
     static bool header_is_valid(Check& check, const StageHeader& header, std::size_t, std::uint64_t index) {

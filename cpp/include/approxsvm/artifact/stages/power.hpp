@@ -9,6 +9,7 @@ inline namespace APPROXSVM_TARGET {
 struct PowerStage : AnyStage {
     static constexpr StageKind kind = StageKind::power;
     static constexpr bool by_feature = true;
+    static bool hides_infinity(const MapStage&) { return true; }
     enum Method : std::uint32_t { box_cox, yeo_johnson, n_methods };
 
     static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs, std::uint64_t index) {

@@ -9,6 +9,7 @@ inline namespace APPROXSVM_TARGET {
 struct TableStage : AnyStage {
     static constexpr StageKind kind = StageKind::table;
     static constexpr bool in_place = false, names_column = true, as_source = true;
+    static bool hides_infinity(const MapStage&) { return true; }
 
     // `parts` is the number of edges of all outputs.
     static bool header_is_valid(Check& check, const StageHeader& header, std::size_t, std::uint64_t index) {
