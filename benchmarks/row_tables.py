@@ -213,7 +213,7 @@ def edges_of(source: Any, n_columns: int) -> list[list[float]]:
                 of_columns = [np.array([value])] * n_columns
             for edge, column in zip(edges, of_columns, strict=False) if len(of_columns) == n_columns else ():
                 if isinstance(column, np.ndarray) and column.dtype.kind in "fiu":
-                    edge += [x for x in column.ravel().astype(np.float64).tolist() if np.isfinite(x)]
+                    edge += [x for x in np.asarray(column, np.float64).ravel().tolist() if np.isfinite(x)]
     return [edge[:: -(-len(edge) // _EDGES_PER_COLUMN)] for edge in edges]
 
 
