@@ -5,7 +5,8 @@
 
 Answers of the two are compared with each other, not with what a reader made of the source. Where they differ, its own
 rounding may be why: rows whose label float64 cannot tell, by the definition of approxsvm/reports/judgement.py, are
-counted apart as ties.
+counted apart as ties, and so are rows that are not certified and whose values are within the error bound of 0. Values
+may differ by the error bound and by float64's rounding alone, whatever the dtype of the rows.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import copy
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -30,16 +31,17 @@ from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn.vectorizers import split
-from approxsvm.reference.definition import definition_of
+from approxsvm.reference.definition import GaussianDefinition, definition_of
 from approxsvm.reports.judgement import classes_of, combined, exact_decision_values, own_steps
 from approxsvm.reports.source_rounding import NEAR_TIE, source_rounding
+from benchmarks.row_tables import Table
 
 _VERDICTS = ("equal", "other methods", "differs", "refused", "wrong exception", "source has no answer")
 FAULTS = ("differs", "wrong exception")
 Answers = Mapping[str, Any]
 METHODS = ("predict", "decision_function", "predict_proba", "score_samples")
 # What no rounding of well-conditioned sums exceeds, as a share of the greatest value; and of probabilities.
-_CLOSE = 1e-9
+_CLOSE = 1e-11
 _CLOSE_PROBABILITY = 1e-8
 # As reports.judgement allows a regression's source.
 _SLACKS = 64.0
@@ -87,33 +89,45 @@ def compare(
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         theirs = answers(source, rows) if theirs is None else theirs
-        try:
-            fast = approxsvm.compile(source, copy.deepcopy(X), **options)
-        except (ApproxSVMError, NotFittedError) as error:
-            return Finding("refused", str(error), type(error).__name__)
-        except Exception as error:
-            return Finding("wrong exception", f"compile: {error}", type(error).__name__)
+        fast = compiled(source, X, **options)
+        if isinstance(fast, Finding):
+            return fast
         if isinstance(theirs["predict"], Exception):
             return Finding("source has no answer", str(theirs["predict"]), type(theirs["predict"]).__name__)
         return compare_answers(source, fast, rows, theirs)
 
 
+def compiled(source: Any, X: Any, **options: Any) -> Any:
+    """What it compiles to; or a `Finding` that says why it does not."""
+    try:
+        return approxsvm.compile(source, fresh(X), **options)
+    except (ApproxSVMError, NotFittedError) as error:
+        return Finding("refused", str(error), type(error).__name__)
+    except Exception as error:
+        return Finding("wrong exception", f"compile: {error}", type(error).__name__)
+
+
+def fresh(rows: Any) -> Any:
+    """Rows that nobody else has: made again, so that strides and flags stay, or a copy."""
+    return rows.make() if isinstance(rows, Table) else copy.deepcopy(rows)
+
+
 def answers(estimator: Any, rows: Any) -> Answers:
-    """What an estimator says of a copy of rows, by method: an array, or the exception."""
+    """What an estimator says of rows, by method: an array, or the exception."""
     found: dict[str, Any] = {}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for method in METHODS:
             try:
-                found[method] = np.asarray(getattr(estimator, method)(copy.deepcopy(rows)))
+                found[method] = np.asarray(getattr(estimator, method)(fresh(rows)))
             except Exception as error:
                 found[method] = error
     return found
 
 
-def compare_answers(source: Any, fast: Any, rows: Any, theirs: Answers) -> Finding:
+def compare_answers(source: Any, fast: Any, rows: Any, theirs: Answers, ours: Answers | None = None) -> Finding:
     """Ask what was compiled from a source about rows that the source has an answer to; parameters as for `compare`."""
-    ours = answers(fast, rows)
+    ours = answers(fast, rows) if ours is None else ours
     n_rows = len(theirs["predict"])
     rounding = _Rounding(source, fast, rows)
     theirs_classes, our_classes = (_classes(x) for x in (source, fast))
@@ -139,9 +153,9 @@ def compare_answers(source: Any, fast: Any, rows: Any, theirs: Answers) -> Findi
         elif _kind(a) != _kind(b):
             differences.append(f"{method}: {a.dtype} instead of {b.dtype}")
         elif _kind(b) != "f" or (method == "predict" and len(theirs_classes)):
-            wrong, tied = _wrong_labels(a, b, rounding)
+            wrong, certified, tied = _wrong_labels(a, b, rounding)
             n_ties += tied
-            differences += [f"{method}: {wrong} of {n_rows} labels differ"] * (wrong > 0)
+            differences += [f"{method}: {wrong} of {n_rows} labels differ, {certified} of them certified"] * (wrong > 0)
         else:
             differences += _wrong_values(method, a, b, rounding)
     if theirs_classes != our_classes:
@@ -162,24 +176,28 @@ def _kind(values: npt.NDArray[Any]) -> str:
     return {"O": "U", "T": "U", "u": "i"}.get(values.dtype.kind, values.dtype.kind)
 
 
-def _wrong_labels(ours: Any, theirs: Any, rounding: _Rounding) -> tuple[int, int]:
-    """Labels that differ, and those of them that float64 cannot tell."""
+def _wrong_labels(ours: Any, theirs: Any, rounding: _Rounding) -> tuple[int, int, int]:
+    """Labels that differ, how many of these are certified, and how many more differ where float64 cannot tell."""
     differ = ours != theirs
     if not differ.any():
-        return 0, 0
-    tied = differ & ~rounding.certain
-    return int((differ & ~tied).sum()), int(tied.sum())
+        return 0, 0, 0
+    wrong = differ & rounding.certain
+    return int(wrong.sum()), int((wrong & rounding.certified).sum()), int((differ & ~wrong).sum())
 
 
 def _wrong_values(method: str, ours: FloatArray, theirs: FloatArray, rounding: _Rounding) -> list[str]:
-    scale = 1.0 if method == "predict_proba" else float(np.abs(theirs[np.isfinite(theirs)]).max(initial=0.0))
-    close = _CLOSE_PROBABILITY if method == "predict_proba" else rounding.close * scale
+    ours, theirs = ours.astype(np.float64), theirs.astype(np.float64)
+    scale = np.abs(np.where(np.isfinite(theirs), theirs, 0.0)).max(axis=0, initial=0.0)
+    close = _CLOSE_PROBABILITY if method == "predict_proba" else _CLOSE * scale
     off = np.abs(ours - theirs)
     same = (off <= close) | (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
     if same.all():
         return []
     near = rounding.near_probabilities if method == "predict_proba" else rounding.near_values
-    same |= near(ours, theirs) <= close
+    try:
+        same |= near(ours, theirs) <= close
+    except Exception as error:
+        rounding.problem = f"{type(error).__name__}: {error}"
     if same.all():
         return []
     spread = float(np.ptp(theirs[np.isfinite(theirs)])) if np.isfinite(theirs).any() else 0.0
@@ -198,6 +216,7 @@ class _Part:
     values: FloatArray
     slack: FloatArray
     near: FloatArray
+    exact: npt.NDArray[np.bool_]  # rows of which all terms are 0, so that nothing rounds
 
     @classmethod
     def of(cls, source: Any, model: SingleModel, rows: FloatArray) -> _Part:
@@ -206,7 +225,14 @@ class _Part:
         noise = source_rounding(definition, model, own_steps(source), rows, mapped)
         values = exact_decision_values(model, rows, mapped)
         slack = definition.rounding(mapped, values) + noise
-        return cls(model, values, slack, NEAR_TIE * definition.scale + noise + 0.0 * values)
+        exact = (mapped == 0.0).all(axis=1) & (getattr(model, "kernel", "") == "linear")
+        if isinstance(definition, GaussianDefinition):
+            with np.errstate(under="ignore"):
+                exact = (
+                    definition.sums(mapped, np.abs(definition.model.dual_coef).sum(axis=0)[:, np.newaxis])[:, 0] == 0.0
+                )
+        near = np.where(exact[:, np.newaxis], 0.0, NEAR_TIE * definition.scale + noise + 0.0 * values)
+        return cls(model, values, slack, near, exact)
 
     @property
     def outputs(self) -> Any:
@@ -236,8 +262,6 @@ class _Rounding:
     def __init__(self, source: Any, fast: Any, rows: Any) -> None:
         self._source, self._fast, self._rows = split(source)[1], fast, rows
         self.problem = ""
-        # A source may multiply rows of float32 in float32.
-        self.close = float(np.finfo(np.float32).eps) if getattr(rows, "dtype", None) == np.float32 else _CLOSE
 
     @cached_property
     def _model(self) -> SingleModel | Ensemble:
@@ -247,7 +271,7 @@ class _Rounding:
     def _parts(self) -> list[_Part]:
         """Of each member of an ensemble; none where judging fails, and nothing is forgiven then."""
         try:
-            rows = self._fast._rows(copy.deepcopy(self._rows))
+            rows = self._fast._rows(fresh(self._rows))
             rows = np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
             members = self._model.members if isinstance(self._model, Ensemble) else (self._model,)
             return [_Part.of(self._source, member, rows) for member in members]
@@ -261,15 +285,26 @@ class _Rounding:
         parts = self._parts
         if not parts:
             return np.array(True)
-        return self._certain_to_the_source(parts) & self._certified
+        certain, certified = np.asarray(self._certain(parts)), self.certified
+        if self._fast.artifact.mode == "approximate":
+            return certain & certified  # no other label is promised
+        if self._fast.artifact.mode == "exact" and not self._fast.artifact.has_labels_alone and len(parts) == 1:
+            bound = np.asarray(self._fast.error_bound(fresh(self._rows))).reshape(len(certain), -1)
+            certain &= certified | self._certain([replace(parts[0], near=parts[0].near + bound)])
+        return certain
 
-    @property
-    def _certified(self) -> Any:
-        """In mode "approximate" no other label is promised."""
-        approximate = self._fast.artifact.mode == "approximate"
-        return self._fast.certified(copy.deepcopy(self._rows)) if approximate else True
+    @cached_property
+    def certified(self) -> npt.NDArray[np.bool_]:
+        """Rows whose label is reported as certified."""
+        return np.asarray(self._fast.certified(fresh(self._rows)))
 
-    def _certain_to_the_source(self, parts: list[_Part]) -> npt.NDArray[np.bool_]:
+    def _certain(self, parts: list[_Part]) -> npt.NDArray[np.bool_]:
+        """Rows whose label these values tell."""
+        exact = np.all([part.exact for part in parts], axis=0)
+        certain = np.asarray(self._beyond_ties(parts))
+        return certain | (exact if certain.ndim == 1 else exact[:, np.newaxis])
+
+    def _beyond_ties(self, parts: list[_Part]) -> npt.NDArray[np.bool_]:
         first = parts[0]
         if first.model.task == "one_class":
             return np.asarray(np.abs(first.values[:, 0]) > first.near[:, 0])
@@ -284,7 +319,7 @@ class _Rounding:
             return np.full(theirs.shape, np.inf)
         if len(parts[0]) == 2:
             lo, hi = (np.mean([part[end] for part in parts], axis=0) for end in (0, 1))
-            bounds = self._fast.probability_bound(copy.deepcopy(self._rows))
+            bounds = self._fast.probability_bound(fresh(self._rows))
             return np.maximum(np.abs(ours - theirs) - (hi - lo) - bounds, 0.0)
         return np.asarray(np.min([np.abs(possible - theirs) for possible in parts[0]], axis=0))
 
@@ -298,7 +333,7 @@ class _Rounding:
             slack = combined(self._model, [part.values for part in self._parts], slacks)[1]
         else:
             slack = slacks[0]
-        allowed = slack + np.asarray(self._fast.error_bound(copy.deepcopy(self._rows))).reshape(slack.shape)
+        allowed = slack + np.asarray(self._fast.error_bound(fresh(self._rows))).reshape(slack.shape)
         first = self._parts[0]
         if len(first.model.labels) > 2 and first.model.outputs.decision_shape == "ovr":
             lo, hi = first.outputs.one_vs_rest_interval(first.values, allowed)

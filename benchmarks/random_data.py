@@ -1,95 +1,107 @@
-"""Random rows and targets of many scales, types and containers, for benchmarks/reader_attack.py."""
+"""Random rows and targets of many scales, dtypes and containers, for benchmarks/reader_attack.py."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.sparse import csc_matrix, csr_array
 
-T = TypeVar("T")
+from benchmarks.draw import Draw
+from benchmarks.row_tables import Table, fitting, random_container, random_kinds
+
 FloatArray = npt.NDArray[np.float64]
-
-
-class Draw:
-    """Random choices, all from one seed."""
-
-    def __init__(self, *seed: int) -> None:
-        self.rng = np.random.default_rng(seed)
-
-    def one(self, *options: T) -> T:
-        """One of these."""
-        return options[int(self.rng.integers(len(options)))]
-
-    def maybe(self, share: float) -> bool:
-        """Whether something that happens in this share of the cases does."""
-        return bool(self.rng.random() < share)
-
-    def whole(self, low: int, high: int) -> int:
-        """From low to high, both included."""
-        return int(self.rng.integers(low, high + 1))
-
-    def power(self, low: float, high: float) -> float:
-        """Ten to some power between these."""
-        return float(10.0 ** self.rng.uniform(low, high))
-
-    def some(self, things: Sequence[T], least: int = 0) -> list[T]:
-        """Some of these, in random order."""
-        count = self.whole(min(least, len(things)), len(things))
-        return [things[int(k)] for k in self.rng.permutation(len(things))[:count]]
+_WORDS = ("a", "b", "c", "ab", "aab", "abc", "x", "y")
 
 
 @dataclass(frozen=True, eq=False)
 class Data:
     """Rows to train on and to predict."""
 
-    # In the same container
-    X: Any
-    rows: Any
-    matrix: FloatArray  # (n_rows, n_features): the numbers of X, those of its columns that are numbers
-    names: list[str] | None  # of these columns, where X is a data frame
-    has_strangers: bool  # whether X has columns besides that are no finite numbers
-    form: str  # what X is, in words
+    table: Table  # to train on
+    rows: Any  # numbers, and perhaps texts, of rows to predict, before they have dtypes
+    middle: FloatArray  # of the numbers of each column
+    is_symmetric: bool  # whether the second half of the rows to train on is the negative of the first
+
+    @cached_property
+    def X(self) -> Any:  # noqa: N802
+        """The rows to train on."""
+        return self.table.make()
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """Their numbers, for targets."""
+        if self.table.container == "texts":
+            return np.array([[len(text), text.count("a")] for text in self.table.values[:, 0]], np.float64)
+        return np.asarray(np.nan_to_num(self.table.values[:, self.table.numeric].astype(np.float64)))
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns of finite numbers, where there are other columns; of texts: `texts`."""
+        return [n for n in self.table.names or () if n not in ("text", "holes", "date")]
+
+    @property
+    def has_strangers(self) -> bool:
+        """Whether a column holds texts, dates or what is not finite."""
+        return "text" in (self.table.names or ())
 
 
 def random_data(draw: Draw) -> Data:
     """Rows of any kind."""
-    n_rows, n_features = draw.whole(18, 60), draw.whole(1, 6)
-    matrix = _matrix(draw, n_rows, n_features)
+    n_rows, n_features = 2 * draw.whole(9, 30), draw.whole(1, 6)
+    container = "texts" if draw.maybe(0.04) else random_container(draw)
+    if container == "texts":
+        texts = [np.array([[" ".join(draw.some(_WORDS * 2))] for _ in range(n)], object) for n in (n_rows, 25)]
+        return Data(Table(texts[0], ("text",), container), texts[1], np.zeros(1), False)
+    is_symmetric = draw.maybe(0.12)
+    kinds = random_kinds(draw, container, n_features)
+    plain = set(kinds) == {"float64"}
+    matrix = draw.one(_matrix, *([_matrix] * 2 if plain else [_small, _small]))(draw, n_rows, n_features)
+    if is_symmetric:  # few rows, so that intercepts are exactly 0 now and then
+        n_rows = 2 * draw.whole(3, 9)
+        matrix = _small(draw, n_rows, n_features)
+        matrix[n_rows // 2 :] = -matrix[: n_rows // 2]
+    if container not in ("frame", "array", "Fortran order", "not contiguous", "read-only", "lists"):
+        matrix[draw.rng.random(matrix.shape) < 0.5] = 0.0
+    middle = np.median(matrix, axis=0)
     picked = draw.rng.integers(n_rows, size=draw.whole(8, 40))
     jitter = draw.one(0.0, 0.1, 0.5, 3.0, 3.0, 1e4) * matrix.std(axis=0)
     near = matrix[picked] + jitter * draw.rng.normal(size=(len(picked), n_features))
-    rows = np.vstack([matrix, np.abs(near) if (matrix > 0).all() else near])
-    form = draw.one(*(name for name, share in _FORMS.items() for _ in range(share)))
-    narrowed = _NUMBERS.get(form, _as_they_are)
-    matrix, rows = narrowed(matrix), narrowed(rows)
-    if form in ("float32", "booleans"):  # the fit is in float32 or float16; scikit-learn predicts float64 as float64
-        rows = rows.astype(np.float64)
-    if "frame" not in form:
-        make = _CONTAINERS.get(form, _as_they_are)
-        return Data(make(matrix.copy()), make(rows.copy()), matrix.astype(np.float64), None, False, form)
-    if form in ("frame with numbers as names", "frame with a name twice"):
-        columns: list[Any] = [int(k) for k in draw.rng.permutation(n_features)]
-        if form == "frame with a name twice":
-            columns = [f"x{k // 2}" for k in range(n_features)]
-        frames = [pd.DataFrame(part, columns=columns) for part in (matrix, rows)]
-        return Data(frames[0], frames[1], matrix, None, False, form)
-    names = [draw.one("x{}", "größe {}", "a b{}", "{}").format(j) for j in range(n_features)]
-    frames = [pd.DataFrame(part, columns=names) for part in (matrix, rows)]
-    if form == "frame of mixed types":
-        kinds = {name: draw.one(np.float32, "Float64", object, np.float64) for name in names}
-        frames = [frame.astype(kinds) for frame in frames]
-        matrix = frames[0].to_numpy(np.float64)
-        frames[1] = frames[1].astype({name: np.float64 for name, kind in kinds.items() if kind is np.float32})
-    strangers = form == "frame with strangers"
-    if strangers:
-        order = [int(k) for k in draw.rng.permutation(n_features + 3)]
-        frames = [_with_strangers(frame, order) for frame in frames]
-    return Data(frames[0], frames[1], matrix.astype(np.float64), names, strangers, form)
+    ends = np.outer([0.0, 1e6], np.ones(n_features))
+    rows = np.vstack([matrix, np.abs(near) if (matrix >= 0).all() else near, ends])
+    if container != "frame":
+        return Data(Table(fitting(matrix, kinds, middle), kinds, container), rows, middle, is_symmetric)
+    pattern = draw.one("x{}", "größe {}", "a b{}", "{}")
+    names: list[Any] = [pattern.format(j) for j in range(n_features)]
+    if draw.maybe(0.12):
+        names = draw.one([int(k) for k in draw.rng.permutation(n_features)], [f"x{k // 2}" for k in range(n_features)])
+    elif draw.maybe(0.3):  # columns of texts, of NaN and infinity, and of dates, anywhere
+        order = draw.rng.permutation(n_features + 3)
+        names, kinds = (
+            [*names, "text", "holes", "date"],
+            (*kinds, draw.one("text", "str", "category"), "float64", "datetime64[ns]"),
+        )
+        names, kinds = [names[k] for k in order], tuple(kinds[k] for k in order)
+        matrix, rows, middle = (_with_strangers(part)[..., order] for part in (matrix, rows, middle[np.newaxis]))
+        middle = middle[0]
+    return Data(Table(fitting(matrix, kinds, middle), kinds, container, tuple(names)), rows, middle, is_symmetric)
+
+
+def _with_strangers(numbers: FloatArray) -> Any:
+    n = len(numbers)
+    text, holes = np.resize(["ab", "c", "", "d"], n), np.resize([np.nan, np.inf, 1.0, -np.inf], n)
+    date = pd.date_range("2020-01-01", periods=n).to_pydatetime()
+    return np.column_stack([part.astype(object) for part in (numbers, text, holes, np.asarray(date))])
+
+
+def _small(draw: Draw, n_rows: int, n_features: int) -> FloatArray:
+    """Numbers that most dtypes hold: counts, or halves and tenths of them."""
+    matrix = draw.rng.integers(draw.one(0, -12), draw.one(3, 12, 100), (n_rows, n_features)).astype(np.float64)
+    return np.asarray(matrix / draw.one(1.0, 1.0, 2.0, 10.0, 12.0))
 
 
 def _matrix(draw: Draw, n_rows: int, n_features: int) -> FloatArray:
@@ -111,59 +123,6 @@ def _matrix(draw: Draw, n_rows: int, n_features: int) -> FloatArray:
     return matrix
 
 
-def _as_they_are(values: Any) -> Any:
-    return values
-
-
-def _read_only(values: Any) -> Any:
-    values.setflags(write=False)
-    return values
-
-
-def _with_strangers(frame: Any, order: list[int]) -> Any:
-    """The same with a column of text, one of NaN and infinity, and one of dates, anywhere."""
-    n = len(frame)
-    strange = {
-        "text": np.resize(np.array(["ab", "c", ""], dtype=object), n),
-        "holes": np.resize(np.array([np.nan, np.inf, 1.0, -np.inf]), n),
-        "date": pd.date_range("2020-01-01", periods=n),
-    }
-    whole = frame.assign(**strange)
-    return whole[[whole.columns[k] for k in order]]
-
-
-# Containers, by how often they come.
-_FORMS = {
-    "float64": 6,
-    "Fortran order": 1,
-    "not contiguous": 1,
-    "read-only": 1,
-    "float32": 1,
-    "integers": 1,
-    "booleans": 1,
-    "lists": 1,
-    "CSR": 2,
-    "CSC": 1,
-    "frame": 3,
-    "frame of mixed types": 1,
-    "frame with numbers as names": 1,
-    "frame with a name twice": 1,
-    "frame with strangers": 2,
-}
-_NUMBERS: dict[str, Callable[[Any], Any]] = {
-    "float32": lambda values: values.astype(np.float32),
-    "integers": lambda values: np.clip(np.rint(3 * values), -(2**40), 2**40).astype(np.int64),
-    "booleans": lambda values: values > np.median(values),
-}
-_CONTAINERS: dict[str, Callable[[Any], Any]] = {
-    "Fortran order": np.asfortranarray,
-    "not contiguous": lambda values: np.repeat(values, 2, axis=1)[:, ::2],
-    "read-only": _read_only,
-    "lists": lambda values: values.tolist(),
-    "CSR": csr_array,
-    "CSC": csc_matrix,
-}
-
 # Names of classes: whole numbers, text, booleans, and what is beyond int64.
 _LABELS: tuple[Sequence[Any], ...] = (
     [0, 1, 2, 3],
@@ -176,11 +135,13 @@ _LABELS: tuple[Sequence[Any], ...] = (
 )
 
 
-def random_labels(draw: Draw, matrix: FloatArray, n_classes: int) -> Any:
+def random_labels(draw: Draw, matrix: FloatArray, n_classes: int, is_symmetric: bool = False) -> Any:
     """Labels of some odd type, each at least five times."""
     z = (matrix - matrix.mean(axis=0)) / (matrix.std(axis=0) + 1e-300)
     score = np.sin(z).sum(axis=1) + 0.3 * z[:, 0] ** 2 + 0.5 * draw.rng.normal(size=len(z))
     codes = np.argsort(np.argsort(score)) * n_classes // len(score)
+    if is_symmetric:
+        codes[len(codes) // 2 :] = n_classes - 1 - codes[: len(codes) // 2]
     kind = draw.one(*["positions"] * 3, *["plain"] * 3, "typed", "frame", "uint64", "bool")
     if kind == "positions":
         return codes

@@ -8,6 +8,7 @@ class's own constraints allow. What scikit-learn refuses all the same is "not fi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from numbers import Integral
 from typing import Any, Literal
@@ -26,7 +27,8 @@ from sklearn.utils._param_validation import Interval, Options, make_constraint
 from sklearn.utils.discovery import all_estimators
 
 from approxsvm.readers.sklearn.known_types import KNOWN
-from benchmarks.random_data import Data, Draw, random_labels, random_target
+from benchmarks.draw import Draw
+from benchmarks.random_data import Data, random_labels, random_target
 
 Task = Literal["classification", "regression", "one_class"]
 _TAGS = {"classification": "classifier", "regression": "regressor", "one_class": "outlier_detector"}
@@ -34,19 +36,17 @@ _STRANGER = 0.03  # share of the classes that readers do not take
 _CHANGED = 0.3  # share of the parameters that are not the default
 # Parameters that change how long it takes, or what is printed, alone; and those that say nothing of what is computed.
 _LEFT = (
-    *("verbose", "n_jobs", "copy", "memory", "warm_start", "cache_size", "tol", "max_iter", "n_iter", "copy_X"),
-    *(
-        "copy_X_train",
-        "n_restarts_optimizer",
-        "random_state",
-        "estimator",
-        "estimators",
-        "final_estimator",
-        "regressor",
-    ),
-    *("cv", "dtype", "max_features", "n_targets", "categories"),
+    *("verbose", "n_jobs", "copy", "memory", "warm_start", "cache_size", "tol", "max_iter", "n_iter", "copy_X", "cv"),
+    *("copy_X_train", "n_restarts_optimizer", "random_state", "estimator", "estimators", "final_estimator"),
+    *("regressor", "max_features", "n_targets", "categories", "input", "encoding", "ngram_range", "vocabulary"),
 )
+# Values of parameters that their constraints say nothing about.
+_GIVEN: dict[str, tuple[Any, ...]] = {
+    "dtype": (np.float32, np.float32, np.float64, np.float16, np.longdouble, int, np.int32, np.int8, np.uint8, bool),
+    "func": (np.log1p, np.log1p, np.log, np.sqrt, np.abs),
+}
 _MAX_ITER = 500
+_MOST_COLUMNS = 100
 _TRIES = 4  # to fit something
 
 
@@ -59,28 +59,50 @@ _MACHINES = _classes("kernel machine", "linear classifier", "linear regression",
 _STEPS = _classes("step", "selector", "feature map", "unsupported feature map")
 _STEPS = [kind for kind in _STEPS if kind not in (ColumnTransformer, FeatureUnion) and hasattr(kind, "fit")]
 _WRAPPERS, _SEARCHES = _classes("wrapper"), _classes("search")
+_VECTORIZERS = [kind for kind in _classes("vectorizer") if "Vectorizer" in kind.__name__]
+_ENCODERS = [kind for kind in _STEPS if kind.__name__ in ("OneHotEncoder", "OrdinalEncoder", "TargetEncoder")]
+_OF_SEVERAL_LABELS = [kind for kind in _WRAPPERS if kind.__name__ in ("MultiOutputClassifier", "OneVsRestClassifier")]
 _STRANGERS = [kind for _, kind in all_estimators()]
 
 
-def random_fitted(draw: Draw, data: Data) -> Any:
-    """An estimator fitted on the data; whatever scikit-learn raises where it cannot be."""
+@dataclass(frozen=True, eq=False)
+class Made:
+    """An estimator and what it is fitted with, besides its rows."""
+
+    estimator: Any
+    y: Any
+    weights: dict[str, Any]
+
+    def fitted(self, X: Any) -> Any:
+        """A copy that is fitted."""
+        return clone(self.estimator).fit(X, self.y, **self.weights)
+
+
+def random_source(draw: Draw, data: Data) -> tuple[Made, Any]:
+    """An estimator that can be fitted on the data, and that, fitted; whatever scikit-learn raises where none can be."""
     task: Task = draw.one("classification", "classification", "classification", "regression", "regression", "one_class")
     n_targets = draw.whole(1, 3) if task == "regression" and draw.maybe(0.15) else 0
+    several = task == "classification" and draw.maybe(0.1)
     y: Any = None
     if task == "classification":
-        y = random_labels(draw, data.matrix, draw.one(2, 2, 3, 4))
+        y = random_labels(draw, data.matrix, draw.one(2, 2, 3, 4), data.is_symmetric)
+    if several:
+        y = np.column_stack([random_labels(draw, data.matrix, 2, data.is_symmetric) for _ in range(2)])
+        y = (y == y[0]).astype(np.int64)
     if task == "regression":
         y = random_target(draw, data.matrix, n_targets)
-    maker = _Maker(draw, task, y)
+    maker = _Maker(draw, task, y[:, 0] if several else y)
     problem: Exception = ValueError()
     for _ in range(_TRIES):
         try:
             estimator = maker.pipeline(data)
-            for _ in range(draw.one(0, 0, 0, 1, 1, 2)):
+            for _ in range(0 if several else draw.one(0, 0, 0, 1, 1, 2)):
                 estimator = maker.wrapped(estimator, data)
-            if draw.maybe(0.1) and not isinstance(estimator, Pipeline):
-                return estimator.fit(data.X, y, sample_weight=draw.rng.integers(0, 3, len(data.matrix)))
-            return estimator.fit(data.X, y)
+            if several:
+                estimator = maker.made(draw.one(*_OF_SEVERAL_LABELS), width_of(data.X), estimator=estimator)
+            weighted = draw.maybe(0.1) and not isinstance(estimator, Pipeline)
+            made = Made(estimator, y, {"sample_weight": draw.rng.integers(0, 3, len(data.matrix))} if weighted else {})
+            return made, made.fitted(data.table.make())
         except Exception as error:
             problem = error
     raise problem
@@ -113,10 +135,10 @@ class _Maker:
         """An estimator of a class, some parameters of which are not the default."""
         draw, allowed = self.draw, getattr(kind, "_parameter_constraints", {})
         for name in (name for name in kind._get_param_names() if name not in (*given, *_LEFT)):
-            may_change = allowed.get(name, "no_validation") != "no_validation" and draw.maybe(_CHANGED)
-            if may_change and (values := self._values(allowed[name], width)):
+            if draw.maybe(_CHANGED) and (values := self.values(name, allowed.get(name, "no_validation"), width)):
                 given[name] = draw.one(*values)
         names = kind._get_param_names()
+        given |= {"n_features": 8} if "n_features" in names else {}  # not a million columns
         given |= {"random_state": 0} if "random_state" in names else {}
         given |= {"max_iter": _MAX_ITER} if "max_iter" in names and "max_iter" not in given else {}
         if "score_func" in names:
@@ -127,16 +149,18 @@ class _Maker:
             given["kernel"] = self._gp_kernel(width)
         return kind(**given)
 
-    def _values(self, constraints: Sequence[Any], width: int) -> list[Any]:
-        draw, found = self.draw, []
-        for constraint in map(make_constraint, constraints):
+    def values(self, name: str, constraints: Sequence[Any] | str, width: int) -> list[Any]:
+        """Values of a parameter by its constraints."""
+        draw, found = self.draw, list(_GIVEN.get(name, ()))
+        for constraint in map(make_constraint, () if constraints == "no_validation" or found else constraints):
             if isinstance(constraint, Options):
                 found += sorted(constraint.options, key=repr)
             elif isinstance(constraint, Interval):
                 low = 0 if constraint.left is None else max(constraint.left, 0)
                 high = np.inf if constraint.right is None else constraint.right
                 whole = issubclass(constraint.type, Integral)
-                number = draw.whole(int(low), int(min(high, low + width))) if whole else min(draw.power(-3, 1), high)
+                most = min(high, low + width, 2 if name == "degree" and width > 8 else 8)
+                number = draw.whole(int(low), int(max(low, most))) if whole else min(draw.power(-3, 1), high)
                 found.append(number if constraint.is_satisfied_by(number) else low)
             elif constraint.is_satisfied_by(None):
                 found.append(None)
@@ -173,7 +197,9 @@ class _Maker:
                     return step, X
                 if draw.maybe(0.05) and hasattr(step, "set_output"):
                     step.set_output(transform="pandas")
-                return step, clone(step).fit_transform(X, self.y)
+                behind = clone(step).fit_transform(X, self.y)
+                if width_of(behind) <= _MOST_COLUMNS:
+                    return step, behind
             except Exception:
                 continue
         return "passthrough", X
@@ -257,16 +283,21 @@ class _Maker:
     def pipeline(self, data: Data) -> Any:
         """Columns that are numbers, some steps, and a machine; often the machine alone."""
         draw, X, steps = self.draw, data.X, []
-        if data.has_strangers:
-            assert data.names is not None
+        if data.table.container == "texts":
+            steps.append(("words", self.made(draw.one(*_VECTORIZERS), 1)))
+            X = clone(steps[0][1]).fit_transform(X)
+        elif data.has_strangers:
             chosen = draw.some(data.names, least=1)
             places = [data.X.columns.get_loc(name) for name in chosen]
             columns = draw.one(chosen, places, data.X.columns.isin(chosen))
-            step = ColumnTransformer([("kept", "passthrough", columns)], remainder="drop")
+            step: Any = ColumnTransformer([("kept", "passthrough", columns)], remainder="drop")
             if draw.maybe(0.3):
                 step = ColumnTransformer([("gone", "drop", ["text", "holes", "date"])], remainder="passthrough")
+            if draw.maybe(0.5):
+                words = ("words", self.made(draw.one(*_ENCODERS), 1), ["text"])
+                step = ColumnTransformer(draw.some([("kept", "passthrough", columns), words], least=2))
             steps.append(("columns", step))
-            X = clone(step).fit_transform(X)
+            X = clone(step).fit_transform(X, self.y)
         for k in range(draw.one(0, 0, 1, 1, 1, 2, 3)):
             step, X = self.step(X)
             steps.append((draw.one(f"step{k}", f"{k}", f"größe {k}"), step))
@@ -297,6 +328,10 @@ class _Maker:
             return inner
         other = LogisticRegression() if self.task == "classification" else Ridge()
         given = {"estimator": inner, "regressor": inner, "estimators": [("a", inner), ("b", other)]}
-        given |= {"n_estimators": 2, "cv": 2, "transformer": self.made(draw.one(*_classes("step")[:4]), width)}
+        given |= {
+            "n_estimators": draw.one(2, 4),
+            "cv": 2,
+            "transformer": self.made(draw.one(*_classes("step")[:4]), width),
+        }
         names = kind._get_param_names()
         return self.made(kind, width, **{name: value for name, value in given.items() if name in names})

@@ -22,7 +22,8 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 
-from benchmarks.random_data import Draw
+from approxsvm.readers.sklearn.known_types import KNOWN
+from benchmarks.draw import Draw
 
 # Methods that transform, predict or look up what those need, in any class of scikit-learn.
 _COMPUTING = """
@@ -34,14 +35,21 @@ _COMPUTING = """
 _WORDS = (
     "rbf linear poly sigmoid precomputed isotonic temperature drop passthrough ovo ovr hinge log_loss modified_huber ?"
 )
+_PLAIN = (1, 2, 0, 0.5, True, False, None, "auto", "ignore", "error", np.float32, np.int64, "cosine", "linear")
+_PARAMETERS_TRIED = 25
+_READ = {known.name: known.relies for known in KNOWN}
 _LIST_OF_PARTS = ("steps", "transformer_list")
 
 
-def tampered(draw: Draw, source: Any) -> tuple[Any, str]:
-    """The source, or a copy of it, after something was done to it; and what, in words."""
+def tampered(draw: Draw, source: Any, ask: Callable[[Any], Any] = lambda source: None) -> tuple[Any, str]:
+    """The source, or a copy of it, after something was done to it; and what, in words.
+
+    `ask` gives an estimator's answers, or None where it has none.
+    """
     change = draw.one(*(name for name, (share, _) in _CHANGES.items() for _ in range(share)))
     try:
-        changed, what = _CHANGES[change][1](draw, source)
+        way = functools.partial(_set_parameter, ask=ask) if change == "parameter set:" else _CHANGES[change][1]
+        changed, what = way(draw, source)
     except (TypeError, AttributeError, ValueError, IndexError, KeyError, pickle.PicklingError) as error:
         return source, f"{change}: not possible ({type(error).__name__})"
     return changed, f"{change} {what}".strip()
@@ -272,13 +280,26 @@ def _other_array(draw: Draw, value: Any) -> tuple[Any, str]:
     )
 
 
-def _set_parameter(draw: Draw, source: Any) -> tuple[Any, str]:
-    """`set_params` after fit, as searches and people do."""
-    names = sorted(name for name, value in source.get_params().items() if not isinstance(value, BaseEstimator))
-    name = draw.one(*names)
-    value, what = other_value(draw, source.get_params()[name])
-    source.set_params(**{name: value})
-    return source, f"{name} is {what}"
+def _set_parameter(draw: Draw, source: Any, ask: Callable[[Any], Any]) -> tuple[Any, str]:
+    """`set_params` after fit, as searches and people do: if possible of what changes answers and no reader looks at."""
+    parts = [(path, part) for path, part in parts_of(source) if isinstance(part, BaseEstimator)]
+    read = _READ if draw.maybe(0.8) else {}
+    names = {path: set(part._get_param_names()) - set(read.get(type(part).__name__, ())) for path, part in parts}
+    places = [(*place, name) for place in parts for name in draw.some(sorted(names[place[0]]))]
+    if draw.maybe(0.5):  # else from the outside inwards
+        places = draw.some(places, least=len(places))
+    before, what = ask(source), ""
+    for path, part, name in places[:_PARAMETERS_TRIED]:
+        was = getattr(part, name, None)
+        if isinstance(was, (BaseEstimator, list)):
+            continue
+        value = other_value(draw, was)[0] if draw.maybe(0.5) else draw.one(*_PLAIN)
+        setattr(part, name, value)
+        what, after = f"{path}.set_params({name}={value!r})", ask(source)
+        if after is not None and after != before:
+            break
+        setattr(part, name, was)
+    return source, what
 
 
 # --- copies and containers
@@ -357,6 +378,6 @@ _CHANGES: dict[str, tuple[int, Callable[[Draw, Any], tuple[Any, str]]]] = {
     "method shadowed:": (3, _shadow),
     "subclassed:": (2, _harmless_subclass),
     "attribute changed:": (6, _perturb),
-    "parameter set:": (2, _set_parameter),
+    "parameter set:": (10, _perturb),
     "step changed:": (2, _step_changed),
 }

@@ -1,0 +1,38 @@
+"""Random choices, all from one seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+
+
+class Draw:
+    """Random choices, all from one seed."""
+
+    def __init__(self, *seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def one(self, *options: T) -> T:
+        """One of these."""
+        return options[int(self.rng.integers(len(options)))]
+
+    def maybe(self, share: float) -> bool:
+        """Whether something that happens in this share of the cases does."""
+        return bool(self.rng.random() < share)
+
+    def whole(self, low: int, high: int) -> int:
+        """From low to high, both included."""
+        return int(self.rng.integers(low, high + 1))
+
+    def power(self, low: float, high: float) -> float:
+        """Ten to some power between these."""
+        return float(10.0 ** self.rng.uniform(low, high))
+
+    def some(self, things: Sequence[T], least: int = 0) -> list[T]:
+        """Some of these, in random order."""
+        count = self.whole(min(least, len(things)), len(things))
+        return [things[int(k)] for k in self.rng.permutation(len(things))[:count]]

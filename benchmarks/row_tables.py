@@ -1,0 +1,279 @@
+"""Rows as numbers with a dtype for each column and a container, made anew for each call, and changed on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import bsr_array, coo_array, csc_matrix, csr_array, csr_matrix, issparse
+
+from benchmarks.draw import Draw
+from benchmarks.tampering import parts_of
+
+_NUMPY = (
+    *("float32", "float32", "float16", "longdouble", ">f8", "int64", "int32", "int16", "int8", "uint8", "uint16"),
+    *("uint64", "bool", "object"),
+)
+_NOT_SPARSE = ("float16", ">f8", "object")
+_PANDAS = (
+    *("Float64", "Float32", "Int64", "Int32", "Int8", "UInt8", "boolean", "double[pyarrow]", "float[pyarrow]"),
+    *("halffloat[pyarrow]", "int64[pyarrow]", "int8[pyarrow]", "uint8[pyarrow]", "bool[pyarrow]"),
+)
+_LIKE_NUMPY = {"double": "float64", "float": "float32", "halffloat": "float16", "boolean": "bool", "object": "float64"}
+_NO_NUMBERS = ("text", "str", "category", "datetime64[ns]")  # "text" is a column of objects
+_EDGES_PER_COLUMN = 60
+_SPECIAL = (0.0, -0.0, 1.0, -1.0, 5e-324, 1e-30, 1e38, 4e38, -1e300, 65520.0, 2.0**24 + 1, 2.0**53 + 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows, before they are converted to what is passed to an estimator."""
+
+    values: Any  # (n_rows, n_columns) of float64, longdouble, or objects, which the dtypes hold
+    kinds: tuple[str, ...]  # dtypes of the columns; but for frames all the same
+    container: str
+    names: tuple[Any, ...] | None = None  # of the columns of a frame
+
+    def make(self) -> Any:
+        """An object with these rows, equal each time."""
+        if self.container == "texts":
+            return self.values[:, 0].tolist()
+        if self.container == "frame":
+            frame = pd.concat([_series(self.values[:, j], kind) for j, kind in enumerate(self.kinds)], axis=1)
+            frame.columns = list(self.names or ())
+            return frame
+        return _CONTAINERS[self.container](self.values.astype(self.kinds[0]))
+
+    def take(self, rows: Any = slice(None), columns: Iterable[Any] | None = None) -> Table:
+        """Some of the rows, and columns by their positions."""
+        kept = list(range(len(self.kinds)) if columns is None else columns)
+        names, kinds = self.names and tuple(self.names[j] for j in kept), tuple(self.kinds[j] for j in kept)
+        return replace(self, values=self.values[rows][:, kept], kinds=kinds, names=names)
+
+    @property
+    def form(self) -> str:
+        """Container and dtypes, in words."""
+        return f"{self.container} of {', '.join(sorted(set(self.kinds)))}"
+
+    @property
+    def numeric(self) -> list[int]:
+        """Positions of the columns of numbers."""
+        return [j for j, kind in enumerate(self.kinds) if kind not in _NO_NUMBERS]
+
+    def singles(self) -> Iterable[tuple[str, Any, Any]]:
+        """The first row alone: in words, for `predict_one`, and for `predict`."""
+        one = self.take(slice(1)).make()
+        if isinstance(one, pd.DataFrame):
+            yield "a frame of one row", one, one
+            yield "a Series", one.iloc[0], one.iloc[0].to_frame().T
+            if one.columns.is_unique:
+                cells = dict(zip(one.columns, one.iloc[0].tolist(), strict=True))
+                yield "a dict", cells, pd.DataFrame([cells])
+        elif isinstance(one, (np.ndarray, list)):
+            yield "a row", one[0], one
+
+    def code(self) -> str:
+        """Python that makes the object, but for strides."""
+        made = self.make()
+        with np.printoptions(threshold=1 << 30, floatmode="unique", linewidth=1 << 30):
+            if isinstance(made, pd.DataFrame):
+                columns = [(self.values[:, j].tolist(), str(dtype)) for j, dtype in enumerate(made.dtypes)]
+                series = ", ".join(f"pd.Series({column!r}, dtype={dtype!r})" for column, dtype in columns)
+                return f"pd.concat([{series}], axis=1).set_axis({list(made.columns)!r}, axis=1)"
+            if issparse(made) and made.format in ("csr", "csc"):
+                parts = f"{made.data!r}, {made.indices!r}, {made.indptr!r}"
+                return f"{type(made).__name__}(({parts}), shape={made.shape})"
+            return f"{type(made).__name__}({made.toarray()!r})" if issparse(made) else repr(made)
+
+
+def _series(column: Any, kind: str) -> Any:
+    if kind in _NO_NUMBERS:
+        return pd.Series(column.tolist(), dtype="object" if kind == "text" else kind)
+    exact = column.astype(np.longdouble if kind == "longdouble" else np.float64)
+    return pd.Series(exact.tolist() if kind == "object" else exact).astype(kind)
+
+
+# --- dtypes and containers
+
+
+def numpy_dtype(kind: str) -> Any:
+    """The NumPy dtype of the numbers in a column of some kind."""
+    plain = kind.removesuffix("[pyarrow]")
+    return np.dtype(_LIKE_NUMPY.get(plain, plain.lower()))
+
+
+def random_kinds(draw: Draw, container: str, n_columns: int) -> tuple[str, ...]:
+    """A dtype for each column: float64 in half of the cases, often the same for all."""
+    if draw.maybe(0.45):
+        return ("float64",) * n_columns
+    if container != "frame":
+        return (
+            draw.one(*(kind for kind in _NUMPY if container not in _SPARSE or kind not in _NOT_SPARSE)),
+        ) * n_columns
+    few = [draw.one("float64", *_NUMPY, *_PANDAS) for _ in range(draw.one(1, 3))]
+    return tuple(draw.one(*few) for _ in range(n_columns))
+
+
+def _csr(values: Any, structure: str) -> Any:
+    """CSR rows with unsorted or repeated entries, stored zeros, or indices of int64."""
+    found = csr_array(values)
+    data, indices, indptr = found.data, found.indices, found.indptr
+    if structure == "with zeros":
+        n_rows, n_columns = values.shape
+        data, indices = values.ravel(), np.tile(np.arange(n_columns, dtype=np.int32), n_rows)
+        indptr = np.arange(0, n_rows * n_columns + 1, n_columns, dtype=np.int32)
+    elif structure == "repeated" and data.dtype.kind != "b":  # each entry in two parts that add up to it
+        part = (0.75 * data).astype(data.dtype)
+        data, indices, indptr = np.column_stack([part, data - part]).ravel(), np.repeat(indices, 2), 2 * indptr
+    elif structure == "unsorted":
+        order = [k for first, last in pairwise(indptr) for k in range(last - 1, first - 1, -1)]
+        data, indices = data[order], indices[order]
+    made = csr_matrix((data, indices, indptr), shape=values.shape)
+    if structure == "of int64":
+        made.indices, made.indptr = made.indices.astype(np.int64), made.indptr.astype(np.int64)
+    return made
+
+
+def _read_only(values: Any) -> Any:
+    values.setflags(write=False)
+    return values
+
+
+_SPARSE: dict[str, Callable[[Any], Any]] = {
+    "CSR": csr_array,
+    "CSC": csc_matrix,
+    "BSR": bsr_array,
+    "COO": lambda values: coo_array(_csr(values, "repeated")),
+    "CSR unsorted": lambda values: _csr(values, "unsorted"),
+    "CSR repeated": lambda values: _csr(values, "repeated"),
+    "CSR with zeros": lambda values: _csr(values, "with zeros"),
+    "CSR of int64": lambda values: _csr(values, "of int64"),
+    "CSC unsorted": lambda values: _csr(values.T, "unsorted").T,
+}
+_DENSE: dict[str, Callable[[Any], Any]] = {
+    "array": np.array,
+    "Fortran order": np.asfortranarray,
+    "not contiguous": lambda values: np.repeat(values, 2, axis=1)[:, ::2],
+    "read-only": _read_only,
+    "lists": lambda values: values.tolist(),
+}
+_CONTAINERS = _DENSE | _SPARSE
+
+
+def random_container(draw: Draw, like: str = "") -> str:
+    """A container; most often of the family of another."""
+    family = draw.one("array", "array", "dense", "sparse", "frame", "frame")
+    if like and draw.maybe(0.7):
+        family = "sparse" if like in _SPARSE else "frame" if like == "frame" else draw.one("array", "array", "dense")
+    return draw.one(*_SPARSE) if family == "sparse" else draw.one(*_DENSE) if family == "dense" else family
+
+
+def fitting(values: Any, kinds: Sequence[str], middle: Any = None) -> Any:
+    """Numbers that columns of these kinds hold: whole ones within their range, 0 and 1 around the middle."""
+    columns = []
+    for j, kind in enumerate(kinds):
+        column = values[:, j]
+        if kind not in _NO_NUMBERS:
+            dtype, column = numpy_dtype(kind), column.astype(np.longdouble)
+            if dtype.kind != "f":
+                missing = np.isnan(column)
+                if dtype.kind == "b":
+                    column = column > (0.5 if middle is None else middle[j])
+                else:
+                    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+                    column = np.clip(np.rint(column), max(least, -(2.0**62)), min(most, 2.0**62))
+                column = np.where(missing, np.nan if kind in _PANDAS else 0.0, column)
+            column = column.astype(dtype if dtype.kind == "f" else np.float64)
+        columns.append(column)
+    if all(column.dtype.kind == "f" for column in columns):
+        return np.column_stack(
+            [column.astype(np.longdouble if "longdouble" in kinds else np.float64) for column in columns]
+        )
+    return np.column_stack([column.astype(object) for column in columns])
+
+
+# --- rows to predict
+
+
+def edges_of(source: Any, n_columns: int) -> list[list[float]]:
+    """Numbers inside a source, for each column of its rows: where its parts may change their minds."""
+    edges: list[list[float]] = [[0.0] for _ in range(n_columns)]
+    for _, part in parts_of(source):
+        for value in vars(part).values():
+            of_columns: list[Any] = []
+            if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.dtype == object):
+                of_columns = list(value) if not isinstance(value, np.ndarray) or value.ndim else []
+            elif isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and value.shape[-1:] == (n_columns,):
+                of_columns = list(value.reshape(-1, n_columns).T)
+            elif isinstance(value, (int, float)):
+                of_columns = [np.array([value])] * n_columns
+            for edge, column in zip(edges, of_columns, strict=False) if len(of_columns) == n_columns else ():
+                if isinstance(column, np.ndarray) and column.dtype.kind in "fiu":
+                    edge += [x for x in np.asarray(column, np.float64).ravel().tolist() if np.isfinite(x)]
+    return [edge[:: -(-len(edge) // _EDGES_PER_COLUMN)] for edge in edges]
+
+
+def with_edges(draw: Draw, table: Table, edges: list[list[float]]) -> Table:
+    """Rows with some of their numbers on the edges of a source, or beside them in the columns' own dtype."""
+    values = table.values.copy()
+    for i, j in np.ndindex(len(values), len(edges)):
+        if j in table.numeric and draw.maybe(0.35):
+            dtype = numpy_dtype(table.kinds[j]).newbyteorder("=")
+            with np.errstate(all="ignore"):
+                number = np.asarray(draw.one(*edges[j], *_SPECIAL[: 1 + len(edges[j]) // 4]))
+                number = number.astype(dtype if dtype.kind == "f" else np.float64)
+                to = draw.one(None, None, -np.inf, np.inf)
+                values[i, j] = number if to is None else np.nextafter(number, number.dtype.type(to))
+    return replace(table, values=fitting(values, table.kinds))
+
+
+def changed(draw: Draw, table: Table) -> Table:
+    """Rows with a hole, with other columns, or without their names."""
+    width, names = len(table.kinds), table.names or tuple(f"y{j}" for j in range(len(table.kinds)))
+    order, place = [int(k) for k in draw.rng.permutation(width)], draw.whole(0, width - 1)
+    way = draw.one(
+        "hole", "hole", "less", "more", *(["shuffled"] * 2 + ["renamed", "unnamed"] if table.names else ["named"])
+    )
+    if way == "hole":
+        values = table.values[: draw.whole(1, 2)].copy()
+        values[-1, place] = draw.one(np.nan, np.inf, -np.inf) if place in table.numeric else np.nan
+        return replace(table, values=fitting(values, table.kinds))
+    if way == "unnamed":
+        kinds = table.kinds if len(set(table.kinds)) == 1 and table.kinds[0] in _NUMPY else ("object",) * width
+        return replace(table, container="array", kinds=kinds, names=None)
+    if way == "named":
+        return replace(table, container="frame", names=names)
+    if way == "renamed":
+        return replace(table, names=(*names[:place], "other", *names[place + 1 :]))
+    columns = {
+        "less": order[1:] or order,
+        "more": [*order[:place], place, *range(width)][-width - 1 :],
+        "shuffled": order,
+    }
+    other = table.take(columns=columns[way])
+    return (
+        replace(other, names=("more", *other.names[1:])) if way == "more" and other.names and draw.maybe(0.8) else other
+    )
+
+
+def random_tables(draw: Draw, source: Any, train: Table, rows: Any, middle: Any) -> list[Table]:
+    """Rows to ask about: as those of the fit, of other dtypes and containers, on edges, with other columns."""
+    asked = [replace(train, values=fitting(rows, train.kinds, middle))]
+    edges, width = edges_of(source, len(train.kinds)), len(train.kinds)
+    for _ in range(0 if train.container == "texts" else 3):
+        container, kinds = train.container, train.kinds
+        if len(train.numeric) == width:
+            container = random_container(draw, container)
+        if container != train.container or draw.maybe(0.7):
+            several = random_kinds(draw, container, width)
+            kinds = tuple(several[j] if j in train.numeric else kind for j, kind in enumerate(kinds))
+        names = (train.names or tuple(f"y{j}" for j in range(width))) if container == "frame" else None
+        table = Table(fitting(rows, kinds, middle), kinds, container, names)
+        if draw.maybe(0.6):
+            table = with_edges(draw, table.take(slice(12)), edges)
+        asked.append(changed(draw, table) if draw.maybe(0.35) else table)
+    return asked
