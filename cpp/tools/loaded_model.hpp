@@ -47,8 +47,6 @@ class LoadedModel {
     const dispatch::Predictor* predictor() const { return predictor_ ? &*predictor_ : nullptr; }
     /// Null if the model is an artifact.
     const ExactModel* exact() const { return exact_ ? &*exact_ : nullptr; }
-    /// Number of labels of a classifier; 2 otherwise.
-    std::size_t n_answers() const { return view().task == Task::classification ? view().n_labels : 2; }
     bool has_probabilities() const { return has_probabilities_; }
     /// Scale of a regression's errors, if the model has it; else null.
     const double* sigma() const { return sigma_; }
@@ -57,7 +55,7 @@ class LoadedModel {
     bool gives_probabilities() const {
         return with_probabilities_ && (view().task != Task::regression || n_probabilities() > 0);
     }
-    std::size_t n_probabilities() const { return predictor_ ? predictor_->n_probabilities() : n_answers(); }
+    std::size_t n_probabilities() const { return predictor_ ? predictor_->n_probabilities() : n_labels_of(view()); }
 
   private:
     void open_artifact(std::string_view bytes, bool wants_probabilities) {
