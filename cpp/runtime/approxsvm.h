@@ -116,6 +116,7 @@ APPROXSVM_API void approxsvm_close(approxsvm_model* model);
 enum { APPROXSVM_CLASSIFICATION = 0, APPROXSVM_REGRESSION = 1, APPROXSVM_ONE_CLASS = 2 };
 enum { APPROXSVM_APPROXIMATE = 0, APPROXSVM_CERTIFIED = 1, APPROXSVM_EXACT = 2, APPROXSVM_ENSEMBLE = 3 };
 
+/* A null model has no features, labels or texts: sizes are 0, texts empty, task and mode -1. */
 APPROXSVM_API int32_t approxsvm_task(const approxsvm_model* model);
 APPROXSVM_API int32_t approxsvm_mode(const approxsvm_model* model);
 APPROXSVM_API size_t approxsvm_n_features(const approxsvm_model* model);  /* of a raw row */

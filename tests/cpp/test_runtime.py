@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from conftest import GOLDEN, REPOSITORY
 from native_build import kernels_of_the_wheel
-from runtime_library import LIB, LIBRARY, LIBRARY_FOLDER, STRUCTS, Error, Request, Runtime, RuntimeLibraryError, built
+from runtime_library import LIB, LIBRARY, LIBRARY_FOLDER, STRUCTS, Error, Label, Request, Runtime, RuntimeLibraryError, built
 from scipy.sparse import csr_array
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
@@ -326,6 +326,24 @@ def test_null_pointers_and_sizes() -> None:
         request.struct_size = size
         assert LIB.approxsvm_evaluate_f64(model.handle, row, 4, byref(request), byref(error)) == invalid
     LIB.approxsvm_close(None)
+
+
+def test_a_null_model_has_nothing() -> None:
+    """A program that goes on after a failed open reads sizes of 0 instead of memory that is not its own."""
+    for what in ("features", "labels", "targets", "decisions", "probabilities"):
+        assert getattr(LIB, f"approxsvm_n_{what}")(None) == 0
+    assert (LIB.approxsvm_task(None), LIB.approxsvm_mode(None)) == (-1, -1)
+    assert LIB.approxsvm_target(None) == b""
+    label, room = Label(7, 7), ctypes.create_string_buffer(b"##", 2)
+    LIB.approxsvm_label_at(None, 0, byref(label))
+    assert (label.kind, label.integer, label.text) == (0, 0, None)
+    LIB.approxsvm_label_at(Runtime(IRIS).handle, 0, None)
+    assert LIB.approxsvm_label_text(None, 0, room, 2) == 0
+    assert LIB.approxsvm_category_text(None, 0, 0, room, 2) == 0
+    assert room.raw == b"\0#"
+    assert LIB.approxsvm_category_code(None, 0, b"a", 1) == -1.0
+    assert np.isnan(LIB.approxsvm_category_code(None, 0, None, 0))
+    assert LIB.approxsvm_n_categories(None, 0) == 0
 
 
 def test_small_buffers_stay_untouched() -> None:
