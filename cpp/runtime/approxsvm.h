@@ -4,8 +4,9 @@
  *     approxsvm_model *model;
  *     approxsvm_error error;
  *     if (approxsvm_open_file("model.asvm", &model, &error) != APPROXSVM_OK) { puts(error.message); return 1; }
- *     uint32_t labels[N_ROWS];
- *     if (approxsvm_predict_f32(model, rows, N_ROWS * n_features, labels, N_ROWS, &error) != APPROXSVM_OK) ...
+ *     size_t rows_size = n_rows * approxsvm_n_features(model);
+ *     size_t labels_size = n_rows * approxsvm_n_targets(model);
+ *     if (approxsvm_predict_f32(model, rows, rows_size, labels, labels_size, &error) != APPROXSVM_OK) ...
  *     approxsvm_close(model);
  *
  * Rows are those that the source model takes: an artifact of a pipeline scales and projects them itself. An open model
