@@ -64,6 +64,19 @@ class LoadedModel {
         has_probabilities_ = predictor_->n_probabilities() > 0 || sigma_;
         if (wants_probabilities && !has_probabilities_) throw UnsupportedModel(no_probabilities);
         with_probabilities_ = wants_probabilities;
+        refuse_line_breaks();
+    }
+
+    /// The output has one line for each row, and no quotes.
+    void refuse_line_breaks() const {
+        for (std::size_t k = 0; k < n_labels_of(view()); ++k) {
+            std::string shown;
+            for (const char c : label_at(view(), k).text)
+                shown += c == '\n' ? "\\n" : c == '\r' ? "\\r" : std::string(1, c);
+            if (shown.size() == label_at(view(), k).text.size()) continue;
+            throw UnsupportedModel("label '" + shown + "' has a line break, and output_file has a line for each row: " +
+                                   "`approxsvm score` writes such labels in quotes");
+        }
     }
 
     void open_libsvm(std::string_view bytes, bool wants_probabilities) {
