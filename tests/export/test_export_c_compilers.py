@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from c_header import NEEDS_GCC, STRICT
 from conftest import GOLDEN, filled_once
+from foreign_macros import check_behind_macros
 from sklearn.feature_selection import SelectKBest
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import RidgeClassifier
@@ -117,6 +118,11 @@ def test_compilers_have_nothing_to_say(name: str, headers: Path, tmp_path: Path)
     subprocess.run([*command, *STRICT, "-c", "-o", compiled, calls], check=True)
     undefined = subprocess.run(["nm", "-u", compiled], check=True, capture_output=True, text=True)
     assert set(undefined.stdout.split()) <= {"U", "_GLOBAL_OFFSET_TABLE_"}  # nothing of libc
+
+
+@pytest.mark.parametrize("name", ["gcc -O0", "g++"])
+def test_other_peoples_macros(name: str, headers: Path) -> None:
+    check_behind_macros([*COMPILERS[name], "-x", "c++" if "g++" in name else "c", f"-I{headers}"], "all.h")
 
 
 def test_decimals_are_the_hexadecimal_numbers() -> None:
