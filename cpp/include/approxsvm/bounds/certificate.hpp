@@ -261,8 +261,8 @@ inline double far_bound(const ModelView& model, const ExpansionNumbers& expansio
     }
     const double kernels = decision.sum_moduli * std::exp(-reach * reach), w = decision.total;
     const double moved = 2.0 * unit32 * std::sqrt(high) * w;
-    return 1.0001 * ((kernels < w ? kernels : w) + kept + (half_s < 128.0f ? moved : 0.0)) + expansion.coefficient_error +
-           0x1p-48 * (std::fabs(decision.intercept) + w) + 0x1p-1000;
+    return 1.0001 * ((kernels < w ? kernels : w) + kept + (half_s < 128.0f ? moved : 0.0)) +
+           expansion.coefficient_error + 0x1p-48 * (std::fabs(decision.intercept) + w) + 0x1p-1000;
 }
 
 }  // namespace APPROXSVM_TARGET
