@@ -159,7 +159,9 @@ ANSWERED = {
     "ensemble": fitted_to(CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC()), cv=2)),
     "ensemble approximate": fitted_to(CalibratedClassifierCV(SVC(), cv=2), mode="approximate"),
     "targets": lambda: approxsvm.compile(MultiOutputClassifier(SVC()).fit(sample()[0], two_labels()), sample()[0]),
-    "deviation": lambda: approxsvm.compile(GaussianProcessRegressor(alpha=0.1, optimizer=None).fit(*sample(20))),
+    "deviation": lambda: approxsvm.compile(
+        GaussianProcessRegressor(alpha=0.1, optimizer=None).fit(*sample(20)), variance=True
+    ),
     "side by side": lambda: approxsvm.compile(
         make_pipeline(StandardScaler(), KernelRidge(kernel="rbf")).fit(*two_targets())
     ),
