@@ -41,10 +41,10 @@ def macros() -> list[str]:
     return list(names.values())
 
 
-def check_behind_macros(command: list[str], header: str, spared: tuple[str, ...] = (), behind: str = "") -> None:
+def check_behind_macros(command: list[str], header: str, behind: str = "") -> None:
     """Compile the header behind them; each is a syntax error wherever it is used, and is still there afterwards.
 
-    The standard headers come first: these look after themselves. `spared` stand for nothing.
+    The standard headers come first: these look after themselves.
     """
     if shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")
@@ -55,14 +55,10 @@ def check_behind_macros(command: list[str], header: str, spared: tuple[str, ...]
     includes = standard.split() if is_cpp else ["float.h", "stddef.h", "stdint.h"]
     text = "".join(f"#include <{name}>\n" for name in includes)
     text += "#if defined(__x86_64__) && defined(__cplusplus)\n#include <immintrin.h>\n#endif\n"
-    for macro in macros():
-        name = macro.partition("(")[0]
-        text += f"#undef {name}\n" + ("" if name in spared else f"#define {macro} <{name}>\n")
+    defined = {macro.partition("(")[0]: macro for macro in macros()}
+    text += "".join(f"#undef {name}\n#define {macro} <{name}>\n" for name, macro in defined.items())
     text += f'#include "{header}"\n'
-    for macro in macros():
-        name = macro.partition("(")[0]
-        text += "" if name in spared else f"#ifndef {name}\n#error {name} is gone\n#endif\n"
-    text += "".join(f"#undef {macro.partition('(')[0]}\n" for macro in macros()) + behind
+    text += "".join(f"#ifndef {name}\n#error {name} is gone\n#endif\n#undef {name}\n" for name in defined) + behind
     done = subprocess.run([*command, "-fsyntax-only", "-"], input=text, capture_output=True, text=True)
     named = sorted(set(re.findall(r"in expansion of macro .(\w+)|expanded from macro '(\w+)'", done.stderr)))
     assert done.returncode == 0, (named, done.stderr[:2000])
