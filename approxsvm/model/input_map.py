@@ -221,7 +221,8 @@ class InputMap:
     @property
     def columns_looked_at(self) -> IntArray:
         """Raw columns that are used or checked, ascending."""
-        return np.union1d(self.columns, np.array(list(self.checked), np.intp))
+        looked_at = np.concatenate([self.columns, np.array(list(self.checked), np.intp)])
+        return np.flatnonzero(np.bincount(looked_at))  # np.union1d would import numpy.ma
 
     def columns_of_nan(self) -> IntArray:
         """Raw columns where NaN is taken: those whose NaN becomes a number, wherever the map uses them."""

@@ -137,6 +137,12 @@ bool read_file(const char* path, Memory& bytes) {
     }
 }
 
+// The view for functions that only look at a model; null counts as a model of nothing.
+const ModelView& view_of(const approxsvm_model* model) {
+    static constexpr ModelView nothing{};
+    return model == nullptr ? nothing : model->opened.view();
+}
+
 // Cut to size - 1 bytes and a 0; the length of the whole.
 std::size_t copied(std::string_view whole, char* text, std::size_t size) {
     if (text != nullptr && size > 0) {
@@ -329,39 +335,40 @@ void approxsvm_close(approxsvm_model* model) {
 }
 
 int32_t approxsvm_task(const approxsvm_model* model) {
-    return static_cast<int32_t>(model->opened.view().task);
+    return model == nullptr ? -1 : static_cast<int32_t>(model->opened.view().task);
 }
 
 int32_t approxsvm_mode(const approxsvm_model* model) {
-    return static_cast<int32_t>(model->opened.view().mode);
+    return model == nullptr ? -1 : static_cast<int32_t>(model->opened.view().mode);
 }
 
 size_t approxsvm_n_features(const approxsvm_model* model) {
-    return model->opened.view().n_raw_features;
+    return view_of(model).n_raw_features;
 }
 
 size_t approxsvm_n_labels(const approxsvm_model* model) {
-    return n_labels_of(model->opened.view());
+    return n_labels_of(view_of(model));
 }
 
 size_t approxsvm_n_targets(const approxsvm_model* model) {
-    return n_targets_of(model->opened.view());
+    return model == nullptr ? 0 : n_targets_of(model->opened.view());
 }
 
 size_t approxsvm_n_decisions(const approxsvm_model* model) {
-    return model->opened.view().n_decisions;
+    return view_of(model).n_decisions;
 }
 
 size_t approxsvm_n_probabilities(const approxsvm_model* model) {
-    return n_probabilities(model->opened.view());
+    return n_probabilities(view_of(model));
 }
 
 const char* approxsvm_target(const approxsvm_model* model) {
-    return model->opened.target();
+    return model == nullptr ? "" : model->opened.target();
 }
 
 void approxsvm_label_at(const approxsvm_model* model, size_t position, approxsvm_label* label) {
-    const Label found = label_at(model->opened.view(), position);
+    if (label == nullptr) return;
+    const Label found = label_at(view_of(model), position);
     const bool is_text = found.kind == LabelKind::text;
     *label = {static_cast<int32_t>(found.kind), found.integer, found.real, is_text ? found.text.data() : nullptr,
               is_text ? found.text.size() : 0};
@@ -369,21 +376,21 @@ void approxsvm_label_at(const approxsvm_model* model, size_t position, approxsvm
 
 size_t approxsvm_label_text(const approxsvm_model* model, size_t position, char* text, size_t size) {
     char room[label_digits];
-    return copied(text_of(label_at(model->opened.view(), position), room), text, size);
+    return copied(text_of(label_at(view_of(model), position), room), text, size);
 }
 
 double approxsvm_category_code(const approxsvm_model* model, size_t column, const char* text, size_t text_size) {
-    const ColumnTexts texts = texts_of(model->opened.view(), column);
+    const ColumnTexts texts = texts_of(view_of(model), column);
     return text == nullptr ? texts.null : texts.code({text, text_size});
 }
 
 size_t approxsvm_category_text(const approxsvm_model* model, size_t column, size_t code, char* text, size_t size) {
-    const ColumnTexts texts = texts_of(model->opened.view(), column);
+    const ColumnTexts texts = texts_of(view_of(model), column);
     return copied(code < texts.n ? texts.text(code) : std::string_view{}, text, size);
 }
 
 size_t approxsvm_n_categories(const approxsvm_model* model, size_t column) {
-    return texts_of(model->opened.view(), column).n;
+    return texts_of(view_of(model), column).n;
 }
 
 approxsvm_status approxsvm_evaluate_f32(const approxsvm_model* model, const float* rows, size_t rows_size,

@@ -4,8 +4,9 @@
  *     approxsvm_model *model;
  *     approxsvm_error error;
  *     if (approxsvm_open_file("model.asvm", &model, &error) != APPROXSVM_OK) { puts(error.message); return 1; }
- *     uint32_t labels[N_ROWS];
- *     if (approxsvm_predict_f32(model, rows, N_ROWS * n_features, labels, N_ROWS, &error) != APPROXSVM_OK) ...
+ *     size_t rows_size = n_rows * approxsvm_n_features(model);
+ *     size_t labels_size = n_rows * approxsvm_n_targets(model);
+ *     if (approxsvm_predict_f32(model, rows, rows_size, labels, labels_size, &error) != APPROXSVM_OK) ...
  *     approxsvm_close(model);
  *
  * Rows are those that the source model takes: an artifact of a pipeline scales and projects them itself. An open model
@@ -116,6 +117,7 @@ APPROXSVM_API void approxsvm_close(approxsvm_model* model);
 enum { APPROXSVM_CLASSIFICATION = 0, APPROXSVM_REGRESSION = 1, APPROXSVM_ONE_CLASS = 2 };
 enum { APPROXSVM_APPROXIMATE = 0, APPROXSVM_CERTIFIED = 1, APPROXSVM_EXACT = 2, APPROXSVM_ENSEMBLE = 3 };
 
+/* A null model has no features, labels or texts: sizes are 0, texts empty, task and mode -1. */
 APPROXSVM_API int32_t approxsvm_task(const approxsvm_model* model);
 APPROXSVM_API int32_t approxsvm_mode(const approxsvm_model* model);
 APPROXSVM_API size_t approxsvm_n_features(const approxsvm_model* model);  /* of a raw row */

@@ -38,7 +38,7 @@ class Decider {
     explicit Decider(const LoadedModel& model)
         : predictor_(model.predictor()),
           task_(model.view().task),
-          n_classes_(model.n_answers()),
+          n_classes_(n_labels_of(model.view())),
           libsvm_(model.exact() ? &model.exact()->libsvm() : nullptr),
           with_probabilities_(model.gives_probabilities()) {
         if (predictor_) workspace_.emplace(predictor_->make_workspace());

@@ -57,7 +57,7 @@ class Formatter {
           n_values_(model.view().n_decisions),
           n_targets_(n_targets_of(model.view())) {
         if (is_regression_) return;
-        for (std::size_t k = 0; k < model.n_answers(); ++k) {
+        for (std::size_t k = 0; k < n_labels_of(model.view()); ++k) {
             answers_.push_back(answer_at(model.view(), k));
             lines_.push_back(answers_.back().text + (with_probabilities_ ? "" : "\n"));
             longest_line_ = std::max(longest_line_, lines_.back().size());

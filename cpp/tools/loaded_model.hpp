@@ -47,8 +47,6 @@ class LoadedModel {
     const dispatch::Predictor* predictor() const { return predictor_ ? &*predictor_ : nullptr; }
     /// Null if the model is an artifact.
     const ExactModel* exact() const { return exact_ ? &*exact_ : nullptr; }
-    /// Number of labels of a classifier; 2 otherwise.
-    std::size_t n_answers() const { return view().task == Task::classification ? view().n_labels : 2; }
     bool has_probabilities() const { return has_probabilities_; }
     /// Scale of a regression's errors, if the model has it; else null.
     const double* sigma() const { return sigma_; }
@@ -57,7 +55,7 @@ class LoadedModel {
     bool gives_probabilities() const {
         return with_probabilities_ && (view().task != Task::regression || n_probabilities() > 0);
     }
-    std::size_t n_probabilities() const { return predictor_ ? predictor_->n_probabilities() : n_answers(); }
+    std::size_t n_probabilities() const { return predictor_ ? predictor_->n_probabilities() : n_labels_of(view()); }
 
   private:
     void open_artifact(std::string_view bytes, bool wants_probabilities) {
@@ -66,6 +64,19 @@ class LoadedModel {
         has_probabilities_ = predictor_->n_probabilities() > 0 || sigma_;
         if (wants_probabilities && !has_probabilities_) throw UnsupportedModel(no_probabilities);
         with_probabilities_ = wants_probabilities;
+        refuse_line_breaks();
+    }
+
+    /// The output has one line for each row, and no quotes.
+    void refuse_line_breaks() const {
+        for (std::size_t k = 0; k < n_labels_of(view()); ++k) {
+            std::string shown;
+            for (const char c : label_at(view(), k).text)
+                shown += c == '\n' ? "\\n" : c == '\r' ? "\\r" : std::string(1, c);
+            if (shown.size() == label_at(view(), k).text.size()) continue;
+            throw UnsupportedModel("label '" + shown + "' has a line break, and output_file has a line for each row: " +
+                                   "`approxsvm score` writes such labels in quotes");
+        }
     }
 
     void open_libsvm(std::string_view bytes, bool wants_probabilities) {

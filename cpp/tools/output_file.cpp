@@ -173,6 +173,7 @@ bool is_same_file(const std::string& path, const std::string& other) {
 OutputFile::OutputFile(const std::string& path) : path_(path) {
     if (leads_to_standard_output(path)) {
         fd_ = standard_output;
+        is_shared_ = true;
         return;
     }
     const Place place(path);
@@ -190,13 +191,13 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
 }
 
 OutputFile::~OutputFile() {
-    if (fd_ >= 0 && fd_ != standard_output) close_file(fd_);
+    if (fd_ >= 0 && !is_shared_) close_file(fd_);
     if (!temporary_path_.empty()) remove_file(temporary_path_);
 }
 
 void OutputFile::commit() {
     flush();
-    if (fd_ != standard_output) {
+    if (!is_shared_) {
         const int fd = fd_;
         fd_ = -1;
         if (!close_file(fd)) throw_system_error(path_);

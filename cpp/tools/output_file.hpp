@@ -43,6 +43,8 @@ class OutputFile {
     std::string temporary_path_;
     std::string buffer_;
     int fd_ = -1;
+    /// Whether fd_ is the standard output's. The number does not tell: the system reuses that of a closed one.
+    bool is_shared_ = false;
 };
 
 }  // namespace approxsvm::tools

@@ -16,7 +16,9 @@ from conftest import GOLDEN, REPOSITORY, filled_once
 from native_build import run as build_tool
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.decomposition import PCA
+from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
@@ -114,6 +116,11 @@ def fitted_to(estimator: Any, n_classes: int = 3, **options: Any) -> Callable[[]
     return lambda: approxsvm.compile(estimator.fit(X, y), X, n_centers=1, **options)
 
 
+def two_labels() -> Any:
+    _, y = sample(3)
+    return np.array(["ham", "spam and eggs", "x"])[np.column_stack([y, y > 0])]
+
+
 def two_targets() -> Any:
     X, y = sample(20)
     return X, np.column_stack([y, X[:, 0]])
@@ -151,6 +158,10 @@ ANSWERED = {
     "probabilities of two": fitted_to(CalibratedClassifierCV(SVC(), method="isotonic", ensemble=False), 2),
     "ensemble": fitted_to(CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC()), cv=2)),
     "ensemble approximate": fitted_to(CalibratedClassifierCV(SVC(), cv=2), mode="approximate"),
+    "targets": lambda: approxsvm.compile(MultiOutputClassifier(SVC()).fit(sample()[0], two_labels()), sample()[0]),
+    "deviation": lambda: approxsvm.compile(
+        GaussianProcessRegressor(alpha=0.1, optimizer=None).fit(*sample(20)), variance=True
+    ),
     "side by side": lambda: approxsvm.compile(
         make_pipeline(StandardScaler(), KernelRidge(kernel="rbf")).fit(*two_targets())
     ),
@@ -188,13 +199,17 @@ def check_documented(printed: str, artifact: Any) -> None:
     lines = printed.splitlines()
     answers = Answers(artifact, np.full((1, artifact.n_raw_features), 0.5, np.float32))
     if artifact.task != "regression":
-        assert lines.pop(0) == f"label {text(answers.labels[0])}"
+        for label in np.ravel(answers.labels[0]).tolist():
+            assert lines.pop(0) == f"label {text(label)}"
     if answers.n_values > 0:
         said = [re.fullmatch(r"value (\S+) within (\S+)", lines.pop(0)) for _ in range(answers.n_values)]
         found = np.array([match.groups() for match in said if match], float)
         np.testing.assert_allclose(found[:, 0], answers.get(VALUES)[0], rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(found[:, 1], answers.get(BOUNDS)[0], rtol=1e-4)
-    if answers.has_probabilities:
+    if answers.has_probabilities and artifact.task == "regression":
+        (deviation,) = answers.get(PROBABILITIES)[0]
+        assert float(lines.pop(0).removeprefix("standard deviation ")) == pytest.approx(deviation, rel=1e-5)
+    elif answers.has_probabilities:
         names = ["1", "-1"] if artifact.task == "one_class" else [text(label) for label in artifact.labels.tolist()]
         said = [re.fullmatch(r"(.*) with probability (\S+)", lines.pop(0)) for _ in names]
         assert [match.group(1) for match in said if match] == names
@@ -212,10 +227,9 @@ def check_embed(printed: str, artifact: Any) -> None:
     assert (said.pop("expansion") != "none") == has_expansion
     if artifact.task != "regression":
         n_certified = int(np.sum(answers.evaluator.certified(answers.rows)))
-        first, last = text(answers.labels[0]), text(answers.labels[-1])
-        match = re.fullmatch(
-            rf"first {re.escape(first)}, last {re.escape(last)}, (\d+) of 100 rows .*", said.pop("labels")
-        )
+        first, last = (" ".join(map(text, np.ravel(row).tolist())) for row in answers.labels[[0, -1]])
+        ends = f"first {re.escape(first)}, last {re.escape(last)}"
+        match = re.fullmatch(rf"{ends}, (\d+) of {answers.labels.size} proven by the first stage", said.pop("labels"))
         assert match
         assert abs(int(match.group(1)) - n_certified) <= 5  # the compiler's flags decide about rounding and its bounds
     for name, what in (("values", VALUES), ("probabilities", PROBABILITIES)):

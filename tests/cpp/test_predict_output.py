@@ -73,6 +73,23 @@ def test_standard_output_that_is_a_file_gets_the_closing_line_last(files: Files)
     assert files.output.read_text() == "before\n" + lines + accuracy_line(predicted, targets)
 
 
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)])
+@pytest.mark.parametrize("option", ["-b 0", "-q"])
+def test_closed_standard_streams_change_no_output(files: Files, closed: tuple[int, ...], option: str) -> None:
+    """The system gives the output file the number of a closed stream; an unprintable closing line is an error."""
+    fast, rows, targets = files.save_rows()
+    closings = " ".join(f"{number}>&-" for number in closed)
+    command = ["sh", "-c", f'exec "$@" {closings}', "sh", TOOL, *option.split(), *files.arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    predicted = fast.predict(rows)
+    assert files.output.read_text() == "".join(f"{label}\n" for label in predicted)
+    closing = "" if option == "-q" else accuracy_line(predicted, targets)
+    fails = closing != "" and 1 in closed
+    assert done.returncode == fails
+    assert done.stdout == ("" if fails else closing)
+    assert done.stderr == (f"{ERROR}standard output: Bad file descriptor\n" if fails and 2 not in closed else "")
+
+
 def test_data_may_come_from_a_pipe(files: Files) -> None:
     files.save_rows()
     expected = predict(*files.arguments)

@@ -296,6 +296,16 @@ def test_several_labels_of_a_row_stand_side_by_side(files: Files, labels: list[A
     assert files.output.read_text().splitlines() == lines
 
 
+@pytest.mark.parametrize(("breaks", "shown"), [("\n", r"\n"), ("\r\n", r"\r\n"), ("\r", r"\r")])
+def test_labels_with_line_breaks_are_refused(files: Files, breaks: str, shown: str) -> None:
+    """One line in the output is one row, for whoever reads it."""
+    files.save(kernel_model(labels=("yes", f"n{breaks}o")), libsvm_text([1] * 30, random_rows(30)))
+    files.output.write_text("earlier")
+    message = failure(*files.arguments)
+    assert message.startswith(f"{files.model}: label 'n{shown}o' has a line break, and output_file has a line for each")
+    assert files.output.read_text() == "earlier"
+
+
 # --- models
 
 

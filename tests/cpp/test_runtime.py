@@ -17,7 +17,18 @@ import numpy as np
 import pytest
 from conftest import GOLDEN, REPOSITORY
 from native_build import kernels_of_the_wheel
-from runtime_library import LIB, LIBRARY, LIBRARY_FOLDER, STRUCTS, Error, Request, Runtime, RuntimeLibraryError, built
+from runtime_library import (
+    LIB,
+    LIBRARY,
+    LIBRARY_FOLDER,
+    STRUCTS,
+    Error,
+    Label,
+    Request,
+    Runtime,
+    RuntimeLibraryError,
+    built,
+)
 from scipy.sparse import csr_array
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
@@ -328,6 +339,24 @@ def test_null_pointers_and_sizes() -> None:
     LIB.approxsvm_close(None)
 
 
+def test_a_null_model_has_nothing() -> None:
+    """A program that goes on after a failed open reads sizes of 0 instead of memory that is not its own."""
+    for what in ("features", "labels", "targets", "decisions", "probabilities"):
+        assert getattr(LIB, f"approxsvm_n_{what}")(None) == 0
+    assert (LIB.approxsvm_task(None), LIB.approxsvm_mode(None)) == (-1, -1)
+    assert LIB.approxsvm_target(None) == b""
+    label, room = Label(7, 7), ctypes.create_string_buffer(b"##", 2)
+    LIB.approxsvm_label_at(None, 0, byref(label))
+    assert (label.kind, label.integer, label.text) == (0, 0, None)
+    LIB.approxsvm_label_at(Runtime(IRIS).handle, 0, None)
+    assert LIB.approxsvm_label_text(None, 0, room, 2) == 0
+    assert LIB.approxsvm_category_text(None, 0, 0, room, 2) == 0
+    assert room.raw == b"\0#"
+    assert LIB.approxsvm_category_code(None, 0, b"a", 1) == -1.0
+    assert np.isnan(LIB.approxsvm_category_code(None, 0, None, 0))
+    assert LIB.approxsvm_n_categories(None, 0) == 0
+
+
 def test_small_buffers_stay_untouched() -> None:
     model = Runtime(IRIS)
     rows, error = np.zeros((3, 4)), Error()
@@ -446,7 +475,8 @@ def test_a_program_in_c(door: str, tmp_path: Path) -> None:
         said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
         flags = ["-std=c99", *STRICT, *sanitized.split()]
         built([compiler("cc"), *flags, source / "main.c", *said, "-o", tmp_path / "predict"])
-    for path in sorted(GOLDEN.glob("*.asvm")):
+    ANSWERED["targets"]().save(tmp_path / "targets.asvm")
+    for path in (*sorted(GOLDEN.glob("*.asvm")), tmp_path / "targets.asvm"):
         check_program_in_c(tmp_path / "predict", path)
     for path, rows, why in (
         (GOLDEN / "breast_cancer.model", [], "magic is 73 76 6d 5f"),
@@ -463,12 +493,13 @@ def check_program_in_c(program: Path, path: Path) -> None:
     predictor, rows = approxsvm.Predictor(artifact), rows_for(artifact, 5)
     ran = predicted(program, path, rows)
     assert ran.returncode == 0, ran.stderr
-    lines = [line.split(" ") for line in ran.stdout.splitlines()]
+    lines = ran.stdout.splitlines()
     if artifact.task != "regression":
-        labels = [line.pop(0).rstrip("?") for line in lines]
-        assert labels == [str(label) for label in predictor.predict(rows).tolist()]
+        labels = [" ".join(map(str, np.ravel(row).tolist())) for row in predictor.predict(rows)]
+        assert [line[: len(label)] for line, label in zip(lines, labels, strict=True)] == labels
+        lines = [line[len(label) :].removeprefix("?") for line, label in zip(lines, labels, strict=True)]
     if artifact.header["n_decisions"]:
-        values = np.array([[float(x) for x in line if x not in ("+-", "")] for line in lines])[:, ::2]
+        values = np.array([[float(x) for x in line.split() if x != "+-"] for line in lines])[:, ::2]
         expected = np.reshape(predictor._evaluator.evaluate(rows, VALUES), values.shape)
         np.testing.assert_allclose(values, expected, rtol=1e-7, atol=1e-7)
 
@@ -479,11 +510,16 @@ def test_the_program_of_the_documentation(tmp_path: Path) -> None:
     flags = ["-std=c99", *STRICT, "-fsanitize=address,undefined", f"-I{approxsvm.get_include()}", f"-L{LIBRARY_FOLDER}"]
     link = ["-lapproxsvm", f"-Wl,-rpath,{LIBRARY_FOLDER}"]
     built([compiler("cc"), *flags, tmp_path / "snippet.c", *link, "-o", tmp_path / "program"])
-    ran = subprocess.run([tmp_path / "program", IRIS], capture_output=True, text=True)
-    expected = approxsvm.Predictor(IRIS).predict(np.array([[5.1, 3.5, 1.4, 0.2], [6.2, 2.8, 4.8, 1.8]]))
-    assert (ran.returncode, ran.stdout.split()) == (0, [str(label) for label in expected])
-    wrong = subprocess.run([tmp_path / "program", GOLDEN / "breast_cancer.asvm"], capture_output=True, text=True)
-    assert (wrong.returncode, wrong.stderr) == (CODES["WRONG_ROW_SIZE"], "8 numbers are not whole rows of 30\n")
+    targets = tmp_path / "targets.asvm"
+    ANSWERED["targets"]().save(targets)
+    for path in (IRIS, GOLDEN / "breast_cancer.asvm", targets):
+        fast = approxsvm.Predictor(path)
+        ran = subprocess.run([tmp_path / "program", path], capture_output=True, text=True)
+        rows = 0.25 * (1 + np.arange(2 * fast.artifact.n_raw_features) % 7).reshape(2, -1)
+        lines = [" ".join(map(str, np.ravel(row).tolist())) for row in fast.predict(rows)]
+        assert (ran.returncode, ran.stdout.splitlines()) == (0, lines), ran.stderr
+    wrong = subprocess.run([tmp_path / "program", GOLDEN / "diabetes_svr.asvm"], capture_output=True, text=True)
+    assert (wrong.returncode, wrong.stdout) == (CODES["NO_LABELS"], "")
 
 
 @pytest.mark.slow

@@ -69,6 +69,16 @@ def outputs_of(name: str) -> Outputs:
     return Outputs(probability=head, **rules)
 
 
+def head_of_one(name: str) -> Any:
+    """Compile a small model that has the head."""
+    n, outputs = HEADS[name][1], outputs_of(name)
+    more: dict[str, Any] = {"task": "one_class"} if n == 1 else {"labels": np.arange(n), "n_support": np.full(n, 6)}
+    n_functions = n if outputs.of_each_class else max(n * (n - 1) // 2, 1)
+    coef = np.ones((n if outputs.of_each_class else max(n - 1, 1), 6 * n))
+    more |= {"dual_coef": coef, "intercept": np.zeros(n_functions), "outputs": outputs}
+    return approxsvm.compile(random_model(0, n_sv=6 * n, n_features=2, **more), mode="exact")
+
+
 def exact(name: str, values: Any) -> Any:
     """Probabilities, over numbers of more digits than float64."""
     head, n = HEADS[name]
@@ -152,13 +162,7 @@ def assert_between(name: str, known: tuple[Any, Any], low: Any, high: Any, slack
 def test_probabilities_of_headers(known: tuple[Any, Any], tmp_path: Path) -> None:
     text = "#include <stdio.h>\n"
     for k, name in enumerate(HEADS):
-        n = HEADS[name][1]
-        more: dict[str, Any] = {"task": "one_class"} if n == 1 else {"labels": np.arange(n), "n_support": np.full(n, 6)}
-        n_functions = n if outputs_of(name).of_each_class else max(n * (n - 1) // 2, 1)
-        coef = np.ones((n if outputs_of(name).of_each_class else max(n - 1, 1), 6 * n))
-        more |= {"dual_coef": coef, "intercept": np.zeros(n_functions), "outputs": outputs_of(name)}
-        fast = approxsvm.compile(random_model(0, n_sv=6 * n, n_features=2, **more), mode="exact")
-        fast.export_c(tmp_path / f"m{k}.h", name=f"m{k}")
+        head_of_one(name).export_c(tmp_path / f"m{k}.h", name=f"m{k}")
         text += f'#include "m{k}.h"' + PROGRAM.format(k=k, room=ROOM)
     calls = "".join(f"    case_{k}(rows, answers);\n" for k in range(len(HEADS)))
     text += 'int main(void) {\n    FILE *rows = fopen("rows", "rb"), *answers = fopen("answers", "wb");\n'

@@ -291,8 +291,9 @@ _SQ_STEPS: Final = {1: _BITS, 2: _PAIRS_OF_BITS, _MOST_BITS: _CODES}
 _SQ_DISTANCE: Final = """\
 /* That of a row beside the grid. */
 static inline float @sq_distance@@(const float z[], const uint32_t b[]) {
-    float s[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    float s[4];
     int j;
+    s[0] = s[1] = s[2] = s[3] = 0.0f;
     for (j = 0; j < @n_mapped@@; ++j) {
         const float t = z[j] - (float)(b[j / @per_word@@] >> j % @per_word@@ * @code_bits@@ & @largest_code@@u);
         s[j % 4] += t * t;

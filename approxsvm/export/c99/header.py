@@ -226,7 +226,7 @@ class _Unit:
             template = template.replace(mark, text)
         for helper in _HELPERS:
             template = template.replace(f"@{helper}@@", f"{self.helpers}_{helper}_")
-        return template.replace("@@", "_").replace("@", f"{self.prefix}_")
+        return source.with_decimals(template).replace("@@", "_").replace("@", f"{self.prefix}_")
 
 
 # Functions that all models of a header share.

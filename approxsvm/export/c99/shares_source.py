@@ -102,6 +102,7 @@ static inline void @shares@@(const double values[], const float bounds[], double
             q[t][j] = @clipped@@(@sigmoid@@(values[pair] * @prob_a@@[pair] + @prob_b@@[pair]));
             q[j][t] = 1.0 - q[t][j];
         }
+        q[t][t] = 0.0;
         p[t] = 1.0 / (double)@n_labels;
         lowest[t] = 0.0;
         highest[t] = 1.0;
@@ -117,7 +118,6 @@ static inline void @shares@@(const double values[], const float bounds[], double
     }
     @widen@@(@n_labels, 0.005, lowest, highest);
     for (t = 0; t < @n_labels; ++t) {
-        q[t][t] = 0.0;
         for (j = 0; j < @n_labels; ++j) q[t][t] += j == t ? 0.0 : q[j][t] * q[j][t];
     }
     for (t = 0; t < @n_labels; ++t) {

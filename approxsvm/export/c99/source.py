@@ -12,6 +12,7 @@ tests/export/test_c_paths.py counts those of this text. exp() is that of simd/ex
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable
 from typing import Any, Final
@@ -46,6 +47,16 @@ def literal(x: Any) -> str:
     if number >= 2**63:
         return f"UINT64_C({number})"
     return f"INT64_C({number})" if not -(2**31) < number < 2**31 else str(number)
+
+
+def with_decimals(text: str) -> str:
+    """Write hexadecimal numbers as decimals that read back as the same: C++ knows hexadecimal ones only from 17 on."""
+
+    def decimal(match: re.Match[str]) -> str:
+        number = float.fromhex(match[1])
+        return literal(np.float32(number) if match[2] else number)
+
+    return re.sub(r"(0x1(?:\.[0-9a-f]+)?p[+-]?\d+)(f?)", decimal, text)
 
 
 def _with_point(digits: str) -> str:

@@ -33,8 +33,9 @@ static inline void @sums@@(const float u[], double values[]) {
     const float *x = @vectors@@, *weight = @weights@@;
     int group = 0, i, j, k;
     for (i = 0; i < @n_terms@@; ++i, x += @n_varying@@, weight += @n_weights@@) {
-        float s[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+        float s[4];
         double term;
+        s[0] = s[1] = s[2] = s[3] = 0.0f;
         while (i == (int)@ends@@[group]) ++group;
 #TERM#
         for (k = 0; k < @n_weights@@; ++k) values[(int)@places@@[group * @n_weights@@ + k]] += (double)weight[k] * term;

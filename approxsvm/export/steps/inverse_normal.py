@@ -71,8 +71,8 @@ static inline double @ratio@@(const double c[], double r) {{
 }}
 /* The quantile of the normal distribution for p, and what it is off by, added to *off, where p is by `error`. */
 static inline double @quantile@@(double p, int is_taken, const double ratios[], double error, double *off) {{
-    const double other = 1.0 - p, near = p < other ? p : other, nearest = (near - error) * (1.0 - 0x1p-50);
-    const double least = {LEAST_INVERSE_NORMAL!r}, t = near > least ? near : least;
+    const double other = 1.0 - p, inner = p < other ? p : other, nearest = (inner - error) * (1.0 - 0x1p-50);
+    const double least = {LEAST_INVERSE_NORMAL!r}, t = inner > least ? inner : least;
     const double q = 0.5 - t, gap = nearest > least ? nearest : least;
     double y;
     if (p != p) return p;

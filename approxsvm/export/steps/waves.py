@@ -65,7 +65,7 @@ def _waving(k: int, stage: Waves) -> list[str]:
         f"for (i = 0; i < {m}; ++i) {{",
         f"    const int of = (int)@source_{k}@@[i], is_limited = @limited_{k}@@[of];",
         f"    const double a = @amplitudes_{k}@@[i], w = @frequencies_{k}@@[i];",
-        f"    y[i] = @wave@@(x[of], a, w, @sines_{k}@@[i], is_limited || {IS_SOURCE}, {error_of(k, 'of')}, &before);",
+        f"    y[i] = @wave@@(x[of], a, w, @sines_{k}@@[i], is_limited | {IS_SOURCE}, {error_of(k, 'of')}, &before);",
         "}",
         f"for (i = 0; i < {m}; ++i) x[i] = y[i];",
         SUMMED,

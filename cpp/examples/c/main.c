@@ -1,25 +1,40 @@
-/* predict MODEL.asvm < rows: reads rows of numbers, one to a line, and prints the label of each, its decision values
+/* predict MODEL.asvm < rows: reads rows of numbers, one to a line, and prints the labels of each, its decision values
  * and how far these may be from the exact model's; "?" behind a label that an approximate model does not prove. */
 #include <approxsvm.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What a program needs for a row at a time. */
+/* Buffers for one row. */
 struct answers {
-    uint32_t label;
-    uint8_t certified;
+    uint32_t* labels;
+    uint8_t* certified;
     double *values, *bounds;
 };
 
+/* "?" where an approximate model does not prove the label. */
+static void print_label(const approxsvm_model* model, uint32_t position, int certified) {
+    approxsvm_label label;
+    char digits[64];
+    approxsvm_label_at(model, position, &label);
+    if (label.kind == APPROXSVM_LABEL_TEXT) {
+        fwrite(label.text, 1, label.text_size, stdout);
+    } else {
+        approxsvm_label_text(model, position, digits, sizeof digits);
+        fputs(digits, stdout);
+    }
+    if (approxsvm_mode(model) == APPROXSVM_APPROXIMATE && !certified) putchar('?');
+}
+
 static int print_row(const approxsvm_model* model, const double* row, struct answers* answers) {
-    const size_t n_decisions = approxsvm_n_decisions(model), n_labels = approxsvm_n_labels(model);
+    const size_t n_decisions = approxsvm_n_decisions(model);
+    const size_t n_labels = approxsvm_n_labels(model) > 0 ? approxsvm_n_targets(model) : 0; /* of a row */
     approxsvm_error error;
     approxsvm_request request = APPROXSVM_REQUEST;
     if (n_labels > 0) {
-        request.labels = &answers->label;
-        request.labels_size = 1;
-        request.certified = &answers->certified;
-        request.certified_size = 1;
+        request.labels = answers->labels;
+        request.labels_size = n_labels;
+        request.certified = answers->certified;
+        request.certified_size = n_labels;
     }
     if (n_decisions > 0) {
         request.values = answers->values;
@@ -31,11 +46,9 @@ static int print_row(const approxsvm_model* model, const double* row, struct ans
         fprintf(stderr, "%s\n", error.message);
         return 1;
     }
-    if (n_labels > 0) {
-        char text[64];
-        const int is_open = approxsvm_mode(model) == APPROXSVM_APPROXIMATE && !answers->certified;
-        approxsvm_label_text(model, answers->label, text, sizeof text);
-        printf("%s%s", text, is_open ? "?" : "");
+    for (size_t k = 0; k < n_labels; ++k) {
+        if (k > 0) putchar(' ');
+        print_label(model, answers->labels[k], answers->certified[k]);
     }
     for (size_t k = 0; k < n_decisions; ++k) printf(" %.9g +- %.1e", answers->values[k], answers->bounds[k]);
     printf("\n");
@@ -62,16 +75,21 @@ int main(int argc, char** argv) {
         return 1;
     }
     const size_t n_features = approxsvm_n_features(model), n_decisions = approxsvm_n_decisions(model);
+    const size_t n_targets = approxsvm_n_targets(model);
     double* row = malloc(n_features * sizeof *row);
-    struct answers answers = {0, 0, calloc(n_decisions + 1, sizeof(double)), calloc(n_decisions + 1, sizeof(double))};
+    struct answers answers = {calloc(n_targets, sizeof *answers.labels), calloc(n_targets, sizeof *answers.certified),
+                              calloc(n_decisions + 1, sizeof(double)), calloc(n_decisions + 1, sizeof(double))};
     int found = -1;
-    if (row != NULL && answers.values != NULL && answers.bounds != NULL) {
+    if (row != NULL && answers.labels != NULL && answers.certified != NULL && answers.values != NULL &&
+        answers.bounds != NULL) {
         while ((found = read_row(row, n_features)) == 1) {
             if (print_row(model, row, &answers) != 0) break;
         }
     }
     if (found == -1) fprintf(stderr, "the input is not rows of %zu numbers\n", n_features);
     free(row);
+    free(answers.labels);
+    free(answers.certified);
     free(answers.values);
     free(answers.bounds);
     approxsvm_close(model);

@@ -42,21 +42,30 @@ Status print_expansion(const Model& model, const std::vector<float>& rows) {
     return status;
 }
 
+// The labels of row i: one, or one for each target.
+void print_labels_of(const Model& model, const std::vector<std::uint32_t>& labels, std::size_t i) {
+    char room[approxsvm::label_digits];
+    for (std::size_t k = 0; k < model.n_targets(); ++k) {
+        const std::string_view text = approxsvm::text_of(model.label(labels[i * model.n_targets() + k]), room);
+        std::printf(" %.*s", static_cast<int>(text.size()), text.data());
+    }
+}
+
 // Labels alone: the expansion proves most of them.
 Status print_labels(const Model& model, const std::vector<float>& rows, std::vector<unsigned char>& workspace) {
-    std::vector<std::uint32_t> labels(n_rows);
-    std::vector<std::uint8_t> certified(n_rows);
+    std::vector<std::uint32_t> labels(n_rows * model.n_targets());
+    std::vector<std::uint8_t> certified(labels.size());
     approxsvm::Evaluation out;
     out.labels = labels;
     out.certified = certified;
     const Status status = model.evaluate(rows, out, workspace);
     if (status != Status::ok) return status;
-    char room[approxsvm::label_digits];
-    const std::string_view first = approxsvm::text_of(model.label(labels.front()), room);
-    std::printf("labels: first %.*s, ", static_cast<int>(first.size()), first.data());
-    const std::string_view last = approxsvm::text_of(model.label(labels.back()), room);
-    std::printf("last %.*s, %d of %zu rows proven by the first stage\n", static_cast<int>(last.size()), last.data(),
-                static_cast<int>(std::count(certified.begin(), certified.end(), 1)), n_rows);
+    std::printf("labels: first");
+    print_labels_of(model, labels, 0);
+    std::printf(", last");
+    print_labels_of(model, labels, n_rows - 1);
+    std::printf(", %d of %zu proven by the first stage\n",
+                static_cast<int>(std::count(certified.begin(), certified.end(), 1)), labels.size());
     return status;
 }
 

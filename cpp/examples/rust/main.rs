@@ -1,4 +1,4 @@
-// predict MODEL.asvm NUMBER...: the label of one row, from Rust. Build with
+// predict MODEL.asvm NUMBER...: the labels of one row, from Rust. Build with
 //
 //     rustc -O main.rs -L native=<lib> -l dylib=approxsvm -C link-arg=-Wl,-rpath,<lib>
 //
@@ -24,6 +24,7 @@ extern "C" {
     fn approxsvm_open_file(path: *const c_char, model: *mut *mut ApproxsvmModel, error: *mut ApproxsvmError) -> i32;
     fn approxsvm_close(model: *mut ApproxsvmModel);
     fn approxsvm_n_features(model: *const ApproxsvmModel) -> usize;
+    fn approxsvm_n_targets(model: *const ApproxsvmModel) -> usize;
     fn approxsvm_label_text(model: *const ApproxsvmModel, position: usize, text: *mut c_char, size: usize) -> usize;
     fn approxsvm_predict_f64(
         model: *const ApproxsvmModel,
@@ -52,8 +53,13 @@ impl Model {
         unsafe { approxsvm_n_features(self.0) }
     }
 
+    /// Labels of a row: one, or one for each target.
+    fn n_targets(&self) -> usize {
+        unsafe { approxsvm_n_targets(self.0) }
+    }
+
     fn predict(&self, rows: &[f64]) -> Result<Vec<u32>, String> {
-        let mut labels = vec![0; rows.len() / self.n_features()];
+        let mut labels = vec![0; rows.len() / self.n_features() * self.n_targets()];
         check(|error| unsafe {
             approxsvm_predict_f64(self.0, rows.as_ptr(), rows.len(), labels.as_mut_ptr(), labels.len(), error)
         })?;
@@ -61,8 +67,9 @@ impl Model {
     }
 
     fn label(&self, position: u32) -> String {
-        let mut text = [0 as c_char; 256];
         unsafe {
+            let size = approxsvm_label_text(self.0, position as usize, std::ptr::null_mut(), 0) + 1;
+            let mut text = vec![0 as c_char; size];
             approxsvm_label_text(self.0, position as usize, text.as_mut_ptr(), text.len());
             CStr::from_ptr(text.as_ptr()).to_string_lossy().into_owned()
         }

@@ -49,6 +49,21 @@
 // A complete program is in cpp/examples/embed; the artifact's bytes are described in models/FORMAT.md.
 #pragma once
 
+// Names that other headers define as macros: check (macOS, Unreal), finite (C libraries), read, send and write (lwIP's
+// sockets), Status (X11). They are back at the end of this header.
+#pragma push_macro("check")
+#pragma push_macro("finite")
+#pragma push_macro("read")
+#pragma push_macro("send")
+#pragma push_macro("write")
+#pragma push_macro("Status")
+#undef check
+#undef finite
+#undef read
+#undef send
+#undef write
+#undef Status
+
 #include "artifact/labels.hpp"
 #include "artifact/reader.hpp"
 #include "expansion/decision_function.hpp"
@@ -57,3 +72,10 @@
 #include "outputs/outputs.hpp"
 #include "predict/answers.hpp"
 #include "predict/replay.hpp"
+
+#pragma pop_macro("Status")
+#pragma pop_macro("write")
+#pragma pop_macro("send")
+#pragma pop_macro("read")
+#pragma pop_macro("finite")
+#pragma pop_macro("check")

@@ -259,10 +259,10 @@ inline double far_bound(const ModelView& model, const ExpansionNumbers& expansio
     for (int k = 0; k <= model.degree; ++k) {
         kept += expansion.norms[k] * (phis[k] + (half_s < 128.0f ? rounding.of(k, phis) : 0.0));
     }
-    const double far = decision.sum_moduli * std::exp(-reach * reach), w = decision.total;
+    const double kernels = decision.sum_moduli * std::exp(-reach * reach), w = decision.total;
     const double moved = 2.0 * unit32 * std::sqrt(high) * w;
-    return 1.0001 * ((far < w ? far : w) + kept + (half_s < 128.0f ? moved : 0.0)) + expansion.coefficient_error +
-           0x1p-48 * (std::fabs(decision.intercept) + w) + 0x1p-1000;
+    return 1.0001 * ((kernels < w ? kernels : w) + kept + (half_s < 128.0f ? moved : 0.0)) +
+           expansion.coefficient_error + 0x1p-48 * (std::fabs(decision.intercept) + w) + 0x1p-1000;
 }
 
 }  // namespace APPROXSVM_TARGET

@@ -93,7 +93,7 @@ APPROXSVM_INLINE std::size_t best_slot(const f32v (&best)[router_registers], std
 // For each of the first n of Rows rows y, `stride` floats apart, the slot of the nearest point of some panels.
 template <int Rows>
 inline void nearest_slots(const float* panels, std::size_t n_panels, std::size_t n_features, const float* y,
-                          std::size_t stride, std::size_t n, std::size_t* slots) {
+                          std::size_t stride, std::size_t n, std::size_t* nearest) {
     BestScores<Rows> best;
     APPROXSVM_UNROLL for (int r = 0; r < Rows; ++r) {
         APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) best.score[r][v] = set1(largest_float);
@@ -103,7 +103,7 @@ inline void nearest_slots(const float* panels, std::size_t n_panels, std::size_t
         compare_with_panels<routed_panels>(panels, p, n_features, y, stride, best);
     }
     for (; p < n_panels; ++p) compare_with_panels<1>(panels, p, n_features, y, stride, best);
-    for (std::size_t r = 0; r < n; ++r) slots[r] = best_slot(best.score[r], n_panels);
+    for (std::size_t r = 0; r < n; ++r) nearest[r] = best_slot(best.score[r], n_panels);
 }
 
 // The groups of the first n of Rows rows whose coordinates are y = input_scale (z - model.center); Rows is routed_rows,

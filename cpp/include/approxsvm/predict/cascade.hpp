@@ -243,8 +243,8 @@ class Cascade {
 
     // No expansion helps any more: a row far from all support vectors may still have a bound of its own.
     void give_up(std::size_t i, double decision, float half_s, double bound, double extra, Stage stage) {
-        const double far = far_bound(view_, *expansion_.numbers, view_.decisions[0], half_s) + extra;
-        if (far < bound) bound = far;
+        const double beyond = far_bound(view_, *expansion_.numbers, view_.decisions[0], half_s) + extra;
+        if (beyond < bound) bound = beyond;
         if (view_.mode == Mode::approximate || exact_.suffices(decision, bound))
             return exact_.settle(i, decision, bound, stage);
         send_to_engine(i, bound);

@@ -85,10 +85,10 @@ inline void for_kernels_by_definition(const PreparedModel& prepared, const RowSo
         double moved = 0.0;
         if (row_error != 0.0) {  // or NaN
             const double r = std::sqrt(sq_distance) * (1.0 + d_path), nearest = r * (1.0 - 2.0 * d_path) - row_error;
-            const double near = nearest > 0.0 ? nearest : 0.0, far = r + row_error;
+            const double least = nearest > 0.0 ? nearest : 0.0, most = r + row_error;
             // What exp rounds to zero is below 2^-1000, also times a distance that has overflown.
-            const double gaussian = std::exp(-model.gamma * near * near);
-            const double slope = gaussian > 0.0 ? 2.0 * model.gamma * far * gaussian * (1.0 + 1e-12) : 0.0;
+            const double gaussian = std::exp(-model.gamma * least * least);
+            const double slope = gaussian > 0.0 ? 2.0 * model.gamma * most * gaussian * (1.0 + 1e-12) : 0.0;
             moved = 1.0001 * row_error * (slope < steepest ? slope : steepest) + 0x1p-1000;
             if (!(moved < 1.0)) moved = 1.0;
         }

@@ -318,11 +318,11 @@ inline ListedErrors listed_errors(const KernelSum<float>& e, double half_sq_norm
     const double per_reach = 1.01 * unit32 * (static_cast<double>(inner_product_path(e.n_features)) + 8.0);
     const double furthest = std::sqrt(static_cast<double>(e.max_half_sq_norm)), own = std::sqrt(half_sq_norm);
     if (!(per_reach * (furthest + own) * (furthest + own) <= 0x1p-5)) return {infinity, infinity};
-    const double near = own + far_beyond, reach = (near < furthest ? near : furthest) + own;
+    const double listed = own + far_beyond, reach = (listed < furthest ? listed : furthest) + own;
     const double kernels = 1.05 * (2.125 * per_reach * reach * reach + 6.1 * unit32);
     const double sums = 1.01 * listed_path * unit32 + 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64;
     constexpr double of_gap = 1.1254e-7;  // exp(-far_beyond^2)
-    const double of_far = near < furthest ? 2.3 * per_reach * of_gap * (0.19 * own + 0.38) : 0.0;
+    const double of_far = listed < furthest ? 2.3 * per_reach * of_gap * (0.19 * own + 0.38) : 0.0;
     return {1.002 * (kernels + 1.1 * sums), 1.1 * of_far + 0x1p-58};
 }
 
