@@ -275,7 +275,8 @@ def _other_array(draw: Draw, value: Any) -> tuple[Any, str]:
 def _set_parameter(draw: Draw, source: Any) -> tuple[Any, str]:
     """`set_params` after fit, as searches and people do."""
     names = sorted(name for name, value in source.get_params().items() if not isinstance(value, BaseEstimator))
-    name = draw.one(*names)
+    own = [name for name in names if "__" not in name]
+    name = draw.one(*(own if own and draw.maybe(0.5) else names))
     value, what = other_value(draw, source.get_params()[name])
     source.set_params(**{name: value})
     return source, f"{name} is {what}"

@@ -106,8 +106,15 @@ def read_voting_classifier(estimator: Any, read: Read) -> Model:
 
 def read_bagging_classifier(estimator: Any, read: Read) -> Model:
     """Read a fitted BaggingClassifier, which averages probabilities, or counts votes where members have none."""
-    models = _of_chosen_columns(estimator, _models(estimator, read))
-    if all(hasattr(inner, "predict_proba") for inner in estimator.estimators_):
+    models = _of_chosen_columns(estimator, read)
+    have_shares = {hasattr(inner, "predict_proba") for inner in estimator.estimators_[: len(models)]}
+    if len(have_shares) > 1:
+        raise UnsupportedModelError(refusal(estimator, "of which some members have probabilities and some vote"))
+    if estimator.n_classes_ != len(estimator.classes_):
+        raise ModelFormatError(
+            f"n_classes_ of this {class_name(estimator)} is {estimator.n_classes_} of {len(estimator.classes_)}"
+        )
+    if have_shares == {True}:
         return _mean_of_probabilities(estimator, models, [Fraction(1)] * len(models))
     members = _single(estimator, models)
     if len(members) == 1:  # its decision_function is the member's
@@ -121,8 +128,8 @@ def read_ada_boost(estimator: Any, read: Read) -> Model:
     weights = np.asarray(estimator.estimator_weights_, np.float64)[: len(members)]
     if getattr(estimator, "algorithm", "SAMME") == "SAMME.R":
         raise UnsupportedModelError(refusal(estimator, "with algorithm='SAMME.R'"))
-    if len(weights) != len(members):
-        raise ModelFormatError(f"this AdaBoostClassifier has {len(weights)} weights for {len(members)} estimators_")
+    if len(weights) != len(members) or estimator.estimator_weights_[len(members) :].any():
+        raise ModelFormatError(f"this AdaBoostClassifier has {len(estimator.estimator_weights_)} weights for {len(members)} estimators_")
     classes = ascending_classes(estimator.classes_, "AdaBoostClassifier")
     if estimator.n_classes_ != len(classes):
         raise ModelFormatError(f"n_classes_ of this AdaBoostClassifier is {estimator.n_classes_} of {len(classes)}")
@@ -144,7 +151,7 @@ def read_voting_regressor(estimator: Any, read: Read) -> Model:
 
 def read_bagging_regressor(estimator: Any, read: Read) -> Model:
     """Read a fitted BaggingRegressor: a mean of values."""
-    models = _of_chosen_columns(estimator, _models(estimator, read))
+    models = _of_chosen_columns(estimator, read)
     return _sum_of_values(estimator, *_flattened(estimator, models, [Fraction(1, len(models))] * len(models)))
 
 
@@ -539,6 +546,8 @@ def read_threshold(estimator: Any, read: Read) -> Model:
         threshold, positive = estimator.threshold, estimator.pos_label
     model = read(inner)
     labels = model.labels.tolist()
+    if estimator.response_method not in ("auto", "predict_proba", "decision_function"):
+        raise ModelFormatError(f"response_method of this {name} is {estimator.response_method!r}")
     if len(labels) != 2 or sorted(labels) != ascending_classes(inner.classes_, name).tolist():
         raise UnsupportedModelError(refusal(estimator, f"of the classes {labels}"))
     method = estimator.response_method
@@ -657,15 +666,25 @@ def _weights(estimator: Any, n_members: int, *, may_subtract: bool = False) -> l
     return kept
 
 
-def _of_chosen_columns(estimator: Any, members: Sequence[Model]) -> list[Model]:
-    """Members of a bag in front of which are the columns that each was trained on."""
-    n_raw, names = int(estimator.n_features_in_), feature_names(estimator)
-    if len(estimator.estimators_features_) != len(members):
+def _of_chosen_columns(estimator: Any, read: Read) -> list[Model]:
+    """Members of a bag in front of which are the columns that each was trained on.
+
+    A bag asks its first n_estimators members, and divides by that number.
+    """
+    name, n_asked = class_name(estimator), estimator.n_estimators
+    n_members, n_chosen = len(estimator.estimators_), len(estimator.estimators_features_)
+    if n_chosen != n_members:
         raise ModelFormatError(
-            f"estimators_features_ of this {class_name(estimator)} has {len(estimator.estimators_features_)} entries "
-            f"for {len(members)} estimators_"
+            f"estimators_features_ of this {name} has {n_chosen} entries for {n_members} estimators_"
         )
-    of_each = zip(members, estimator.estimators_features_, strict=True)
+    if not isinstance(n_asked, (int, np.integer)) or not 1 <= n_asked <= n_members:
+        raise ModelFormatError(
+            f"n_estimators of this {name} is {n_asked} for {n_members} estimators_; "
+            f"set_params(n_estimators={n_members}) asks all of them"
+        )
+    members = _models(estimator, read)[:n_asked]
+    n_raw, names = int(estimator.n_features_in_), feature_names(estimator)
+    of_each = zip(members, estimator.estimators_features_[:n_asked], strict=True)
     return [with_input_map(member, InputMap.selection(n_raw, columns, names)) for member, columns in of_each]
 
 

@@ -80,7 +80,7 @@ kernel machine: sklearn.kernel_ridge
 kernel machine: sklearn.gaussian_process
     GaussianProcessRegressor | kernel_ X_train_ alpha_ _y_train_mean _y_train_std | deviations of several targets, or
         without variance=True; covariances
-    GaussianProcessClassifier | base_estimator_ classes_ | probabilities of two classes without variance=True;
+    GaussianProcessClassifier | base_estimator_ classes_ multi_class | probabilities of two classes without variance=True;
         one_vs_one
 kernel machine: sklearn.gaussian_process._gpc
     _BinaryGaussianProcessClassifierLaplace | kernel_ X_train_ y_train_ pi_ classes_ L_ W_sr_ |
@@ -193,12 +193,12 @@ wrapper: sklearn.multioutput
         are averages themselves
 wrapper: sklearn.ensemble
     VotingClassifier | estimators_ voting weights estimators le_ classes_ | {_VOTING}
-    BaggingClassifier | estimators_ estimators_features_ n_features_in_ classes_ | {_VOTING}; its decision_function;
+    BaggingClassifier | estimators_ estimators_features_ n_estimators n_features_in_ n_classes_ classes_ | {_VOTING}; its decision_function;
         predict_proba where it counts votes
     AdaBoostClassifier | estimators_ estimator_weights_ classes_ n_classes_ | members that are averages themselves; its
         decision_function and predict_proba
     VotingRegressor | estimators_ weights estimators | {_TARGETS}
-    BaggingRegressor | estimators_ estimators_features_ n_features_in_ | {_TARGETS}
+    BaggingRegressor | estimators_ estimators_features_ n_estimators n_features_in_ | {_TARGETS}
     StackingRegressor | estimators_ final_estimator_ passthrough | final_estimator_ that is no linear model;
         {_TARGETS}; passthrough=True behind maps of features
     StackingClassifier | estimators_ stack_method_ final_estimator_ passthrough classes_ _label_encoder |
@@ -215,7 +215,7 @@ wrapper: sklearn.model_selection
 wrapper: sklearn.multiclass
     OneVsOneClassifier | estimators_ classes_ pairwise_indices_ | two classes; {_APART}
 search: sklearn.model_selection
-    GridSearchCV HalvingGridSearchCV HalvingRandomSearchCV RandomizedSearchCV | best_estimator_ | refit=False
+    GridSearchCV HalvingGridSearchCV HalvingRandomSearchCV RandomizedSearchCV | best_estimator_ refit | refit=False
 calibrator: sklearn.calibration
     _CalibratedClassifier | estimator calibrators classes method |
     _SigmoidCalibration | a_ b_ |

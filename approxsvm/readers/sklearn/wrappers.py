@@ -36,6 +36,11 @@ def read_search(estimator: Any, read: Read) -> Model:
             "fit it with refit=True, or fit an estimator with the parameters that it found and compile that"
         )
     require_fitted(estimator, class_name(estimator), "best_estimator_")
+    if not estimator.refit:
+        raise UnsupportedModelError(
+            f"this {class_name(estimator)} does not predict, as its refit is {estimator.refit}; "
+            "compile its best_estimator_"
+        )
     return read(estimator.best_estimator_)
 
 
