@@ -26,6 +26,7 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
     AdaBoostClassifier,
+    BaggingClassifier,
     BaggingRegressor,
     StackingClassifier,
     StackingRegressor,
@@ -200,6 +201,8 @@ SOURCES: dict[str, dict[str, Any]] = {
         "stack": fitted(StackingRegressor([("a", SVR()), ("b", Ridge())], cv=2), TARGET),
         "bag": fitted(BaggingRegressor(SVR(gamma=0.1), 3, random_state=0), TARGET),
         "pairs": fitted(OneVsOneClassifier(SVC(gamma=0.1)), NAMES),
+        "pairs of unlike kernels": fitted(OneVsOneClassifier(SVC()), NAMES),
+        "bag of some classes": fitted(BaggingClassifier(SVC(), 6, max_samples=6, random_state=2), NAMES),
         "codes": fitted(OutputCodeClassifier(SVC(gamma=0.1), code_size=2, random_state=0), NAMES),
         "stacked": fitted(StackingClassifier([("a", SVC()), ("b", of_half()), ("c", LinearSVC())], cv=2), TWO),
         "targets": fitted(MultiOutputRegressor(SVR()), np.column_stack([TARGET, X[:, 0]])),

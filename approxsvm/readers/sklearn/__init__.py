@@ -32,6 +32,10 @@ _AS_INNER: Final = (
 )
 
 
+# Those that take labels of what has no probabilities.
+_ASK_FOR_LABELS: Final = ("AdaBoostClassifier", "BaggingClassifier", "MultiOutputClassifier", "VotingClassifier")
+
+
 def _asks_for_values(name: str, read_around: pipeline.ReadAround) -> pipeline.ReadAround:
     """The reader of a wrapper that takes scores or probabilities of those inside, which of some only labels are had."""
 
@@ -39,11 +43,13 @@ def _asks_for_values(name: str, read_around: pipeline.ReadAround) -> pipeline.Re
         def read_inner(inner: Any) -> SingleModel | Ensemble:
             model = read(inner)
             if isinstance(model.outputs.probability, SignAlone):
+                if name in _ASK_FOR_LABELS and not hasattr(inner, "predict_proba"):
+                    return model
                 if name == "OneVsRestClassifier":
                     return _read_with_variance(inner)
                 raise UnsupportedModelError(
-                    f"this {name} takes probabilities of its {class_name(inner)}, of whose Gaussian process only "
-                    "labels are read: compile what is inside"
+                    f"this {name} takes values or probabilities of its {class_name(inner)}, of which only labels are "
+                    "read: compile what is inside"
                 )
             return model
 

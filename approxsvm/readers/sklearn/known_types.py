@@ -80,8 +80,8 @@ kernel machine: sklearn.kernel_ridge
 kernel machine: sklearn.gaussian_process
     GaussianProcessRegressor | kernel_ X_train_ alpha_ _y_train_mean _y_train_std | deviations of several targets, or
         without variance=True; covariances
-    GaussianProcessClassifier | base_estimator_ classes_ multi_class | probabilities of two classes without variance=True;
-        one_vs_one
+    GaussianProcessClassifier | base_estimator_ classes_ multi_class | probabilities of two classes without
+        variance=True; one_vs_one
 kernel machine: sklearn.gaussian_process._gpc
     _BinaryGaussianProcessClassifierLaplace | kernel_ X_train_ y_train_ pi_ classes_ L_ W_sr_ |
 kernel machine: sklearn.neighbors
@@ -180,7 +180,7 @@ pipeline: imblearn.pipeline
     Pipeline | steps | steps that are not in this table
 wrapper: sklearn.calibration
     CalibratedClassifierCV | classes_ calibrated_classifiers_ | around a model without a decision_function, such as
-        another CalibratedClassifierCV
+        another CalibratedClassifierCV; folds of two of several classes, or isotonic ones without a class
 wrapper: sklearn.compose
     TransformedTargetRegressor | regressor_ transformer_ | transformers of the target that are not affine
 wrapper: sklearn.frozen
@@ -193,10 +193,9 @@ wrapper: sklearn.multioutput
         are averages themselves
 wrapper: sklearn.ensemble
     VotingClassifier | estimators_ voting weights estimators le_ classes_ | {_VOTING}
-    BaggingClassifier | estimators_ estimators_features_ n_estimators n_features_in_ n_classes_ classes_ | {_VOTING}; its decision_function;
-        predict_proba where it counts votes
-    AdaBoostClassifier | estimators_ estimator_weights_ classes_ n_classes_ | members that are averages themselves; its
-        decision_function and predict_proba
+    BaggingClassifier | estimators_ estimators_features_ n_estimators n_features_in_ n_classes_ classes_ | {_VOTING};
+        its decision_function where it averages probabilities
+    AdaBoostClassifier | estimators_ estimator_weights_ classes_ n_classes_ | members that are averages themselves
     VotingRegressor | estimators_ weights estimators | {_TARGETS}
     BaggingRegressor | estimators_ estimators_features_ n_estimators n_features_in_ | {_TARGETS}
     StackingRegressor | estimators_ final_estimator_ passthrough | final_estimator_ that is no linear model;
@@ -213,7 +212,7 @@ wrapper: sklearn.model_selection
     FixedThresholdClassifier | estimator_ estimator threshold pos_label response_method |
     TunedThresholdClassifierCV | estimator_ best_threshold_ response_method |
 wrapper: sklearn.multiclass
-    OneVsOneClassifier | estimators_ classes_ pairwise_indices_ | two classes; {_APART}
+    OneVsOneClassifier | estimators_ classes_ pairwise_indices_ | two classes; members without a decision_function
 search: sklearn.model_selection
     GridSearchCV HalvingGridSearchCV HalvingRandomSearchCV RandomizedSearchCV | best_estimator_ refit | refit=False
 calibrator: sklearn.calibration
