@@ -227,6 +227,15 @@ def test_vectorizers_elsewhere_are_refused():
         with pytest.raises(UnsupportedModelError, match=r"step 'countvectorizer' .*cannot be folded into the model"):
             read_any(source)
 
+    beside = make_pipeline(ColumnTransformer([("texts", TfidfVectorizer(), 0), ("numbers", "passthrough", [1])]), SVC())
+    table = np.column_stack([np.array(TEXTS, object), np.arange(len(TEXTS))])
+    with pytest.raises(
+        UnsupportedModelError, match=r"takes whole texts of some columns alone; .*compile\(pipe\[-1\]\)"
+    ):
+        read_any(beside.fit(table, Y))
+    rows = beside[:-1].transform(table)
+    assert np.array_equal(approxsvm.compile(beside[-1]).predict(rows), beside.predict(table))
+
     class Mine(CountVectorizer):
         def transform(self, texts):
             return super().transform(texts) * 2

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from copy import copy
 from fractions import Fraction
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -177,11 +179,67 @@ def test_members_may_not_know_a_rare_class(name):
         assert not hasattr(fast, "decision_function")  # the source's raises an error, or is of other classes
 
 
+TRAINED_BY_OTHERS = {
+    "skopt.searchcv": """
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.svm import SVC
+class BayesSearchCV(BaseSearchCV):
+    def __init__(self):
+        super().__init__(SVC(), cv=2)
+    def _run_search(self, evaluate_candidates):
+        evaluate_candidates([{"C": 0.5}, {"C": 2.0}])
+""",
+    "imblearn.ensemble._bagging": """
+from sklearn.ensemble import BaggingClassifier
+from sklearn.svm import SVC
+class BalancedBaggingClassifier(BaggingClassifier):
+    def __init__(self):
+        super().__init__(SVC(), 4, random_state=0)
+    def fit(self, X, y):
+        return super().fit(X[::2], y[::2])
+""",
+    "imblearn.ensemble._weight_boosting": """
+from sklearn.ensemble import AdaBoostClassifier
+from sklearn.svm import SVC
+class RUSBoostClassifier(AdaBoostClassifier):
+    def __init__(self):
+        super().__init__(SVC(C=0.1), n_estimators=3, random_state=0)
+    def fit(self, X, y):
+        return super().fit(X[::2], y[::2])
+""",
+}
+
+
+@pytest.mark.parametrize("name", TRAINED_BY_OTHERS)
+def test_classes_of_other_libraries_that_train_otherwise(name, monkeypatch):
+    """As scikit-optimize and imbalanced-learn have them, which need not be installed; tests/readers/test_known_types.py
+    perturbs theirs where they are."""
+    module = ModuleType(name)
+    exec(TRAINED_BY_OTHERS[name], module.__dict__)
+    monkeypatch.setitem(sys.modules, name, module)
+    cls = list(vars(module).values())[-1]
+    source = cls().fit(X, THREE)
+    assert np.array_equal(approxsvm.compile(source, X).predict(Z), source.predict(Z))
+    cls.predict = lambda self, X: self.classes_[:1].repeat(len(X))
+    with pytest.raises(UnsupportedModelError, match="predict has been replaced by code of"):
+        read_any(source)
+
+
 @pytest.mark.parametrize("method", ["isotonic", "temperature"])
 def test_folds_that_cannot_be_averaged_are_refused(method):
     source = CalibratedClassifierCV(SVC(), cv=PredefinedSplit(FOLDS), method=method).fit(AT_LABELS, FOUR)
     with pytest.raises(UnsupportedModelError, match="knows 3 of the 4 classes; refit with folds that have all"):
         read_any(source)
+
+
+def test_isotonic_calibrators_of_float32_rows_are_refused_with_a_remedy():
+    """They round values and probabilities to float32."""
+    rows = X.astype(np.float32)
+    source = CalibratedClassifierCV(LogisticRegression(), method="isotonic", cv=2).fit(rows, THREE)
+    with pytest.raises(UnsupportedModelError, match=r"computes in float32.* refit it with X.astype\(np.float64\)"):
+        read_any(source)
+    source.fit(X, THREE)
+    assert np.array_equal(approxsvm.compile(source, X).predict(Z), source.predict(Z))
 
 
 @pytest.mark.parametrize("name", REGRESSIONS)

@@ -270,6 +270,8 @@ COMMITTEES = {
         (cls(shares(), 3, max_features=3, random_state=0), THREE),
         (cls(SVC(), 3, max_features=3, random_state=0), THREE),
     ],
+    "BalancedBaggingClassifier": lambda cls: [(cls(SVC(), n_estimators=3, random_state=0), THREE)],
+    "RUSBoostClassifier": lambda cls: [(cls(SVC(C=0.1), n_estimators=3, random_state=0), THREE)],
     "VotingRegressor": lambda cls: [
         (cls([("a", SVR(gamma=0.3)), ("b", KernelRidge(kernel="rbf", gamma=0.3))], weights=[1, 3]), TARGET),
         (cls([("a", Ridge()), ("b", SVR())], weights=[1, 3]), TARGET),
@@ -378,7 +380,7 @@ def examples_of_pipelines(name, cls):
 
 def examples_of_searches(name, cls):
     values = {"C": [1.0, 2.0]}
-    options = {"n_iter": 2, "random_state": 0} if name == "RandomizedSearchCV" else {}
+    options = {"n_iter": 2, "random_state": 0} if name in ("BayesSearchCV", "RandomizedSearchCV") else {}
     yield of_search(cls(SVC(), values, cv=2, **options))
 
 

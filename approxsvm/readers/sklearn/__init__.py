@@ -23,6 +23,7 @@ from approxsvm.readers.sklearn.known_types import class_name, recognise
 
 # Wrappers that predict what the estimator inside predicts, whatever its values are.
 _AS_INNER: Final = (
+    "BayesSearchCV",
     "FrozenEstimator",
     "GridSearchCV",
     "HalvingGridSearchCV",
@@ -33,7 +34,14 @@ _AS_INNER: Final = (
 
 
 # Those that take labels of what has no probabilities.
-_ASK_FOR_LABELS: Final = ("AdaBoostClassifier", "BaggingClassifier", "MultiOutputClassifier", "VotingClassifier")
+_ASK_FOR_LABELS: Final = (
+    "AdaBoostClassifier",
+    "BaggingClassifier",
+    "BalancedBaggingClassifier",
+    "MultiOutputClassifier",
+    "RUSBoostClassifier",
+    "VotingClassifier",
+)
 
 
 def _asks_for_values(name: str, read_around: pipeline.ReadAround) -> pipeline.ReadAround:
@@ -63,6 +71,8 @@ _READ_AROUND: Final[dict[str, Callable[[Any, pipeline.Read], SingleModel | Ensem
     "AdaBoostClassifier": committees.read_ada_boost,
     "BaggingClassifier": committees.read_bagging_classifier,
     "BaggingRegressor": committees.read_bagging_regressor,
+    "BalancedBaggingClassifier": committees.read_bagging_classifier,
+    "BayesSearchCV": wrappers.read_search,
     "CalibratedClassifierCV": wrappers.read_calibrated,
     "FixedThresholdClassifier": committees.read_threshold,
     "FrozenEstimator": lambda frozen, read: read(frozen.estimator),
@@ -74,6 +84,7 @@ _READ_AROUND: Final[dict[str, Callable[[Any, pipeline.Read], SingleModel | Ensem
     "OneVsOneClassifier": committees.read_one_vs_one,
     "OneVsRestClassifier": committees.read_one_vs_rest,
     "OutputCodeClassifier": committees.read_output_code,
+    "RUSBoostClassifier": committees.read_ada_boost,
     "RandomizedSearchCV": wrappers.read_search,
     "SelfTrainingClassifier": committees.read_self_training,
     "StackingClassifier": committees.read_stacking_classifier,

@@ -52,6 +52,8 @@ from approxsvm.readers.sklearn.support_vector_machines import (
 
 _UP = 1.0 + 2.0**-30
 _CONSTANT = "constant"
+# Whose members know the classes themselves.
+_BOOSTED = ("AdaBoostClassifier", "RUSBoostClassifier")
 
 
 def read_self_training(estimator: Any, read: Read) -> Model:
@@ -763,7 +765,7 @@ def _of_classes(estimator: Any, members: Sequence[SingleModel]) -> list[SingleMo
         if member.task != "classification":
             raise UnsupportedModelError(f"a member of this {name} is a {member.source}")
         known = sorted(member.labels.tolist())
-        if known == classes.tolist() or (name == "AdaBoostClassifier" and {*known} < {*classes.tolist()}):
+        if known == classes.tolist() or (name_of(estimator) in _BOOSTED and {*known} < {*classes.tolist()}):
             known = np.searchsorted(classes, known).tolist()
         elif not all(isinstance(label, int) and label in every for label in known):
             raise ModelFormatError(f"a member of this {name} knows the classes {known}, not those of {len(classes)}")

@@ -196,6 +196,11 @@ wrapper: sklearn.ensemble
     BaggingClassifier | estimators_ estimators_features_ n_estimators n_features_in_ n_classes_ classes_ | {_VOTING};
         its decision_function where it averages probabilities
     AdaBoostClassifier | estimators_ estimator_weights_ classes_ n_classes_ | members that are averages themselves
+wrapper: imblearn.ensemble
+    BalancedBaggingClassifier | estimators_ estimators_features_ n_estimators n_features_in_ n_classes_ classes_ | as
+        BaggingClassifier
+    RUSBoostClassifier | estimators_ estimator_weights_ classes_ n_classes_ | as AdaBoostClassifier
+wrapper: sklearn.ensemble
     VotingRegressor | estimators_ weights estimators | {_TARGETS}
     BaggingRegressor | estimators_ estimators_features_ n_estimators n_features_in_ | {_TARGETS}
     StackingRegressor | estimators_ final_estimator_ passthrough | final_estimator_ that is no linear model;
@@ -215,17 +220,21 @@ wrapper: sklearn.multiclass
     OneVsOneClassifier | estimators_ classes_ pairwise_indices_ | two classes; members without a decision_function
 search: sklearn.model_selection
     GridSearchCV HalvingGridSearchCV HalvingRandomSearchCV RandomizedSearchCV | best_estimator_ refit | refit=False
+search: skopt
+    BayesSearchCV | best_estimator_ refit | refit=False
 calibrator: sklearn.calibration
     _CalibratedClassifier | estimator calibrators classes method |
     _SigmoidCalibration | a_ b_ |
     _TemperatureScaling | beta_ | on values of pairs (decision_function_shape='ovo')
 calibrator: sklearn.isotonic
-    IsotonicRegression | X_thresholds_ y_thresholds_ X_min_ X_max_ f_ out_of_bounds | out_of_bounds other than 'clip'
+    IsotonicRegression | X_thresholds_ y_thresholds_ X_min_ X_max_ f_ out_of_bounds | out_of_bounds other than 'clip';
+        one that computes in float32
 """
 # Versions of the libraries, for people.
 VERSIONS: Final = {
     "sklearn": "scikit-learn 1.6 and later, tried with 1.9.1; scikit-learn-intelex's classes, which derive from its",
-    "imblearn": "imbalanced-learn, whose samplers do nothing when predicting",
+    "imblearn": "imbalanced-learn, tried with 0.14.2, whose samplers do nothing when predicting",
+    "skopt": "scikit-optimize, tried with 0.10.2",
     "cuml": "cuML: no GPU was at hand, so by objects made like its own",
     "thundersvm": "ThunderSVM 0.3, as cuML",
     "approxsvm": "this one",
@@ -252,7 +261,7 @@ _BY_NAME: Final = {name: tuple(known for known in KNOWN if known.name == name) f
 _ACCELERATORS: Final = ("daal4py", "onedal", "sklearnex")
 # Whose functions may stand in the classes of the table: of the libraries themselves, what they build on, and MLflow,
 # whose autologging calls what it has replaced.
-_CHECKED: Final = ("approxsvm", "imblearn", "sklearn", *_ACCELERATORS)
+_CHECKED: Final = ("approxsvm", "imblearn", "sklearn", "skopt", *_ACCELERATORS)
 _AUTHORS: Final = (*_CHECKED, "abc", "mlflow", "sklearn_compat")
 # What an object is asked for. An object that has one which its class has not answers otherwise than its class.
 _ANSWERS: Final = (

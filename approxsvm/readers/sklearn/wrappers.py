@@ -203,6 +203,11 @@ def _isotonic(calibrator: Any) -> IsotonicCalibrator:
     """The interpolation f_ is what scikit-learn asks; the thresholds that it was made of say which one it is."""
     require_fitted(calibrator, "IsotonicRegression", "f_")
     knots, heights = (np.asarray(v, np.float64) for v in (calibrator.X_thresholds_, calibrator.y_thresholds_))
+    if np.asarray(calibrator.X_thresholds_).dtype != np.float64:
+        raise UnsupportedModelError(
+            f"its isotonic calibrator computes in {calibrator.X_thresholds_.dtype}, as the rows were that it was "
+            "fitted with; refit it with X.astype(np.float64)"
+        )
     if calibrator.out_of_bounds != "clip":
         raise UnsupportedModelError(f"isotonic calibration with out_of_bounds={calibrator.out_of_bounds!r}")
     asked = np.append(knots, (knots[1:] + knots[:-1]) / 2)
