@@ -198,8 +198,8 @@ def _cannot_fold(name: str, step: Any) -> str:
     known = recognise(step)
     if known is not None and known.role == "vectorizer":
         return (
-            f"step {name!r} ({class_name(step)}) cannot be folded into the model, as it takes whole texts of some columns "
-            "alone; of the whole pipeline compile(pipe[-1]), which predicts pipe[:-1].transform(X)"
+            f"step {name!r} ({class_name(step)}) cannot be folded into the model, as it takes whole texts of some "
+            "columns alone; of the whole pipeline compile(pipe[-1]), which predicts pipe[:-1].transform(X)"
         )
     return (
         f"step {name!r} ({class_name(step)}) cannot be folded into the model; "
