@@ -848,9 +848,8 @@ class CompiledEnsemble(CompiledClassifier):
         return np.asarray(np.sum(votes, axis=0) / weights.sum())
 
     def _has_shares(self) -> bool:
-        weights = self.artifact.outputs.weights
-        is_bag = self.artifact.counts_votes and (self._is_boosted or len(set(weights.tolist())) == 1)
-        return is_bag or self._has_probabilities()
+        has_shares = self.artifact.counts_votes and self.artifact.outputs.decision_shape == "ovr"
+        return has_shares or self._has_probabilities()
 
     @available_if(_has_shares)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:

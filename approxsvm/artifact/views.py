@@ -247,8 +247,8 @@ class Artifact(SealedBytes):
             return "labels of several targets are all that the file says by itself: each of members has its own values"
         if self.has_labels_alone:
             return (
-                "votes have decision values from the estimators of compile() and load() alone, where they are boosted, "
-                "or count alike and each of members has values of all classes: take those of members"
+                "votes of a bag whose members have values of all classes, and boosted ones, have decision values, from "
+                "the estimators of compile() and load() alone: take those of members"
             )
         if isinstance(self.outputs.probability, SignAlone) or (self.outputs.of_processes and len(self.labels) == 2):
             return "labels are all that is read of the source, which has no decision function for all of its classes"
@@ -261,8 +261,8 @@ class Artifact(SealedBytes):
             return "labels of several targets have probabilities only where each of members has them"
         if self.has_labels_alone:
             return (
-                "votes have probabilities from the estimators of compile() and load() alone, where they count alike or "
-                "are boosted"
+                "votes of a bag, and boosted ones, have probabilities, from the estimators of compile() and load() "
+                "alone; others have none"
             )
         if isinstance(self.outputs.probability, SignAlone):
             return (

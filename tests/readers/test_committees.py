@@ -96,6 +96,19 @@ def test_classifiers(name):
         assert np.abs(fast.decision_function(Z) - source.decision_function(Z)).max() < 1e-9
 
 
+def test_pairs_whose_value_is_0_are_of_the_class_that_members_say():
+    """Of symmetric data intercepts are 0, and kernels of far rows, too."""
+    corners = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
+    rows = np.concatenate([k * corners for k in range(5)])
+    source = OneVsOneClassifier(SVC()).fit(rows[4:], np.tile([0, 1, 2, 3], 4))
+    assert any(member.intercept_[0] == 0.0 for member in source.estimators_)
+    far = np.concatenate([rows, 1e3 * corners, 1e3 * corners + 1.0])
+    fast = approxsvm.compile(source, rows)
+    assert len(fast.members) == 6
+    assert np.array_equal(fast.predict(far), source.predict(far))
+    np.testing.assert_allclose(fast.decision_function(far), source.decision_function(far), rtol=0, atol=1e-9)
+
+
 VOTES = {
     "bag": (BaggingClassifier(SVC(), 5, random_state=0), THREE),
     "bag of pairs": (BaggingClassifier(SVC(decision_function_shape="ovo"), 5, random_state=0), THREE),

@@ -52,6 +52,8 @@ from approxsvm.readers.sklearn.support_vector_machines import (
 
 _UP = 1.0 + 2.0**-30
 _CONSTANT = "constant"
+# Scores count a value of 0 for the first class of a pair. A member whose label is then the second has this intercept.
+_BELOW_0 = -(2.0**-1074)
 # Whose members know the classes themselves.
 _BOOSTED = ("AdaBoostClassifier", "RUSBoostClassifier")
 
@@ -594,9 +596,7 @@ def read_one_vs_one(estimator: Any, read: Read) -> Model:
     source, outputs = f"one against one: {members[0].source}", Outputs(label_rule="scores", decision_shape="ovr")
     machines = [member for member in members if isinstance(member, KernelModel)]
     if len(machines) < len(members) or difference(machines):
-        # Values above 0 are for the first class of a pair, whose label is 0.
-        functions = [_function(replace(member, labels=1 - member.labels)) for member in members]
-        return Ensemble(tuple(functions), source, outputs, classes)
+        return Ensemble(tuple(map(_for_first, members)), source, outputs, classes)
     signed = [machine if machine.labels[0] == 0 else machine.negated() for machine in machines]
     rows, where = shared_rows(signed)
     terms = [
@@ -622,6 +622,15 @@ def read_one_vs_one(estimator: Any, read: Read) -> Model:
         coef0=machines[0].coef0,
         coef_error=max(machine.coef_error for machine in machines),
     )
+
+
+def _for_first(member: SingleModel) -> SingleModel:
+    """The value of a pair in favour of its first class, whose label is 0; below 0 where it labels by the second one."""
+    function = _function(replace(member, labels=1 - member.labels))
+    if member.labels[0] == 1:
+        return function
+    intercept = np.where(function.intercept == 0.0, _BELOW_0, function.intercept)
+    return replace(function, intercept=intercept, value_error=function.value_error - _BELOW_0)
 
 
 def _members(estimator: Any, read: Read, constants: Sequence[bool] = ()) -> list[SingleModel]:
@@ -745,7 +754,8 @@ def _mean_of(members: Sequence[SingleModel], weights: Sequence[Fraction], source
 def _votes(estimator: Any, members: Sequence[SingleModel], weights: Sequence[float], against: float = 0.0) -> Model:
     """Members whose labels are votes, and nothing else: of equal sums of weights the first class wins."""
     ordered = _of_classes(estimator, members)
-    outputs = Outputs(weights=np.array(weights), addend=against)
+    shape: DecisionShape = "ovo" if name_of(estimator) == "VotingClassifier" else "ovr"  # which has no probabilities
+    outputs = Outputs(decision_shape=shape, weights=np.array(weights), addend=against)
     source = f"votes of {len(ordered)}: {ordered[0].source}"
     return Ensemble(tuple(ordered), source, outputs, _all_classes(ordered, estimator.classes_))
 

@@ -154,8 +154,9 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, const 
     if (kind == ProbabilityKind::process_probability && !by_share)
         check(field::outputs_label_rule, header.label_rule, equal_to(number_of(LabelRule::probability)));
     if (ensemble && !each &&
-        !of_pairs)  // labels side by side are of targets, or say of each class whether a row has it
-        check(field::outputs_decision_shape, header.decision_shape, from_to(0, by_target ? 1 : 0));
+        !of_pairs)  // labels side by side may say of each class whether a row has it, and votes be probabilities
+        check(field::outputs_decision_shape, header.decision_shape,
+              from_to(0, by_target || (rule == LabelRule::votes && classifies) ? 1 : 0));
     check(field::outputs_positive, header.positive, from_to(0u, rules.flags));
     check(field::outputs_calibration_shape, header.calibration_shape, from_to(0, of_each_class ? 1 : 0));
     check(field::outputs_n_calibrators, header.n_calibrators,
