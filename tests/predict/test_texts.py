@@ -422,7 +422,7 @@ def test_a_text_in_place_of_missing_values_of_texts_and_numbers_together(encoder
                 fast.predict(rows)
         else:
             assert np.array_equal(fast.predict(rows), source.predict(rows))
-            assert fast.certified(rows).mean() > 0.8
+            assert fast.certified(rows).mean() > 0.5
 
 
 def test_frames_of_other_libraries(known):
