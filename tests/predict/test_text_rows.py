@@ -202,7 +202,9 @@ def test_what_else_looks_at_texts_is_refused():
         approxsvm.compile(make_pipeline(union, SVC()).fit(TEXTS, Y))
     table = pd.DataFrame({"text": TEXTS})
     beside = make_pipeline(ColumnTransformer([("words", CountVectorizer(), "text")]), SVC()).fit(table, Y)
-    with pytest.raises(UnsupportedModelError, match=r"'words' .CountVectorizer. takes the whole texts of one of several columns"):
+    with pytest.raises(
+        UnsupportedModelError, match=r"'words' .CountVectorizer. takes the whole texts of one of several columns"
+    ):
         approxsvm.compile(beside)
 
 
