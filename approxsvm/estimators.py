@@ -799,10 +799,66 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
 class CompiledEnsemble(CompiledClassifier):
     """Compiled classifiers that vote, or whose probabilities are averaged, as by CalibratedClassifierCV(ensemble=True).
 
-    There is no decision function; `error_bound` bounds probabilities, and votes have none. Rows whose label the
-    members' bounds leave open are evaluated exactly, except in mode "approximate". Parameters are those of
-    CompiledModel.
+    Means have no decision function, and `error_bound` bounds their probabilities. Rows whose label the members' bounds
+    leave open are evaluated exactly, except in mode "approximate". Parameters are those of CompiledModel.
+
+    Votes have the probabilities and decision values of BaggingClassifier and AdaBoostClassifier, made here of the
+    members' answers: shares of the votes, and means of values, or what a boosted classifier makes of its votes.
     """
+
+    @property
+    def _is_boosted(self) -> bool:
+        return bool(self.artifact.outputs.addend != 0.0)
+
+    def _votes(self, X: Any) -> FloatArray:
+        """Shares of each class in the votes, shape (n_rows, n_classes)."""
+        rows = self._rows(X)  # members do not know what makes rows of texts
+        weights, addend = self.artifact.outputs.weights, self.artifact.outputs.addend
+        found = [member._evaluator.predict(rows)[:, np.newaxis] == self.classes_ for member in self.members]
+        votes = [weight * np.where(is_it, 1.0, addend) for weight, is_it in zip(weights, found, strict=True)]
+        return np.asarray(np.sum(votes, axis=0) / weights.sum())
+
+    def _has_shares(self) -> bool:
+        has_shares = self.artifact.counts_votes and self.artifact.outputs.decision_shape == "ovr"
+        return has_shares or self._has_probabilities()
+
+    @available_if(_has_shares)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Class probabilities as the source makes them, shape (n_rows, n_classes); columns as in ``classes_``."""
+        if not self.artifact.counts_votes:
+            return np.asarray(self._evaluator.predict_proba(self._rows(X)))
+        if not self._is_boosted:
+            return self._votes(X)
+        values = self.decision_function(X)
+        n_classes = len(self.classes_)
+        exponents = np.column_stack([-values, values]) / 2 if n_classes == 2 else values / (n_classes - 1)
+        shares = np.exp(exponents - exponents.max(axis=1, keepdims=True))
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    @available_if(_has_shares)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def _has_values(self) -> bool:
+        members, n_labels = self.artifact.members, len(self.artifact.labels)
+        of_all = all(member.has_decision_function and len(member.labels) == n_labels for member in members)
+        if not (self.artifact.counts_votes and self._has_shares() and (self._is_boosted or of_all)):
+            raise AttributeError(self.artifact.why_no_decision_function)
+        return True
+
+    @available_if(_has_values)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> FloatArray:
+        """Means of the members' decision values, or of a boosted classifier shares of votes less those against.
+
+        The shape is that of the source: (n_rows,) of two classes, or a column for each class or pair.
+        """
+        if self._is_boosted:
+            votes = self._votes(X)
+            return np.asarray(votes[:, 1] - votes[:, 0] if votes.shape[1] == 2 else votes)
+        rows = self._rows(X)
+        return np.asarray(np.mean([member._evaluator.decision_function(rows) for member in self.members], axis=0))
 
 
 class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]

@@ -82,7 +82,7 @@ def _models() -> dict[str, Callable[[], Any]]:
     from sklearn.kernel_ridge import KernelRidge
     from sklearn.linear_model import Ridge
     from sklearn.model_selection import FixedThresholdClassifier
-    from sklearn.multiclass import OneVsRestClassifier
+    from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
     from sklearn.multioutput import MultiOutputClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import (
@@ -137,6 +137,7 @@ def _models() -> dict[str, Callable[[], Any]]:
         "behind powers or logarithms": lambda: make_pipeline(PowerTransformer(), SVC()).fit(X, y),
         "several linear functions of kernels": lambda: OneVsRestClassifier(SVC(gamma=0.1)).fit(X, y),
         "functions of classes of several models": lambda: OneVsRestClassifier(turns).fit(X, y),
+        "functions of pairs of several models": lambda: OneVsOneClassifier(SVC()).fit(X, y),
         "weighted mean of several models' probabilities": lambda: VotingClassifier(
             [("a", sure), ("b", sure)], voting="soft", weights=[1, 2]
         ).fit(X, y),

@@ -51,7 +51,7 @@ def unpack_outputs(content: Any, task: str, n_classes: int, n_members: int = 0) 
     if shape == _SUMS:
         shape = _SHAPES.index("each")
         weights = reader.numbers(n_classes * (int(reader.array("<u8", 1)[0]) + 1)).reshape(n_classes, -1)
-    weighs = _SHAPES[shape] != "each" and _LABEL_RULES[rule] != "targets"
+    weighs = _SHAPES[shape] != "each" and _LABEL_RULES[rule] not in ("targets", "scores")
     if n_members > 0 and (task == "regression" or weighs):
         weights, addend = reader.numbers(n_members), float(reader.numbers(1)[0])
     if _LABEL_RULES[rule] in BY_THRESHOLD:

@@ -218,6 +218,11 @@ class Artifact(SealedBytes):
         return self.n_decisions == 0 and not self.averages
 
     @property
+    def counts_votes(self) -> bool:
+        """Whether this is an ensemble that votes."""
+        return self.has_labels_alone and not self.of_targets
+
+    @property
     def of_targets(self) -> bool:
         """Whether this is an ensemble whose members' labels are side by side."""
         return self.outputs.label_rule == "targets"
@@ -242,11 +247,11 @@ class Artifact(SealedBytes):
             return "labels of several targets are all that the file says by itself: each of members has its own values"
         if self.has_labels_alone:
             return (
-                "votes of several models are read as labels alone, without a decision function: compile each of "
-                "estimators_ for its own"
+                "votes of a bag whose members have values of all classes, and boosted ones, have decision values, from "
+                "the estimators of compile() and load() alone: take those of members"
             )
         if isinstance(self.outputs.probability, SignAlone) or (self.outputs.of_processes and len(self.labels) == 2):
-            return "labels are the sign of a latent function: the source has no decision function"
+            return "labels are all that is read of the source, which has no decision function for all of its classes"
         return "labels are those of the greatest probability, without a decision function: take the probabilities"
 
     @property
@@ -255,9 +260,15 @@ class Artifact(SealedBytes):
         if self.of_targets:
             return "labels of several targets have probabilities only where each of members has them"
         if self.has_labels_alone:
-            return "votes of several models are read as labels alone: compile each of estimators_ for its own"
+            return (
+                "votes of a bag, and boosted ones, have probabilities, from the estimators of compile() and load() "
+                "alone; others have none: compile each of estimators_ for its own"
+            )
         if isinstance(self.outputs.probability, SignAlone):
-            return "probabilities of a Gaussian process need its variance: compile it with variance=True"
+            return (
+                "labels are all that is read of the source; probabilities of a Gaussian process need its variance: "
+                "compile it with variance=True"
+            )
         return (
             "there are no probabilities: the source has none, or none that are read; compile a CalibratedClassifierCV "
             "around it, CalibratedClassifierCV(source, ensemble=False).fit(X, y), or a LIBSVM model of svm-train -b 1"

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.kernel_model import Task
-from approxsvm.model.outputs import BY_PROBABILITY, ClassProbability, MembersMean, Outputs
+from approxsvm.model.outputs import BY_PROBABILITY, ClassProbability, MembersMean, Outputs, class_pairs
 from approxsvm.model.single_model import SingleModel
 
 
@@ -23,7 +23,8 @@ class Ensemble:
 
     * the mean of their probabilities, which labels by the greatest, the first class of several, or by a threshold
       (``outputs.probability`` is a `MembersMean`): CalibratedClassifierCV, soft votes, bags;
-    * the sum of their votes by weight, the first class of several (``label_rule="votes"``).
+    * the sum of their votes by weight, the first class of several (``label_rule="votes"``); with `classes` members may
+      know some of these alone.
 
     Of classifiers of any labels among `classes`, and regressions, whose values mean the second of two where they are
     above 0,
@@ -34,7 +35,8 @@ class Ensemble:
 
     * their values side by side: several targets;
     * the sum of their values times `weights`, and an addend;
-    * the functions of several classes, one for each label (``decision_shape="each"``, with `classes`).
+    * the functions of several classes, one for each label (``decision_shape="each"``, with `classes`), or one for each
+      pair of labels (``label_rule="scores"``, ``decision_shape="ovr"``).
     * with weights such functions are sums of all values of the members; classifiers of some of these classes count by
       their probabilities, or by their scores where they have none.
     * that sum as the value of a classifier of two `classes`, by a threshold or by probabilities; classifiers of these
@@ -48,7 +50,8 @@ class Ensemble:
     outputs : Outputs, optional
         Default: the mean of probabilities, or values side by side.
     classes : array of labels, optional
-        Of functions of classes, in the members' order; of targets all labels that any of them has; of a sum the two.
+        Of functions of classes, in the members' order; of targets all labels that any of them has; of a sum the two; of
+        votes all that there are, where not every member knows them all.
     real_weights : tuple of Fraction, optional
         Of a mean or a sum: what weights and addend have been rounded from, for an ensemble that this becomes a part of.
 
@@ -75,7 +78,7 @@ class Ensemble:
         if self.of_targets or self.labels_sum or self.outputs.of_sums:
             self._check_targets() if self.of_targets else self._check_sum()
             return
-        if self.classes is not None:
+        if self.classes is not None and not self.counts_votes:
             self._check_functions()
         elif self.outputs.of_each_class:
             raise ModelFormatError("functions of each class need the classes")
@@ -87,10 +90,12 @@ class Ensemble:
                 raise ModelFormatError(f"a member ({member.source}) has {member.n_decisions} targets")
             if self.averages and not isinstance(member.outputs.probability, ClassProbability):
                 raise ModelFormatError(f"a member ({member.source}) has no class probabilities")
-            if member.labels.tolist() != self.members[0].labels.tolist():
-                raise ModelFormatError(
-                    f"members have the labels {self.members[0].labels.tolist()} and {member.labels.tolist()}"
-                )
+            known, every = (
+                member.labels.tolist(),
+                (self.labels if self.counts_votes else self.members[0].labels).tolist(),
+            )
+            if known != every and not (self.counts_votes and {*known} <= {*every}):
+                raise ModelFormatError(f"members have the labels {every} and {known}")
             if member.n_raw_features != self.n_raw_features:
                 raise ModelFormatError(f"members take {self.n_raw_features} and {member.n_raw_features} features")
         self._check_outputs()
@@ -142,17 +147,19 @@ class Ensemble:
                 raise ModelFormatError(f"a member ({member.source}) has no value of {labels} to add up")
 
     def _check_functions(self) -> None:
-        if len(self.labels) != len(self.members) or self.members[0].task != "regression":
+        n_labels = len(self.labels)
+        n_functions = len(class_pairs(n_labels)) if self.of_pairs else n_labels
+        if n_functions != len(self.members) or self.members[0].task != "regression":
             raise ModelFormatError(
-                f"{len(self.members)} members ({self.members[0].source}) are no functions of {len(self.labels)} classes"
+                f"{len(self.members)} members ({self.members[0].source}) are no functions of {n_labels} classes"
             )
-        if not self.outputs.of_each_class:
-            raise ModelFormatError("functions of classes need the decision shape 'each'")
+        if not (self.outputs.of_each_class or self.of_pairs):
+            raise ModelFormatError("functions of classes need the decision shape 'each', or scores of pairs")
         self.outputs.check("classification", len(self.labels))
 
     def _check_outputs(self) -> None:
         outputs, weights = self.outputs, self.outputs.weights
-        if self.classes is not None:
+        if self.classes is not None and not self.counts_votes:
             return
         if weights is not None and (weights.shape != (len(self.members),) or not np.isfinite(weights).all()):
             raise ModelFormatError(f"the weights of {len(self.members)} members are {weights.tolist()}")
@@ -195,8 +202,23 @@ class Ensemble:
     def labels_sum(self) -> bool:
         """Whether a weighted sum of the members' values labels."""
         outputs = self.outputs
-        of_others = outputs.weights is None or outputs.of_each_class or outputs.of_processes
+        of_others = outputs.weights is None or outputs.of_each_class or outputs.of_processes or self.counts_votes
         return self.classes is not None and not of_others
+
+    @property
+    def counts_votes(self) -> bool:
+        """Whether the members' labels are votes."""
+        return self.task == "classification" and self.outputs.label_rule == "votes" and self.outputs.weights is not None
+
+    @property
+    def asks_for_signs(self) -> bool:
+        """Whether nobody asks for members' values but as closely as a label needs them, or exactly."""
+        return self.labels_sum or self.of_pairs
+
+    @property
+    def of_pairs(self) -> bool:
+        """Whether members are the functions of pairs of classes."""
+        return self.classes is not None and self.outputs.label_rule == "scores" and not self.outputs.of_each_class
 
     @property
     def averages(self) -> bool:
@@ -211,7 +233,7 @@ class Ensemble:
     @property
     def n_decisions(self) -> int:
         """Number of decision values: none of means, votes and targets."""
-        has_none = not (self.outputs.of_each_class or self.labels_sum) or self.outputs.of_processes
+        has_none = not (self.outputs.of_each_class or self.of_pairs or self.labels_sum) or self.outputs.of_processes
         if self.task == "classification" and has_none:
             return 0
         if self.outputs.of_sums:

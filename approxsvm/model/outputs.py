@@ -346,7 +346,8 @@ class Outputs:
     label_rule: LabelRule = "votes"
     # What decision_function returns for more than two classes: the values of pairs, one-vs-rest scores made of them,
     # or, where the model has a function for each class instead, their values, which are the scores then. Of labels side
-    # by side "ovr" says that each is whether a row is of one of several classes.
+    # by side "ovr" says that each is whether a row is of one of several classes; of votes that the source has shares of
+    # them as probabilities, and decision values.
     decision_shape: DecisionShape = "ovo"
     # Whether a regression's values have the shape (n_rows, 1), as where a source was fitted with such targets
     is_column: bool = False

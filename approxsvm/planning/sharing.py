@@ -31,7 +31,7 @@ def shared(ensemble: Ensemble, built: Sequence[Built], request: Request) -> tupl
             if machine is None or difference([*run[:1], machine]):
                 break
             run.append(machine)
-        if run and ensemble.labels_sum:  # nobody asks for the values of one
+        if run and ensemble.asks_for_signs:  # nobody asks for the values of one
             members.append(run[0])
             found.append((of_several(run[0], request, by_sign=True), ()))
             k += 1
@@ -55,10 +55,10 @@ def _machine(ensemble: Ensemble, member: SingleModel, built: Built, request: Req
     if not isinstance(member, KernelModel) or member.kernel != "gaussian" or member.n_decisions > 1:
         return None
     may_be_exact = request.mode == "certified" and request.limits.degree == request.limits.n_centers == "auto"
-    may_be_exact = may_be_exact and not ensemble.labels_sum and any(tried.chosen for tried in built[1])
+    may_be_exact = may_be_exact and not ensemble.asks_for_signs and any(tried.chosen for tried in built[1])
     if not may_be_exact and (built[0].mode != "exact" or built[0].section("subspaces")):
         return None
-    if member.task == "regression" and (ensemble.labels_sum or ensemble.is_plain):
+    if member.task == "regression" and (ensemble.asks_for_signs or ensemble.is_plain):
         return member
     outputs = member.outputs
     by_sign = outputs.label_rule == "votes" and outputs.probability is None

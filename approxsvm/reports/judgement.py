@@ -223,7 +223,7 @@ def classes_of(
         return np.column_stack([best for best, _ in found]), np.column_stack([certain for _, certain in found])
     if ensemble.averages:
         return _best_of(ensemble, *mean_probabilities(ensemble, values, slacks))
-    if ensemble.classes is not None:
+    if ensemble.classes is not None and not ensemble.counts_votes:
         outputs = native_outputs(replace(ensemble.outputs, weights=None), ensemble.task, len(ensemble.labels))
         classes, certain = outputs.certified_class(*map(np.ascontiguousarray, combined(ensemble, values, slacks)))
         return classes, certain
@@ -232,8 +232,7 @@ def classes_of(
     addend, total = ensemble.outputs.addend, sum(weights.tolist())
     sums, n_open = np.zeros((2, len(values[0]), len(ensemble.labels))), np.zeros(len(values[0]))
     for member, own, slack, weight in zip(ensemble.members, values, slacks, weights, strict=True):
-        outputs = native_outputs(member.outputs, member.task, len(member.labels))
-        classes, certain = outputs.certified_class(own, np.ascontiguousarray(np.broadcast_to(slack, own.shape)))
+        classes, certain = _labels_of(ensemble, member, own, slack)
         votes = np.where(np.arange(len(ensemble.labels)) == classes[:, np.newaxis], 1.0, addend)
         sums[0] += weight * votes
         sums[1] += weight * votes * certain[:, np.newaxis]
@@ -249,7 +248,7 @@ def classes_of(
 def _labels_of(
     ensemble: Ensemble, member: SingleModel, values: FloatArray, slack: FloatArray
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Positions of the labels of a target, or of the signs of several, and which are certain."""
+    """Positions of a member's labels, or of the signs of several targets, and which are certain."""
     if member.task == "regression":
         return (values > 0).astype(np.intp), np.abs(values) > slack
     outputs = native_outputs(member.outputs, member.task, len(member.labels))

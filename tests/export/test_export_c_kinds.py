@@ -33,7 +33,7 @@ from sklearn.kernel_approximation import AdditiveChi2Sampler, Nystroem, RBFSampl
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import FixedThresholdClassifier
-from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
@@ -614,7 +614,9 @@ RULES = {
         3,
     ),
     "means at least": (FixedThresholdClassifier(CalibratedClassifierCV(half(SVC()), cv=2), threshold=0.4), 2),
+    "votes of some classes": (BaggingClassifier(half(SVC()), 6, max_samples=6, random_state=0), 3),
     "functions": (OneVsRestClassifier(TURNS), 3),
+    "functions of pairs": (OneVsOneClassifier(half(SVC())), 3),
     "functions, calibrated": (OneVsRestClassifier(calibrated(TURNS)), 3),
 }
 

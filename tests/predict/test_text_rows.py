@@ -202,7 +202,9 @@ def test_what_else_looks_at_texts_is_refused():
         approxsvm.compile(make_pipeline(union, SVC()).fit(TEXTS, Y))
     table = pd.DataFrame({"text": TEXTS})
     beside = make_pipeline(ColumnTransformer([("words", CountVectorizer(), "text")]), SVC()).fit(table, Y)
-    with pytest.raises(UnsupportedModelError, match=r"'words' .CountVectorizer. cannot be folded into the model"):
+    with pytest.raises(
+        UnsupportedModelError, match=r"'words' .CountVectorizer. takes the whole texts of one of several columns"
+    ):
         approxsvm.compile(beside)
 
 
@@ -226,6 +228,13 @@ def test_vectorizers_elsewhere_are_refused():
     for source in (inside, inside.calibrated_classifiers_[0].estimator):
         with pytest.raises(UnsupportedModelError, match=r"step 'countvectorizer' .*cannot be folded into the model"):
             read_any(source)
+
+    beside = make_pipeline(ColumnTransformer([("texts", TfidfVectorizer(), 0), ("numbers", "passthrough", [1])]), SVC())
+    table = np.column_stack([np.array(TEXTS, object), np.arange(len(TEXTS))])
+    with pytest.raises(UnsupportedModelError, match=r"takes the whole texts of one of .* compile\(pipe\[-1\]\)"):
+        read_any(beside.fit(table, Y))
+    rows = beside[:-1].transform(table)
+    assert np.array_equal(approxsvm.compile(beside[-1]).predict(rows), beside.predict(table))
 
     class Mine(CountVectorizer):
         def transform(self, texts):

@@ -386,6 +386,45 @@ def test_an_ordinary_census_pipeline(options):
     assert agrees(source, compiled, unknown) == (0 if options.get("handle_unknown") else 5)
 
 
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        OneHotEncoder(handle_unknown="ignore"),
+        OneHotEncoder(),
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
+    ],
+    ids=["ignore", "error", "codes"],
+)
+@pytest.mark.parametrize("missing", [{}, {"fill_value": "missing"}, {"add_indicator": True}], ids=str)
+def test_a_text_in_place_of_missing_values_of_texts_and_numbers_together(encoder, missing):
+    """As in pipelines for the Titanic's passengers, whose class is a number."""
+    rng = np.random.default_rng(0)
+
+    def passengers(n_rows, has_gaps=False):
+        port = rng.choice(np.array(["S", "C", "Q", None], object), n_rows)
+        ticket = np.where(has_gaps & (rng.random(n_rows) < 0.2), np.nan, rng.integers(1, 4, n_rows))
+        return pd.DataFrame({"fare": rng.exponential(30, n_rows), "port": port, "class": ticket})
+
+    X = passengers(120).astype({"class": int})
+    front = ColumnTransformer(
+        [
+            ("numbers", StandardScaler(), ["fare"]),
+            ("texts", make_pipeline(SimpleImputer(strategy="constant", **missing), encoder), ["port", "class"]),
+        ]
+    )
+    source = make_pipeline(front, SVC()).fit(X, (X["class"] == 3) ^ (X["port"] == "S"))
+    fast = approxsvm.compile(source, X)
+    for rows in (X, passengers(200), passengers(50, has_gaps=True)):
+        if encoder.handle_unknown == "error" and rows["class"].isna().any():
+            with pytest.raises(ValueError, match="unknown categories"):
+                source.predict(rows)
+            with pytest.raises(InputError, match="NaN"):
+                fast.predict(rows)
+        else:
+            assert np.array_equal(fast.predict(rows), source.predict(rows))
+            assert fast.certified(rows).mean() > 0.5
+
+
 def test_frames_of_other_libraries(known):
     polars = pytest.importorskip("polars", reason="polars is not installed")
     _, frame, labels, compiled, path = known

@@ -60,7 +60,7 @@ REFUSED: dict[str, tuple[Any, Any]] = {
     "IsolationForest": (ensemble.IsolationForest(n_estimators=3, random_state=0), None),
     "LocalOutlierFactor": (neighbors.LocalOutlierFactor(novelty=True), None),
     "MultiOutputClassifier": (multioutput.MultiOutputClassifier(averaged), BOTH),
-    "OneVsOneClassifier": (multiclass.OneVsOneClassifier(svc), THREE),
+    "OneVsOneClassifier": (multiclass.OneVsOneClassifier(averaged), THREE),
     "OneVsRestClassifier": (multiclass.OneVsRestClassifier(svc), csr_array(np.eye(3, dtype=int)[THREE])),
     "OutputCodeClassifier": (multiclass.OutputCodeClassifier(averaged, code_size=1.5, random_state=6), THREE),
     "RANSACRegressor": (linear_model.RANSACRegressor(svr, min_samples=9, random_state=0), TARGET),

@@ -210,9 +210,9 @@ def test_labels_of_gaussian_processes_are_no_scores(members):
     """What wrappers ask for are probabilities, which differ from latent values where votes are equal."""
     X, y = data(3)
     process = make_pipeline(StandardScaler(), GaussianProcessClassifier(optimizer=None))
-    with pytest.raises(UnsupportedModelError, match="OneVsOneClassifier takes probabilities of its"):
+    with pytest.raises(UnsupportedModelError, match="OneVsOneClassifier takes values or probabilities of its"):
         approxsvm.compile(OneVsOneClassifier(process if members == 3 else process[-1]).fit(X, y))
-    with pytest.raises(UnsupportedModelError, match="CalibratedClassifierCV takes probabilities"):
+    with pytest.raises(UnsupportedModelError, match="CalibratedClassifierCV takes values or probabilities"):
         approxsvm.compile(CalibratedClassifierCV(process, cv=members).fit(X, y > 0))
     search = GridSearchCV(process, {"gaussianprocessclassifier__max_iter_predict": [50, 100]}, cv=2).fit(X, y > 0)
     np.testing.assert_array_equal(approxsvm.compile(search).predict(X), search.predict(X))

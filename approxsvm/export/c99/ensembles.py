@@ -81,7 +81,7 @@ def _adds_up(artifact: Artifact) -> bool:
 
 def rule_arrays(artifact: Artifact) -> Arrays:
     """What these functions read, by name."""
-    if not artifact.of_targets:
+    if not asks_members_for_labels(artifact):
         return Answers(artifact).arrays | (_sum_arrays(artifact) if _adds_up(artifact) else {})
     places = {label: place for place, label in enumerate(artifact.labels.tolist())}
     positions = [places[label] for member in artifact.members for label in member.labels.tolist()]
@@ -106,12 +106,16 @@ def _total(artifact: Artifact) -> float:
     return list(accumulate(_weights(artifact)))[-1]
 
 
-def _for_each(line: str, artifact: Artifact, prefixes: Prefixes, **more: float) -> str:
-    """A statement for each member, with literal products: a compiler may fuse its own with the sum."""
-    members = zip(prefixes, _weights(artifact), range(len(prefixes)), strict=True)
+def _for_each(line: str, artifact: Artifact, prefixes: Prefixes) -> str:
+    """A statement for each member, with literal products: a compiler may fuse its own with the sum.
+
+    `first` is the place of its first label in the array of positions.
+    """
+    firsts = accumulate((len(member.labels) for member in artifact.members[:-1]), initial=0)
+    members = zip(prefixes, _weights(artifact), range(len(prefixes)), firsts, strict=True)
     return "".join(
-        line.format(member=prefix, w=w, modulus=abs(w), against=artifact.outputs.addend * w, k=k, **more)
-        for prefix, w, k in members
+        line.format(member=prefix, w=w, against=artifact.outputs.addend * w, k=k, first=first)
+        for prefix, w, k, first in members
     )
 
 
@@ -250,7 +254,7 @@ static inline int @label@@(const @ROW@ row[], int *is_proven) {{
 # As scikit-learn does, which brings together what rounding has told apart.
 _DIVIDED: Final = "    for (label = 0; label < @n_labels; ++label) sums[label] /= {total!r};\n"
 _MEMBER_VOTE: Final = """\
-    label = {member}_label_(row, &one);
+    label = (int)@positions@@[{first} + {member}_label_(row, &one)];
     is_known &= one >= 0;
     @count@@(label, one, {w!r}, {against!r}, {k} == 0, sums, sure, &open);
 """

@@ -264,18 +264,23 @@ class _Export:
     def _class_outputs(self, known: list[KnownValues]) -> ClassOutputs | EnsembleOutputs | TargetOutputs:
         """Of one model, of functions of each class, or of members that are averaged, vote or are side by side."""
         if self.artifact.of_targets:
-            labels = self.artifact.labels.tolist()
-            positions = [np.array([labels.index(own) for own in part.labels.tolist()], np.int64) for part in self.parts]
             outputs = [
                 one if part.task == "regression" else ClassOutputs(self.g, part.outputs, len(part.labels), one)
                 for part, one in zip(self.parts, known, strict=True)
             ]
-            return TargetOutputs(self.g, list(zip(outputs, positions, strict=True)))
+            return TargetOutputs(self.g, list(zip(outputs, self._positions(), strict=True)))
         if self.artifact.n_decisions > 0:
             return ClassOutputs(self.g, self.artifact.outputs, self.n_classes, self._combined(known))
-        pairs = zip(self.parts, known, strict=True)
-        members = [ClassOutputs(self.g, part.outputs, self.n_classes, one) for part, one in pairs]
-        return EnsembleOutputs(self.g, self.artifact.outputs, members)
+        members = [
+            (ClassOutputs(self.g, part.outputs, len(part.labels), one), positions)
+            for part, one, positions in zip(self.parts, known, self._positions(), strict=True)
+        ]
+        return EnsembleOutputs(self.g, self.artifact.outputs, self.n_classes, members)
+
+    def _positions(self) -> list[npt.NDArray[np.int64]]:
+        """Where each member's labels are among all."""
+        labels = self.artifact.labels.tolist()
+        return [np.array([labels.index(own) for own in part.labels.tolist()], np.int64) for part in self.parts]
 
     def _combined(self, known: list[KnownValues]) -> KnownValues:
         """Values of the model: of members side by side, or their weighted sum."""

@@ -384,11 +384,20 @@ class TargetOutputs:
 
 
 class EnsembleOutputs:
-    """Classes and probabilities of classifiers whose probabilities are averaged, or whose labels are votes."""
+    """Classes and probabilities of classifiers whose probabilities are averaged, or whose labels are votes.
 
-    def __init__(self, g: GraphBuilder, outputs: Outputs, members: list[ClassOutputs]) -> None:
-        self.g, self.outputs, self.members = g, outputs, members
-        self.n_classes = members[0].n_classes
+    Positions say where the ensemble has each label of a member.
+    """
+
+    def __init__(
+        self,
+        g: GraphBuilder,
+        outputs: Outputs,
+        n_classes: int,
+        members: list[tuple[ClassOutputs, npt.NDArray[np.int64]]],
+    ) -> None:
+        self.g, self.outputs, self.n_classes = g, outputs, n_classes
+        self.members, self.positions = map(list, zip(*members, strict=True))
         self.weights = [1.0] * len(members) if outputs.weights is None else outputs.weights.tolist()
 
     @property
@@ -436,14 +445,15 @@ class EnsembleOutputs:
         g, addend = self.g, self.outputs.addend
         with_bounds = self.members[0].known.bounds is not None
         sums = sure = most = ""
-        for member, weight in zip(self.members, self.weights, strict=True):
-            position = member.predicted()
+        for member, positions, weight in zip(self.members, self.positions, self.weights, strict=True):
+            label = member.predicted()
+            position = g.op("Gather", positions, label)
             is_it = g.op("Equal", g.op("Unsqueeze", position, np.array([1])), np.arange(self.n_classes)[np.newaxis])
             counts = g.op("Where", is_it, np.array(weight), np.array(addend * weight))
             sums = g.op("Add", sums, counts) if sums else counts
             if not with_bounds:
                 continue
-            known = g.op("Unsqueeze", member.certain(position), np.array([1]))
+            known = g.op("Unsqueeze", member.certain(label), np.array([1]))
             some = g.op("Where", known, counts, np.zeros(1))
             more = g.op("Where", known, counts, np.array([(1.0 - addend) * weight]))
             sure, most = (g.op("Add", sure, some), g.op("Add", most, more)) if sure else (some, more)

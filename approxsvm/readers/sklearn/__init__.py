@@ -23,12 +23,24 @@ from approxsvm.readers.sklearn.known_types import class_name, recognise
 
 # Wrappers that predict what the estimator inside predicts, whatever its values are.
 _AS_INNER: Final = (
+    "BayesSearchCV",
     "FrozenEstimator",
     "GridSearchCV",
     "HalvingGridSearchCV",
     "HalvingRandomSearchCV",
     "RandomizedSearchCV",
     "SelfTrainingClassifier",
+)
+
+
+# Those that take labels of what has no probabilities.
+_ASK_FOR_LABELS: Final = (
+    "AdaBoostClassifier",
+    "BaggingClassifier",
+    "BalancedBaggingClassifier",
+    "MultiOutputClassifier",
+    "RUSBoostClassifier",
+    "VotingClassifier",
 )
 
 
@@ -39,11 +51,13 @@ def _asks_for_values(name: str, read_around: pipeline.ReadAround) -> pipeline.Re
         def read_inner(inner: Any) -> SingleModel | Ensemble:
             model = read(inner)
             if isinstance(model.outputs.probability, SignAlone):
+                if name in _ASK_FOR_LABELS and not hasattr(inner, "predict_proba"):
+                    return model
                 if name == "OneVsRestClassifier":
                     return _read_with_variance(inner)
                 raise UnsupportedModelError(
-                    f"this {name} takes probabilities of its {class_name(inner)}, of whose Gaussian process only "
-                    "labels are read: compile what is inside"
+                    f"this {name} takes values or probabilities of its {class_name(inner)}, of which only labels are "
+                    "read: compile what is inside"
                 )
             return model
 
@@ -57,6 +71,8 @@ _READ_AROUND: Final[dict[str, Callable[[Any, pipeline.Read], SingleModel | Ensem
     "AdaBoostClassifier": committees.read_ada_boost,
     "BaggingClassifier": committees.read_bagging_classifier,
     "BaggingRegressor": committees.read_bagging_regressor,
+    "BalancedBaggingClassifier": committees.read_bagging_classifier,
+    "BayesSearchCV": wrappers.read_search,
     "CalibratedClassifierCV": wrappers.read_calibrated,
     "FixedThresholdClassifier": committees.read_threshold,
     "FrozenEstimator": lambda frozen, read: read(frozen.estimator),
@@ -68,6 +84,7 @@ _READ_AROUND: Final[dict[str, Callable[[Any, pipeline.Read], SingleModel | Ensem
     "OneVsOneClassifier": committees.read_one_vs_one,
     "OneVsRestClassifier": committees.read_one_vs_rest,
     "OutputCodeClassifier": committees.read_output_code,
+    "RUSBoostClassifier": committees.read_ada_boost,
     "RandomizedSearchCV": wrappers.read_search,
     "SelfTrainingClassifier": committees.read_self_training,
     "StackingClassifier": committees.read_stacking_classifier,

@@ -54,6 +54,8 @@ _UP = 1.0 + 2.0**-30
 _CONSTANT = "constant"
 # Scores count a value of 0 for the first class of a pair. A member whose label is then the second has this intercept.
 _BELOW_0 = -(2.0**-1074)
+# Whose members know the classes themselves.
+_BOOSTED = ("AdaBoostClassifier", "RUSBoostClassifier")
 
 
 def read_self_training(estimator: Any, read: Read) -> Model:
@@ -108,13 +110,17 @@ def read_voting_classifier(estimator: Any, read: Read) -> Model:
 
 def read_bagging_classifier(estimator: Any, read: Read) -> Model:
     """Read a fitted BaggingClassifier, which averages probabilities, or counts votes where members have none."""
-    models = _of_chosen_columns(estimator, _models(estimator, read))
-    if all(hasattr(inner, "predict_proba") for inner in estimator.estimators_):
+    models = _of_chosen_columns(estimator, read)
+    have_shares = {hasattr(inner, "predict_proba") for inner in estimator.estimators_[: len(models)]}
+    if len(have_shares) > 1:
+        raise UnsupportedModelError(refusal(estimator, "of which some members have probabilities and some vote"))
+    if estimator.n_classes_ != len(estimator.classes_):
+        raise ModelFormatError(
+            f"n_classes_ of this {class_name(estimator)} is {estimator.n_classes_} of {len(estimator.classes_)}"
+        )
+    if have_shares == {True}:
         return _mean_of_probabilities(estimator, models, [Fraction(1)] * len(models))
-    members = _single(estimator, models)
-    if len(members) == 1:  # its decision_function is the member's
-        return _of_classes(estimator, members)[0]
-    return _votes(estimator, members, [1.0] * len(members))
+    return _votes(estimator, _single(estimator, models), [1.0] * len(models))
 
 
 def read_ada_boost(estimator: Any, read: Read) -> Model:
@@ -123,8 +129,10 @@ def read_ada_boost(estimator: Any, read: Read) -> Model:
     weights = np.asarray(estimator.estimator_weights_, np.float64)[: len(members)]
     if getattr(estimator, "algorithm", "SAMME") == "SAMME.R":
         raise UnsupportedModelError(refusal(estimator, "with algorithm='SAMME.R'"))
-    if len(weights) != len(members):
-        raise ModelFormatError(f"this AdaBoostClassifier has {len(weights)} weights for {len(members)} estimators_")
+    if len(weights) != len(members) or estimator.estimator_weights_[len(members) :].any():
+        raise ModelFormatError(
+            f"this AdaBoostClassifier has {len(estimator.estimator_weights_)} weights for {len(members)} estimators_"
+        )
     classes = ascending_classes(estimator.classes_, "AdaBoostClassifier")
     if estimator.n_classes_ != len(classes):
         raise ModelFormatError(f"n_classes_ of this AdaBoostClassifier is {estimator.n_classes_} of {len(classes)}")
@@ -146,7 +154,7 @@ def read_voting_regressor(estimator: Any, read: Read) -> Model:
 
 def read_bagging_regressor(estimator: Any, read: Read) -> Model:
     """Read a fitted BaggingRegressor: a mean of values."""
-    models = _of_chosen_columns(estimator, _models(estimator, read))
+    models = _of_chosen_columns(estimator, read)
     return _sum_of_values(estimator, *_flattened(estimator, models, [Fraction(1, len(models))] * len(models)))
 
 
@@ -418,10 +426,7 @@ def _of_means(estimator: Any, models: Sequence[Model], classes: Any) -> Ensemble
         for k, own in enumerate(sums):
             for member, weight in zip(members, weights, strict=True):
                 own += [weight * int(k == c and label == 1) for label in member.labels.tolist()]
-    numbers = np.array([[*map(rounded_float, own), 0.0] for own in sums])
-    as_they_are = IsotonicCalibrator(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
-    probability = OneVsRestCalibration((as_they_are,) * len(classes), positive=0)
-    return Ensemble(tuple(seen), source, Outputs(probability, "probability", "each", weights=numbers), classes)
+    return _of_sums(seen, sums, classes, source)
 
 
 def _of_several_labels(estimator: Any, read: Read) -> Model:
@@ -541,6 +546,8 @@ def read_threshold(estimator: Any, read: Read) -> Model:
         threshold, positive = estimator.threshold, estimator.pos_label
     model = read(inner)
     labels = model.labels.tolist()
+    if estimator.response_method not in ("auto", "predict_proba", "decision_function"):
+        raise ModelFormatError(f"response_method of this {name} is {estimator.response_method!r}")
     if len(labels) != 2 or sorted(labels) != ascending_classes(inner.classes_, name).tolist():
         raise UnsupportedModelError(refusal(estimator, f"of the classes {labels}"))
     method = estimator.response_method
@@ -568,7 +575,10 @@ def read_threshold(estimator: Any, read: Read) -> Model:
 
 
 def read_one_vs_one(estimator: Any, read: Read) -> Model:
-    """Read a fitted OneVsOneClassifier of more than two classes, which labels by scores as SVC with break_ties."""
+    """Read a fitted OneVsOneClassifier of more than two classes, which labels by scores as SVC with break_ties.
+
+    Members whose kernels differ, as those of SVC's gamma="scale" do, stay apart.
+    """
     members = _members(estimator, read)
     classes = ascending_classes(estimator.classes_, "OneVsOneClassifier")
     pairs = list(combinations(range(len(classes)), 2))
@@ -578,19 +588,22 @@ def read_one_vs_one(estimator: Any, read: Read) -> Model:
         )
     if estimator.pairwise_indices_ is not None or len(members) != len(pairs):
         raise ModelFormatError(f"this OneVsOneClassifier has {len(members)} estimators_ for {len(pairs)} pairs")
-    machines = _alike(estimator, members)
-    for machine in machines:
-        if machine.task != "classification" or sorted(machine.labels.tolist()) != [0, 1]:
-            raise UnsupportedModelError(f"a member of this OneVsOneClassifier is a {machine.source}")
-        if machine.outputs.label_rule != "votes":
-            raise UnsupportedModelError(f"a member of this OneVsOneClassifier labels by {machine.outputs.label_rule}")
+    for member in members:
+        if member.task != "classification" or sorted(member.labels.tolist()) != [0, 1]:
+            raise UnsupportedModelError(f"a member of this OneVsOneClassifier is a {member.source}")
+        if member.outputs.label_rule != "votes":
+            raise UnsupportedModelError(f"a member of this OneVsOneClassifier labels by {member.outputs.label_rule}")
+    source, outputs = f"one against one: {members[0].source}", Outputs(label_rule="scores", decision_shape="ovr")
+    machines = [member for member in members if isinstance(member, KernelModel)]
+    if len(machines) < len(members) or difference(machines):
+        return Ensemble(tuple(map(_for_first, members)), source, outputs, classes)
     signed = [machine if machine.labels[0] == 0 else machine.negated() for machine in machines]
     rows, where = shared_rows(signed)
-    functions = [
+    terms = [
         PairTerms(at, one.dual_coef[0], float(one.intercept[0] or (_BELOW_0 if one is machine else 0.0)))
         for at, one, machine in zip(where, signed, machines, strict=True)
     ]
-    block = pair_block(len(classes), rows.shape[0], functions)
+    block = pair_block(len(classes), rows.shape[0], terms)
     return KernelModel(
         task="classification",
         support_vectors=rows[block.order],
@@ -599,9 +612,9 @@ def read_one_vs_one(estimator: Any, read: Read) -> Model:
         gamma=machines[0].gamma,
         labels=classes,
         n_support=block.n_support,
-        source=f"one against one: {machines[0].source}",
+        source=source,
         feature_names=feature_names(estimator) or machines[0].feature_names,
-        outputs=Outputs(label_rule="scores", decision_shape="ovr"),
+        outputs=outputs,
         input_map=machines[0].input_map,
         value_error=np.concatenate([machine.value_error for machine in signed]) - _BELOW_0,
         degree=machines[0].degree,
@@ -609,6 +622,15 @@ def read_one_vs_one(estimator: Any, read: Read) -> Model:
         coef0=machines[0].coef0,
         coef_error=max(machine.coef_error for machine in machines),
     )
+
+
+def _for_first(member: SingleModel) -> SingleModel:
+    """The value of a pair in favour of its first class, whose label is 0; below 0 where it labels by the second one."""
+    function = _function(replace(member, labels=1 - member.labels))
+    if member.labels[0] == 1:
+        return function
+    intercept = np.where(function.intercept == 0.0, _BELOW_0, function.intercept)
+    return replace(function, intercept=intercept, value_error=function.value_error - _BELOW_0)
 
 
 def _members(estimator: Any, read: Read, constants: Sequence[bool] = ()) -> list[SingleModel]:
@@ -659,15 +681,25 @@ def _weights(estimator: Any, n_members: int, *, may_subtract: bool = False) -> l
     return kept
 
 
-def _of_chosen_columns(estimator: Any, members: Sequence[Model]) -> list[Model]:
-    """Members of a bag in front of which are the columns that each was trained on."""
-    n_raw, names = int(estimator.n_features_in_), feature_names(estimator)
-    if len(estimator.estimators_features_) != len(members):
+def _of_chosen_columns(estimator: Any, read: Read) -> list[Model]:
+    """Members of a bag in front of which are the columns that each was trained on.
+
+    A bag asks its first n_estimators members, and divides by that number.
+    """
+    name, n_asked = class_name(estimator), estimator.n_estimators
+    n_members, n_chosen = len(estimator.estimators_), len(estimator.estimators_features_)
+    if n_chosen != n_members:
         raise ModelFormatError(
-            f"estimators_features_ of this {class_name(estimator)} has {len(estimator.estimators_features_)} entries "
-            f"for {len(members)} estimators_"
+            f"estimators_features_ of this {name} has {n_chosen} entries for {n_members} estimators_"
         )
-    of_each = zip(members, estimator.estimators_features_, strict=True)
+    if not isinstance(n_asked, (int, np.integer)) or not 1 <= n_asked <= n_members:
+        raise ModelFormatError(
+            f"n_estimators of this {name} is {n_asked} for {n_members} estimators_; "
+            f"set_params(n_estimators={n_members}) asks all of them"
+        )
+    members = _models(estimator, read)[:n_asked]
+    n_raw, names = int(estimator.n_features_in_), feature_names(estimator)
+    of_each = zip(members, estimator.estimators_features_[:n_asked], strict=True)
     return [with_input_map(member, InputMap.selection(n_raw, columns, names)) for member, columns in of_each]
 
 
@@ -684,9 +716,30 @@ def _mean_of_probabilities(estimator: Any, models: Sequence[Model], weights: Seq
             member = replace(member, outputs=by_probability)
         ordered.append(member)
     ordered = _of_classes(estimator, ordered)
-    if len(ordered) == 1:
-        return ordered[0]
-    return _mean_of(ordered, weights, f"mean of {len(ordered)}: {ordered[0].source}")
+    return mean_of(ordered, weights, estimator.classes_)
+
+
+def mean_of(members: Sequence[SingleModel], weights: Sequence[Fraction], classes: Any) -> Model:
+    """Classifiers of `classes`, or of some of these, whose weighted mean probability labels."""
+    source = f"mean of {len(members)}: {members[0].source}"
+    if _all_classes(members, classes) is not None:
+        total = sum(weights)
+        columns = [
+            (label, weight / total)
+            for member, weight in zip(members, weights, strict=True)
+            for label in member.labels.tolist()
+        ]
+        sums = [[share * int(label == c) for label, share in columns] for c in classes.tolist()]
+        return _of_sums(members, sums, classes, source)
+    return members[0] if len(members) == 1 else _mean_of(members, weights, source)
+
+
+def _of_sums(members: Sequence[SingleModel], sums: Sequence[Sequence[Fraction]], classes: Any, source: str) -> Ensemble:
+    """A weighted sum of all probabilities of the members for each class, which are its share of the probability."""
+    numbers = np.array([[*map(rounded_float, own), 0.0] for own in sums])
+    as_they_are = IsotonicCalibrator(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    probability = OneVsRestCalibration((as_they_are,) * len(classes), positive=0)
+    return Ensemble(tuple(members), source, Outputs(probability, "probability", "each", weights=numbers), classes)
 
 
 def _mean_of(members: Sequence[SingleModel], weights: Sequence[Fraction], source: str) -> Ensemble:
@@ -701,26 +754,34 @@ def _mean_of(members: Sequence[SingleModel], weights: Sequence[Fraction], source
 def _votes(estimator: Any, members: Sequence[SingleModel], weights: Sequence[float], against: float = 0.0) -> Model:
     """Members whose labels are votes, and nothing else: of equal sums of weights the first class wins."""
     ordered = _of_classes(estimator, members)
-    outputs = Outputs(weights=np.array(weights), addend=against)
-    return Ensemble(tuple(ordered), source=f"votes of {len(ordered)}: {ordered[0].source}", outputs=outputs)
+    shape: DecisionShape = "ovo" if name_of(estimator) == "VotingClassifier" else "ovr"  # which has no probabilities
+    outputs = Outputs(decision_shape=shape, weights=np.array(weights), addend=against)
+    source = f"votes of {len(ordered)}: {ordered[0].source}"
+    return Ensemble(tuple(ordered), source, outputs, _all_classes(ordered, estimator.classes_))
+
+
+def _all_classes(members: Sequence[SingleModel], classes: Any) -> Any:
+    """The classes of a committee, where not every member knows them all."""
+    return None if all(len(member.labels) == len(classes) for member in members) else np.asarray(classes)
 
 
 def _of_classes(estimator: Any, members: Sequence[SingleModel]) -> list[SingleModel]:
-    """Classifiers of the classes of their committee, in its order; they know their positions, or the classes."""
+    """Classifiers of classes of their committee, in its order; they know positions of these, or all of the classes."""
     name = class_name(estimator)
     classes = ascending_classes(estimator.classes_, name)
+    every = range(len(classes))
     found = []
     for member in members:
         if member.task != "classification":
             raise UnsupportedModelError(f"a member of this {name} is a {member.source}")
         known = sorted(member.labels.tolist())
-        if known != list(range(len(classes))) and known != classes.tolist():
-            raise UnsupportedModelError(
-                f"a member of this {name} knows the classes {known} of {len(classes)}; refit with samples that have all"
-            )
-        if member.labels.tolist() != known:  # two, in the other order
+        if known == classes.tolist() or (name_of(estimator) in _BOOSTED and {*known} < {*classes.tolist()}):
+            known = np.searchsorted(classes, known).tolist()
+        elif not all(isinstance(label, int) and label in every for label in known):
+            raise ModelFormatError(f"a member of this {name} knows the classes {known}, not those of {len(classes)}")
+        if member.labels.tolist() != sorted(member.labels.tolist()):  # two, in the other order
             member = _with_labels_reversed(member, name)
-        found.append(replace(member, labels=classes))
+        found.append(replace(member, labels=classes[known]))
     return found
 
 

@@ -80,8 +80,8 @@ kernel machine: sklearn.kernel_ridge
 kernel machine: sklearn.gaussian_process
     GaussianProcessRegressor | kernel_ X_train_ alpha_ _y_train_mean _y_train_std | deviations of several targets, or
         without variance=True; covariances
-    GaussianProcessClassifier | base_estimator_ classes_ | probabilities of two classes without variance=True;
-        one_vs_one
+    GaussianProcessClassifier | base_estimator_ classes_ multi_class | probabilities of two classes without
+        variance=True; one_vs_one
 kernel machine: sklearn.gaussian_process._gpc
     _BinaryGaussianProcessClassifierLaplace | kernel_ X_train_ y_train_ pi_ classes_ L_ W_sr_ |
 kernel machine: sklearn.neighbors
@@ -180,7 +180,7 @@ pipeline: imblearn.pipeline
     Pipeline | steps | steps that are not in this table
 wrapper: sklearn.calibration
     CalibratedClassifierCV | classes_ calibrated_classifiers_ | around a model without a decision_function, such as
-        another CalibratedClassifierCV
+        another CalibratedClassifierCV; folds of two of several classes, or isotonic ones without a class
 wrapper: sklearn.compose
     TransformedTargetRegressor | regressor_ transformer_ | transformers of the target that are not affine
 wrapper: sklearn.frozen
@@ -193,12 +193,16 @@ wrapper: sklearn.multioutput
         are averages themselves
 wrapper: sklearn.ensemble
     VotingClassifier | estimators_ voting weights estimators le_ classes_ | {_VOTING}
-    BaggingClassifier | estimators_ estimators_features_ n_features_in_ classes_ | {_VOTING}; its decision_function;
-        predict_proba where it counts votes
-    AdaBoostClassifier | estimators_ estimator_weights_ classes_ n_classes_ | members that are averages themselves; its
-        decision_function and predict_proba
+    BaggingClassifier | estimators_ estimators_features_ n_estimators n_features_in_ n_classes_ classes_ | {_VOTING};
+        its decision_function where it averages probabilities
+    AdaBoostClassifier | estimators_ estimator_weights_ classes_ n_classes_ | members that are averages themselves
+wrapper: imblearn.ensemble
+    BalancedBaggingClassifier | estimators_ estimators_features_ n_estimators n_features_in_ n_classes_ classes_ | as
+        BaggingClassifier
+    RUSBoostClassifier | estimators_ estimator_weights_ classes_ n_classes_ | as AdaBoostClassifier
+wrapper: sklearn.ensemble
     VotingRegressor | estimators_ weights estimators | {_TARGETS}
-    BaggingRegressor | estimators_ estimators_features_ n_features_in_ | {_TARGETS}
+    BaggingRegressor | estimators_ estimators_features_ n_estimators n_features_in_ | {_TARGETS}
     StackingRegressor | estimators_ final_estimator_ passthrough | final_estimator_ that is no linear model;
         {_TARGETS}; passthrough=True behind maps of features
     StackingClassifier | estimators_ stack_method_ final_estimator_ passthrough classes_ _label_encoder |
@@ -213,20 +217,24 @@ wrapper: sklearn.model_selection
     FixedThresholdClassifier | estimator_ estimator threshold pos_label response_method |
     TunedThresholdClassifierCV | estimator_ best_threshold_ response_method |
 wrapper: sklearn.multiclass
-    OneVsOneClassifier | estimators_ classes_ pairwise_indices_ | two classes; {_APART}
+    OneVsOneClassifier | estimators_ classes_ pairwise_indices_ | two classes; members without a decision_function
 search: sklearn.model_selection
-    GridSearchCV HalvingGridSearchCV HalvingRandomSearchCV RandomizedSearchCV | best_estimator_ | refit=False
+    GridSearchCV HalvingGridSearchCV HalvingRandomSearchCV RandomizedSearchCV | best_estimator_ refit | refit=False
+search: skopt
+    BayesSearchCV | best_estimator_ refit | refit=False
 calibrator: sklearn.calibration
     _CalibratedClassifier | estimator calibrators classes method |
     _SigmoidCalibration | a_ b_ |
     _TemperatureScaling | beta_ | on values of pairs (decision_function_shape='ovo')
 calibrator: sklearn.isotonic
-    IsotonicRegression | X_thresholds_ y_thresholds_ X_min_ X_max_ f_ out_of_bounds | out_of_bounds other than 'clip'
+    IsotonicRegression | X_thresholds_ y_thresholds_ X_min_ X_max_ f_ out_of_bounds | out_of_bounds other than 'clip';
+        one that computes in float32
 """
 # Versions of the libraries, for people.
 VERSIONS: Final = {
     "sklearn": "scikit-learn 1.6 and later, tried with 1.9.1; scikit-learn-intelex's classes, which derive from its",
-    "imblearn": "imbalanced-learn, whose samplers do nothing when predicting",
+    "imblearn": "imbalanced-learn, tried with 0.14.2, whose samplers do nothing when predicting",
+    "skopt": "scikit-optimize, tried with 0.10.2",
     "cuml": "cuML: no GPU was at hand, so by objects made like its own",
     "thundersvm": "ThunderSVM 0.3, as cuML",
     "approxsvm": "this one",
@@ -253,7 +261,7 @@ _BY_NAME: Final = {name: tuple(known for known in KNOWN if known.name == name) f
 _ACCELERATORS: Final = ("daal4py", "onedal", "sklearnex")
 # Whose functions may stand in the classes of the table: of the libraries themselves, what they build on, and MLflow,
 # whose autologging calls what it has replaced.
-_CHECKED: Final = ("approxsvm", "imblearn", "sklearn", *_ACCELERATORS)
+_CHECKED: Final = ("approxsvm", "imblearn", "sklearn", "skopt", *_ACCELERATORS)
 _AUTHORS: Final = (*_CHECKED, "abc", "mlflow", "sklearn_compat")
 # What an object is asked for. An object that has one which its class has not answers otherwise than its class.
 _ANSWERS: Final = (

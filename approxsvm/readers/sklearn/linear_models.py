@@ -68,6 +68,10 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
     labels = ascending_classes(estimator.classes_, name)
     if len(labels) == 1:
         raise UnsupportedModelError(refusal(estimator, "of one class, which is its answer to every row"))
+    if (
+        name == "LinearSVC" and len(coef) != 2
+    ):  # liblinear drops classes without weight, and predict takes the first ones
+        labels = labels[: max(2, len(coef))]
     if len(labels) != (2 if len(coef) == 1 else len(coef)):
         functions = "one decision function" if len(coef) == 1 else f"{len(coef)} decision functions"
         raise ModelFormatError(f"this {name} has {len(labels)} classes, but {functions}")

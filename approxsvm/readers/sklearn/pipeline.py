@@ -425,9 +425,22 @@ def _column_transformer(map_: InputMap, step: Any) -> InputMap:
         for name, transformer, _ in step.transformers_
         if not is_dropped(transformer) and len(positions[name])
     ]
+    for name, transformer, _ in parts:
+        _check_takes_no_whole_texts(transformer, name)
     if len(parts) > 1:  # of a slice parts are given a view, of other columns a copy
         _check_overwriting((name, part) for name, part, columns in step.transformers_ if isinstance(columns, slice))
     return _side_by_side(map_, parts, step.transformer_weights)
+
+
+def _check_takes_no_whole_texts(step: Any, name: str) -> None:
+    while _name_of(step, name) == "Pipeline" and step.steps:
+        name, step = step.steps[0]
+    known = recognise(step)
+    if known is not None and known.role == "vectorizer":
+        raise UnsupportedModelError(
+            f"step {name!r} ({class_name(step)}) takes the whole texts of one of several columns, which no compiled "
+            "model does; of a pipeline pipe compile(pipe[-1]), which predicts pipe[:-1].transform(X)"
+        )
 
 
 def _check_columns(name: str, columns: Any, positions: Any, n_features: int) -> None:

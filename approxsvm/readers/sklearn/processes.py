@@ -110,7 +110,7 @@ def read_with_variance(estimator: Any, name: str) -> Ensemble:
     base, classes = _trained(estimator, name), np.asarray(estimator.classes_)
     if len(classes) == 2:
         return _two_classes(estimator, base, name)
-    if name_of(base) != "OneVsRestClassifier":
+    if name_of(base) != "OneVsRestClassifier" or estimator.multi_class == "one_vs_one":
         raise UnsupportedModelError(refusal(estimator, f"of {len(classes)} classes by {class_name(base)}"))
     if np.asarray(base.classes_).tolist() != classes.tolist():
         raise ModelFormatError(f"base_estimator_ and classes_ of this {name} have other classes")

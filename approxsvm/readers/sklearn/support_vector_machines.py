@@ -13,7 +13,14 @@ import numpy as np
 
 from approxsvm.errors import ApproxSVMError, ModelFormatError, UnsupportedModelError
 from approxsvm.model.kernel_model import MAX_KERNEL_DEGREE, KernelModel, Task
-from approxsvm.model.outputs import OneVsRestCalibration, Outputs, PairwiseSigmoid, SigmoidCalibrator
+from approxsvm.model.outputs import (
+    OneVsRestCalibration,
+    Outputs,
+    PairwiseSigmoid,
+    SigmoidCalibrator,
+    SignAlone,
+    class_pairs,
+)
 from approxsvm.readers import libsvm
 from approxsvm.readers.sklearn.known_types import class_name
 from approxsvm.rows import first_row_out_of_order
@@ -41,8 +48,10 @@ def read_svm(estimator: Any, name: str) -> KernelModel:
     if hasattr(dual_coef, "toarray"):
         _check_sparse(support_vectors, dual_coef, name)
         dual_coef = dual_coef.toarray()
-    labels = ascending_classes(estimator.classes_, name) if task == "classification" else np.empty(0)
-    _check_attributes(estimator, name, len(labels), int(support_vectors.shape[0]))
+    classes = ascending_classes(estimator.classes_, name) if task == "classification" else np.empty(0)
+    _check_attributes(estimator, name, len(classes), int(support_vectors.shape[0]))
+    counts = _n_support(estimator, len(classes), int(support_vectors.shape[0]))
+    labels = classes[: len(counts)]  # of fewer than there are scikit-learn's predict takes the first ones
     machine = KernelModel(
         task=task,
         support_vectors=support_vectors,
@@ -50,10 +59,10 @@ def read_svm(estimator: Any, name: str) -> KernelModel:
         intercept=np.array(estimator._intercept_, dtype=np.float64).ravel(),
         gamma=float(estimator._gamma),
         labels=labels,
-        n_support=_n_support(estimator, len(labels), int(support_vectors.shape[0])),
+        n_support=counts,
         source=f"sklearn {name}",
         feature_names=feature_names(estimator),
-        outputs=_outputs(estimator, task, len(labels)),
+        outputs=_outputs(estimator, task, len(classes), has_all=len(labels) == len(classes)),
     )
     return with_kernel(machine, estimator)
 
@@ -230,12 +239,19 @@ def _check_attributes(estimator: Any, name: str, n_classes: int, n_sv: int) -> N
         )
 
 
-def _outputs(estimator: Any, task: Task, n_classes: int) -> Outputs:
+def _outputs(estimator: Any, task: Task, n_classes: int, *, has_all: bool) -> Outputs:
     if task != "classification":
         return Outputs()
     shape, break_ties = estimator.decision_function_shape, estimator.break_ties
     if break_ties and shape == "ovo":
         raise UnsupportedModelError("break_ties must be False when decision_function_shape is 'ovo'")
+    if not has_all:
+        if break_ties:
+            raise UnsupportedModelError(
+                f"LIBSVM has seen {len(estimator.n_support_)} of the {n_classes} classes, and with break_ties "
+                "scikit-learn cannot predict: set_params(break_ties=False)"
+            )
+        return Outputs(SignAlone())  # the source's other methods fail
     probability = None
     # sklearnex keeps zeros here when there are no probabilities, and a calibrated classifier of its own when there are.
     wanted = estimator.probability is True or estimator.probability == 1
@@ -257,11 +273,15 @@ def _probability_number(estimator: Any, name: str) -> Any:
 
 
 def _n_support(estimator: Any, n_classes: int, n_sv: int) -> Any:
-    """Support vectors per class; a tampered pickle is caught here, before it is used to index."""
+    """Support vectors per class; a tampered pickle is caught here, before it is used to index.
+
+    There are fewer where all rows of a class had no weight, as in bags.
+    """
     if n_classes == 0:
         return np.empty(0, np.int64)
     counts = np.asarray(estimator.n_support_, dtype=np.int64)
-    if len(counts) != n_classes or (counts < 0).any() or int(counts.sum()) != n_sv:
+    fits = 2 <= len(counts) <= n_classes and len(np.ravel(estimator._intercept_)) == len(class_pairs(len(counts)))
+    if not fits or (counts < 0).any() or int(counts.sum()) != n_sv:
         raise ModelFormatError(
             f"n_support_ is {counts.tolist()}, which does not fit {n_classes} classes and {n_sv} support vectors"
         )

@@ -267,7 +267,7 @@ def _steps_of(found: _Categories, made: csc_array[Any], tried: Callable[[Any], n
     made.data[np.isnan(made.data)] = GIVES_NAN
     numbers, unknown = np.array(found.numbers), tried(found.unknown)
     nan_rows = np.flatnonzero(np.isnan(numbers))
-    nan = made[nan_rows[:1]].toarray()[0] if len(nan_rows) else tried(np.nan)
+    nan = made[nan_rows[:1]].toarray()[0] if len(nan_rows) else tried(found.missing)
     nan = np.where(nan == GIVES_NAN, SAME, nan)
     if found.are_texts and NONE not in numbers:
         numbers = np.append(numbers, NONE)
@@ -286,12 +286,16 @@ def _steps_of(found: _Categories, made: csc_array[Any], tried: Callable[[Any], n
 
 
 class _Categories(NamedTuple):
-    """Of one column: what stands for each category in rows, the category itself, and a value that is none of them."""
+    """Of one column: what stands for each category in rows, the category itself, and a value that is none of them.
+
+    `missing` is what the encoder gets where a row has NaN.
+    """
 
     numbers: list[float]
     values: list[Any]
     unknown: Any
     are_texts: bool
+    missing: Any = np.nan
 
 
 def _categories(map_: InputMap, j: int, values: list[Any]) -> tuple[InputMap, _Categories]:
@@ -305,6 +309,7 @@ def _categories(map_: InputMap, j: int, values: list[Any]) -> tuple[InputMap, _C
             raise UnsupportedModelError(f"{odd[0]!r} is a category of column {j} beside texts")
         numbers = [NONE if value is None else codes[value] if isinstance(value, str) else np.nan for value in values]
         return map_, _Categories(numbers, values, unknown_text(texts), True)
+    map_, missing = _imputed_numbers(map_, j)
     _check_is_no_text(map_, j)
     numbers = []
     for value in values:
@@ -318,7 +323,25 @@ def _categories(map_: InputMap, j: int, values: list[Any]) -> tuple[InputMap, _C
     if any(number != value for number, value in pairs if value is not None and number == number):
         raise UnsupportedModelError(f"a category of column {j} is no float64")
     unknown = next(k + 0.5 for k in range(len(numbers) + 1) if k + 0.5 not in numbers)
-    return map_, _Categories(numbers, values, unknown, False)
+    return map_, _Categories(numbers, values, unknown, False, missing)
+
+
+def _imputed_numbers(map_: InputMap, feature: int) -> tuple[InputMap, Any]:
+    """The map, and the text that an imputer puts in place of missing numbers of a feature, which stay NaN here."""
+    column, at = _raw_text(map_, feature), feature
+    texts = () if column is None or column not in map_.texts else map_.texts[column].texts
+    for k in reversed(range(len(map_.stages) if len(texts) == 1 else 0)):
+        stage = map_.stages[k]
+        if not isinstance(stage, Table):
+            continue
+        steps = list(stage.steps)
+        if not len(steps[at].edges) and steps[at].nan == 0.0:  # the code of that text, and all else as it is
+            steps[at] = Steps.of([], [SAME], SAME)
+            stages = (*map_.stages[:k], replace(stage, steps=tuple(steps)), *map_.stages[k + 1 :])
+            others = {j: known for j, known in map_.texts.items() if j != column}
+            return replace(map_, stages=stages, texts=others), texts[0]
+        at = int(stage.source[at])
+    return map_, np.nan
 
 
 def _most_frequent(values: npt.NDArray[np.float64]) -> float:

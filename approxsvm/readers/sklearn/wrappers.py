@@ -19,6 +19,7 @@ from approxsvm.model.outputs import (
     TemperatureCalibration,
 )
 from approxsvm.model.single_model import SingleModel
+from approxsvm.readers.sklearn.committees import mean_of
 from approxsvm.readers.sklearn.kernel_machines import Regression, restored
 from approxsvm.readers.sklearn.known_types import class_name, name_of
 from approxsvm.readers.sklearn.pipeline import Model, Read, allows_nan, overwrites, with_input_map
@@ -36,6 +37,11 @@ def read_search(estimator: Any, read: Read) -> Model:
             "fit it with refit=True, or fit an estimator with the parameters that it found and compile that"
         )
     require_fitted(estimator, class_name(estimator), "best_estimator_")
+    if not estimator.refit:
+        raise UnsupportedModelError(
+            f"this {class_name(estimator)} does not predict, as its refit is {estimator.refit}; "
+            "compile its best_estimator_"
+        )
     return read(estimator.best_estimator_)
 
 
@@ -56,15 +62,13 @@ def read_calibrated(estimator: Any, read: Read) -> Model:
     """
     require_fitted(estimator, "CalibratedClassifierCV", "calibrated_classifiers_")
     classes = ascending_classes(estimator.classes_, "CalibratedClassifierCV")
-    members = tuple(_calibrated(inner, classes, read) for inner in estimator.calibrated_classifiers_)
-    if len(members) == 1:
-        return members[0]
+    members = [_calibrated(inner, classes, read) for inner in estimator.calibrated_classifiers_]
     if any(overwrites(_inside(inner)) for inner in estimator.calibrated_classifiers_[:-1]):
         raise UnsupportedModelError(
             "a scaler in this CalibratedClassifierCV overwrites (copy=False) what the other members take; refit with "
             "copy=True"
         )
-    return Ensemble(members, source=f"mean of {len(members)}: {members[0].source}")
+    return mean_of(members, [Fraction(1)] * len(members), classes)
 
 
 def read_transformed_target(estimator: Any, read: Read) -> Model:
@@ -140,19 +144,17 @@ def _calibrated(inner: Any, classes: Any, read: Read) -> SingleModel:
         )
     own = model.labels
     if len(own) != len(classes):
-        raise UnsupportedModelError(
-            f"a calibrated classifier knows {len(own)} of the {len(classes)} classes; refit with folds that have all"
-        )
+        _check_some_classes(inner, len(own), len(classes))
     inner_classes = ascending_classes(estimator.classes_, class_name(estimator)).tolist()
     calibrated = np.unique(inner.classes).tolist()
     # Temperature scaling of texts has fitted the model inside to their numbers, and asks for their order alone.
-    same = len(calibrated) == len(own) if inner.method == "temperature" else calibrated == inner_classes
+    same = len(calibrated) == len(own) if inner.method == "temperature" else {*inner_classes} <= {*calibrated}
     if not same or sorted(own.tolist()) != inner_classes:
         raise ModelFormatError(f"the labels {own.tolist()} are not the classes {calibrated}")
     if len(own) == 2 and own.tolist() != inner_classes:
         model = model.negated()
     shape = model.outputs.decision_shape
-    several = len(classes) > 2
+    several = len(own) > 2
     if inner.method == "temperature":
         if several and shape == "ovo":
             raise UnsupportedModelError("temperature scaling of pairwise values (decision_function_shape='ovo')")
@@ -164,10 +166,23 @@ def _calibrated(inner: Any, classes: Any, read: Read) -> SingleModel:
         raise UnsupportedModelError(f"calibration by the method {inner.method!r}")
     return replace(
         model,
-        labels=classes,
+        labels=classes[np.isin(classes, inner_classes)] if len(own) < len(classes) else classes,
         outputs=Outputs(probability=probability, label_rule="probability", decision_shape=shape),
         source=f"calibrated {model.source}",
     )
+
+
+def _check_some_classes(inner: Any, n_own: int, n_classes: int) -> None:
+    """Refuse a classifier of some classes where scikit-learn fails, or takes columns for those of other classes.
+
+    Where all of its calibrators are 0, each of all classes gets as much as any other.
+    """
+    may_be_zero = all(name_of(c) == "IsotonicRegression" and _isotonic(c).heights[0] <= 0 for c in inner.calibrators)
+    if n_own > n_classes or n_own < 3 or inner.method == "temperature" or may_be_zero:
+        raise UnsupportedModelError(
+            f"a calibrated classifier (method={inner.method!r}) knows {n_own} of the {n_classes} classes; refit with "
+            "folds that have all"
+        )
 
 
 def _temperature(calibrator: Any) -> TemperatureCalibration:
@@ -189,6 +204,11 @@ def _isotonic(calibrator: Any) -> IsotonicCalibrator:
     """The interpolation f_ is what scikit-learn asks; the thresholds that it was made of say which one it is."""
     require_fitted(calibrator, "IsotonicRegression", "f_")
     knots, heights = (np.asarray(v, np.float64) for v in (calibrator.X_thresholds_, calibrator.y_thresholds_))
+    if np.asarray(calibrator.X_thresholds_).dtype != np.float64:
+        raise UnsupportedModelError(
+            f"its isotonic calibrator computes in {calibrator.X_thresholds_.dtype}, as the rows were that it was "
+            "fitted with; refit it with X.astype(np.float64)"
+        )
     if calibrator.out_of_bounds != "clip":
         raise UnsupportedModelError(f"isotonic calibration with out_of_bounds={calibrator.out_of_bounds!r}")
     asked = np.append(knots, (knots[1:] + knots[:-1]) / 2)

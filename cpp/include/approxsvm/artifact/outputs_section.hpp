@@ -130,7 +130,9 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, const 
     const bool mean = of_classes && rules.owner == Owner::members,
                of_sum = ensemble && classifies && n_labels == 2 && !each &&
                         weighs_values(static_cast<LabelRule>(header.label_rule), kind),
-               from_values = !ensemble || each || of_sum;
+               of_pairs = ensemble && n_labels > 2 && header.decision_shape == number_of(DecisionShape::ovr) &&
+                          static_cast<LabelRule>(header.label_rule) == LabelRule::scores,
+               from_values = !ensemble || each || of_sum || of_pairs;
     const bool owned = rules.owner == Owner::pairs    ? from_values && !each
                        : rules.owner == Owner::values ? from_values
                                                       : !from_values;
@@ -151,8 +153,10 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, const 
     if (mean) check(field::outputs_label_rule, header.label_rule, at_least(number_of(LabelRule::probability)));
     if (kind == ProbabilityKind::process_probability && !by_share)
         check(field::outputs_label_rule, header.label_rule, equal_to(number_of(LabelRule::probability)));
-    if (ensemble && !each)  // labels side by side are of targets, or say of each class whether a row has it
-        check(field::outputs_decision_shape, header.decision_shape, from_to(0, by_target ? 1 : 0));
+    if (ensemble && !each &&
+        !of_pairs)  // labels side by side may say of each class whether a row has it, and votes be probabilities
+        check(field::outputs_decision_shape, header.decision_shape,
+              from_to(0, by_target || (rule == LabelRule::votes && classifies) ? 1 : 0));
     check(field::outputs_positive, header.positive, from_to(0u, rules.flags));
     check(field::outputs_calibration_shape, header.calibration_shape, from_to(0, of_each_class ? 1 : 0));
     check(field::outputs_n_calibrators, header.n_calibrators,
@@ -218,8 +222,8 @@ inline Status read_outputs(const unsigned char* bytes, std::size_t n_bytes, cons
         !read_outputs_header(check, bytes, of, outputs))
         return check.status();
     const double* numbers = reinterpret_cast<const double*>(bytes + sizeof(OutputsHeader));
-    const bool weighs =
-        of.n_members > 0 && outputs.decision_shape != DecisionShape::each && outputs.label_rule != LabelRule::targets;
+    const bool weighs = of.n_members > 0 && outputs.decision_shape != DecisionShape::each &&
+                        outputs.label_rule != LabelRule::targets && outputs.label_rule != LabelRule::scores;
     if (weighs) {
         const std::size_t n_numbers = of.n_members + 1;
         if (!check(field::any_size, n_bytes, at_least(sizeof(OutputsHeader) + 8 * n_numbers)) ||

@@ -211,7 +211,7 @@ inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, cons
     if (!classifies && !has_signs && !may_have_several)
         same(field::header_n_decisions, member.n_decisions, equal_to(1));
     if (of_sum && !of_sums && classifies) same(field::header_n_labels, member.n_labels, equal_to(2));
-    const auto fits = of_targets || of_sum ? labels_are_among : labels_are_equal;
+    const auto fits = of_targets || of_sum || counts_votes(ensemble) ? labels_are_among : labels_are_equal;
     if (same.status() != Status::ok || (classifies && !fits(labels, member, ensemble))) return Status::bad_labels;
     n_targets = !classifies ? member.n_decisions : of_sums ? member.n_labels : 1;
     const bool has_scores = of_sums && member.n_labels > 2 && member.outputs.probability == ProbabilityKind::none;
@@ -290,7 +290,9 @@ inline Status read_members(const SectionTable& sections, ModelView& model, Artif
     const bool of_sums = is_of_sums(model), of_functions = is_of_functions(model) && !of_sums,
                classifies = model.task == Task::classification;
     if (!check(field::any_n_members, model.n_members, from_to(1, max_n_members))) return check.status();
-    if (of_functions) check(field::any_n_members, model.n_members, equal_to(model.n_labels));
+    if (of_functions)
+        check(field::any_n_members, model.n_members,
+              equal_to(is_of_pairs(model) ? n_decisions_of(model.n_labels) : model.n_labels));
     Check outputs(fault, section::outputs, Status::bad_section);
     if (of_sums && !outputs(field::outputs_n_columns, model.outputs.n_columns, equal_to(model.n_targets)))
         return outputs.status();

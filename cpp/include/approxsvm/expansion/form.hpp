@@ -19,9 +19,13 @@ inline namespace APPROXSVM_TARGET {
 inline bool has_classes(const ModelView& model) {
     return model.n_labels > 2 && model.outputs.decision_shape != DecisionShape::each;
 }
-// Of an ensemble: whether its members are the decision functions of its labels.
+// Of an ensemble: whether its members are the decision functions of the pairs of its labels.
+inline bool is_of_pairs(const ModelView& ensemble) {
+    return ensemble.outputs.decision_shape == DecisionShape::ovr && ensemble.outputs.label_rule == LabelRule::scores;
+}
+// Of an ensemble: whether its members are decision functions, of its labels or of the pairs of these.
 inline bool is_of_functions(const ModelView& ensemble) {
-    return ensemble.outputs.decision_shape == DecisionShape::each;
+    return ensemble.outputs.decision_shape == DecisionShape::each || is_of_pairs(ensemble);
 }
 // Of such: whether they are weighted sums of what all members have.
 inline bool is_of_sums(const ModelView& ensemble) {
@@ -30,6 +34,10 @@ inline bool is_of_sums(const ModelView& ensemble) {
 // Of an ensemble: whether its members' labels are side by side, one of each target.
 inline bool is_of_targets(const ModelView& ensemble) {
     return ensemble.outputs.label_rule == LabelRule::targets;
+}
+// Whether its members' labels are votes.
+inline bool counts_votes(const ModelView& ensemble) {
+    return ensemble.task == Task::classification && ensemble.outputs.label_rule == LabelRule::votes;
 }
 // Whether the weighted sum of its members' values, or of probabilities of their first label, labels rows, of two.
 inline bool is_labeled_sum(const ModelView& ensemble) {

@@ -65,9 +65,6 @@ struct AnswerMemory {
 };
 
 // Whether members of an ensemble are asked for their labels, rather than for values.
-inline bool counts_votes(const ModelView& ensemble) {
-    return ensemble.task == Task::classification && ensemble.outputs.label_rule == LabelRule::votes;
-}
 inline bool asks_for_labels(const ModelView& ensemble) {
     return counts_votes(ensemble) || is_of_targets(ensemble) || is_of_processes(ensemble.outputs);
 }
@@ -333,11 +330,11 @@ class EnsembleAnswers {
     Status answer(const RowSource& rows, const Request& request, const Evaluation& out) const {
         if (is_of_functions(view_) || is_labeled_sum(view_)) {
             const auto evaluate = [this](const RowSource& some, Request own, const Evaluation& wanted) {
-                if (is_of_functions(view_) && !is_of_sums(view_))
-                    return by_pieces(some, own, wanted, &EnsembleAnswers::side_by_side);
-                // A classifier's values are exact, whatever tolerance its members have.
-                if (own.values == Values::promised) own.values = Values::exact;
-                return by_pieces(some, own, wanted, &EnsembleAnswers::add_values);
+                const bool adds_up = !is_of_functions(view_) || is_of_sums(view_);
+                // Values of a sum, and of pairs, are exact, whatever tolerance members have.
+                if (own.values == Values::promised && (adds_up || is_of_pairs(view_))) own.values = Values::exact;
+                return by_pieces(some, own, wanted,
+                                 adds_up ? &EnsembleAnswers::add_values : &EnsembleAnswers::side_by_side);
             };
             return ValueAnswers<decltype(evaluate)>(view_, evaluate, memory_.of_functions).answer(rows, request, out);
         }
@@ -467,9 +464,9 @@ class EnsembleAnswers {
 
     // --- votes
 
-    // Each member counts by its weight for its own label, and by the addend times that for all others; of equal sums
-    // the first label wins. It is certain where that is so whatever members say that are not: their labels are exact
-    // nonetheless wherever there is an exact model.
+    // Each member counts by its weight for its own label, and by the addend times that for all others; it may know some
+    // of the labels alone. Of equal sums the first label wins. It is certain where that is so whatever members say that
+    // are not: their labels are exact nonetheless wherever there is an exact model.
     Status vote(const RowSource& rows, Request request, const Evaluation& out) const {
         const std::size_t n = rows.n_rows();
         const double against = view_.outputs.addend;
@@ -478,6 +475,7 @@ class EnsembleAnswers {
         for (std::size_t i = 0; i < n * n_classes_; ++i) memory_.sums[i] = memory_.lowest[i] = 0.0;
         for (std::size_t i = 0; i < n; ++i) memory_.bounds[i] = 0.0;  // weights of those that are not certain
         double total = 0.0;
+        const std::uint32_t* positions = prepared_.label_positions;
         for (std::size_t k = 0; k < view_.n_members; ++k) {
             const Status status = labels_of_member(k, rows, request, out.stages, true);
             if (status != Status::ok) return status;
@@ -485,13 +483,15 @@ class EnsembleAnswers {
             total += w;
             for (std::size_t i = 0; i < n; ++i) {
                 double *const sums = memory_.sums + i * n_classes_, *const lowest = memory_.lowest + i * n_classes_;
+                const std::size_t voted = positions[memory_.labels[i]];
                 for (std::size_t c = 0; c < n_classes_; ++c) {
-                    const double counts = memory_.labels[i] == c ? w : against * w;
+                    const double counts = voted == c ? w : against * w;
                     sums[c] += counts;
                     if (memory_.certified[i]) lowest[c] += counts;
                 }
                 if (!memory_.certified[i]) memory_.bounds[i] += w;
             }
+            positions += prepared_.members[k]->view->n_labels;
         }
         for (std::size_t i = 0; i < n; ++i) {
             double* const sums = memory_.sums + i * n_classes_;

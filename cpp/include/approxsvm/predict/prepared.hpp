@@ -185,7 +185,7 @@ inline std::size_t single_prepared_bytes(const ModelView& view) {
 
 // Whether members of an ensemble may have its labels in another order, or some of them.
 inline bool knows_positions(const ModelView& ensemble) {
-    return is_of_targets(ensemble) || is_labeled_sum(ensemble);
+    return is_of_targets(ensemble) || is_labeled_sum(ensemble) || counts_votes(ensemble);
 }
 
 // An ensemble's own: its members' views and where they are laid out.
