@@ -28,6 +28,7 @@ from approxsvm.expansion.validity import row_norms
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.summary import Summary, summarize
+from approxsvm.row_dtypes import as_float32
 from approxsvm.rows import check_finite, check_sparse, is_plain_matrix, zero_unused
 from approxsvm.table_columns import check_exact, frame_names, rows_by_column
 from approxsvm.text_rows import are_texts
@@ -127,7 +128,7 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         return cached
 
     def _rows(self, X: Any) -> Any:
-        """Rows of real numbers, dense or CSR; dense rows keep their dtype and are converted in pieces."""
+        """Rows of real numbers, dense or CSR; plain arrays keep their dtype, which the evaluator looks at."""
         width = self.artifact.n_raw_features
         plain = type(X) is np.ndarray and X.dtype in NATIVE_DTYPES and X.shape[1:] == (width,)
         plain = plain or is_plain_matrix(X, width)
@@ -138,6 +139,14 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
         if plain:
             validate_data(self, X, reset=False, skip_check_array=True)  # warns that names are missing
             return X
+        raw, dtypes = self.artifact.raw_columns, self.artifact.row_dtypes
+        if dtypes and dtypes.check(X, raw.names):
+            return as_float32(self._converted(X), raw.used)
+        return self._converted(X)
+
+    def _converted(self, X: Any) -> Any:
+        """Rows of other containers than plain arrays, float32 or float64."""
+        width = self.artifact.n_raw_features
         if self.artifact.takes_texts and are_texts(X):
             return with_one_index_type(self.artifact.text_rows.rows(X))
         raw = self.artifact.raw_columns

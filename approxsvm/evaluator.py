@@ -20,6 +20,7 @@ from approxsvm.errors import InputError, UnsortedIndicesError
 from approxsvm.model.kernel_model import FloatArray, Task
 from approxsvm.model.outputs import Outputs, class_pairs
 from approxsvm.model.schema import TASKS
+from approxsvm.row_dtypes import FLOAT32, check_extended
 from approxsvm.rows import as_row, chunks, of_the_whole, one_row
 from approxsvm.table_columns import check_exact, numpy_rows
 from approxsvm.threads import n_threads
@@ -38,6 +39,7 @@ EXPANSION_STAGES = STAGES[:4]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
+_FLOAT64 = np.dtype(np.float64)
 _ARRAY = np.ndarray  # found sooner than an attribute
 
 
@@ -64,14 +66,19 @@ class Evaluator:
         n_threads(n_jobs)  # refuses an invalid number before a model is unpacked
         self.artifact = artifact
         self.n_jobs = n_jobs
-        self.native = _native.Predictor(artifact.native)
+        self._dtypes = artifact.row_dtypes
+        self.native = _native.Predictor(artifact.native, **_float32_unit(self._dtypes.float32_unit))
         self._task = artifact.task
         self._is_column = artifact.outputs.is_column
         n_answers = artifact.n_decisions if self._task == "regression" else artifact.n_targets
         self._has_one_answer = not (self._is_column or artifact.of_targets) and n_answers == 1
+        self._takes_one = self._task != "regression" and self._has_one_answer and FLOAT32 not in self._dtypes.refused
         # Rows that are no arrays of numbers may hold what is none.
         columns = artifact.raw_columns
-        self._reads_values = columns.has_categories or not columns.uses_all or artifact.takes_texts
+        self._reads_codes = columns.has_categories or not columns.uses_all or artifact.takes_texts
+        # The core takes float32 and float64 alone, and lists of integers become float64.
+        looks_at_dtypes = any(kind in self._dtypes.refused for kind in (FLOAT32, "small", "integer"))
+        self._reads_values = self._reads_codes or looks_at_dtypes
         self._labels: Any = np.array([1, -1]) if self._task == "one_class" else artifact.labels
         # Labels by position for a single row; None where the answer is a value. A list, whose items are there already.
         by_position = {"regression": None, "one_class": [1, -1]}
@@ -84,10 +91,14 @@ class Evaluator:
 
         With `as_part`, numbers are bit for bit those of the rows in a large batch.
         """
+        if rows.dtype == _FLOAT64:
+            return self._evaluate_rows(rows, want, values, as_part)
+        self._dtypes.check_dtype(rows.dtype)
         if rows.dtype in NATIVE_DTYPES:
             return self._evaluate_rows(rows, want, values, as_part)
         if rows.dtype.kind == "c":
             raise InputError(f"rows are {rows.dtype}, but must be real numbers")
+        check_extended(rows)
         parts = []
         for piece in chunks(rows.shape[0], self.artifact.n_raw_features):  # to convert a piece at a time
             try:
@@ -126,7 +137,7 @@ class Evaluator:
 
     def predict(self, rows: Any) -> npt.NDArray[Any]:
         """Labels, (n_rows, n_targets) of several; 1 for inliers and -1 for outliers; values of a regression."""
-        if rows.shape[0] == 1 and type(rows) is np.ndarray and self._task != "regression" and self._has_one_answer:
+        if rows.shape[0] == 1 and type(rows) is np.ndarray and self._takes_one:
             try:
                 position = self.native.one(rows)
             except InputError:
@@ -154,6 +165,9 @@ class Evaluator:
 
     def _coded(self, row: Any) -> Any:
         """A row of values, texts among them, as one of numbers; an array of numbers, which holds codes, as it is."""
+        self._dtypes.check(row, self.artifact.raw_columns.names)
+        if not self._reads_codes:
+            return row
         if getattr(row, "dtype", np.dtype(object)).kind in "fiub":
             columns = self.artifact.raw_columns
             if columns.looked_up and np.shape(row)[-1:] == (columns.n_columns,):
@@ -247,6 +261,11 @@ class Evaluator:
     def exact_count(self) -> int:
         """Number of these rows that went to the exact engine because exact values were requested."""
         return int(self.native.exact_count)
+
+
+def _float32_unit(unit: float) -> dict[str, float]:
+    """The core's argument for sources that compute in float32, of a core that has it."""
+    return {"float32_unit": unit} if unit and "float32_unit" in (_native.Predictor.__init__.__doc__ or "") else {}
 
 
 def artifact_of(model: Any) -> Artifact:

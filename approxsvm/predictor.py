@@ -14,6 +14,7 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
 from approxsvm.evaluator import BoolArray, Evaluator, read_artifact, with_one_index_type
 from approxsvm.model.kernel_model import FloatArray
+from approxsvm.row_dtypes import as_float32
 from approxsvm.rows import check_sparse, is_plain_matrix
 from approxsvm.table_columns import check_exact, numpy_rows
 from approxsvm.text_rows import are_texts
@@ -194,10 +195,17 @@ class Predictor:
         if is_plain_matrix(X, self.n_features):
             check_exact(X, self.artifact.raw_columns)
             return X
+        raw, dtypes = self.artifact.raw_columns, self.artifact.row_dtypes
+        if dtypes and dtypes.check(X, raw.names):
+            return as_float32(self._converted(X), raw.used)
+        return self._converted(X)
+
+    def _converted(self, X: Any) -> Any:
+        """Rows of other containers than plain arrays."""
         if self.artifact.takes_texts and are_texts(X):
             return with_one_index_type(self.artifact.text_rows.rows(X))
         if not hasattr(X, "tocsr"):
-            return numpy_rows(X, self.artifact.raw_columns, stacklevel=3)  # the caller of a method
+            return numpy_rows(X, self.artifact.raw_columns, stacklevel=4)  # the caller of a method
         rows = check_sparse(X)
         if rows.shape[1] != self.n_features:
             raise InputError(f"X has shape {rows.shape}, expected (n_rows, {self.n_features})")

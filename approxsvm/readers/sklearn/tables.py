@@ -59,6 +59,7 @@ def _bins(map_: InputMap, step: Any) -> InputMap:
 def _imputer(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "SimpleImputer", "statistics_")
     missing, statistics = step.missing_values, np.asarray(step.statistics_).tolist()
+    filled_as = np.dtype(getattr(step, "_fill_dtype", np.float64))  # that of the rows it was fitted on
     columns: Columns = []
     for j, statistic in enumerate(statistics):
         if statistic is None or isinstance(statistic, str):
@@ -71,6 +72,7 @@ def _imputer(map_: InputMap, step: Any) -> InputMap:
         if np.isnan(number) and step.keep_empty_features:
             raise UnsupportedModelError(f"it puts NaN into column {j}")
         if not np.isnan(number):
+            number = float(filled_as.type(number)) if filled_as.kind in "fiu" else number
             _check_is_no_text(map_, j)
             columns.append((j, _replaced(missing, [SAME], number)))
     if step.add_indicator:
