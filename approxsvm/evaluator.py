@@ -67,7 +67,7 @@ class Evaluator:
         self.artifact = artifact
         self.n_jobs = n_jobs
         self._dtypes = artifact.row_dtypes
-        self.native = _native.Predictor(artifact.native, **_float32_unit(self._dtypes.float32_unit))
+        self.native = _native.Predictor(artifact.native, None, **_float32_unit(self._dtypes.float32_unit))
         self._task = artifact.task
         self._is_column = artifact.outputs.is_column
         n_answers = artifact.n_decisions if self._task == "regression" else artifact.n_targets
@@ -100,9 +100,10 @@ class Evaluator:
             raise InputError(f"rows are {rows.dtype}, but must be real numbers")
         check_extended(rows)
         parts = []
+        native = np.float32 if rows.dtype.newbyteorder("=") == np.float32 else np.float64
         for piece in chunks(rows.shape[0], self.artifact.n_raw_features):  # to convert a piece at a time
             try:
-                parts.append(self._evaluate_rows(rows[piece].astype(np.float64), want, values, as_part))
+                parts.append(self._evaluate_rows(rows[piece].astype(native), want, values, as_part))
             except InputError as error:
                 raise of_the_whole(error, piece.start) from None
         if isinstance(parts[0], tuple):
@@ -263,7 +264,7 @@ class Evaluator:
         return int(self.native.exact_count)
 
 
-def _float32_unit(unit: float) -> dict[str, float]:
+def _float32_unit(unit: float) -> dict[str, Any]:
     """The core's argument for sources that compute in float32, of a core that has it."""
     return {"float32_unit": unit} if unit and "float32_unit" in (_native.Predictor.__init__.__doc__ or "") else {}
 

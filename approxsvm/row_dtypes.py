@@ -17,13 +17,17 @@ import numpy.typing as npt
 from approxsvm.errors import ArtifactError, InputError
 
 FLOAT32: Final = "float32"
-# Kinds of rows: float32, float16, integers of 8 and 16 bits and bool, wider integers. All others are as float64.
-KINDS: Final = (FLOAT32, "float16", "small", "integer")
+# Kinds of rows: float32, float16, integers of 8 and 16 bits and bool, wider integers; sparse ones of any dtype, and of
+# any but float32. All others are as dense float64 rows.
+SPARSE: Final = "sparse"
+WIDE_SPARSE: Final = "wide_sparse"
+KINDS: Final = (FLOAT32, "float16", "small", "integer", SPARSE, WIDE_SPARSE)
 # Unit roundoff of the operations in float32.
 UNIT32: Final = 2.0**-24
 # Names that are not NumPy's: Arrow's, and Polars' in lower case.
 _NAMES: Final = {"float": "float32", "double": "float64", "halffloat": "float16", "boolean": "bool"}
 _OBJECT: Final = np.dtype(object)
+_REMEDY: Final = "X.astype(np.float64)"
 
 Columns = tuple[int, ...] | None  # positions of raw columns; None for all
 
@@ -80,21 +84,32 @@ class RowDtypes:
         """Unit roundoff that bounds count for float32 rows; 0 where the source computes the same as for float64."""
         return 0.0 if self.rounded is None else UNIT32
 
-    def check_dtype(self, dtype: Any, remedy: str = "X.astype(np.float64)") -> None:
+    def check_dtype(self, dtype: Any, remedy: str = _REMEDY) -> None:
         """Raise InputError where the source computes something else of an array of this dtype."""
         effect = self.refused.get(_kind_of(dtype))
         if effect is not None:
             raise InputError(_refusal("rows are", dtype, effect, remedy))
 
-    def check_columns(self, dtypes: Sequence[Any], positions: Iterable[int] | None, names: Sequence[Any]) -> bool:
+    def _check_sparse(self, dtype: np.dtype[Any]) -> None:
+        kinds = (SPARSE,) if dtype == np.float32 else (SPARSE, WIDE_SPARSE)
+        effect = next((self.refused[kind] for kind in kinds if kind in self.refused), None)
+        if effect is not None:
+            raise InputError(
+                f"rows are sparse, which {effect.step} does something else with than with dense rows; hand over "
+                "X.toarray()"
+            )
+
+    def check_columns(
+        self, dtypes: Sequence[Any], positions: Iterable[int] | None, names: Sequence[Any], remedy: str = ""
+    ) -> bool:
         """Raise InputError where the source computes something else of a table of columns of these dtypes.
 
-        `positions` are the model's columns that they are, None if unknown. Returns whether the source may compute in
-        float32, so that the rows have to be float32 for the core.
+        `positions` are the model's columns that they are, None if unknown; `remedy` is that of tables without astype.
+        Returns whether the source may compute in float32, so that the rows have to be float32 for the core.
         """
         if not self.by_column:
             common = np.result_type(*dtypes) if dtypes and _OBJECT not in dtypes else _OBJECT
-            self.check_dtype(common)
+            self.check_dtype(common, remedy or _REMEDY)
             return self.rounded is not None and _kind_of(common) == FLOAT32
         rounds = False
         where = [None] * len(dtypes) if positions is None else list(positions)
@@ -102,9 +117,8 @@ class RowDtypes:
             kind = _kind_of(dtype)
             effect = self.refused.get(kind)
             if effect is not None and _is_in(position, effect.columns):
-                raise InputError(
-                    _refusal(f"column {name!r} is", dtype, effect, f"X.astype({{{name!r}: np.float64}})")
-                )
+                cast = remedy or f"X.astype({{{name!r}: np.float64}})"
+                raise InputError(_refusal(f"column {name!r} is", dtype, effect, cast))
             rounds |= kind == FLOAT32 and self.rounded is not None and _is_in(position, self.rounded.columns)
         return rounds
 
@@ -120,6 +134,8 @@ class RowDtypes:
             if not isinstance(dtype, np.dtype):
                 return False
             self.check_dtype(dtype)
+            if hasattr(X, "tocsr"):
+                self._check_sparse(dtype)
             return self.rounded is not None and _kind_of(dtype) == FLOAT32
         labels = list(getattr(X, "column_names", None) or X.columns)
         positions: list[int] | None = None
@@ -161,7 +177,9 @@ def check_extended(rows: Any) -> None:
     if stored.dtype.kind == "f" and stored.dtype.itemsize > 8:
         rounded = np.isfinite(stored) & (stored.astype(np.float64) != stored)
         if rounded.any():
-            raise InputError(f"rows are {stored.dtype} with numbers that float64 rounds; hand over X.astype(np.float64)")
+            raise InputError(
+                f"rows are {stored.dtype} with numbers that float64 rounds; hand over X.astype(np.float64)"
+            )
 
 
 def frame_dtypes(X: Any) -> list[np.dtype[Any]] | None:
@@ -183,7 +201,7 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
         if hasattr(dtype, inside) and getattr(dtype, inside) is not dtype:
             return numpy_dtype(getattr(dtype, inside))
     categories = getattr(dtype, "categories", None)
-    if hasattr(categories, "dtype"):
+    if categories is not None and hasattr(categories, "dtype"):
         return numpy_dtype(categories.dtype)
     name = str(dtype).lower()
     try:
@@ -213,7 +231,9 @@ def _is_in(position: int | None, columns: Columns) -> bool:
 
 
 def _refusal(what: str, dtype: Any, effect: Effect, remedy: str) -> str:
-    return f"{what} {np.dtype(dtype).name}, which {effect.step} computes in or stores its results in; hand over {remedy}"
+    return (
+        f"{what} {np.dtype(dtype).name}, which {effect.step} computes in or stores its results in; hand over {remedy}"
+    )
 
 
 def _effect(found: Any) -> Effect:

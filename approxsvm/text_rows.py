@@ -85,7 +85,10 @@ class TextRows:
     def dtype(self) -> np.dtype[Any]:
         """The dtype of the rows that the vectorizers make, before `rows` makes float64 of them."""
         own = [np.dtype(steps[0]["parameters"]["dtype"]) for steps in self.parts]
-        weighed = [np.result_type(dtype, np.float32) if len(steps) > 1 else dtype for dtype, steps in zip(own, self.parts, strict=True)]
+        weighed = [
+            np.result_type(dtype, np.float32) if len(steps) > 1 else dtype
+            for dtype, steps in zip(own, self.parts, strict=True)
+        ]
         return np.result_type(*weighed)
 
     @cached_property

@@ -24,6 +24,7 @@ from artifact_changes import (
     DECISIONS,
     DEGREE,
     DIRECTION,
+    DTYPES,
     DUAL_COEF,
     EXACT_CHECK_ROWS,
     EXPANSIONS,
@@ -1227,6 +1228,12 @@ def broken_vectorizers() -> Broken:
         yield broken("vectorizers", content({VECTORIZERS: b"{\xff}"}), artifact, said)
 
 
+def broken_dtypes() -> Broken:
+    said = "of section dtypes is 255, expected UTF-8"
+    for artifact in (several_classes(), golden("iris_ensemble")):
+        yield broken("dtypes", content({DTYPES: b"{\xff}"}), artifact, said)
+
+
 def with_member(data: bytes, offset: int, value: bytes) -> bytes:
     """The ensemble with its first member changed at an offset, both checksums right."""
     _, start, _ = entries(data)[MEMBER_ARTIFACTS]
@@ -1469,6 +1476,7 @@ SOURCES: list[tuple[Callable[..., Broken], tuple[Any, ...]]] = [
             broken_input_map,
             broken_categories,
             broken_vectorizers,
+            broken_dtypes,
             broken_members,
             broken_targets,
         )

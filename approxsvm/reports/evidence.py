@@ -336,9 +336,7 @@ def _affordable_rows(model: SingleModel | Ensemble) -> int:
     return max(_LEAST_JUDGED, int(_JUDGED_WORK / max(work, 1)))
 
 
-def _judge(
-    compiled: Compiled, against: Any, rows: Any, given: Any, progress: Callable[[float], None] | None
-) -> Judged:
+def _judge(compiled: Compiled, against: Any, rows: Any, given: Any, progress: Callable[[float], None] | None) -> Judged:
     """Judge a single model by ``compare``, as ``verify`` does."""
     tally = Tally(tolerance=float(compiled.artifact.header["tolerance"]))
     parts = []

@@ -119,9 +119,7 @@ def judge_process(against: Any, process: Ensemble, rows: Any, given: Any = None)
     )
 
 
-def _judge_part(
-    against: Any, model: SingleModel, own_rows: Any, steps: Sequence[Any] | None, given: Any
-) -> Judgement:
+def _judge_part(against: Any, model: SingleModel, own_rows: Any, steps: Sequence[Any] | None, given: Any) -> Judgement:
     rows = _dense(own_rows)
     mapped = rows if model.input_map is None else _own_rows(against, model, own_rows, given)
     start = time.perf_counter()
@@ -369,7 +367,9 @@ def _answer(
     """What a function of an estimator says of rows."""
     if given is not None:
         try:
-            return ask(copy(given) if isinstance(given, list) else given.clone() if hasattr(given, "clone") else given.copy())
+            return ask(
+                copy(given) if isinstance(given, list) else given.clone() if hasattr(given, "clone") else given.copy()
+            )
         except (TypeError, ValueError):
             pass  # it takes no such container, or no NaN where the model ignores it
     return ask(_named(estimator, _dense(rows, None), texts))

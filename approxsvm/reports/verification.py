@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
-from approxsvm.evaluator import BOUNDS, CERTIFIED, STAGE_NUMBERS, STAGES, VALUES, Evaluator
+from approxsvm.evaluator import BOUNDS, CERTIFIED, STAGE_NUMBERS, STAGES, VALUES, Evaluator, native_outputs
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
@@ -282,6 +282,7 @@ def _compare(
             judged = judge_process(against, model, rows, given)
         else:
             judged = judge(against, model, rows, given=given)
+            judged = replace(judged, certain=judged.certain & ~_open_in_float32(compiled, rows))
         predicted = None if judged.labels is None else compiled.predict(rows)
     values, bounds = settled.values, settled.bounds
     if isinstance(model, Ensemble):
@@ -289,6 +290,19 @@ def _compare(
         values, bounds = (np.column_stack(pair) for pair in zip((values, bounds), deviations, strict=True))
     values, bounds = (numbers.reshape(judged.values.shape) for numbers in (values, bounds))
     return Comparison(values, bounds, settled.stages, settled.certified, predicted, judged, settled.seconds)
+
+
+def _open_in_float32(compiled: Compiled, rows: Any) -> npt.NDArray[np.bool_]:
+    """Rows whose label the source's own arithmetic in float32 may change, by our bounds of exact values."""
+    artifact = compiled.artifact
+    if artifact.row_dtypes.rounded is None or rows.dtype != np.float32 or artifact.task == "regression":
+        return np.zeros(rows.shape[0], np.bool_)
+    numbers = compiled._evaluator.evaluate(rows, VALUES | BOUNDS)
+    values, bounds = (part.reshape(rows.shape[0], -1) for part in numbers)
+    if artifact.task == "one_class":
+        return np.asarray(np.abs(values[:, 0]) <= bounds[:, 0])
+    outputs = native_outputs(artifact.outputs, artifact.task, len(artifact.labels))
+    return np.asarray(~outputs.certified_class(values, bounds)[1])
 
 
 def _slices(n_rows: int, step: int) -> Iterator[slice]:

@@ -150,13 +150,12 @@ def check(name: str, source: Any, fast: Any, rows: Any) -> bool:
     predictor = approxsvm.Predictor(fast.artifact)
     try:
         ours, again = fast.predict(rows), predictor.predict(rows)
-        certified = np.asarray(fast.certified(rows))
-    except InputError as error:
-        for other in (predictor.predict, fast.certified, predictor.certified):
-            with pytest.raises(InputError):
+    except InputError:
+        for other in (fast.predict, predictor.predict, fast.certified, predictor.certified):
+            with pytest.raises(InputError, match=r"float64|X\.toarray"):
                 other(rows)
-        assert "np.float64" in str(error) or "float64" in str(error), str(error)
         return False
+    certified = np.asarray(fast.certified(rows))
     assert np.array_equal(ours, again)
     theirs = asked(source, rows, "predict")
     if theirs is None:
@@ -327,9 +326,7 @@ def test_polars_and_arrow_columns() -> None:
         (lambda: (OneHotEncoder(dtype=np.float32, sparse_output=False), PCA(2)), "PCA.*float32"),
     ],
 )
-def test_steps_that_would_compute_in_less_than_float64_are_refused_by_name(
-    steps: Callable[[], Any], said: str
-) -> None:
+def test_steps_that_would_compute_in_less_than_float64_are_refused_by_name(steps: Callable[[], Any], said: str) -> None:
     rows = TRAIN.round()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -344,7 +341,9 @@ def test_encoders_of_other_dtypes_whose_numbers_nothing_computes_with() -> None:
         source = make_pipeline(encoder, SVC()).fit(rows, LABELS)
         assert (approxsvm.compile(source).predict(rows) == source.predict(rows)).all()
     side_by_side = make_pipeline(
-        ColumnTransformer([("a", OneHotEncoder(dtype=np.float32, sparse_output=False), [0]), ("b", StandardScaler(), [1, 2])]),
+        ColumnTransformer(
+            [("a", OneHotEncoder(dtype=np.float32, sparse_output=False), [0]), ("b", StandardScaler(), [1, 2])]
+        ),
         StandardScaler(),
         SVC(),
     ).fit(rows, LABELS)  # float32 and float64 side by side are float64
@@ -372,11 +371,11 @@ def test_sources_fitted_on_float32_rows(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         source = SOURCES[name]().fit(TRAIN.astype(np.float32), LABELS)
-        try:
-            fast = approxsvm.compile(source)
-        except UnsupportedModelError as error:
-            assert "float32" in str(error)
+        if name == "power":
+            with pytest.raises(UnsupportedModelError, match="float32"):
+                approxsvm.compile(source)
             return
+        fast = approxsvm.compile(source)
         for rows in (rows_of(np.float64), rows_of(np.float32), rows_of(np.int16), rows_of(np.int64)):
             if rows.dtype == np.float32 and not KEEPS_FLOAT32 and fast.artifact.row_dtypes.rounded:
                 continue
@@ -407,7 +406,7 @@ def test_powers_of_float32() -> None:
     """2 - lambda is computed in float32, whatever the rows are."""
     rows = np.exp(np.random.default_rng(1).normal(size=(200, 2))) - 3.0
     source = make_pipeline(PowerTransformer(), LogisticRegression()).fit(rows.astype(np.float32), rows[:, 0] > -2)
-    with pytest.raises(UnsupportedModelError, match="'powertransformer'.*float32 rows, and computes 2 - lambda in that.*float64"):
+    with pytest.raises(UnsupportedModelError, match=r"'powertransformer'.*float32 rows, and computes 2 - lambda"):
         approxsvm.compile(source)
 
 
@@ -435,10 +434,55 @@ def test_verify_asks_with_the_rows_as_they_are(compiled: dict[str, tuple[Any, An
 
 def test_every_class_is_followed() -> None:
     """A class that is read has a rule, keeps dtypes, holds others that get the same rows, or is LIBSVM's."""
-    keeps = {"pipeline", "selector", "vectorizer", "calibrator", "kernel of Gaussian processes", "unsupported feature map"}
+    keeps = {
+        "pipeline",
+        "selector",
+        "vectorizer",
+        "calibrator",
+        "kernel of Gaussian processes",
+        "unsupported feature map",
+    }
     float64 = {"SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "KernelDensity", "_ConstantPredictor"}
     inner = {"_BinaryGaussianProcessClassifierLaplace", "ColumnTransformer", "FeatureUnion"}
     for known in KNOWN:
         if known.role in keeps or known.name in float64 | inner:
             continue
         assert known.name in dtypes._RULES or known.name in dtypes._INSIDE, known.name
+
+
+def test_sparse_rows_that_a_scaler_of_dense_ones_treats_otherwise() -> None:
+    """RobustScaler leaves sparse rows uncentered, and scalers multiply them by 1 / scale, in the dtype of the scale."""
+    robust = make_pipeline(RobustScaler(), PCA(2), SVC()).fit(TRAIN, LABELS)
+    fast = approxsvm.compile(robust)
+    with pytest.raises(InputError, match=r"sparse.*RobustScaler.*X\.toarray\(\)"):
+        fast.predict(csr_matrix(TRAIN))
+    assert (approxsvm.Predictor(fast.artifact).predict(TRAIN) == robust.predict(TRAIN)).all()
+    narrow = make_pipeline(MaxAbsScaler(), LinearSVC()).fit(TRAIN.astype(np.float32), LABELS)
+    with pytest.raises(InputError, match=r"sparse.*MaxAbsScaler.*X\.toarray\(\)"):
+        approxsvm.Predictor(approxsvm.compile(narrow).artifact).predict(csr_matrix(TRAIN))
+
+
+def test_float32_of_the_other_byte_order_is_float32() -> None:
+    source = make_pipeline(RBFSampler(gamma=0.1, random_state=0), LogisticRegression())
+    fast = approxsvm.compile(source.fit(TRAIN.astype(np.float32), LABELS))
+    with pytest.raises(InputError, match="float32"):
+        fast.predict(TRAIN.astype(np.dtype(np.float32).newbyteorder("S")))
+
+
+def test_steps_that_look_for_equal_numbers_behind_sums_are_refused() -> None:
+    """Whether a sum equals one of the training rows depends on the order in which it is added up."""
+    source = make_pipeline(PCA(2), OneHotEncoder(handle_unknown="ignore"), SVC()).fit(TRAIN.round(), LABELS)
+    with pytest.raises(UnsupportedModelError, match="'onehotencoder'.*equal numbers.*bit for bit"):
+        approxsvm.compile(source)
+
+
+def test_quantiles_of_sparse_rows_leave_zeros_as_they_are() -> None:
+    rows = TRAIN.round()
+    for encoder, said in ((OneHotEncoder(), "sparse"), (OneHotEncoder(sparse_output=False), "")):
+        quantiles = QuantileTransformer(n_quantiles=20, output_distribution="normal")
+        source = make_pipeline(encoder, quantiles, SVC()).fit(rows, LABELS)
+        if said:
+            with pytest.raises(UnsupportedModelError, match="'quantiletransformer'.*zeros of sparse rows"):
+                approxsvm.compile(source)
+        else:
+            assert (approxsvm.compile(source).predict(rows) == source.predict(rows)).all()

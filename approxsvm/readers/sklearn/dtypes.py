@@ -19,7 +19,7 @@ import numpy.typing as npt
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.readers.sklearn.known_types import KNOWN, class_name, name_of, recognise
 from approxsvm.readers.sklearn.support_vector_machines import host_array, is_dropped
-from approxsvm.row_dtypes import FLOAT32, SAME, Effect, RowDtypes
+from approxsvm.row_dtypes import FLOAT32, SAME, SPARSE, WIDE_SPARSE, Effect, RowDtypes
 
 DType = np.dtype[Any]
 _F64: Final = np.dtype(np.float64)
@@ -75,7 +75,8 @@ class _Found:
         """Note a step that computes in another dtype than float64; of float64 rows that is refused at once."""
         if kind == _PLAIN:
             raise UnsupportedModelError(
-                f"{words} would compute in {computes.name}, as {rows.giver} gives that: refit with dtype=np.float64 there"
+                f"{words} would compute in {computes.name}, as {rows.giver} gives that: refit with dtype=np.float64 "
+                "there"
             )
         columns = set(rows.columns.tolist())
         if kind == FLOAT32 and computes == _F32 and is_stage:
@@ -139,6 +140,8 @@ def _behind(step: Any, rule: _Rule, rows: _Rows, found: _Found, name: str) -> _R
         dtypes[raw] = does.gives
         if does.computes != _F64:
             found.add(raw, does.computes, is_stage, words, rows)
+    for raw in _differs_if_sparse(step):
+        found.refused.setdefault(raw, (words, set(rows.columns.tolist())))
     is_function = name_of(step) == "FunctionTransformer"
     if is_function and rows.is_raw and step.func is not None:
         found.by_column = True  # of a data frame it makes a data frame, column by column
@@ -186,7 +189,7 @@ def _gives_frames(step: Any) -> bool:
     from sklearn import get_config
 
     own = getattr(step, "_sklearn_output_config", {}).get("transform")
-    return (own or get_config()["transform_output"]) != "default"
+    return bool((own or get_config()["transform_output"]) != "default")
 
 
 def _steps(pipeline: Any) -> list[tuple[str, Any]]:
@@ -269,13 +272,33 @@ def _standard_scaler(step: Any, dtype: DType) -> _Does:
     return does if step.with_mean or step.with_std else _Does(does.gives)
 
 
+def keeps_zeros(step: Any) -> bool:
+    """Whether a fitted step makes zeros of zeros."""
+    return not np.any(step.transform(np.zeros((1, step.n_features_in_))))
+
+
+def _differs_if_sparse(step: Any) -> tuple[str, ...]:
+    """Which sparse rows a step does something else with than with dense ones, in silence."""
+    kind = name_of(step)
+    if kind == "QuantileTransformer":  # zeros that are not stored stay zeros
+        return () if keeps_zeros(step) else (SPARSE,)
+    if kind not in ("MaxAbsScaler", "RobustScaler", "StandardScaler"):
+        return ()
+    if kind == "RobustScaler" and step.with_centering:
+        return (SPARSE,)
+    scale = getattr(step, "scale_", None)
+    # Dense rows are divided; sparse ones are multiplied by 1 / scale, in the dtype of the scale.
+    return () if scale is None or np.asarray(scale).dtype == _F64 else (WIDE_SPARSE,)
+
+
 def _power_transformer(step: Any, dtype: DType) -> _Does:
     """Of float64 rows, too, 2 - lambda is computed in the dtype of lambda, that of the rows of fit."""
     powers = np.asarray(step.lambdas_)
     exact = 2.0 - powers.astype(np.float64) == (2 - powers).astype(np.float64)
     if step.method == "yeo-johnson" and powers.dtype != _F64 and not exact[np.isfinite(powers)].all():
         raise UnsupportedModelError(
-            f"it was fitted on {powers.dtype.name} rows, and computes 2 - lambda in that: refit it on X.astype(np.float64)"
+            f"it was fitted on {powers.dtype.name} rows, and computes 2 - lambda in that: refit it on "
+            "X.astype(np.float64)"
         )
     return _in_own(step, dtype)
 
@@ -395,7 +418,9 @@ _RULES: Final[Mapping[str, _Rule]] = {
     "TargetEncoder": _agglomeration,
     "TaylorFeatures": _in_wide,
     "TruncatedSVD": _product("components_"),
-    **dict.fromkeys(("CCA", "PLSCanonical", "PLSRegression"), _centered_in_place(lambda step: True, "x_rotations_", kept=_FLOATS)),
+    **dict.fromkeys(
+        ("CCA", "PLSCanonical", "PLSRegression"), _centered_in_place(lambda step: True, "x_rotations_", kept=_FLOATS)
+    ),
     **dict.fromkeys(("GaussianProcessClassifier", "GaussianProcessRegressor"), _process),
     **dict.fromkeys(("GaussianRandomProjection", "SparseRandomProjection"), _product("components_", kept=_WIDE)),
     **dict.fromkeys(("IncrementalPCA", "PCA"), _product("components_", kept=_WIDE)),

@@ -106,6 +106,14 @@ def _marks(map_: InputMap, step: Any) -> tuple[InputMap, Columns]:
     return map_, columns
 
 
+def _check_as_source(map_: InputMap) -> None:
+    """Refuse to look for equal numbers where a step in front rounds otherwise than the source."""
+    if not all(stage.as_source for stage in map_.stages):
+        raise UnsupportedModelError(
+            "it looks for equal numbers, and a step in front of it is not replayed bit for bit: which are equal is chance"
+        )
+
+
 def _replaced(missing: Any, otherwise: list[float], number: float) -> Steps:
     """`number` in place of what is missing."""
     if isinstance(missing, (bool, str)) or not isinstance(missing, (int, float, np.number)):
@@ -228,6 +236,7 @@ def _encoder(map_: InputMap, step: Any) -> InputMap:
         map_, found = _categories(map_, j, np.asarray(given).tolist())
         tables.append(found)
     are_numbers = all(np.asarray(given).dtype.kind in "fiub" for given in step.categories_)
+    _check_as_source(map_)
     base = np.array([[found.values[0] for found in tables]], np.float64 if are_numbers else object)
     widths = _widths(step, kind, base)
     at_base = _transformed(step, base)

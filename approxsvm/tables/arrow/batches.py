@@ -131,7 +131,7 @@ class Scorer:
             is_text = artifact.takes_texts and only and TextRowsColumn.takes(schema.field(only).type)
             narrow = not is_text and are_narrow(schema, names, artifact.row_dtypes)
             key = (names, name if columns.texts or artifact.takes_texts else "", narrow)
-            if key not in matrices and is_text:
+            if key not in matrices and is_text and only:
                 matrices[key] = TextRowsColumn(only, artifact.text_rows, columns)
             elif key not in matrices:
                 matrices[key] = FeatureColumns(schema, names, columns.n_columns, columns, text=text, narrow=narrow)

@@ -62,8 +62,8 @@ class FeatureColumns:
 
     `names` are the feature columns in the model's order, None for features that it does not use; or one column of lists
     of `n_features` numbers. With `text`, columns of strings, as in CSV files, are parsed as numbers. Columns of texts
-    that the model's raw `columns` name become codes. With `narrow`, matrices are float32 (`are_narrow`). InputError if a
-    column is of another type.
+    that the model's raw `columns` name become codes. With `narrow`, matrices are float32 (`are_narrow`). InputError if
+    a column is of another type.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ def are_narrow(schema: Any, names: Features, dtypes: RowDtypes) -> bool:
     read = [name for name in names if name is not None]
     kinds = [numpy_dtype(schema.field(name).type) for name in read]
     is_list = len(read) == 1 and _is_list(_value_type(schema.field(read[0]).type))
-    if not dtypes.check_columns(kinds, None if is_list else positions, read):
+    if not dtypes.check_columns(kinds, None if is_list else positions, read, "columns cast to float64"):
         return False
     for name, kind in zip(read, kinds, strict=True):
         given = schema.field(name).type
