@@ -224,7 +224,7 @@ def test_rows_of_every_dtype_are_answered_as_the_source_does_or_refused(
                 continue  # bounds of the core do not know it yet
             for container, given in containers(rows):
                 answered = check(f"{name}, {np.dtype(dtype).name}, {container}", source, fast, given)
-                if name in REFUSED and container in ("array", "sparse"):
+                if name in REFUSED and container == "array":
                     assert answered == (kind_of(dtype) not in REFUSED[name]), (name, dtype, container)
 
 
@@ -251,7 +251,7 @@ def test_a_refusal_names_dtype_step_and_remedy_at_every_door(compiled: dict[str,
         lambda: fast.report(rows),
     ]
     for door in doors:
-        with pytest.raises(InputError, match=r"int64.*'additivechi2sampler' \(AdditiveChi2Sampler\).*np\.float64"):
+        with pytest.raises(InputError, match=r"int64.*'additivechi2sampler' \(AdditiveChi2Sampler\).*float64"):
             door()
     assert fast.predict(rows.astype(np.float64)).tolist() == compiled["chi2"][0].predict(rows.astype(float)).tolist()
 
@@ -472,7 +472,7 @@ def test_float32_of_the_other_byte_order_is_float32() -> None:
 def test_steps_that_look_for_equal_numbers_behind_sums_are_refused() -> None:
     """Whether a sum equals one of the training rows depends on the order in which it is added up."""
     source = make_pipeline(PCA(2), OneHotEncoder(handle_unknown="ignore"), SVC()).fit(TRAIN.round(), LABELS)
-    with pytest.raises(UnsupportedModelError, match="'onehotencoder'.*equal numbers.*bit for bit"):
+    with pytest.raises(UnsupportedModelError, match=r"'onehotencoder'.*equal numbers.*bit for bit"):
         approxsvm.compile(source)
 
 
@@ -482,7 +482,7 @@ def test_quantiles_of_sparse_rows_leave_zeros_as_they_are() -> None:
         quantiles = QuantileTransformer(n_quantiles=20, output_distribution="normal")
         source = make_pipeline(encoder, quantiles, SVC()).fit(rows, LABELS)
         if said:
-            with pytest.raises(UnsupportedModelError, match="'quantiletransformer'.*zeros of sparse rows"):
+            with pytest.raises(UnsupportedModelError, match=r"'quantiletransformer'.*zeros of sparse rows"):
                 approxsvm.compile(source)
         else:
             assert (approxsvm.compile(source).predict(rows) == source.predict(rows)).all()

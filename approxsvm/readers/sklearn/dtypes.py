@@ -320,7 +320,8 @@ def _encoder(step: Any, dtype: DType) -> _Does:
 
 def _imputer(step: Any, dtype: DType) -> _Does:
     """What is missing is compared with numbers of the rows' dtype, and what is put in becomes one."""
-    if step._fit_dtype.kind == "O":
+    fitted = getattr(step, "_fit_dtype", np.asarray(step.statistics_).dtype)  # not before scikit-learn 1.0
+    if fitted.kind == "O":
         return _Does(_F64)
     taken = _taken(dtype) if step.strategy in ("constant", "most_frequent") else _taken(dtype, *_FLOATS)
     numbers = _plain_numbers([step.missing_values])

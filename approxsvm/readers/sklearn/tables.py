@@ -110,7 +110,7 @@ def _check_as_source(map_: InputMap) -> None:
     """Refuse to look for equal numbers where a step in front rounds otherwise than the source."""
     if not all(stage.as_source for stage in map_.stages):
         raise UnsupportedModelError(
-            "it looks for equal numbers, and a step in front of it is not replayed bit for bit: which are equal is chance"
+            "it looks for equal numbers, and a step in front of it is not replayed bit for bit: which are is chance"
         )
 
 
