@@ -128,10 +128,8 @@ class RowDtypes:
             return False
         dtypes = frame_dtypes(X)
         if dtypes is None:
-            if isinstance(X, (list, tuple)):
-                X = _as_array(X)
-            dtype = getattr(X, "dtype", None)
-            if not isinstance(dtype, np.dtype):
+            dtype = _dtype_of(X)
+            if dtype is None:
                 return False
             self.check_dtype(dtype)
             if hasattr(X, "tocsr"):
@@ -218,12 +216,23 @@ def _kind_of(dtype: Any) -> str:
     return ("small" if dtype.itemsize <= 2 else "integer") if dtype.kind in "iub" else ""
 
 
-def _as_array(rows: Any) -> Any:
-    """Lists as scikit-learn makes an array of them; as they are where there is none."""
+def _dtype_of(X: Any) -> np.dtype[Any] | None:
+    """The dtype that scikit-learn finds rows to have; None of texts and of what is no array."""
+    dtype = getattr(X, "dtype", None)
+    if isinstance(dtype, np.dtype):
+        return dtype
+    first = X[0] if isinstance(X, (list, tuple)) and len(X) else None
+    of_texts = _is_text(first) or (isinstance(first, (list, tuple)) and any(map(_is_text, first)))
+    if (first is None or of_texts) and not (dtype is not None and hasattr(X, "__array__")):  # a tensor
+        return None
     try:
-        return np.asarray(rows)
-    except ValueError:
-        return rows
+        return np.asarray(X).dtype
+    except (TypeError, ValueError, RuntimeError):
+        return None
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, (str, bytes))
 
 
 def _is_in(position: int | None, columns: Columns) -> bool:
