@@ -28,7 +28,7 @@ from approxsvm.expansion.validity import row_norms
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.summary import Summary, summarize
-from approxsvm.row_dtypes import as_float32
+from approxsvm.row_dtypes import as_checked
 from approxsvm.rows import check_finite, check_sparse, is_plain_matrix, zero_unused
 from approxsvm.table_columns import check_exact, frame_names, rows_by_column
 from approxsvm.text_rows import are_texts
@@ -140,9 +140,10 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
             validate_data(self, X, reset=False, skip_check_array=True)  # warns that names are missing
             return X
         raw, dtypes = self.artifact.raw_columns, self.artifact.row_dtypes
-        if dtypes and dtypes.check(X, raw.names):
-            return as_float32(self._converted(X), raw.used)
-        return self._converted(X)
+        if not dtypes:
+            return self._converted(X)
+        narrow = dtypes.check(X, raw.names)
+        return as_checked(self._converted(X), narrow, raw.used)
 
     def _converted(self, X: Any) -> Any:
         """Rows of other containers than plain arrays, float32 or float64."""

@@ -14,7 +14,7 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
 from approxsvm.evaluator import BoolArray, Evaluator, read_artifact, with_one_index_type
 from approxsvm.model.kernel_model import FloatArray
-from approxsvm.row_dtypes import as_float32
+from approxsvm.row_dtypes import as_checked
 from approxsvm.rows import check_sparse, is_plain_matrix
 from approxsvm.table_columns import check_exact, numpy_rows
 from approxsvm.text_rows import are_texts
@@ -196,9 +196,10 @@ class Predictor:
             check_exact(X, self.artifact.raw_columns)
             return X
         raw, dtypes = self.artifact.raw_columns, self.artifact.row_dtypes
-        if dtypes and dtypes.check(X, raw.names):
-            return as_float32(self._converted(X), raw.used)
-        return self._converted(X)
+        if not dtypes:
+            return self._converted(X)
+        narrow = dtypes.check(X, raw.names)
+        return as_checked(self._converted(X), narrow, raw.used)
 
     def _converted(self, X: Any) -> Any:
         """Rows of other containers than plain arrays."""

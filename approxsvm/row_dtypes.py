@@ -150,10 +150,15 @@ class RowDtypes:
 SAME: Final = RowDtypes()
 
 
-def as_float32(rows: npt.NDArray[Any], used: npt.NDArray[np.intp]) -> npt.NDArray[np.float32]:
-    """Rows whose source computes in float32, as the core needs them; InputError where float32 cannot hold a number."""
-    if rows.dtype == np.float32:
+def as_checked(rows: Any, narrow: bool, used: npt.NDArray[np.intp]) -> Any:
+    """Rows of a container that `check` has let pass, as the core needs them: float32 where the source computes in that.
+
+    InputError where float32 cannot hold a number.
+    """
+    if hasattr(rows, "tocsr") or rows.dtype.kind not in "fiub" or (narrow and rows.dtype == np.float32):
         return rows
+    if not narrow:
+        return rows.astype(np.float64, copy=False)
     with np.errstate(over="ignore"):
         narrow = rows.astype(np.float32)
     changed = (narrow != rows) & ~np.isnan(rows)

@@ -486,3 +486,16 @@ def test_quantiles_of_sparse_rows_leave_zeros_as_they_are() -> None:
                 approxsvm.compile(source)
         else:
             assert (approxsvm.compile(source).predict(rows) == source.predict(rows)).all()
+
+
+def test_columns_of_another_dtype_that_no_step_computes_with() -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame(TRAIN, columns=list("abc"))
+    parts = [("scale", StandardScaler(), ["a"]), ("keep", "passthrough", ["b"])]
+    source = make_pipeline(ColumnTransformer(parts), SVC()).fit(frame, LABELS)
+    fast, rows = approxsvm.compile(source), frame.round().astype({"a": np.int8, "b": np.float16, "c": np.float16})
+    for predictor in (fast, approxsvm.Predictor(fast.artifact)):
+        assert (predictor.predict(rows) == source.predict(rows)).all()
+        with pytest.raises(InputError, match="column 'a' is float16"):
+            predictor.predict(rows.astype(np.float16))
