@@ -47,6 +47,9 @@ class CompiledModel(BaseEstimator):  # type: ignore[misc]
     Batches of up to four rows for each center use other code than larger ones, to reduce latency. Their values may
     differ from those in a larger batch within the bounds, which hold for both.
 
+    scikit-learn's steps compute in the dtype of their rows. Rows of which the source computes something else than of
+    float64 rows are refused (InputError), or bounds count its rounding in float32.
+
     Parameters
     ----------
     artifact : Artifact

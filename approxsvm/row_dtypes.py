@@ -136,14 +136,14 @@ class RowDtypes:
                 self._check_sparse(dtype)
             return self.rounded is not None and _kind_of(dtype) == FLOAT32
         labels = list(getattr(X, "column_names", None) or X.columns)
-        positions: list[int] | None = None
-        if names is not None and set(map(str, labels)) >= set(names):
-            places = {name: k for k, name in enumerate(names)}
-            kept = [k for k, label in enumerate(labels) if str(label) in places]
-            labels, dtypes = [labels[k] for k in kept], [dtypes[k] for k in kept]
+        positions: list[int] | None = list(range(len(labels)))
+        places = {name: k for k, name in enumerate(names or ())}
+        known = [k for k, label in enumerate(labels) if str(label) in places]
+        if known:
+            labels, dtypes = [labels[k] for k in known], [dtypes[k] for k in known]
             positions = [places[str(label)] for label in labels]
-        elif names is None:
-            positions = list(range(len(labels)))
+        elif names is not None and len(labels) != len(names):
+            positions = None
         return self.check_columns(dtypes, positions, labels)
 
 

@@ -63,12 +63,15 @@ class _Rows:
     is_raw: bool  # whether these are columns of the raw rows, which may be a data frame
 
 
+_Noted = tuple[str, list[npt.NDArray[np.intp]]]  # the first step in words, and the columns of each
+
+
 @dataclass
 class _Found:
     """Steps that compute otherwise: by kind of raw rows the first one, and the raw columns that any does so with."""
 
-    refused: dict[str, tuple[str, set[int]]] = field(default_factory=dict)
-    rounded: tuple[str, set[int]] | None = None
+    refused: dict[str, _Noted] = field(default_factory=dict)
+    rounded: _Noted | None = None
     by_column: bool = False
 
     def add(self, kind: str, computes: DType, is_stage: bool, words: str, rows: _Rows) -> None:
@@ -78,17 +81,20 @@ class _Found:
                 f"{words} would compute in {computes.name}, as {rows.giver} gives that: refit with dtype=np.float64 "
                 "there"
             )
-        columns = set(rows.columns.tolist())
         if kind == FLOAT32 and computes == _F32 and is_stage:
-            first, before = self.rounded or (words, set())
-            self.rounded = (first, before | columns)
+            self.rounded = self.rounded or (words, [])
+            self.rounded[1].append(rows.columns)
         else:
-            first, before = self.refused.get(kind, (words, set()))
-            self.refused[kind] = (first, before | columns)
+            self.refuse(kind, words, rows)
 
-    def effect(self, noted: tuple[str, set[int]]) -> Effect:
+    def refuse(self, kind: str, words: str, rows: _Rows) -> None:
+        """Note a step for which rows of a kind have to be refused."""
+        self.refused.setdefault(kind, (words, []))[1].append(rows.columns)
+
+    def effect(self, noted: _Noted) -> Effect:
         """The same with columns where they matter."""
-        return Effect(noted[0], tuple(sorted(noted[1])) if self.by_column else None)
+        words, columns = noted
+        return Effect(words, tuple(np.unique(np.concatenate(columns)).tolist()) if self.by_column else None)
 
 
 class _Does(NamedTuple):
@@ -141,7 +147,7 @@ def _behind(step: Any, rule: _Rule, rows: _Rows, found: _Found, name: str) -> _R
         if does.computes != _F64:
             found.add(raw, does.computes, is_stage, words, rows)
     for raw in _differs_if_sparse(step):
-        found.refused.setdefault(raw, (words, set(rows.columns.tolist())))
+        found.refuse(raw, words, rows)
     is_function = name_of(step) == "FunctionTransformer"
     if is_function and rows.is_raw and step.func is not None:
         found.by_column = True  # of a data frame it makes a data frame, column by column
