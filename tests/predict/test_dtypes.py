@@ -44,11 +44,11 @@ from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 import approxsvm
 from approxsvm import _native
 from approxsvm.artifact.views import Artifact
-from approxsvm.errors import InputError, UnsupportedModelError
+from approxsvm.errors import ArtifactError, InputError, UnsupportedModelError
 from approxsvm.estimators import estimator_for
 from approxsvm.readers.sklearn import dtypes
 from approxsvm.readers.sklearn.known_types import KNOWN
-from approxsvm.row_dtypes import SAME
+from approxsvm.row_dtypes import SAME, RowDtypes
 
 DTYPES = (np.float64, np.float32, np.float16, np.longdouble, np.int8, np.uint8, np.int16, np.int32, np.int64, bool)
 KEEPS_FLOAT32 = "float32_unit" in (_native.Predictor.__init__.__doc__ or "")
@@ -499,3 +499,18 @@ def test_columns_of_another_dtype_that_no_step_computes_with() -> None:
         assert (predictor.predict(rows) == source.predict(rows)).all()
         with pytest.raises(InputError, match="column 'a' is float16"):
             predictor.predict(rows.astype(np.float16))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[]",
+        b"{}",
+        b"{" * 100_000,
+        b'{"refused": {"float8": {"step": "a", "columns": null}}, "rounded": null, "by_column": false}',
+        b'{"refused": {"float32": {"step": 1, "columns": null}}, "rounded": null, "by_column": false}',
+    ],
+)
+def test_what_is_no_section_of_dtypes(content: bytes) -> None:
+    with pytest.raises(ArtifactError, match="section dtypes is none of"):
+        RowDtypes.read(content)
