@@ -17,6 +17,7 @@ from approxsvm import _native
 from approxsvm.artifact.outputs import pack_outputs
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError, UnsortedIndicesError
+from approxsvm.model.constants import UNIT32
 from approxsvm.model.kernel_model import FloatArray, Task
 from approxsvm.model.outputs import Outputs, class_pairs
 from approxsvm.model.schema import TASKS
@@ -67,7 +68,7 @@ class Evaluator:
         self.artifact = artifact
         self.n_jobs = n_jobs
         self._dtypes = artifact.row_dtypes
-        self.native = _native.Predictor(artifact.native, None, **_float32_unit(self._dtypes.float32_unit))
+        self.native = _native.Predictor(artifact.native, None, **_float32_unit(self._dtypes.rounded is not None))
         self._task = artifact.task
         self._is_column = artifact.outputs.is_column
         n_answers = artifact.n_decisions if self._task == "regression" else artifact.n_targets
@@ -264,9 +265,9 @@ class Evaluator:
         return int(self.native.exact_count)
 
 
-def _float32_unit(unit: float) -> dict[str, Any]:
+def _float32_unit(rounds: bool) -> dict[str, Any]:
     """The core's argument for sources that compute in float32, of a core that has it."""
-    return {"float32_unit": unit} if unit and "float32_unit" in (_native.Predictor.__init__.__doc__ or "") else {}
+    return {"float32_unit": UNIT32} if rounds and "float32_unit" in (_native.Predictor.__init__.__doc__ or "") else {}
 
 
 def artifact_of(model: Any) -> Artifact:

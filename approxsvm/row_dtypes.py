@@ -22,8 +22,6 @@ FLOAT32: Final = "float32"
 SPARSE: Final = "sparse"
 WIDE_SPARSE: Final = "wide_sparse"
 KINDS: Final = (FLOAT32, "float16", "small", "integer", SPARSE, WIDE_SPARSE)
-# Unit roundoff of the operations in float32.
-UNIT32: Final = 2.0**-24
 # Names that are not NumPy's: Arrow's, and Polars' in lower case.
 _NAMES: Final = {"float": "float32", "double": "float64", "halffloat": "float16", "boolean": "bool"}
 _OBJECT: Final = np.dtype(object)
@@ -78,11 +76,6 @@ class RowDtypes:
         refused = {kind: plain(effect) for kind, effect in self.refused.items()}
         content = {"refused": refused, "rounded": plain(self.rounded), "by_column": self.by_column}
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
-
-    @property
-    def float32_unit(self) -> float:
-        """Unit roundoff that bounds count for float32 rows; 0 where the source computes the same as for float64."""
-        return 0.0 if self.rounded is None else UNIT32
 
     def check_dtype(self, dtype: Any, remedy: str = _REMEDY) -> None:
         """Raise InputError where the source computes something else of an array of this dtype."""

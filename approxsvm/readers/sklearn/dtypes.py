@@ -136,7 +136,7 @@ def _follow(step: Any, rows: _Rows, found: _Found, name: str) -> _Rows:
 
 def _behind(step: Any, rule: _Rule, rows: _Rows, found: _Found, name: str) -> _Rows:
     words, dtypes = _words(step, name), {}
-    # Stages of the input map, whose operations in float32 the core's bounds count (_native.Predictor, float32_unit).
+    # Stages of the input map, whose operations in float32 the core's bounds count.
     is_stage = recognise(step).role == "step"  # type: ignore[union-attr]  # it has a rule
     for raw, dtype in rows.dtypes.items():
         try:
