@@ -184,6 +184,8 @@ def _moved(polynomial: Polynomial, by: Fraction) -> Polynomial:
 
 def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "QuantileTransformer", "quantiles_")
+    if step.output_distribution not in ("uniform", "normal"):
+        raise ModelFormatError(f"its output_distribution is {step.output_distribution!r}")
     if map_.is_sparse and not keeps_zeros(step):
         raise UnsupportedModelError(
             "it leaves zeros of sparse rows as they are; refit it on dense rows, such as of sparse_output=False"
