@@ -179,6 +179,12 @@ class RowsFormat:
         is_found_by_name = raw.by_column and raw.names is not None and path.suffix.lower() in (".csv", ".parquet")
         rows = self.read(path, None if is_found_by_name else raw.n_columns)
         names = frame_names(rows)
+        refused = getattr(getattr(model, "row_dtypes", None), "refused", {})
+        if hasattr(rows, "tocsr") and any("sparse" in kind for kind in refused):
+            rows = rows.toarray()
+        if path.suffix.lower() == ".csv" and refused:
+            # Numbers in a text have no dtype; pandas gives whole ones one that the source may compute in.
+            rows = rows.astype({name: float for name, dtype in rows.dtypes.items() if dtype.kind in "iu"})
         if names is None and hasattr(rows, "to_numpy"):
             return rows.to_numpy(object if raw.texts else None)  # by position; of texts, numbers in an array are codes
         if names is None or raw.names is not None:

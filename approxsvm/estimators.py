@@ -30,6 +30,7 @@ from approxsvm.model.kernel_model import FloatArray
 from approxsvm.predicting import Predicting
 from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.summary import Summary, summarize
+from approxsvm.row_dtypes import as_checked
 from approxsvm.rows import check_finite, check_sparse, is_plain_matrix, zero_unused
 from approxsvm.table_columns import check_exact, frame_names, known_rows, rows_by_column
 from approxsvm.text_rows import are_texts
@@ -47,6 +48,9 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
 
     Batches of up to four rows for each center use other code than larger ones, to reduce latency. Their values may
     differ from those in a larger batch within the bounds, which hold for both.
+
+    scikit-learn's steps compute in the dtype of their rows. Rows of which the source computes something else than of
+    float64 rows are refused (InputError), or bounds count its rounding in float32.
 
     Parameters
     ----------
@@ -129,7 +133,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         return cached
 
     def _rows(self, X: Any) -> Any:
-        """Rows of real numbers, dense or CSR; dense rows keep their dtype and are converted in pieces."""
+        """Rows of real numbers, dense or CSR; plain arrays keep their dtype, which the evaluator looks at."""
         width = self.artifact.n_raw_features
         plain = type(X) is np.ndarray and X.dtype in NATIVE_DTYPES and X.shape[1:] == (width,)
         plain = plain or is_plain_matrix(X, width)
@@ -141,6 +145,15 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
             validate_data(self, X, reset=False, skip_check_array=True)  # warns that names are missing
             return X
         X = known_rows(X, self.artifact.feature_names)
+        raw, dtypes = self.artifact.raw_columns, self.artifact.row_dtypes
+        if not dtypes:
+            return self._converted(X)
+        narrow = dtypes.check(X, raw.names)
+        return as_checked(self._converted(X), narrow, raw.used)
+
+    def _converted(self, X: Any) -> Any:
+        """Rows of other containers than plain arrays, float32 or float64."""
+        width = self.artifact.n_raw_features
         if self.artifact.takes_texts and are_texts(X):
             return with_one_index_type(self.artifact.text_rows.rows(X))
         raw = self.artifact.raw_columns

@@ -17,10 +17,12 @@ from approxsvm import _native
 from approxsvm.artifact.outputs import pack_outputs
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError, UnsortedIndicesError
+from approxsvm.model.constants import UNIT32
 from approxsvm.model.kernel_model import FloatArray, Task
 from approxsvm.model.outputs import Outputs, class_pairs
 from approxsvm.model.schema import TASKS
 from approxsvm.named_rows import is_one_row_frame, row_by_name
+from approxsvm.row_dtypes import FLOAT32, check_extended
 from approxsvm.rows import as_row, chunks, of_the_whole, one_row
 from approxsvm.table_columns import check_exact, known_rows, numpy_rows
 from approxsvm.threads import n_threads
@@ -41,6 +43,7 @@ IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 ARRAY = np.ndarray  # found sooner than an attribute
+_FLOAT64 = np.dtype(np.float64)
 _NAMELESS = (ARRAY, list, tuple)  # types of rows without names; types derived from them may have some
 
 
@@ -67,14 +70,19 @@ class Evaluator:
         n_threads(n_jobs)  # refuses an invalid number before a model is unpacked
         self.artifact = artifact
         self.n_jobs = n_jobs
-        self.native = _native.Predictor(artifact.native)
+        self._dtypes = artifact.row_dtypes
+        self.native = _native.Predictor(artifact.native, None, **_float32_unit(self._dtypes.rounded is not None))
         self._task = artifact.task
         self._is_column = artifact.outputs.is_column
         n_answers = artifact.n_decisions if self._task == "regression" else artifact.n_targets
         self._has_one_answer = not (self._is_column or artifact.of_targets) and n_answers == 1
+        self._takes_one = self._task != "regression" and self._has_one_answer and FLOAT32 not in self._dtypes.refused
         # Rows that are no arrays of numbers may hold what is none.
         columns = artifact.raw_columns
-        self._reads_values = columns.has_categories or not columns.uses_all or artifact.takes_texts
+        self._reads_codes = columns.has_categories or not columns.uses_all or artifact.takes_texts
+        # The core takes float32 and float64 alone, and lists of integers become float64.
+        looks_at_dtypes = any(kind in self._dtypes.refused for kind in (FLOAT32, "small", "integer"))
+        self._reads_values = self._reads_codes or looks_at_dtypes
         self._labels: Any = np.array([1, -1]) if self._task == "one_class" else artifact.labels
         # Labels by position for a single row; None where the answer is a value. A list, whose items are there already.
         by_position = {"regression": None, "one_class": [1, -1]}
@@ -87,14 +95,19 @@ class Evaluator:
 
         With `as_part`, numbers are bit for bit those of the rows in a large batch.
         """
+        if rows.dtype == _FLOAT64:
+            return self._evaluate_rows(rows, want, values, as_part)
+        self._dtypes.check_dtype(rows.dtype)
         if rows.dtype in NATIVE_DTYPES:
             return self._evaluate_rows(rows, want, values, as_part)
         if rows.dtype.kind == "c":
             raise InputError(f"rows are {rows.dtype}, but must be real numbers")
+        check_extended(rows)
         parts = []
+        native = np.float32 if rows.dtype.newbyteorder("=") == np.float32 else np.float64
         for piece in chunks(rows.shape[0], self.artifact.n_raw_features):  # to convert a piece at a time
             try:
-                parts.append(self._evaluate_rows(rows[piece].astype(np.float64), want, values, as_part))
+                parts.append(self._evaluate_rows(rows[piece].astype(native), want, values, as_part))
             except InputError as error:
                 raise of_the_whole(error, piece.start) from None
         if isinstance(parts[0], tuple):
@@ -129,7 +142,7 @@ class Evaluator:
 
     def predict(self, rows: Any) -> npt.NDArray[Any]:
         """Labels, (n_rows, n_targets) of several; 1 for inliers and -1 for outliers; values of a regression."""
-        if rows.shape[0] == 1 and type(rows) is np.ndarray and self._task != "regression" and self._has_one_answer:
+        if rows.shape[0] == 1 and type(rows) is np.ndarray and self._takes_one:
             try:
                 position = self.native.one(rows)
             except InputError:
@@ -183,6 +196,9 @@ class Evaluator:
 
     def _coded(self, row: Any) -> Any:
         """A row of values, texts among them, as one of numbers; an array of numbers, which holds codes, as it is."""
+        self._dtypes.check(row, self.artifact.raw_columns.names)
+        if not self._reads_codes:
+            return row
         if isinstance(row, np.ndarray) and row.dtype.kind in "fiub":
             columns = self.artifact.raw_columns
             if columns.looked_up and np.shape(row)[-1:] == (columns.n_columns,):
@@ -302,6 +318,11 @@ def check_output(artifact: Artifact, output: str) -> None:
     }
     if output not in available_outputs(artifact):
         raise InputError(f"the model has no output {output!r}: {why[output]}")
+
+
+def _float32_unit(rounds: bool) -> dict[str, Any]:
+    """The core's argument for sources that compute in float32, of a core that has it."""
+    return {"float32_unit": UNIT32} if rounds and "float32_unit" in (_native.Predictor.__init__.__doc__ or "") else {}
 
 
 def artifact_of(model: Any) -> Artifact:

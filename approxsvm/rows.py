@@ -27,8 +27,10 @@ def one_row(row: Any) -> Any:
     if type(row) is np.ndarray:
         return row
     try:
-        kind = row.dtype if isinstance(row, np.ndarray) else np.float64
-        return np.ascontiguousarray(row, dtype=kind)
+        array = np.asarray(row)
+        # As the source has it: float32 stays what it is.
+        kind = array.dtype if isinstance(row, np.ndarray) or array.dtype == np.float32 else np.float64
+        return np.ascontiguousarray(array, dtype=kind)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"the row is not an array of numbers: {error}") from None
 

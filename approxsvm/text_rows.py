@@ -81,6 +81,16 @@ class TextRows:
         content = {"steps": self.parts[0]} if len(self.parts) == 1 else {"side_by_side": self.parts}
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the rows that the vectorizers make, before `rows` makes float64 of them."""
+        own = [np.dtype(steps[0]["parameters"]["dtype"]) for steps in self.parts]
+        weighed = [
+            np.result_type(dtype, np.float32) if len(steps) > 1 else dtype
+            for dtype, steps in zip(own, self.parts, strict=True)
+        ]
+        return np.result_type(*weighed)
+
     @cached_property
     def _fitted(self) -> list[list[Any]]:
         """scikit-learn's own objects."""

@@ -24,6 +24,7 @@ from artifact_changes import (
     DECISIONS,
     DEGREE,
     DIRECTION,
+    DTYPES,
     DUAL_COEF,
     EXACT_CHECK_ROWS,
     EXPANSIONS,
@@ -170,7 +171,7 @@ BROKEN: list[tuple[Any, ...]] = [
         "version is 2, which approxsvm 18.52 and later read, expected 1",
     ),
     *(("first_release", field(FIRST_RELEASE, "H", v), f"first_release is {v}, expected 1") for v in (0, 2, 2**16 - 1)),
-    *(("n_sections", field(N_SECTIONS, "I", n), f"n_sections is {n}, expected 0 to 29") for n in (30, 2**32 - 1)),
+    *(("n_sections", field(N_SECTIONS, "I", n), f"n_sections is {n}, expected 0 to 30") for n in (31, 2**32 - 1)),
     *(("task", field(TASK, "I", n), f"task is {n}, expected 0 to 2") for n in (3, 2**32 - 1)),
     *(("mode", field(MODE, "I", n), f"mode is {n}, expected 0 to 3") for n in (4, 2**32 - 1)),
     *(("degree", field(DEGREE, "I", n), f"degree is {n}, expected 1 to 6") for n in (0, 7, 2**32 - 1)),
@@ -230,10 +231,10 @@ BROKEN: list[tuple[Any, ...]] = [
         for x in (0.0, -1.0, NAN, -INF)
     ),
     ("center_kind", field(CENTER_KIND, "I", 2), "center_kind is 2, expected 0 to 1"),
-    ("section_order", swap_two_sections, "identifier of table entry 1 is 1, expected 3 to 29"),
-    ("section_order", entry(CENTER, 0, "I", 0), "identifier of table entry 0 is 0, expected 1 to 29"),
-    ("section_order", entry(DECISIONS, 0, "I", 1), "identifier of table entry 1 is 1, expected 2 to 29"),
-    ("section_order", entry(EXACT_CHECK_ROWS, 0, "I", 30), "identifier of table entry 12 is 30, expected 18 to 29"),
+    ("section_order", swap_two_sections, "identifier of table entry 1 is 1, expected 3 to 30"),
+    ("section_order", entry(CENTER, 0, "I", 0), "identifier of table entry 0 is 0, expected 1 to 30"),
+    ("section_order", entry(DECISIONS, 0, "I", 1), "identifier of table entry 1 is 1, expected 2 to 30"),
+    ("section_order", entry(EXACT_CHECK_ROWS, 0, "I", 31), "identifier of table entry 12 is 31, expected 18 to 30"),
     *(
         ("section_reserved", entry(k, 4, "I", 1), f"reserved of table entry {p} is 1, expected 0")
         for k, p in ((1, 0), (5, 3), (18, 12))
@@ -1231,6 +1232,12 @@ def broken_vectorizers() -> Broken:
         yield broken("vectorizers", content({VECTORIZERS: b"{\xff}"}), artifact, said)
 
 
+def broken_dtypes() -> Broken:
+    said = "of section dtypes is 255, expected UTF-8"
+    for artifact in (several_classes(), golden("iris_ensemble")):
+        yield broken("dtypes", content({DTYPES: b"{\xff}"}), artifact, said)
+
+
 def with_member(data: bytes, offset: int, value: bytes) -> bytes:
     """The ensemble with its first member changed at an offset, both checksums right."""
     _, start, _ = entries(data)[MEMBER_ARTIFACTS]
@@ -1473,6 +1480,7 @@ SOURCES: list[tuple[Callable[..., Broken], tuple[Any, ...]]] = [
             broken_input_map,
             broken_categories,
             broken_vectorizers,
+            broken_dtypes,
             broken_members,
             broken_targets,
         )

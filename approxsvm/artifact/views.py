@@ -45,6 +45,7 @@ from approxsvm.model.schema import (
     record,
 )
 from approxsvm.raw_columns import RawColumns
+from approxsvm.row_dtypes import SAME, RowDtypes
 from approxsvm.text_columns import TextColumn
 from approxsvm.text_rows import TextRows
 
@@ -188,6 +189,12 @@ class Artifact(SealedBytes):
     def text_rows(self) -> TextRows:
         """What makes rows of texts, where the source begins with that."""
         return TextRows.read(bytes(self._sections["vectorizers"]), int(self.n_raw_features))
+
+    @cached_property
+    def row_dtypes(self) -> RowDtypes:
+        """Which dtypes of rows change the source's answers."""
+        content = self._sections.get("dtypes")
+        return SAME if content is None else RowDtypes.read(bytes(content))
 
     @cached_property
     def raw_columns(self) -> RawColumns:

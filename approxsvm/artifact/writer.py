@@ -232,7 +232,7 @@ def start_header(
 
 
 # Sections that an ensemble has in common with its members.
-_OF_ALL_MEMBERS: Final = ("feature_names", "categories")
+_OF_ALL_MEMBERS: Final = ("feature_names", "categories", "dtypes")
 
 
 def build_ensemble(members: Sequence[Artifact], ensemble: Ensemble) -> Artifact:
@@ -523,6 +523,8 @@ def assemble(model: SingleModel, header: dict[str, Any], sections: dict[str, byt
         sections["input_map"] = pack_input_map(model.input_map)
         if model.input_map.texts:
             sections["categories"] = pack_categories(model.input_map.texts)
+    if model.row_dtypes:
+        sections["dtypes"] = model.row_dtypes.written()
     if model.feature_names is not None:
         sections["feature_names"] = _pack_texts(model.feature_names, "feature names")
     return Artifact(_lay_out(header, sections))

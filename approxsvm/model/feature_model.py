@@ -15,6 +15,7 @@ from approxsvm.errors import ModelFormatError
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import FloatArray, Task
 from approxsvm.model.outputs import Outputs
+from approxsvm.row_dtypes import SAME, RowDtypes
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +31,7 @@ class FeatureModel:
     input_map: InputMap | None = field(default=None, kw_only=True)
     outputs: Outputs = field(default_factory=Outputs, kw_only=True)
     value_error: FloatArray = field(default_factory=lambda: np.zeros(1), kw_only=True)
+    row_dtypes: RowDtypes = field(default=SAME, kw_only=True)
 
     # What it has in common with every KernelModel.
     kind: ClassVar[str]

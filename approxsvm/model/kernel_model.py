@@ -16,6 +16,7 @@ from approxsvm.model.schema import MAX_FEATURES as MAX_FEATURES
 from approxsvm.model.schema import MAX_FORM_DEGREE as MAX_FORM_DEGREE
 from approxsvm.model.schema import MAX_KERNEL_DEGREE as MAX_KERNEL_DEGREE
 from approxsvm.model.schema import Task as Task
+from approxsvm.row_dtypes import SAME, RowDtypes
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -76,6 +77,8 @@ class KernelModel:
         kernel, the more that is.
     is_sigmoid : bool
         Whether the kernel is tanh(gamma x_i.z + coef0).
+    row_dtypes : RowDtypes
+        Which dtypes of rows change the source's answers.
 
     Raises
     ------
@@ -102,6 +105,7 @@ class KernelModel:
     coef0: float = 0.0
     coef_error: float = 0.0
     is_sigmoid: bool = False
+    row_dtypes: RowDtypes = SAME
 
     def __post_init__(self) -> None:
         """Convert and check once, so that nobody has to check again."""

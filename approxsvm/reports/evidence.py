@@ -32,6 +32,7 @@ from approxsvm.model.single_model import SingleModel
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn.vectorizers import split
 from approxsvm.reports.judgement import (
+    askable,
     classes_of,
     combined,
     doubt,
@@ -40,6 +41,7 @@ from approxsvm.reports.judgement import (
     mean_probabilities,
     own_predictions,
     own_steps,
+    rows_at,
 )
 from approxsvm.reports.verification import (
     Compiled,
@@ -204,7 +206,9 @@ def gather(
         sv_distances=sv_distances,
         probabilities=evaluator.predict_proba(rows) if evaluator.has_probabilities else None,
         y=y,
-        against=None if against is None else _compared(compiled, against, rows, max_rows, progress),
+        against=None
+        if against is None
+        else _compared(compiled, against, rows, rows_at(askable(X), positions), max_rows, progress),
         speed=_timed(evaluator.predict, rows),
     )
 
@@ -282,15 +286,23 @@ def _to_nearest(artifact: Artifact, rows: Any) -> FloatArray:
 
 
 def _compared(
-    compiled: Compiled, against: Any, rows: Any, max_rows: int | None, progress: Callable[[float], None] | None
+    compiled: Compiled,
+    against: Any,
+    rows: Any,
+    given: Any,
+    max_rows: int | None,
+    progress: Callable[[float], None] | None,
 ) -> Against:
     _, against = split(against)
     model = read_any(against, n_features=compiled.n_features_in_)
     check_same_kind(compiled, model)
     positions = drawn_positions(rows.shape[0], _affordable_rows(model) if max_rows is None else max_rows)
-    few = rows[positions]
+    few, asked = rows[positions], rows_at(given, positions)
     is_ensemble = isinstance(model, Ensemble)
-    judged = _judge_members(compiled, against, model, few) if is_ensemble else _judge(compiled, against, few, progress)
+    if is_ensemble:
+        judged = _judge_members(compiled, against, model, few, asked)
+    else:
+        judged = _judge(compiled, against, few, asked, progress)
     own: FloatArray | None = None
     n_bytes: int | None
     is_definition = not hasattr(against, "predict")
@@ -299,7 +311,7 @@ def _compared(
         texts = compiled.artifact.raw_columns.texts
         speed = _timed(lambda part: own_predictions(against, part, texts=texts), few)
         if compiled.artifact.has_class_probabilities and hasattr(against, "predict_proba"):
-            own = own_predictions(against, few, "predict_proba", texts=texts)
+            own = own_predictions(against, few, "predict_proba", texts=texts, given=asked)
     else:
         speed_of = "the definition in NumPy"
         n_bytes = os.path.getsize(against) if isinstance(against, (str, os.PathLike)) else None
@@ -324,11 +336,11 @@ def _affordable_rows(model: SingleModel | Ensemble) -> int:
     return max(_LEAST_JUDGED, int(_JUDGED_WORK / max(work, 1)))
 
 
-def _judge(compiled: Compiled, against: Any, rows: Any, progress: Callable[[float], None] | None) -> Judged:
+def _judge(compiled: Compiled, against: Any, rows: Any, given: Any, progress: Callable[[float], None] | None) -> Judged:
     """Judge a single model by ``compare``, as ``verify`` does."""
     tally = Tally(tolerance=float(compiled.artifact.header["tolerance"]))
     parts = []
-    for part in compare(compiled, against, rows, progress=progress):
+    for part in compare(compiled, against, rows, given=given, progress=progress):
         tally.add(part)
         bounds = np.where(part.known, part.bounds, np.inf)
         errors = np.where(part.known, part.errors_beyond_rounding, 0.0)
@@ -342,12 +354,12 @@ def _judge(compiled: Compiled, against: Any, rows: Any, progress: Callable[[floa
     return Judged(errors, bounds, answers, differ, near_tie, n_violations, verification)
 
 
-def _judge_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any) -> Judged:
+def _judge_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any, given: Any) -> Judged:
     """Judge an ensemble member by member, with float64 rounding in each; for classifiers the mean probabilities."""
     steps = own_steps(against)
     of_members = [judge(member, member, rows, steps=steps) for member in ensemble.members]
     evaluator = compiled._evaluator
-    own = own_predictions(against, rows, texts=compiled.artifact.raw_columns.texts)
+    own = own_predictions(against, rows, texts=compiled.artifact.raw_columns.texts, given=given)
     exact, slacks = ([getattr(judged, name) for judged in of_members] for name in ("values", "slack"))
     errors = bounds = np.zeros((rows.shape[0], 1))  # of votes, which have no numbers
     if ensemble.n_decisions > 0:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -62,15 +64,17 @@ class Judgement:
     seconds: float  # time of the definition
 
 
-def judge(against: Any, model: SingleModel, rows: Any, *, steps: Sequence[Any] | None = None) -> Judgement:
+def judge(
+    against: Any, model: SingleModel, rows: Any, *, steps: Sequence[Any] | None = None, given: Any = None
+) -> Judgement:
     """Judge rows by the source: its own transformers and predictions, and the exact function of its parameters.
 
-    `model` is what `against` was read as, `rows` are raw. If `against` is a model that was read from an estimator,
-    `steps` are the estimator's, from `own_steps`: their arithmetic is judged.
+    `model` is what `against` was read as, `rows` are raw, `given` the same as `askable` has them. If `against` is a
+    model that was read from an estimator, `steps` are the estimator's, from `own_steps`: their arithmetic is judged.
     """
     steps = own_steps(against) if steps is None else steps
-    pieces = chunks(rows.shape[0], rows.shape[1])  # dense, as some sources do not take sparse rows
-    parts = [_judge_dense(against, model, _dense(rows[piece]), steps) for piece in pieces]
+    pieces = chunks(rows.shape[0], rows.shape[1])
+    parts = [_judge_part(against, model, rows[piece], steps, rows_at(given, piece)) for piece in pieces]
     if len(parts) == 1:
         return parts[0]
     return Judgement(
@@ -83,7 +87,7 @@ def judge(against: Any, model: SingleModel, rows: Any, *, steps: Sequence[Any] |
     )
 
 
-def judge_process(against: Any, process: Ensemble, rows: Any) -> Judgement:
+def judge_process(against: Any, process: Ensemble, rows: Any, given: Any = None) -> Judgement:
     """The same of a Gaussian process with its variance: its mean, and its deviation in a second column.
 
     The variance is prior - ||v||^2 of functions v with errors s: by Cauchy and Schwarz it is off by at most
@@ -93,7 +97,7 @@ def judge_process(against: Any, process: Ensemble, rows: Any) -> Judgement:
     mean, functions = process.members
     assert process.outputs.weights is not None
     prior, scale = process.outputs.weights.tolist()
-    judged = judge(against, mean, rows)
+    judged = judge(against, mean, rows, given=given)
     v = judge(functions, functions, rows, steps=own_steps(against))
     squares = np.square(v.values).sum(axis=1)
     variance, reach = np.maximum(prior - squares, 0.0), np.linalg.norm(v.slack + np.zeros_like(v.values), axis=1)
@@ -102,8 +106,9 @@ def judge_process(against: Any, process: Ensemble, rows: Any) -> Judgement:
     slack = np.maximum(most - deviation, deviation - least)
     misread = judged.misread
     if hasattr(against, "predict"):
-        dense = _named(against, _dense(rows), mean.input_map.texts if mean.input_map is not None else None)
-        _, own = getattr(against, "best_estimator_", against).predict(dense, return_std=True)
+        texts = mean.input_map.texts if mean.input_map is not None else None
+        predict = partial(getattr(against, "best_estimator_", against).predict, return_std=True)
+        _, own = _answer(predict, against, rows, texts, given)
         misread = misread | (np.abs((own / scale) ** 2 - variance) > 64.0 * error + 1e-6 * prior)
     return replace(
         judged,
@@ -114,15 +119,17 @@ def judge_process(against: Any, process: Ensemble, rows: Any) -> Judgement:
     )
 
 
-def _judge_dense(against: Any, model: SingleModel, rows: FloatArray, steps: Sequence[Any] | None) -> Judgement:
-    mapped = rows if model.input_map is None else _own_rows(against, model, rows)
+def _judge_part(against: Any, model: SingleModel, own_rows: Any, steps: Sequence[Any] | None, given: Any) -> Judgement:
+    rows = _dense(own_rows)
+    mapped = rows if model.input_map is None else _own_rows(against, model, own_rows, given)
     start = time.perf_counter()
     values = exact_decision_values(model, rows, mapped)
     seconds = time.perf_counter() - start
     definition = definition_of(model)
     noise = source_rounding(definition, model, steps, rows, mapped)
     slack = definition.rounding(mapped, values) + noise
-    own = own_predictions(against, rows, texts=None if model.input_map is None else model.input_map.texts)
+    texts = None if model.input_map is None else model.input_map.texts
+    own = own_predictions(against, own_rows, texts=texts, given=given)
     labels, certain = _told_by_float64(definition, model, values, noise)
     if labels is None:
         misread = np.zeros(len(rows), bool)
@@ -316,9 +323,24 @@ def _best_of(
     return best, others.max(axis=1) < low[np.arange(len(low)), best] - 2.0**-40
 
 
-def _dense(rows: Any) -> FloatArray:
-    """A float64 copy, as the source may overwrite its input (``copy=False``)."""
-    return np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+def _dense(rows: Any, dtype: Any = np.float64) -> Any:
+    """A dense copy, float64 unless another dtype or None for its own is given: the source may overwrite its input."""
+    return np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=dtype)
+
+
+def askable(X: Any) -> Any:
+    """Rows as a user has them, in their dtypes and container, in a form that `rows_at` takes; None of other things."""
+    if hasattr(X, "tocsr"):
+        return X.tocsr()
+    is_frame = hasattr(X, "columns") and hasattr(X, "dtypes")
+    return X if is_frame or isinstance(X, (np.ndarray, list)) else None
+
+
+def rows_at(X: Any, positions: Any) -> Any:
+    """Some of the rows, for any container that scikit-learn takes; None of None."""
+    from sklearn.utils import _safe_indexing
+
+    return None if X is None else _safe_indexing(X, positions)
 
 
 def own_predictions(
@@ -327,19 +349,37 @@ def own_predictions(
     method: Literal["predict", "predict_proba"] = "predict",
     *,
     texts: Mapping[int, TextColumn] | None = None,
+    given: Any = None,
 ) -> npt.NDArray[Any] | None:
-    """The source's own predictions for a dense copy of rows, with texts for codes; None if it is not an estimator."""
+    """The source's own predictions for rows, as they were `given` where that is known; None if it is not an estimator.
+
+    Otherwise, or where it does not take these, they are for a dense copy in the rows' dtype, with texts for codes.
+    """
     if not hasattr(against, method):
         return None
-    return np.asarray(getattr(against, method)(_named(against, _dense(rows), texts)))
+    return np.asarray(_answer(getattr(against, method), against, rows, texts, given))
 
 
-def _own_rows(source: Any, model: SingleModel, rows: FloatArray) -> FloatArray:
+def _answer(
+    ask: Callable[[Any], Any], estimator: Any, rows: Any, texts: Mapping[int, TextColumn] | None, given: Any
+) -> Any:
+    """What a function of an estimator says of rows."""
+    if given is not None:
+        try:
+            return ask(
+                copy(given) if isinstance(given, list) else given.clone() if hasattr(given, "clone") else given.copy()
+            )
+        except (TypeError, ValueError):
+            pass  # it takes no such container, or no NaN where the model ignores it
+    return ask(_named(estimator, _dense(rows, None), texts))
+
+
+def _own_rows(source: Any, model: SingleModel, rows: Any, given: Any) -> FloatArray:
     """Rows as the source's kernel gets them, by its own transformers if it has some."""
     steps = own_steps(source)
     if steps is None:
         assert model.input_map is not None
-        return model.input_map.apply(rows)
+        return model.input_map.apply(_dense(rows))
     if len(steps) > 1 and name_of(steps[-2]) in feature_maps.NAMES:
         own = feature_maps.own_map(steps[-2])
         steps = steps[:-2]
@@ -348,10 +388,13 @@ def _own_rows(source: Any, model: SingleModel, rows: FloatArray) -> FloatArray:
         own = None if isinstance(kernel_machine, Ensemble) else kernel_machine.input_map
         steps = steps[:-1]
     texts = model.input_map.texts if model.input_map is not None else None
-    mapped: Any = _named(steps[0], rows.copy(), texts) if steps else rows
-    for step in steps:
-        mapped = step.transform(mapped)
-    mapped = np.array(mapped.toarray() if hasattr(mapped, "toarray") else mapped, dtype=np.float64)
+
+    def through(mapped: Any) -> Any:
+        for step in steps:
+            mapped = step.transform(mapped)
+        return mapped
+
+    mapped = _dense(_answer(through, steps[0], rows, texts, given) if steps else rows)
     return np.asarray(mapped if own is None else own.apply(mapped))
 
 
@@ -372,7 +415,7 @@ def own_steps(source: Any) -> list[Any] | None:
     return steps[:-1] + (own_steps(steps[-1]) or [])
 
 
-def _named(estimator: Any, rows: FloatArray, texts: Mapping[int, TextColumn] | None) -> Any:
+def _named(estimator: Any, rows: Any, texts: Mapping[int, TextColumn] | None) -> Any:
     """Rows with texts for codes, and with the column names that an estimator was fitted with."""
     values = decoded(rows, texts) if texts else rows
     names = getattr(estimator, "feature_names_in_", None)

@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
-from approxsvm.evaluator import BOUNDS, CERTIFIED, STAGE_NUMBERS, STAGES, VALUES, Evaluator
+from approxsvm.evaluator import BOUNDS, CERTIFIED, STAGE_NUMBERS, STAGES, VALUES, Evaluator, native_outputs
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
@@ -22,7 +22,7 @@ from approxsvm.options import whole_number
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn.vectorizers import split
 from approxsvm.reports.compilation import Compilation
-from approxsvm.reports.judgement import Judgement, doubt, judge, judge_process
+from approxsvm.reports.judgement import Judgement, askable, doubt, judge, judge_process, rows_at
 from approxsvm.reports.summary import shown
 from approxsvm.rows import check_sparse, of_the_whole, zero_unused
 
@@ -165,8 +165,9 @@ def verify(
         `against` has another number of columns than `compiled`.
     """
     tally = Tally(tolerance=float(compiled.artifact.header["tolerance"]))
-    rows = zero_unused(compiled._rows(_drawn(X, max_rows)), compiled.artifact.raw_columns)
-    for comparison in compare(compiled, against, rows, progress=progress):
+    drawn = _drawn(X, max_rows)
+    rows = zero_unused(compiled._rows(drawn), compiled.artifact.raw_columns)
+    for comparison in compare(compiled, against, rows, given=askable(drawn), progress=progress):
         tally.add(comparison)
     return tally.verification(compiled)
 
@@ -243,9 +244,12 @@ class Comparison:
 
 
 def compare(
-    compiled: Compiled, against: Any, rows: Any, *, progress: Callable[[float], None] | None = None
+    compiled: Compiled, against: Any, rows: Any, *, given: Any = None, progress: Callable[[float], None] | None = None
 ) -> Iterator[Comparison]:
-    """Judge rows that have been checked, in pieces; other parameters and errors as for `verify`."""
+    """Judge rows that have been checked, in pieces; other parameters and errors as for `verify`.
+
+    `given` are the same rows as `askable` has them, which the source is asked about.
+    """
     has_deviations = compiled.artifact.outputs.of_processes and compiled.artifact.task == "regression"
     if compiled.artifact.members and not has_deviations:
         raise InputError("an ensemble has no decision values to compare; verify its members, one by one")
@@ -263,17 +267,22 @@ def compare(
         except InputError as error:
             raise of_the_whole(error, piece.start) from None
         for few in _slices(part.shape[0], _COMPARED_ROWS):
-            yield _compare(compiled, against, model, part[few], settled.part(few))
+            asked = rows_at(given, slice(piece.start + few.start, piece.start + few.stop))
+            yield _compare(compiled, against, model, part[few], settled.part(few), asked)
             if progress is not None:
                 progress((piece.start + few.stop) / rows.shape[0])
 
 
 def _compare(
-    compiled: Compiled, against: Any, model: SingleModel | Ensemble, rows: Any, settled: Settled
+    compiled: Compiled, against: Any, model: SingleModel | Ensemble, rows: Any, settled: Settled, given: Any
 ) -> Comparison:
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")  # they were checked before
-        judged = judge_process(against, model, rows) if isinstance(model, Ensemble) else judge(against, model, rows)
+        warnings.filterwarnings("ignore", "X (does not have valid|has) feature names")  # they were checked before
+        if isinstance(model, Ensemble):
+            judged = judge_process(against, model, rows, given)
+        else:
+            judged = judge(against, model, rows, given=given)
+            judged = replace(judged, certain=judged.certain & ~_open_in_float32(compiled, rows))
         predicted = None if judged.labels is None else compiled.predict(rows)
     values, bounds = settled.values, settled.bounds
     if isinstance(model, Ensemble):
@@ -281,6 +290,19 @@ def _compare(
         values, bounds = (np.column_stack(pair) for pair in zip((values, bounds), deviations, strict=True))
     values, bounds = (numbers.reshape(judged.values.shape) for numbers in (values, bounds))
     return Comparison(values, bounds, settled.stages, settled.certified, predicted, judged, settled.seconds)
+
+
+def _open_in_float32(compiled: Compiled, rows: Any) -> npt.NDArray[np.bool_]:
+    """Rows whose label the source's own arithmetic in float32 may change, by our bounds of exact values."""
+    artifact = compiled.artifact
+    if artifact.row_dtypes.rounded is None or rows.dtype != np.float32 or artifact.task == "regression":
+        return np.zeros(rows.shape[0], np.bool_)
+    numbers = compiled._evaluator.evaluate(rows, VALUES | BOUNDS)
+    values, bounds = (part.reshape(rows.shape[0], -1) for part in numbers)
+    if artifact.task == "one_class":
+        return np.asarray(np.abs(values[:, 0]) <= bounds[:, 0])
+    outputs = native_outputs(artifact.outputs, artifact.task, len(artifact.labels))
+    return np.asarray(~outputs.certified_class(values, bounds)[1])
 
 
 def _slices(n_rows: int, step: int) -> Iterator[slice]:
@@ -303,13 +325,6 @@ def drawn_positions(n_rows: int, max_rows: int | None) -> npt.NDArray[np.intp]:
     if max_rows is None or n_rows <= whole_number(max_rows, "max_rows", 1):
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(0).choice(n_rows, max_rows, replace=False))
-
-
-def rows_at(X: Any, positions: npt.NDArray[np.intp]) -> Any:
-    """Some of the rows, for any container that scikit-learn takes."""
-    from sklearn.utils import _safe_indexing
-
-    return _safe_indexing(X, positions)
 
 
 class _Quantiles:

@@ -153,6 +153,10 @@ SPARSE = {
 def test_dense_rows(compiled, task, kind):
     source, fast = compiled[task]
     X = whole_numbers(1, 60)
+    if (task, kind) == ("pipeline", "float16"):  # the scaler computes in float16
+        with pytest.raises(InputError, match=r"float16.*StandardScaler.*X\.astype\(np\.float64\)"):
+            fast.predict(DENSE[kind](X))
+        return
     expected = outputs(fast, X.astype(np.float32) if "float32" in kind else X)
     for name, values in outputs(fast, DENSE[kind](X)).items():
         np.testing.assert_array_equal(values, expected[name], err_msg=name)
@@ -261,7 +265,8 @@ def test_booleans(compiled, task):
 def test_few_rows(compiled, task, n_rows):
     source, fast = compiled[task]
     X = whole_numbers(1, 5)[:n_rows]
-    for rows in (X, X.astype(np.float16), X.astype(int), np.asfortranarray(X), sparse.csr_matrix(X)):
+    narrow = np.float32 if task == "pipeline" else np.float16  # in which a scaler computes
+    for rows in (X, X.astype(narrow), X.astype(int), np.asfortranarray(X), sparse.csr_matrix(X)):
         assert fast.predict(rows).shape == (n_rows,)
         assert all(len(values) == n_rows for values in outputs(fast, rows).values())
         if n_rows:
@@ -273,6 +278,8 @@ def test_memory_maps(compiled, task, tmp_path):
     source, fast = compiled[task]
     X = whole_numbers(1, 60)
     for dtype in (np.float64, np.float32, np.float16, np.int32, ">f4"):
+        if task == "pipeline" and dtype == np.float16:  # in which its scaler computes
+            continue
         np.save(tmp_path / "rows.npy", X.astype(dtype))
         assert_equals_source(source, fast, X, np.load(tmp_path / "rows.npy", mmap_mode="r"))
 
@@ -330,7 +337,7 @@ def test_what_is_no_matrix_of_finite_numbers_is_refused(compiled, task):
         with pytest.raises((ValueError, TypeError)):
             fast.predict(wrong)
     for number in (np.nan, np.inf, -np.inf):
-        for dtype in (np.float64, np.float32, np.float16):
+        for dtype in (np.float64, np.float32, *([] if task == "pipeline" else [np.float16])):
             bad = X.astype(dtype)
             bad[3, 2] = number
             for rows in (bad, np.asfortranarray(bad)):
@@ -342,7 +349,7 @@ def test_what_is_no_matrix_of_finite_numbers_is_refused(compiled, task):
 def test_a_place_is_that_in_all_rows(compiled, task):
     """Also of rows that are converted and mapped piece by piece."""
     _, fast = compiled[task]
-    X = np.zeros((40_000, N_FEATURES), np.float16)
+    X = np.zeros((40_000, N_FEATURES), np.float32 if task == "pipeline" else np.float16)
     X[35_000, 4] = np.nan
     with pytest.raises(InputError, match=r"row 35000, column 4"):
         fast.predict(X)

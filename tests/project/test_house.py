@@ -17,8 +17,8 @@ PACKAGE = REPOSITORY / "approxsvm"
 # Rooms, and files that are rooms by themselves, from the cellar up: each may use those below it.
 FLOORS = [
     ["errors", "source_tree", "_native"],
-    ["text_columns", "availability", "first_line"],
-    ["raw_columns"],
+    ["text_columns", "availability"],
+    ["raw_columns", "row_dtypes", "first_line"],
     ["model", "options", "packages", "output_files", "development_files", "rows", "table_columns", "progress_bar"],
     ["text_rows", "named_rows"],
     ["reference", "threads"],
@@ -148,7 +148,7 @@ def test_headers_include_downwards(header: Path) -> None:
 # and that each kind answers by arithmetic of its own, such as C99 headers and gradients.
 FILES_THAT_NAME = {
     "(?i)cosine": 10,  # a kernel
-    "(?i)normalizer": 8,  # a step
+    "(?i)normalizer": 9,  # a step
     r"\bLogarithm(Stage)?\b(?! of)|\(logarithm,": 8,  # another, which a feature map takes, too; not every logarithm
     "density_marks|DensityMarks": 6,  # an output, two of them readers of LIBSVM's key of this name
     "temperature_calibration|TemperatureCalibration": 7,  # another, with two readers and two exports

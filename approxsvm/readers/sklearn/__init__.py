@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
@@ -18,8 +19,10 @@ from approxsvm.readers.sklearn import (
     support_vector_machines,
     wrappers,
 )
+from approxsvm.readers.sklearn.dtypes import row_dtypes
 from approxsvm.readers.sklearn.instead import refusal
 from approxsvm.readers.sklearn.known_types import class_name, recognise
+from approxsvm.row_dtypes import RowDtypes
 
 # Wrappers that predict what the estimator inside predicts, whatever its values are.
 _AS_INNER: Final = (
@@ -123,7 +126,14 @@ def read_estimator(estimator: Any, *, variance: bool | None = None) -> SingleMod
                 "a Gaussian process labels several classes by probabilities, which need its variance: leave out "
                 "variance=False"
             )
-        return pipeline.with_same_texts(model)
+        facts = row_dtypes(estimator, model.n_raw_features)
+        return _with_row_dtypes(pipeline.with_same_texts(model), facts)
+
+
+def _with_row_dtypes(model: SingleModel | Ensemble, facts: RowDtypes) -> SingleModel | Ensemble:
+    if not isinstance(model, Ensemble):
+        return replace(model, row_dtypes=facts)
+    return replace(model, members=tuple(replace(member, row_dtypes=facts) for member in model.members))
 
 
 def _read(estimator: Any) -> SingleModel | Ensemble:

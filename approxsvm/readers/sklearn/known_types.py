@@ -65,6 +65,8 @@ _APART: Final = "members with other kernels, other gammas or other scalers than 
 _VOTING: Final = "votes of members that are averages or votes themselves"
 _TARGETS: Final = "members of several targets"
 _COPIES: Final = "copy=False where others take the same rows"
+_CATEGORIES: Final = "categories that are neither texts nor numbers, or of sums"
+_DTYPE: Final = "another dtype than float64 where steps compute behind it"
 _OF_TEXTS: Final = (
     "encoding decode_error strip_accents lowercase stop_words token_pattern ngram_range analyzer binary dtype "
     "preprocessor tokenizer input"
@@ -127,8 +129,8 @@ step: sklearn.preprocessing
     MaxAbsScaler | clip scale_ copy | {_COPIES}
     RobustScaler | with_centering with_scaling center_ scale_ copy | {_COPIES}
     FunctionTransformer | func kw_args inverse_func inv_kw_args | functions other than np.log and np.log1p
-    PowerTransformer | method lambdas_ standardize _scaler copy | {_COPIES}
-    QuantileTransformer | output_distribution quantiles_ references_ copy | {_COPIES}
+    PowerTransformer | method lambdas_ standardize _scaler copy | {_COPIES}; float32 powers
+    QuantileTransformer | output_distribution quantiles_ references_ copy | {_COPIES}; zeros of a sparse step
     PolynomialFeatures | interaction_only include_bias _min_degree _max_degree n_output_features_ | more than 16,384
         products
     SplineTransformer | bsplines_ degree extrapolation include_bias handle_missing | degree 0; handle_missing='zeros'
@@ -139,13 +141,13 @@ step: sklearn.preprocessing
     Binarizer | threshold copy | {_COPIES}
     KBinsDiscretizer | bin_edges_ encode dtype _encoder | dtype=np.float32
     OneHotEncoder | categories_ handle_unknown _drop_idx_after_grouping _infrequent_enabled
-        _default_to_infrequent_mappings _n_features_outs | categories that are neither texts nor numbers
-    OrdinalEncoder | categories_ handle_unknown unknown_value | categories that are neither texts nor numbers
+        _default_to_infrequent_mappings _n_features_outs dtype | {_CATEGORIES}; {_DTYPE}
+    OrdinalEncoder | categories_ handle_unknown unknown_value dtype | {_CATEGORIES}; {_DTYPE}
     TargetEncoder | categories_ encodings_ target_mean_ | categories that are neither texts nor numbers; more than two
         classes of the target
 step: sklearn.impute
-    SimpleImputer | missing_values statistics_ keep_empty_features add_indicator indicator_ copy | values that are
-        neither texts nor numbers; {_COPIES}
+    SimpleImputer | missing_values statistics_ strategy _fill_dtype _fit_dtype keep_empty_features add_indicator
+        indicator_ copy | values that are neither texts nor numbers; {_COPIES}
     MissingIndicator | missing_values features features_ error_on_new | values that are neither texts nor numbers
 step: sklearn.decomposition
     PCA IncrementalPCA | whiten mean_ components_ explained_variance_ |
@@ -170,7 +172,7 @@ selector: sklearn.feature_selection
     SelectorMixin | get_support() | subclasses with a transform of their own
 vectorizer: sklearn.feature_extraction.text
     CountVectorizer | vocabulary_ {_OF_TEXTS} | functions for analyzer, preprocessor, tokenizer and strip_accents;
-        input other than 'content'; in a ColumnTransformer
+        input other than 'content'; in a ColumnTransformer; {_DTYPE}
     TfidfVectorizer | vocabulary_ _tfidf {_OF_TEXTS} | the same
     HashingVectorizer | n_features norm alternate_sign {_OF_TEXTS} | the same
     TfidfTransformer | idf_ norm use_idf smooth_idf sublinear_tf n_features_in_ | anywhere but right behind one of these

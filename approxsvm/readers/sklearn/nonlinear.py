@@ -16,6 +16,7 @@ from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import Interval, InverseNormal, Monomials, Piecewise, Waves
 from approxsvm.model.steps.pieces import MAX_DEGREE, Pieces
+from approxsvm.readers.sklearn.dtypes import keeps_zeros
 from approxsvm.readers.sklearn.support_vector_machines import require_fitted
 
 # The most products and the most factors of each.
@@ -188,6 +189,12 @@ def _moved(polynomial: Polynomial, by: Fraction) -> Polynomial:
 
 def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "QuantileTransformer", "quantiles_")
+    if step.output_distribution not in ("uniform", "normal"):
+        raise ModelFormatError(f"its output_distribution is {step.output_distribution!r}")
+    if map_.is_sparse and not keeps_zeros(step):
+        raise UnsupportedModelError(
+            "it leaves zeros of sparse rows as they are; refit it on dense rows, such as of sparse_output=False"
+        )
     quantiles, references = (np.asarray(numbers, np.float64) for numbers in (step.quantiles_, step.references_))
     if quantiles.shape != (len(references), map_.n_features) or not np.isfinite(quantiles).all():
         raise ModelFormatError(f"quantiles_ has shape {quantiles.shape}, or is not finite")

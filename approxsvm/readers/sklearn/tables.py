@@ -59,6 +59,7 @@ def _bins(map_: InputMap, step: Any) -> InputMap:
 def _imputer(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "SimpleImputer", "statistics_")
     missing, statistics = step.missing_values, np.asarray(step.statistics_).tolist()
+    filled_as = np.dtype(getattr(step, "_fill_dtype", np.float64))  # that of the rows it was fitted on
     columns: Columns = []
     for j, statistic in enumerate(statistics):
         if statistic is None or isinstance(statistic, str):
@@ -71,6 +72,7 @@ def _imputer(map_: InputMap, step: Any) -> InputMap:
         if np.isnan(number) and step.keep_empty_features:
             raise UnsupportedModelError(f"it puts NaN into column {j}")
         if not np.isnan(number):
+            number = float(filled_as.type(number)) if filled_as.kind in "fiu" else number
             _check_is_no_text(map_, j)
             columns.append((j, _replaced(missing, [SAME], number)))
     if step.add_indicator:
@@ -109,6 +111,14 @@ def _marks(map_: InputMap, step: Any) -> tuple[InputMap, Columns]:
         else:
             columns.append((j, _replaced(missing, [0.0], 1.0)))
     return map_, columns
+
+
+def _check_as_source(map_: InputMap) -> None:
+    """Refuse to look for equal numbers where a step in front rounds otherwise than the source."""
+    if not all(stage.as_source for stage in map_.stages):
+        raise UnsupportedModelError(
+            "it looks for equal numbers, and a step in front of it is not replayed bit for bit: which are is chance"
+        )
 
 
 def _replaced(missing: Any, otherwise: list[float], number: float) -> Steps:
@@ -235,6 +245,7 @@ def _encoder(map_: InputMap, step: Any) -> InputMap:
         map_, found = _categories(map_, j, np.asarray(given).tolist())
         tables.append(found)
     are_numbers = all(np.asarray(given).dtype.kind in "fiub" for given in step.categories_)
+    _check_as_source(map_)
     base = np.array([[found.values[0] for found in tables]], np.float64 if are_numbers else object)
     widths = _widths(step, kind, base)
     at_base = _transformed(step, base)

@@ -11,6 +11,7 @@ import numpy as np
 
 from approxsvm.errors import ArtifactError, ModelFormatError, UnsupportedModelError
 from approxsvm.packages import import_package
+from approxsvm.readers.sklearn.dtypes import row_dtypes
 from approxsvm.readers.sklearn.known_types import class_name, name_of, recognise
 from approxsvm.readers.sklearn.support_vector_machines import edits_named, is_dropped, require_fitted
 from approxsvm.text_columns import check_unicode
@@ -42,6 +43,8 @@ def _split(source: Any) -> tuple[TextRows | None, Any]:
             return None, source
         places.choose_columns()
         texts = TextRows(tuple(places.parts))
+    if texts.dtype != np.float64:  # which steps behind may compute in
+        row_dtypes(behind, sum(map(width_of, texts.parts)), texts.dtype)
     try:
         texts.rows([""])
     except ArtifactError as error:  # of parameters that were changed after `fit`

@@ -16,7 +16,7 @@ from approxsvm.raw_columns import RawColumns
 from approxsvm.rows import finite_rows, zero_unused
 from approxsvm.table_columns import Features, Tell, check_names, choose_columns, warn
 from approxsvm.tables.arrow.answers import AnswerColumns
-from approxsvm.tables.arrow.columns import FeatureColumns, TextRowsColumn
+from approxsvm.tables.arrow.columns import FeatureColumns, TextRowsColumn, are_narrow
 
 pa = import_package("pyarrow", "arrow", "scoring tables")
 pc = import_package("pyarrow.compute", "arrow", "scoring tables")
@@ -127,15 +127,14 @@ class Scorer:
         for name, names in features.items():
             artifact = self.evaluators[name].artifact
             columns = artifact.raw_columns
-            key = (
-                names,
-                name if columns.texts or artifact.takes_texts else "",
-            )
             only = names[0] if len(names) == 1 else None
-            if key not in matrices and artifact.takes_texts and only and TextRowsColumn.takes(schema.field(only).type):
+            is_text = artifact.takes_texts and only and TextRowsColumn.takes(schema.field(only).type)
+            narrow = not is_text and are_narrow(schema, names, artifact.row_dtypes)
+            key = (names, name if columns.texts or artifact.takes_texts else "", narrow)
+            if key not in matrices and is_text and only:
                 matrices[key] = TextRowsColumn(only, artifact.text_rows, columns)
             elif key not in matrices:
-                matrices[key] = FeatureColumns(schema, names, columns.n_columns, columns, text=text)
+                matrices[key] = FeatureColumns(schema, names, columns.n_columns, columns, text=text, narrow=narrow)
             bound[name] = matrices[key]
         return BoundScorer(self, schema, bound)
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from approxsvm.errors import InputError
 from approxsvm.packages import import_package
 from approxsvm.raw_columns import RawColumns
+from approxsvm.row_dtypes import RowDtypes, numpy_dtype
 from approxsvm.table_columns import Features, rounded
 from approxsvm.text_columns import MISSING_CELLS, UNKNOWN
 from approxsvm.text_rows import TextRows
@@ -60,11 +61,19 @@ class FeatureColumns:
 
     `names` are the feature columns in the model's order, None for features that it does not use; or one column of lists
     of `n_features` numbers. With `text`, columns of strings, as in CSV files, are parsed as numbers. Columns of texts
-    that the model's raw `columns` name become codes. InputError if a column is of another type.
+    that the model's raw `columns` name become codes. With `narrow`, matrices are float32 (`are_narrow`). InputError if
+    a column is of another type.
     """
 
     def __init__(
-        self, schema: Any, names: Features, n_features: int, columns: RawColumns | None = None, *, text: bool = False
+        self,
+        schema: Any,
+        names: Features,
+        n_features: int,
+        columns: RawColumns | None = None,
+        *,
+        text: bool = False,
+        narrow: bool = False,
     ) -> None:
         self.names = tuple(name for name in names if name is not None)
         self.n_features = n_features
@@ -91,7 +100,7 @@ class FeatureColumns:
                 raise InputError(f"column {name!r} is {kind}, but the model takes texts there")
             if position not in texts and not (_is_number(kind) or (text and _is_text(kind))):
                 raise InputError(f"column {name!r} is {kind}, but a feature must be a number")
-        self._dtype = np.float32 if all(kind == pa.float32() for kind in numbers) else np.float64
+        self._dtype = np.float32 if narrow or all(kind == pa.float32() for kind in numbers) else np.float64
 
     def matrix(self, batch: Any) -> npt.NDArray[Any]:
         """The features of a batch, (n_rows, n_features), float32 or float64, NaN where a value is missing.
@@ -158,6 +167,29 @@ class FeatureColumns:
                 if words and not (k in may_miss and words in ("is null", "is NaN")):
                     return f"column {name!r} {words}"
         return "a number is beyond the range of the model"
+
+
+def are_narrow(schema: Any, names: Features, dtypes: RowDtypes) -> bool:
+    """Whether the source computes in float32 with feature columns of a schema; InputError for types that it must not.
+
+    A column that is not float32 beside such ones must be of a type whose numbers are float32 numbers.
+    """
+    if not dtypes:
+        return False
+    positions = [k for k, name in enumerate(names) if name is not None]
+    read = [name for name in names if name is not None]
+    kinds = [numpy_dtype(schema.field(name).type) for name in read]
+    is_list = len(read) == 1 and _is_list(_value_type(schema.field(read[0]).type))
+    if not dtypes.check_columns(kinds, None if is_list else positions, read, "columns cast to float64"):
+        return False
+    for name, kind in zip(read, kinds, strict=True):
+        given = schema.field(name).type
+        if pa.types.is_decimal(given) or not (kind.kind == "O" or np.can_cast(kind, np.float32)):
+            raise InputError(
+                f"column {name!r} is {given} beside columns of float32, in which the source computes: cast the "
+                "latter to float64"
+            )
+    return True
 
 
 class _CodeColumn:

@@ -255,7 +255,8 @@ inline std::size_t count_members(const unsigned char* bytes, std::size_t n_bytes
 inline Status read_members(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     for (std::uint32_t id = 1; id < section::end; ++id) {
         const bool allowed = id == section::labels || id == section::feature_names || id == section::plan ||
-                             id == section::outputs || id == section::categories || id == section::vectorizers;
+                             id == section::outputs || id == section::categories || id == section::vectorizers ||
+                             id == section::dtypes;
         Check check(fault, static_cast<section::Id>(id), Status::bad_section);
         if (!allowed && !is_where_wanted(check, sections.entries[id], model, id == section::members))
             return check.status();

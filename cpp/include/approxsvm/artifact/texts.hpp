@@ -242,7 +242,11 @@ inline Status read_labels_and_texts(const SectionTable& sections, ModelView& mod
     Check vectorizers(fault, section::vectorizers, Status::bad_section);
     if (const unsigned char* text = sections.at(section::vectorizers))
         is_utf8(vectorizers, text, 0, sections[section::vectorizers].bytes);
-    return vectorizers.status();
+    if (vectorizers.status() != Status::ok) return vectorizers.status();
+    Check dtypes(fault, section::dtypes, Status::bad_section);
+    if (const unsigned char* text = sections.at(section::dtypes))
+        is_utf8(dtypes, text, 0, sections[section::dtypes].bytes);
+    return dtypes.status();
 }
 
 // Where the ensemble has label k of a member of the same kind of labels; beyond its last one where it has none such.

@@ -1,0 +1,250 @@
+"""Which dtypes of rows change a source's answers, and the one check of every place where rows come in.
+
+scikit-learn computes in the dtype that arrives. What is compiled is the source of float64 rows; rows of another dtype
+have the same answers, or answers within a bound that counts float32 operations, or they are refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import ArtifactError, InputError
+
+FLOAT32: Final = "float32"
+# Kinds of rows: float32, float16, integers of 8 and 16 bits and bool, wider integers; sparse ones of any dtype, and of
+# any but float32. All others are as dense float64 rows.
+SPARSE: Final = "sparse"
+WIDE_SPARSE: Final = "wide_sparse"
+KINDS: Final = (FLOAT32, "float16", "small", "integer", SPARSE, WIDE_SPARSE)
+# Names that are not NumPy's: Arrow's, and Polars' in lower case.
+_NAMES: Final = {"float": "float32", "double": "float64", "halffloat": "float16", "boolean": "bool"}
+_OBJECT: Final = np.dtype(object)
+_REMEDY: Final = "X.astype(np.float64)"
+
+Columns = tuple[int, ...] | None  # positions of raw columns; None for all
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The first step that computes otherwise in rows of a kind, in words, and the raw columns that steps do so with."""
+
+    step: str
+    columns: Columns = None
+
+
+@dataclass(frozen=True)
+class RowDtypes:
+    """What rows of other dtypes than float64 do.
+
+    `refused` is by kind of row. In `rounded` columns of float32 the source rounds to float32, which bounds count.
+    """
+
+    refused: Mapping[str, Effect] = field(default_factory=dict)
+    rounded: Effect | None = None
+    # Whether the source takes the columns of a data frame each in its own dtype, not all in their common one
+    by_column: bool = False
+
+    def __bool__(self) -> bool:
+        """Whether any dtype matters."""
+        return bool(self.refused or self.rounded)
+
+    @classmethod
+    def read(cls, content: bytes) -> RowDtypes:
+        """From a section of an artifact (models/FORMAT.md, "dtypes"); ArtifactError if it is none."""
+        try:
+            found = json.loads(content)
+            refused = {kind: _effect(effect) for kind, effect in found["refused"].items()}
+            rounded = None if found["rounded"] is None else _effect(found["rounded"])
+            if set(found) != {"refused", "rounded", "by_column"} or not set(refused) <= set(KINDS):
+                raise ValueError(f"it has {sorted(found)} and refuses {sorted(refused)}")
+            return cls(refused, rounded, bool(found["by_column"]))
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise ArtifactError(f"section dtypes is none of models/FORMAT.md: {error}") from None
+
+    def written(self) -> bytes:
+        """As a section of an artifact."""
+
+        def plain(effect: Effect | None) -> Any:
+            return None if effect is None else {"step": effect.step, "columns": effect.columns}
+
+        refused = {kind: plain(effect) for kind, effect in self.refused.items()}
+        content = {"refused": refused, "rounded": plain(self.rounded), "by_column": self.by_column}
+        return json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
+
+    def check_dtype(self, dtype: Any, remedy: str = _REMEDY) -> None:
+        """Raise InputError where the source computes something else of an array of this dtype."""
+        effect = self.refused.get(_kind_of(dtype))
+        if effect is not None:
+            raise InputError(_refusal("rows are", dtype, effect, remedy))
+
+    def _check_sparse(self, dtype: np.dtype[Any]) -> None:
+        kinds = (SPARSE,) if dtype == np.float32 else (SPARSE, WIDE_SPARSE)
+        effect = next((self.refused[kind] for kind in kinds if kind in self.refused), None)
+        if effect is not None:
+            raise InputError(
+                f"rows are sparse, which {effect.step} does something else with than with dense rows; hand over "
+                "X.toarray()"
+            )
+
+    def check_columns(
+        self, dtypes: Sequence[Any], positions: Iterable[int] | None, names: Sequence[Any], remedy: str = ""
+    ) -> bool:
+        """Raise InputError where the source computes something else of a table of columns of these dtypes.
+
+        `positions` are the model's columns that they are, None if unknown; `remedy` is that of tables without astype.
+        Returns whether the source may compute in float32, so that the rows have to be float32 for the core.
+        """
+        if not self.by_column:
+            common = np.result_type(*dtypes) if dtypes and _OBJECT not in dtypes else _OBJECT
+            self.check_dtype(common, remedy or _REMEDY)
+            return self.rounded is not None and _kind_of(common) == FLOAT32
+        rounds = False
+        where = [None] * len(dtypes) if positions is None else list(positions)
+        for dtype, position, name in zip(dtypes, where, names, strict=True):
+            kind = _kind_of(dtype)
+            effect = self.refused.get(kind)
+            if effect is not None and _is_in(position, effect.columns):
+                cast = remedy or f"X.astype({{{name!r}: np.float64}})"
+                raise InputError(_refusal(f"column {name!r} is", dtype, effect, cast))
+            rounds |= kind == FLOAT32 and self.rounded is not None and _is_in(position, self.rounded.columns)
+        return rounds
+
+    def check(self, X: Any, names: Sequence[str] | None) -> bool:
+        """The same of rows in any container, for a model with these column names; other things are left alone."""
+        if not self:
+            return False
+        dtypes = frame_dtypes(X)
+        if dtypes is None:
+            dtype = _dtype_of(X)
+            if dtype is None:
+                return False
+            self.check_dtype(dtype)
+            if hasattr(X, "tocsr"):
+                self._check_sparse(dtype)
+            return self.rounded is not None and _kind_of(dtype) == FLOAT32
+        labels = list(getattr(X, "column_names", None) or X.columns)
+        positions: list[int] | None = list(range(len(labels)))
+        places = {name: k for k, name in enumerate(names or ())}
+        known = [k for k, label in enumerate(labels) if str(label) in places]
+        if known:
+            labels, dtypes = [labels[k] for k in known], [dtypes[k] for k in known]
+            positions = [places[str(label)] for label in labels]
+        elif names is not None and len(labels) != len(names):
+            positions = None
+        return self.check_columns(dtypes, positions, labels)
+
+
+SAME: Final = RowDtypes()
+
+
+def as_checked(rows: Any, narrow: bool, used: npt.NDArray[np.intp]) -> Any:
+    """Rows of a container that `check` has let pass, as the core needs them: float32 where the source computes in that.
+
+    InputError where float32 cannot hold a number.
+    """
+    if hasattr(rows, "tocsr") or rows.dtype.kind not in "fiub" or (narrow and rows.dtype == np.float32):
+        return rows
+    if not narrow:
+        return rows.astype(np.float64, copy=False)
+    with np.errstate(over="ignore"):
+        narrow = rows.astype(np.float32)
+    changed = (narrow != rows) & ~np.isnan(rows)
+    unused = np.ones(rows.shape[1], np.bool_)
+    unused[used] = False
+    changed[:, unused] = False
+    if changed.any():
+        row, column = map(int, np.argwhere(changed)[0])
+        raise InputError(
+            f"row {row}: some columns are float32, in which the source computes, and column {column} holds "
+            f"{rows[row, column]}, which is no float32; hand over the former as float64: X.astype(np.float64)"
+        )
+    return narrow
+
+
+def check_extended(rows: Any) -> None:
+    """Raise InputError for numbers of longdouble that float64 rounds."""
+    stored = getattr(rows, "data", rows) if hasattr(rows, "tocsr") else rows
+    if stored.dtype.kind == "f" and stored.dtype.itemsize > 8:
+        rounded = np.isfinite(stored) & (stored.astype(np.float64) != stored)
+        if rounded.any():
+            raise InputError(
+                f"rows are {stored.dtype} with numbers that float64 rounds; hand over X.astype(np.float64)"
+            )
+
+
+def frame_dtypes(X: Any) -> list[np.dtype[Any]] | None:
+    """NumPy's dtypes of the columns of a data frame or an Arrow table; None of anything else."""
+    if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2:
+        return [numpy_dtype(dtype) for dtype in X.dtypes]
+    if hasattr(X, "column_names"):
+        return [numpy_dtype(kind) for kind in X.schema.types]
+    if hasattr(X, "columns") and hasattr(X, "schema"):  # Polars
+        return [numpy_dtype(dtype) for dtype in X.dtypes]
+    return None
+
+
+def numpy_dtype(dtype: Any) -> np.dtype[Any]:
+    """A dtype of NumPy, pandas, Polars or Arrow as NumPy has it; object for what are no numbers."""
+    if isinstance(dtype, np.dtype):
+        return dtype
+    for inside in ("numpy_dtype", "subtype", "value_type"):
+        if hasattr(dtype, inside) and getattr(dtype, inside) is not dtype:
+            return numpy_dtype(getattr(dtype, inside))
+    categories = getattr(dtype, "categories", None)
+    if categories is not None and hasattr(categories, "dtype"):
+        return numpy_dtype(categories.dtype)
+    name = str(dtype).lower()
+    try:
+        found = np.dtype(_NAMES.get(name, name))
+    except (TypeError, ValueError, SyntaxError):
+        return _OBJECT
+    return found if found.kind in "fiub" else _OBJECT
+
+
+def _kind_of(dtype: Any) -> str:
+    dtype = np.dtype(dtype)
+    if dtype.kind == "f":
+        return {2: "float16", 4: FLOAT32}.get(dtype.itemsize, "")
+    return ("small" if dtype.itemsize <= 2 else "integer") if dtype.kind in "iub" else ""
+
+
+def _dtype_of(X: Any) -> np.dtype[Any] | None:
+    """The dtype that scikit-learn finds rows to have; None of texts and of what is no array."""
+    dtype = getattr(X, "dtype", None)
+    if isinstance(dtype, np.dtype):
+        return dtype
+    first = X[0] if isinstance(X, (list, tuple)) and len(X) else None
+    of_texts = _is_text(first) or (isinstance(first, (list, tuple)) and any(map(_is_text, first)))
+    if (first is None or of_texts) and not (dtype is not None and hasattr(X, "__array__")):  # a tensor
+        return None
+    try:
+        return np.asarray(X).dtype
+    except (TypeError, ValueError, RuntimeError):
+        return None
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, (str, bytes))
+
+
+def _is_in(position: int | None, columns: Columns) -> bool:
+    return position is None or columns is None or position in columns
+
+
+def _refusal(what: str, dtype: Any, effect: Effect, remedy: str) -> str:
+    return (
+        f"{what} {np.dtype(dtype).name}, which {effect.step} computes in or stores its results in; hand over {remedy}"
+    )
+
+
+def _effect(found: Any) -> Effect:
+    columns = found["columns"]
+    if set(found) != {"step", "columns"} or not isinstance(found["step"], str):
+        raise ValueError(f"an effect has {sorted(found)}")
+    return Effect(found["step"], None if columns is None else tuple(map(int, columns)))

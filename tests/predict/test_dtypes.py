@@ -1,0 +1,516 @@
+"""Sources x dtypes of rows x containers x entry points, against the source asked with the very same rows.
+
+What is answered has the source's label, and values within the bound; everything else is an InputError that names the
+dtype and what to do. scikit-learn computes in the dtype that arrives (approxsvm/readers/sklearn/dtypes.py).
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.ensemble import BaggingClassifier, VotingClassifier
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_selection import SelectKBest
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.kernel_approximation import AdditiveChi2Sampler, Nystroem, RBFSampler, SkewedChi2Sampler
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import FeatureUnion, make_pipeline, make_union
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    SplineTransformer,
+    StandardScaler,
+)
+from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
+
+import approxsvm
+from approxsvm import _native
+from approxsvm.artifact.views import Artifact
+from approxsvm.errors import ArtifactError, InputError, UnsupportedModelError
+from approxsvm.estimators import estimator_for
+from approxsvm.readers.sklearn import dtypes
+from approxsvm.readers.sklearn.known_types import KNOWN
+from approxsvm.row_dtypes import SAME, RowDtypes
+
+DTYPES = (np.float64, np.float32, np.float16, np.longdouble, np.int8, np.uint8, np.int16, np.int32, np.int64, bool)
+KEEPS_FLOAT32 = "float32_unit" in (_native.Predictor.__init__.__doc__ or "")
+
+
+def rows_of(dtype: Any, n: int = 60) -> Any:
+    """Rows above 0, whole ones for integers, of the same scale in every dtype."""
+    rows = np.random.default_rng(3).uniform(0.6, 9.4, (n, 3))
+    return (rows if np.dtype(dtype).kind == "f" else rows.round()).astype(dtype)
+
+
+TRAIN = rows_of(np.float64, 120)
+LABELS = (np.abs(TRAIN - 5.0).sum(axis=1) + np.random.default_rng(0).normal(0, 1, 120) > 6.5).astype(int)
+
+SOURCES: dict[str, Callable[[], Any]] = {
+    "svc": lambda: SVC(),
+    "standard": lambda: make_pipeline(StandardScaler(), SVC(C=10)),
+    "min_max": lambda: make_pipeline(MinMaxScaler(clip=True), SVC(C=10)),
+    "max_abs": lambda: make_pipeline(MaxAbsScaler(), SVC(C=10)),
+    "robust": lambda: make_pipeline(RobustScaler(), SVC(kernel="poly", degree=2)),
+    "chi2": lambda: make_pipeline(AdditiveChi2Sampler(), SVC(C=10)),
+    "log": lambda: make_pipeline(FunctionTransformer(np.log1p), StandardScaler(), SVC()),
+    "log_alone": lambda: make_pipeline(FunctionTransformer(np.log), SVC(gamma=0.5)),
+    "binarizer": lambda: make_pipeline(Binarizer(threshold=2.7), SVC()),
+    "binarizer_above": lambda: make_pipeline(Binarizer(threshold=2.1), SVC()),
+    "binarizer_behind": lambda: make_pipeline(MinMaxScaler(), Binarizer(threshold=0.5), SVC()),
+    "bins": lambda: make_pipeline(KBinsDiscretizer(4), SVC()),
+    "bins_scaled": lambda: make_pipeline(KBinsDiscretizer(4, encode="onehot-dense"), StandardScaler(), SVC()),
+    "normalizer": lambda: make_pipeline(Normalizer(), SVC(C=100)),
+    "power": lambda: make_pipeline(PowerTransformer(), SVC()),
+    "quantiles": lambda: make_pipeline(QuantileTransformer(n_quantiles=20, output_distribution="normal"), SVC()),
+    "splines": lambda: make_pipeline(SplineTransformer(), SVC()),
+    "products": lambda: make_pipeline(MinMaxScaler(), PolynomialFeatures(3), SVC()),
+    "pca": lambda: make_pipeline(PCA(2), SVC()),
+    "svd": lambda: make_pipeline(StandardScaler(), TruncatedSVD(2), SVC()),
+    "select": lambda: make_pipeline(SelectKBest(k=2), SVC()),
+    "imputer": lambda: make_pipeline(SimpleImputer(), StandardScaler(), SVC()),
+    "imputer_of_0": lambda: make_pipeline(SimpleImputer(missing_values=3, strategy="most_frequent"), SVC()),
+    "indicator": lambda: make_pipeline(
+        make_union(SimpleImputer(missing_values=3.0), MissingIndicator(missing_values=3.0, features="all")), SVC()
+    ),
+    "one_hot": lambda: make_pipeline(OneHotEncoder(handle_unknown="ignore", dtype=np.float32), SVC()),
+    "columns": lambda: make_pipeline(
+        ColumnTransformer([("log", FunctionTransformer(np.log1p), [0]), ("scale", StandardScaler(), [1])]), SVC()
+    ),
+    "union": lambda: make_pipeline(FeatureUnion([("a", StandardScaler()), ("b", "passthrough")]), SVC()),
+    "linear": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
+    "linear_svc": lambda: LinearSVC(),
+    "nystroem": lambda: make_pipeline(Nystroem(n_components=20, random_state=0), LogisticRegression()),
+    "sampler": lambda: make_pipeline(RBFSampler(gamma=0.1, random_state=0), LogisticRegression()),
+    "skewed": lambda: make_pipeline(SkewedChi2Sampler(n_components=20, random_state=0), LogisticRegression()),
+    "bag": lambda: BaggingClassifier(make_pipeline(StandardScaler(), SVC(probability=False)), 3, random_state=0),
+    "votes": lambda: VotingClassifier([("a", SVC()), ("b", make_pipeline(AdditiveChi2Sampler(), SVC()))]),
+    "calibrated": lambda: CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC()), ensemble=False, cv=3),
+    "svr": lambda: make_pipeline(StandardScaler(), SVR(C=10)),
+    "ridge": lambda: KernelRidge(kernel="rbf", gamma=0.1),
+    "linear_ridge": lambda: Ridge(),
+    "outliers": lambda: make_pipeline(RobustScaler(), OneClassSVM(nu=0.2)),
+}
+
+
+@pytest.fixture(scope="module")
+def compiled() -> dict[str, tuple[Any, Any]]:
+    """Every source fitted on float64 rows, and compiled."""
+    found = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, make in SOURCES.items():
+            source = make().fit(TRAIN, LABELS)
+            found[name] = (source, approxsvm.compile(source))
+    return found
+
+
+def containers(rows: Any) -> Iterator[tuple[str, Any]]:
+    """The same rows in whatever holds their dtype."""
+    import pandas as pd
+
+    yield "array", rows
+    if rows.dtype.itemsize <= 8:
+        yield "frame", pd.DataFrame(rows)
+        if rows.dtype != np.float16:
+            yield "sparse", csr_matrix(rows)
+    if rows.dtype.kind in "ib" or rows.dtype == np.float64:
+        yield "list", rows.tolist()
+
+
+def asked(source: Any, rows: Any, method: str) -> Any:
+    """What the source says, or None where it does not take such rows."""
+    if not hasattr(source, method):
+        return None
+    try:
+        return getattr(source, method)(rows.copy() if hasattr(rows, "copy") else rows)
+    except (TypeError, ValueError, IndexError):
+        return None
+
+
+def check(name: str, source: Any, fast: Any, rows: Any) -> bool:
+    """Whether rows are answered, as the source does; InputError otherwise."""
+    predictor = approxsvm.Predictor(fast.artifact)
+    try:
+        ours, again = fast.predict(rows), predictor.predict(rows)
+    except InputError:
+        for other in (fast.predict, predictor.predict, fast.certified, predictor.certified):
+            with pytest.raises(InputError, match=r"float64|X\.toarray"):
+                other(rows)
+        return False
+    certified = np.asarray(fast.certified(rows))
+    assert np.array_equal(ours, again)
+    theirs = asked(source, rows, "predict")
+    if theirs is None:
+        return True
+    if fast.artifact.task == "regression":
+        assert (np.abs(ours - theirs) <= fast.error_bound(rows) + 1e-9 * (1.0 + np.abs(theirs))).all(), name
+        return True
+    assert np.array_equal(ours[certified], theirs[certified]), name
+    assert (ours == theirs).mean() > 0.9
+    values = asked(source, rows, "decision_function")
+    if values is not None and hasattr(fast, "decision_function"):
+        off = np.abs(fast.decision_function(rows) - values)
+        assert (off <= fast.error_bound(rows) + 1e-10).all(), (name, float(off.max()))
+    return True
+
+
+# What is refused: by source, dtypes in a word each.
+F16, F32, SMALL, INTEGER = "float16", "float32", "small", "integer"
+REFUSED: dict[str, set[str]] = {
+    "svc": set(),
+    "standard": {F16},
+    "min_max": {F16},
+    "max_abs": {F16},
+    "robust": {F16},
+    "chi2": {F16, SMALL, INTEGER},
+    "log": {F16, SMALL},
+    "log_alone": {F16, SMALL},
+    "binarizer": set(),  # the nearest float16 is below its threshold
+    "binarizer_above": set(),
+    "bins": set(),
+    "bins_scaled": set(),
+    "select": set(),
+    "normalizer": {F16},
+    "pca": set(),
+    "one_hot": set(),
+    "columns": {F16, SMALL},
+    "votes": {F16, SMALL, INTEGER},
+    "linear": {F16},
+    "linear_svc": set(),
+    "nystroem": set(),
+    "sampler": set(),
+    "skewed": {F32},
+    "ridge": set(),
+}
+
+
+def kind_of(dtype: Any) -> str:
+    dtype = np.dtype(dtype)
+    if dtype.kind == "f":
+        return dtype.name
+    return SMALL if dtype.itemsize <= 2 else INTEGER
+
+
+@pytest.mark.parametrize("name", list(SOURCES))
+def test_rows_of_every_dtype_are_answered_as_the_source_does_or_refused(
+    name: str, compiled: dict[str, tuple[Any, Any]]
+) -> None:
+    source, fast = compiled[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for dtype in DTYPES:
+            rows = rows_of(dtype)
+            if dtype == np.longdouble:
+                rows = rows_of(np.float64).astype(dtype)  # numbers of float64
+            if dtype == np.float32 and not KEEPS_FLOAT32 and fast.artifact.row_dtypes.rounded:
+                continue  # bounds of the core do not know it yet
+            for container, given in containers(rows):
+                answered = check(f"{name}, {np.dtype(dtype).name}, {container}", source, fast, given)
+                if name in REFUSED and container == "array":
+                    assert answered == (kind_of(dtype) not in REFUSED[name]), (name, dtype, container)
+
+
+def test_a_refusal_names_dtype_step_and_remedy_at_every_door(compiled: dict[str, tuple[Any, Any]]) -> None:
+    import pandas as pd
+    import pyarrow as pa
+
+    _, fast = compiled["chi2"]
+    predictor, rows = approxsvm.Predictor(fast.artifact), rows_of(np.int64)
+    table = pa.table({f"f{k}": rows[:, k] for k in range(3)})
+    doors: list[Callable[[], Any]] = [
+        lambda: fast.predict(rows),
+        lambda: fast.decision_function(rows),
+        lambda: fast.error_bound(rows),
+        lambda: fast.predict_one(rows[0].tolist()),
+        lambda: fast.predict(rows.tolist()),
+        lambda: fast.predict(pd.DataFrame(rows)),
+        lambda: fast.predict(csr_matrix(rows)),
+        lambda: predictor.predict(rows[:1]),
+        lambda: predictor.predict(csr_matrix(rows)),
+        lambda: predictor.predict(pd.DataFrame(rows, columns=["f0", "f1", "f2"])),
+        lambda: predictor.predict_arrow(table),
+        lambda: approxsvm.verify(fast, compiled["chi2"][0], rows),
+        lambda: fast.report(rows),
+    ]
+    for door in doors:
+        with pytest.raises(InputError, match=r"int64.*'additivechi2sampler' \(AdditiveChi2Sampler\).*float64"):
+            door()
+    assert fast.predict(rows.astype(np.float64)).tolist() == compiled["chi2"][0].predict(rows.astype(float)).tolist()
+
+
+def test_float32_rows_one_by_one() -> None:
+    """The way of a single row looks at its dtype as well."""
+    source = make_pipeline(RBFSampler(gamma=0.1, random_state=0), LogisticRegression())
+    fast = approxsvm.compile(source.fit(TRAIN.astype(np.float32), LABELS))
+    row = rows_of(np.float32)[:1]
+    for ask in (fast.predict, fast.predict_one, approxsvm.Predictor(fast.artifact).predict):
+        with pytest.raises(InputError, match="float32"):
+            ask(row)
+        ask(row.astype(np.float64))
+    with pytest.raises(InputError, match="float32"):
+        fast.predict_one(list(row[0]))
+
+
+def test_longdouble_that_float64_rounds_is_refused(compiled: dict[str, tuple[Any, Any]]) -> None:
+    rows = rows_of(np.longdouble) / np.longdouble(3)
+    if rows.dtype.itemsize > 8:
+        with pytest.raises(InputError, match="float64 rounds"):
+            compiled["standard"][1].predict(rows)
+
+
+def test_frames_are_judged_by_the_columns_that_steps_take() -> None:
+    """A ColumnTransformer takes each column in its own dtype, other steps all in a common one."""
+    import pandas as pd
+
+    frame = pd.DataFrame(TRAIN, columns=list("abc"))
+    source = make_pipeline(
+        ColumnTransformer([("log", FunctionTransformer(np.log1p), ["a"]), ("keep", "passthrough", ["b", "c"])]), SVC()
+    ).fit(frame, LABELS)
+    fast = approxsvm.compile(source)
+    fine = frame.round().astype({"b": np.int8, "c": bool})
+    assert (fast.predict(fine) == source.predict(fine)).all()
+    wrong = frame.round().astype({"a": np.int8})
+    with pytest.raises(InputError, match=r"column 'a' is int8.*'log' \(FunctionTransformer\).*X.astype\({'a': np"):
+        fast.predict(wrong)
+    plain = make_pipeline(StandardScaler(), SVC()).fit(frame, LABELS)
+    mixed = frame.astype({"a": np.float16})  # beside float64 that is float64
+    assert (approxsvm.compile(plain).predict(mixed) == plain.predict(mixed)).all()
+
+
+def test_polars_and_arrow_columns() -> None:
+    import pandas as pd
+    import pyarrow as pa
+
+    frame = pd.DataFrame(TRAIN, columns=list("abc"))
+    source = make_pipeline(
+        ColumnTransformer([("log", FunctionTransformer(np.log1p), ["a"]), ("keep", "passthrough", ["b", "c"])]), SVC()
+    ).fit(frame, LABELS)
+    predictor = approxsvm.Predictor(approxsvm.compile(source).artifact)
+    small = frame.round().astype({"a": np.uint8})
+    with pytest.raises(InputError, match="column 'a' is uint8"):
+        predictor.predict_arrow(pa.Table.from_pandas(small))
+    polars = pytest.importorskip("polars")
+    with pytest.raises(InputError, match="column 'a' is uint8"):
+        predictor.predict(polars.from_pandas(small))
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        (
+            lambda: (OrdinalEncoder(dtype=np.float32), MinMaxScaler(), Binarizer(threshold=0.7)),
+            r"'minmaxscaler' \(MinMaxScaler\) would compute in float32, as step 'ordinalencoder'.*dtype=np.float64",
+        ),
+        (lambda: (OrdinalEncoder(dtype=int), AdditiveChi2Sampler()), "AdditiveChi2Sampler.*int64, as step 'ordinal"),
+        (lambda: (OneHotEncoder(dtype=bool), AdditiveChi2Sampler()), "AdditiveChi2Sampler.*bool"),
+        (lambda: (OrdinalEncoder(dtype=np.int8), FunctionTransformer(np.log1p)), "FunctionTransformer.*float16"),
+        (lambda: (MissingIndicator(features="all"), FunctionTransformer(np.log1p)), "float16, as step 'missing"),
+        (lambda: (OneHotEncoder(dtype=np.float32, sparse_output=False), PCA(2)), "PCA.*float32"),
+    ],
+)
+def test_steps_that_would_compute_in_less_than_float64_are_refused_by_name(steps: Callable[[], Any], said: str) -> None:
+    rows = TRAIN.round()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        source = make_pipeline(*steps(), SVC()).fit(rows, LABELS)
+        with pytest.raises(UnsupportedModelError, match=said):
+            approxsvm.compile(source)
+
+
+def test_encoders_of_other_dtypes_whose_numbers_nothing_computes_with() -> None:
+    rows = TRAIN.round()
+    for encoder in (OrdinalEncoder(dtype=np.float32), OneHotEncoder(dtype=int), OneHotEncoder(dtype=bool)):
+        source = make_pipeline(encoder, SVC()).fit(rows, LABELS)
+        assert (approxsvm.compile(source).predict(rows) == source.predict(rows)).all()
+    side_by_side = make_pipeline(
+        ColumnTransformer(
+            [("a", OneHotEncoder(dtype=np.float32, sparse_output=False), [0]), ("b", StandardScaler(), [1, 2])]
+        ),
+        StandardScaler(),
+        SVC(),
+    ).fit(rows, LABELS)  # float32 and float64 side by side are float64
+    assert (approxsvm.compile(side_by_side).predict(rows) == side_by_side.predict(rows)).all()
+
+
+def test_vectorizers_of_other_dtypes() -> None:
+    texts = ["a b", "b c", "a c c", "d", "a b b", "c d"] * 5
+    y = [0, 1, 1, 0, 0, 1] * 5
+    fine = make_pipeline(TfidfVectorizer(dtype=np.float32, token_pattern=r"\w"), SVC()).fit(texts, y)
+    assert (approxsvm.compile(fine).predict(texts) == fine.predict(texts)).all()
+    for vectorizer, step in (
+        (TfidfVectorizer(dtype=np.float32, token_pattern=r"\w"), TruncatedSVD(2)),
+        (TfidfVectorizer(dtype=np.float32, token_pattern=r"\w"), MaxAbsScaler()),
+        (CountVectorizer(token_pattern=r"\w"), AdditiveChi2Sampler()),
+    ):
+        source = make_pipeline(vectorizer, step, SVC()).fit(texts, y)
+        with pytest.raises(UnsupportedModelError, match=r"would compute in .*, as the vectorizer gives that"):
+            approxsvm.compile(source)
+
+
+@pytest.mark.parametrize("name", list(SOURCES))
+def test_sources_fitted_on_float32_rows(name: str) -> None:
+    """Their parameters are float32: of float64 rows the answers are the source's, or it is refused by name."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        source = SOURCES[name]().fit(TRAIN.astype(np.float32), LABELS)
+        if name == "power":
+            with pytest.raises(UnsupportedModelError, match="float32"):
+                approxsvm.compile(source)
+            return
+        fast = approxsvm.compile(source)
+        for rows in (rows_of(np.float64), rows_of(np.float32), rows_of(np.int16), rows_of(np.int64)):
+            if rows.dtype == np.float32 and not KEEPS_FLOAT32 and fast.artifact.row_dtypes.rounded:
+                continue
+            for container, given in containers(rows):
+                check(f"{name}, {rows.dtype.name}, {container}", source, fast, given)
+
+
+def test_float32_parameters_that_compute_in_float32_with_float32_rows() -> None:
+    narrow = TRAIN.astype(np.float32)
+    for source in (
+        KernelRidge(kernel="rbf", gamma=0.1),
+        make_pipeline(Nystroem(n_components=20, random_state=0), LogisticRegression()),
+        make_pipeline(RBFSampler(gamma=0.1, random_state=0), LogisticRegression()),
+    ):
+        fast = approxsvm.compile(clone(source).fit(narrow, LABELS))
+        with pytest.raises(InputError, match="float32"):
+            fast.predict(narrow)
+
+
+def test_imputers_put_in_numbers_of_the_dtype_that_they_were_fitted_on() -> None:
+    narrow = np.where(TRAIN > 8.0, np.nan, TRAIN).astype(np.float32)
+    source = make_pipeline(SimpleImputer(), SVR(C=100, gamma=2.0)).fit(narrow, LABELS)
+    fast, rows = approxsvm.compile(source, mode="exact"), np.full((2, 3), np.nan)
+    assert (np.abs(fast.predict(rows) - source.predict(rows)) <= fast.error_bound(rows) + 1e-12).all()
+
+
+def test_powers_of_float32() -> None:
+    """2 - lambda is computed in float32, whatever the rows are."""
+    rows = np.exp(np.random.default_rng(1).normal(size=(200, 2))) - 3.0
+    source = make_pipeline(PowerTransformer(), LogisticRegression()).fit(rows.astype(np.float32), rows[:, 0] > -2)
+    with pytest.raises(UnsupportedModelError, match=r"'powertransformer'.*float32 rows, and computes 2 - lambda"):
+        approxsvm.compile(source)
+
+
+def test_an_artifact_keeps_what_dtypes_do(compiled: dict[str, tuple[Any, Any]], tmp_path: Any) -> None:
+    for name in ("standard", "chi2", "votes", "columns"):
+        _, fast = compiled[name]
+        path = tmp_path / f"{name}.asvm"
+        fast.save(path)
+        loaded = approxsvm.load(path)
+        assert loaded.artifact.row_dtypes == fast.artifact.row_dtypes
+        assert all(member.artifact.row_dtypes for member in loaded.members)
+        with pytest.raises(InputError, match="float16"):
+            loaded.predict(rows_of(np.float16))
+    assert not compiled["svc"][1].artifact.section("dtypes")
+
+
+def test_verify_asks_with_the_rows_as_they_are(compiled: dict[str, tuple[Any, Any]], monkeypatch: Any) -> None:
+    """Without the check of dtypes it finds what the source does otherwise."""
+    source, fast = compiled["chi2"]
+    monkeypatch.setattr(Artifact, "row_dtypes", SAME)
+    unaware = estimator_for(Artifact(fast.artifact.data))
+    assert approxsvm.verify(unaware, source, rows_of(np.float64)).kept
+    assert approxsvm.verify(unaware, source, rows_of(np.int64)).label_differences > 0
+
+
+def test_every_class_is_followed() -> None:
+    """A class that is read has a rule, keeps dtypes, holds others that get the same rows, or is LIBSVM's."""
+    keeps = {
+        "pipeline",
+        "selector",
+        "vectorizer",
+        "calibrator",
+        "kernel of Gaussian processes",
+        "unsupported feature map",
+    }
+    float64 = {"SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "KernelDensity", "_ConstantPredictor"}
+    inner = {"_BinaryGaussianProcessClassifierLaplace", "ColumnTransformer", "FeatureUnion"}
+    for known in KNOWN:
+        if known.role in keeps or known.name in float64 | inner:
+            continue
+        assert known.name in dtypes._RULES or known.name in dtypes._INSIDE, known.name
+
+
+def test_sparse_rows_that_a_scaler_of_dense_ones_treats_otherwise() -> None:
+    """RobustScaler leaves sparse rows uncentered, and scalers multiply them by 1 / scale, in the dtype of the scale."""
+    robust = make_pipeline(RobustScaler(), PCA(2), SVC()).fit(TRAIN, LABELS)
+    fast = approxsvm.compile(robust)
+    with pytest.raises(InputError, match=r"sparse.*RobustScaler.*X\.toarray\(\)"):
+        fast.predict(csr_matrix(TRAIN))
+    assert (approxsvm.Predictor(fast.artifact).predict(TRAIN) == robust.predict(TRAIN)).all()
+    narrow = make_pipeline(MaxAbsScaler(), LinearSVC()).fit(TRAIN.astype(np.float32), LABELS)
+    with pytest.raises(InputError, match=r"sparse.*MaxAbsScaler.*X\.toarray\(\)"):
+        approxsvm.Predictor(approxsvm.compile(narrow).artifact).predict(csr_matrix(TRAIN))
+
+
+def test_float32_of_the_other_byte_order_is_float32() -> None:
+    source = make_pipeline(RBFSampler(gamma=0.1, random_state=0), LogisticRegression())
+    fast = approxsvm.compile(source.fit(TRAIN.astype(np.float32), LABELS))
+    with pytest.raises(InputError, match="float32"):
+        fast.predict(TRAIN.astype(np.dtype(np.float32).newbyteorder("S")))
+
+
+def test_steps_that_look_for_equal_numbers_behind_sums_are_refused() -> None:
+    """Whether a sum equals one of the training rows depends on the order in which it is added up."""
+    source = make_pipeline(PCA(2), OneHotEncoder(handle_unknown="ignore"), SVC()).fit(TRAIN.round(), LABELS)
+    with pytest.raises(UnsupportedModelError, match=r"'onehotencoder'.*equal numbers.*bit for bit"):
+        approxsvm.compile(source)
+
+
+def test_quantiles_of_sparse_rows_leave_zeros_as_they_are() -> None:
+    rows = TRAIN.round()
+    for encoder, said in ((OneHotEncoder(), "sparse"), (OneHotEncoder(sparse_output=False), "")):
+        quantiles = QuantileTransformer(n_quantiles=20, output_distribution="normal")
+        source = make_pipeline(encoder, quantiles, SVC()).fit(rows, LABELS)
+        if said:
+            with pytest.raises(UnsupportedModelError, match=r"'quantiletransformer'.*zeros of sparse rows"):
+                approxsvm.compile(source)
+        else:
+            assert (approxsvm.compile(source).predict(rows) == source.predict(rows)).all()
+
+
+def test_columns_of_another_dtype_that_no_step_computes_with() -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame(TRAIN, columns=list("abc"))
+    parts = [("scale", StandardScaler(), ["a"]), ("keep", "passthrough", ["b"])]
+    source = make_pipeline(ColumnTransformer(parts), SVC()).fit(frame, LABELS)
+    fast, rows = approxsvm.compile(source), frame.round().astype({"a": np.int8, "b": np.float16, "c": np.float16})
+    for predictor in (fast, approxsvm.Predictor(fast.artifact)):
+        assert (predictor.predict(rows) == source.predict(rows)).all()
+        with pytest.raises(InputError, match="column 'a' is float16"):
+            predictor.predict(rows.astype(np.float16))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[]",
+        b"{}",
+        b"{" * 100_000,
+        b'{"refused": {"float8": {"step": "a", "columns": null}}, "rounded": null, "by_column": false}',
+        b'{"refused": {"float32": {"step": 1, "columns": null}}, "rounded": null, "by_column": false}',
+    ],
+)
+def test_what_is_no_section_of_dtypes(content: bytes) -> None:
+    with pytest.raises(ArtifactError, match="section dtypes is none of"):
+        RowDtypes.read(content)
