@@ -71,7 +71,7 @@ class Evaluator:
         self.artifact = artifact
         self.n_jobs = n_jobs
         self._dtypes = artifact.row_dtypes
-        self.native = _native.Predictor(artifact.native, None, **_float32_unit(self._dtypes.rounded is not None))
+        self.native = _native.Predictor(artifact.native, float32_unit=UNIT32 if self._dtypes.rounded else 0.0)
         self._task = artifact.task
         self._is_column = artifact.outputs.is_column
         n_answers = artifact.n_decisions if self._task == "regression" else artifact.n_targets
@@ -318,11 +318,6 @@ def check_output(artifact: Artifact, output: str) -> None:
     }
     if output not in available_outputs(artifact):
         raise InputError(f"the model has no output {output!r}: {why[output]}")
-
-
-def _float32_unit(rounds: bool) -> dict[str, Any]:
-    """The core's argument for sources that compute in float32, of a core that has it."""
-    return {"float32_unit": UNIT32} if rounds and "float32_unit" in (_native.Predictor.__init__.__doc__ or "") else {}
 
 
 def artifact_of(model: Any) -> Artifact:

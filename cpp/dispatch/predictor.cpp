@@ -241,7 +241,8 @@ namespace {
 
 template <class Real>
 Status decide_one_row(const Predictor& predictor, const Real* row, double& value, const Workspace& workspace,
-                      Fault* fault, StageCounts* counts, EvaluateFunction<DenseRows<Real>> function) {
+                      Fault* fault, StageCounts* counts, EvaluateFunction<DenseRows<Real>> function,
+                      double source_unit = 0.0) {
     StageCounts mine{};
     std::uint32_t label = 0;
     Evaluation out;
@@ -252,6 +253,7 @@ Status decide_one_row(const Predictor& predictor, const Real* row, double& value
     }
     Request request{1};
     request.fault = fault;
+    request.source_unit = source_unit;
     const Status status = function(predictor.prepared(), {row, 1, 0, 1}, request, out, mine.data(), workspace.data());
     if (out.labels) value = label;
     for (std::size_t k = 0; counts && k < mine.size(); ++k) (*counts)[k] += mine[k];
@@ -261,8 +263,8 @@ Status decide_one_row(const Predictor& predictor, const Real* row, double& value
 }  // namespace
 
 Status Predictor::decide_one(const float* row, double& value, const Workspace& workspace, Fault* fault,
-                             StageCounts* counts) const {
-    return decide_one_row(*this, row, value, workspace, fault, counts, kernels_->evaluate_dense_f32);
+                             StageCounts* counts, double source_unit) const {
+    return decide_one_row(*this, row, value, workspace, fault, counts, kernels_->evaluate_dense_f32, source_unit);
 }
 Status Predictor::decide_one(const double* row, double& value, const Workspace& workspace, Fault* fault,
                              StageCounts* counts) const {

@@ -75,9 +75,9 @@ class Predictor {
     bool gives_exact_values(const Request& request, const Evaluation& out) const;
 
     // One row without allocation or threads: the position of its label, or a regression's value; `workspace` comes from
-    // make_workspace().
+    // make_workspace(), `source_unit` is that of Request.
     Status decide_one(const float* row, double& value, const Workspace& workspace, Fault* fault = nullptr,
-                      StageCounts* counts = nullptr) const;
+                      StageCounts* counts = nullptr, double source_unit = 0.0) const;
     Status decide_one(const double* row, double& value, const Workspace& workspace, Fault* fault = nullptr,
                       StageCounts* counts = nullptr) const;
 

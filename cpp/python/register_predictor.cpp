@@ -22,10 +22,16 @@ using dispatch::TargetTable;
 
 class PyPredictor {
   public:
-    PyPredictor(std::shared_ptr<PyArtifact> artifact, const std::optional<std::string>& target)
+    // `float32_unit` is the unit roundoff in which the source maps rows that arrive as float32: 2^-24, or 0 where it
+    // maps them in float64.
+    PyPredictor(std::shared_ptr<PyArtifact> artifact, const std::optional<std::string>& target, double float32_unit)
         : artifact_(std::move(artifact)),
           predictor_(prepared_for(target_for(target))),
-          workspace_(predictor_->make_workspace()) {}
+          workspace_(predictor_->make_workspace()),
+          float32_unit_(float32_unit) {
+        if (float32_unit != 0.0 && float32_unit != unit32)
+            raise("InputError", "float32_unit is " + std::to_string(float32_unit) + ", expected 0 or 2**-24");
+    }
 
     // Rows answered by each stage since the predictor was made, and those of them that went straight to float64.
     dispatch::StageCounts counts() const { return counts_; }
@@ -86,7 +92,8 @@ class PyPredictor {
         Fault fault{};
         const Reals reals = reals_of(row);
         if (reals == Reals::float32) {
-            status = predictor_->decide_one(static_cast<const float*>(row.data()), value, workspace_, &fault, &counts_);
+            status = predictor_->decide_one(static_cast<const float*>(row.data()), value, workspace_, &fault, &counts_,
+                                            float32_unit_);
         } else if (reals == Reals::float64) {
             status =
                 predictor_->decide_one(static_cast<const double*>(row.data()), value, workspace_, &fault, &counts_);
@@ -222,6 +229,8 @@ class PyPredictor {
         if (results.wanted.as_part) request.n_rows_in_call = ~std::size_t{0};
         request.values = results.wanted.values;
         request.fault = &fault;
+        if (std::is_same_v<std::remove_const_t<std::remove_pointer_t<decltype(rows.values)>>, float>)
+            request.source_unit = float32_unit_;
         Status status;
         {
             py::gil_scoped_release release;
@@ -289,6 +298,7 @@ class PyPredictor {
     std::shared_ptr<PyArtifact> artifact_;
     std::unique_ptr<dispatch::Predictor> predictor_;
     dispatch::Workspace workspace_;
+    const double float32_unit_;
     dispatch::StageCounts counts_{};  // guarded by the GIL
     std::uint64_t exact_count_ = 0;
 };
@@ -304,12 +314,13 @@ py::list target_names() {
 void register_predictor(py::module_& module) {
     module.def("runnable_targets", target_names, "Names of the targets this machine can run, fastest first.");
     py::class_<PyPredictor>(module, "Predictor")
-        .def(py::init<std::shared_ptr<PyArtifact>, const std::optional<std::string>&>(),
-             py::arg("artifact").none(false), py::arg("target") = py::none())
-        .def(py::init([](const py::bytes& artifact, const std::optional<std::string>& target) {
-                 return std::make_unique<PyPredictor>(std::make_shared<PyArtifact>(artifact), target);
+        .def(py::init<std::shared_ptr<PyArtifact>, const std::optional<std::string>&, double>(),
+             py::arg("artifact").none(false), py::arg("target") = py::none(), py::kw_only(),
+             py::arg("float32_unit") = 0.0)
+        .def(py::init([](const py::bytes& artifact, const std::optional<std::string>& target, double float32_unit) {
+                 return std::make_unique<PyPredictor>(std::make_shared<PyArtifact>(artifact), target, float32_unit);
              }),
-             py::arg("artifact"), py::arg("target") = py::none())
+             py::arg("artifact"), py::arg("target") = py::none(), py::kw_only(), py::arg("float32_unit") = 0.0)
         .def_property_readonly("target", &PyPredictor::target)
         .def_property_readonly("counts", &PyPredictor::counts)
         .def_property_readonly("exact_count", &PyPredictor::exact_count)

@@ -79,10 +79,10 @@ struct OneRow {
     double error;
     bool is_finite;
 
-    OneRow(const InputMapView& map, const Numbers& raw, bool exactly = false) {
+    OneRow(const InputMapView& map, const Numbers& raw, bool exactly = false, const SourceRows& source = {}) {
         Numbers gains(map_gain_doubles(map) + 1), memory(map_doubles(map) + 1);
         fill_map_gains(map, gains.data());
-        const RowMapper mapper(map, gains.data(), memory.data());
+        const RowMapper mapper(map, gains.data(), memory.data(), source);
         MappedRow rows[map_rows_together];
         for (std::size_t n = 1; n <= map_rows_together; n += map_rows_together - 1) {
             for (std::size_t r = 0; r < n; ++r) {
@@ -625,4 +625,59 @@ TEST(limits_and_overflow) {
     CHECK_EQ(read_input_map(growing.bytes, grown.size(), 1, 1, map), Status::ok);
     CHECK(!OneRow(map, {1e308}).is_finite);
     CHECK(OneRow(map, {1e307}).is_finite);
+}
+
+/// The source's own operations in float32, by both ways of scalers.
+TEST(a_source_in_float32) {
+    std::mt19937_64 generator(11);
+    std::normal_distribution<double> normal;
+    const SourceRows in_float32{true, false};
+    const std::size_t n = 5;
+    for (int round = 0; round < 300; ++round) {
+        const std::uint32_t present = 1 + static_cast<std::uint32_t>(generator() % 15);
+        Numbers parts, raw(n);
+        for (double& x : raw) x = static_cast<float>(normal(generator) * std::ldexp(1.0, int(generator() % 200) - 100));
+        for (std::size_t k = 0; k < 4; ++k) {
+            for (std::size_t j = 0; present >> k & 1 && j < n; ++j)
+                parts.push_back(normal(generator) * std::ldexp(1.0, int(generator() % 40) - 20));
+        }
+        Bytes bytes = map_head(n, {0, 1, 2, 3, 4}, 1);
+        append_stage(bytes, 0, present, n, parts);
+        const Section section(bytes);
+        InputMapView map;
+        CHECK_EQ(read_input_map(section.bytes, bytes.size(), n, n, map), Status::ok);
+        const OneRow row(map, raw, false, in_float32);
+        double sq_off = 0.0;
+        for (std::size_t j = 0; j < n; ++j) {
+            float x = static_cast<float>(raw[j]);
+            const double* next = parts.data() + j;
+            for (std::size_t k = 0; k < 4; ++k) {
+                if (!(present >> k & 1)) continue;
+                const float part = static_cast<float>(*next);
+                x = k == part::subtract   ? x - part
+                    : k == part::multiply ? x * part
+                    : k == part::divide   ? x / part
+                                          : x + part;
+                next += n;
+            }
+            sq_off += (row.values[j] - static_cast<double>(x)) * (row.values[j] - static_cast<double>(x));
+        }
+        CHECK(std::sqrt(sq_off) <= row.error);
+        Numbers gains(map_gain_doubles(map)), values(n);
+        fill_map_gains(map, gains.data());
+        double error;
+        if (!ScalerAlone(map, gains.data(), in_float32).map(raw.data(), values.data(), error)) continue;
+        CHECK(values == row.values);
+        CHECK(std::sqrt(sq_off) <= error);
+        CHECK(error >= 0.99 * OneRow(map, raw).error);
+    }
+    Bytes bytes = map_head(1, {0}, 1);
+    append_stage(bytes, 0, 1u << part::multiply, 1, {0x1p30});
+    const Section section(bytes);
+    InputMapView map;
+    CHECK_EQ(read_input_map(section.bytes, bytes.size(), 1, 1, map), Status::ok);
+    CHECK(OneRow(map, {0x1p97}, false, in_float32).error < 0x1p107);
+    const OneRow beyond(map, {0x1p98}, false, in_float32);
+    CHECK(beyond.is_finite);
+    CHECK_EQ(beyond.error, infinite);
 }

@@ -64,7 +64,7 @@ struct InputMapView {
     std::size_t n_stages;
     const unsigned char* stages;
     std::size_t widest;  // the most features before, between and after stages
-    bool has_projection;
+    bool has_projection, has_inverse_normal;
     bool takes_all_columns;  // in their order
     std::size_t n_checked;   // raw columns that refuse more than their features do, used or not
     const CheckedColumn* checked;
@@ -255,6 +255,8 @@ struct Request {
     Values values = Values::promised;
     // (n_rows,): how far, in Euclidean distance, each row may be from the one that is meant; null for none.
     const double* row_errors = nullptr;
+    // The unit roundoff in which the source maps these rows, which are float32 then: 2^-24; or 0 for float64.
+    double source_unit = 0.0;
     Fault* fault = nullptr;     // filled for a status that says so
     bool keeps_promise = true;  // whether values beyond a tolerance that was asked for are refused
     bool by_sign = false;       // whether values of a regression become labels, which their bounds have to leave clear

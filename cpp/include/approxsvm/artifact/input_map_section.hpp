@@ -106,6 +106,7 @@ inline Status read_input_map(const unsigned char* bytes, std::size_t n_bytes, st
         if (!read_checked_stage(check, bytes, n_bytes, n, k, stage, at)) break;
         n = stage.n_outputs;
         map.widest = n > map.widest ? n : map.widest;
+        map.has_inverse_normal |= stage.kind == StageKind::inverse_normal;
         map.has_projection |= AllStages::with(stage.kind, false, [](auto kind) { return kind.sums; });
     }
     check(field::input_map_n_features, n, equal_to(n_features));

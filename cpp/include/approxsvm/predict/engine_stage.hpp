@@ -74,6 +74,10 @@ APPROXSVM_INLINE double row_slack(const DecisionNumbers& decision, double slope,
 inline double row_error_of(const Request& request, std::size_t row) {
     return request.row_errors ? request.row_errors[row] : 0.0;
 }
+// Whether a value and its bound are within float64; a bound that is infinite for the error of its row is.
+inline bool is_within_float64(double value, double bound, double row_error) {
+    return bound < HUGE_VAL || (is_finite(value) && !(row_error < HUGE_VAL));
+}
 
 inline Batch batch_of(const ModelView& model, std::size_t n_rows, bool labels_only) {
     const std::size_t n_groups = model.n_centers > 1 ? model.n_centers : 1;

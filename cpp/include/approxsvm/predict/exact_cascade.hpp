@@ -158,7 +158,8 @@ class ExactCascade {
     void settle_by_definition(std::size_t i) {
         const BoundedValue found = kernel_.define(source_, i, row_error_of(request_, i));
         if constexpr (Kernel::refuses) {
-            if (!(found.bound < infinity)) return refused_.beyond_float64(i);
+            if (!is_within_float64(found.value, found.bound, row_error_of(request_, i)))
+                return refused_.beyond_float64(i);
             const bool has_promise = view_.tolerance_asked && wants_values(out_) && request_.keeps_promise;
             if (has_promise && !(found.bound <= tolerance_)) refused_.beyond_tolerance(i, found.bound, tolerance_);
         }

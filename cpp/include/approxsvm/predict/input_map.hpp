@@ -53,7 +53,7 @@ inline double scale_row(const MapStage& stage, const double* raw, double* x) {
 // norms instead of from each number, which run_affine() explains.
 class ScalerAlone {
   public:
-    ScalerAlone(const InputMapView& map, const double* gains) {
+    ScalerAlone(const InputMapView& map, const double* gains, const SourceRows& source = {}) {
         if (map.n_stages != 1) return;
         read_stage(map.stages, map.n_columns, stage_);
         const double* const* parts = stage_.parts;
@@ -66,8 +66,15 @@ class ScalerAlone {
                                 scale_row<false, false, true>,  scale_row<true, false, true>,
                                 scale_row<false, true, true>,   scale_row<true, true, true>};
         scale_ = scales[(subtracts ? 1 : 0) + (multiplies ? 2 : 0) + (divides ? 4 : 0)];
-        path_ = unit64 * ((subtracts ? 1.0 : 0.0) + (multiplies ? 1.0 : 0.0) + (divides ? 1.0 : 0.0));
+        path_ = unit64 *
+                ((subtracts ? 1.0 : 0.0) + (multiplies ? 1.0 : 0.0) + (divides ? source.is_sparse ? 3.0 : 1.0 : 0.0));
         underflow_ = gains[2 * stage_.n_inputs];
+        if (!source.in_float32) return;
+        in_float32_ = true;
+        const double* const of_norms = gains + 5 * stage_.n_inputs + 1;
+        path_ += of_norms[0];
+        stretch_ = of_norms[1];
+        underflow_ += of_norms[2];
     }
 
     // Whether the map is one.
@@ -79,7 +86,9 @@ class ScalerAlone {
         double sq = scale_(stage_, raw, x);
         if (!is_safe(sq)) return false;
         const std::size_t n = stage_.n_inputs;
-        error = path_ * norm_above(sq, x, n) + underflow_;
+        const double norm = norm_above(sq, x, n);
+        error = path_ * norm + underflow_;
+        if (in_float32_ && !(norm * stretch_ + error <= largest32)) return false;
         if (const double* add = stage_.parts[part::add]) {
             for (std::size_t j = 0; j < n; ++j) x[j] += add[j];
             sq = sq_norm(x, n);
@@ -87,6 +96,10 @@ class ScalerAlone {
             error += unit64 * norm_above(sq, x, n);
         }
         error *= 1.0 + 0x1p-30;
+        if (in_float32_) {
+            error = round_to_float32(norm_above(sq, x, n), error) + std::sqrt(static_cast<double>(n)) * tiny32;
+            if (!(error <= largest_double)) return false;
+        }
         return true;
     }
 
@@ -95,7 +108,8 @@ class ScalerAlone {
 
     MapStage stage_{};
     double (*scale_)(const MapStage&, const double*, double*) = nullptr;
-    double path_ = 0.0, underflow_ = 0.0;
+    double path_ = 0.0, underflow_ = 0.0, stretch_ = 0.0;
+    bool in_float32_ = false;
 };
 
 // --- rows
@@ -122,8 +136,8 @@ inline std::size_t map_doubles(const InputMapView& map) {
 class RowMapper {
   public:
     // `gains` is what fill_map_gains filled, `memory` has room for map_doubles(map) numbers.
-    RowMapper(const InputMapView& map, const double* gains, double* memory)
-        : map_(map), gains_(gains), stride_(map.widest), memory_(memory) {}
+    RowMapper(const InputMapView& map, const double* gains, double* memory, const SourceRows& source = {})
+        : map_(map), gains_(gains), stride_(map.widest), memory_(memory), source_(source) {}
 
     // Where the selected columns of row r go, (n_columns,), before map() is called.
     double* row(std::size_t r) const { return memory_ + r * stride_; }
@@ -141,18 +155,24 @@ class RowMapper {
             MapStage stage;
             next = read_stage(next, n_features, stage);
             n_features = stage.n_outputs;
-            const RowsOnTheWay on{n, stride_, k > 0, is_source, exactly, x, error, y, y_error, rows};
+            const RowsOnTheWay on{n, stride_, source_, k > 0,   is_source, exactly, map_.has_inverse_normal,
+                                  x, error,   y,       y_error, rows};
             const bool in_place = AllStages::with(stage.kind, true, [&](auto kind) {
                 if (k > 0 && kind.hides_infinity(stage)) note_infinities(x, stage.n_inputs, n, rows);
                 kind.run(stage, gains, on);
                 if (kind.names_column) name_columns(stage, k, n, rows);
-                is_source &= kind.as_source;
+                is_source &= kind.as_source && (!source_.is_sparse || kind.as_source_of_sparse(stage));
                 return kind.in_place;
             });
             gains += n_gains(stage);
-            if (in_place) continue;
-            double *const was_x = x, *const was_error = error;
-            x = y, error = y_error, y = was_x, y_error = was_error;
+            if (!in_place) {
+                double *const was_x = x, *const was_error = error;
+                x = y, error = y_error, y = was_x, y_error = was_error;
+            }
+            for (std::size_t r = 0; source_.in_float32 && r < n; ++r) {
+                for (std::size_t j = r * stride_; j < r * stride_ + n_features; ++j)
+                    error[j] = round_to_float32(x[j], error[j]);
+            }
         }
         for (std::size_t r = 0; r < n; ++r) {
             const double* values = row(x, r);
@@ -190,6 +210,7 @@ class RowMapper {
     const double* const gains_;
     const std::size_t stride_;
     double* const memory_;
+    const SourceRows source_;
 };
 
 }  // namespace APPROXSVM_TARGET

@@ -36,14 +36,16 @@ struct MappingMemory {
 
 class RowMapping {
   public:
-    RowMapping(const PreparedModel& prepared, const RowSource& rows, const MappingMemory& memory, Fault* fault)
+    RowMapping(const PreparedModel& prepared, const RowSource& rows, const MappingMemory& memory,
+               const Request& request)
         : prepared_(prepared),
           view_(*prepared.view),
           rows_(rows),
           memory_(memory),
-          fault_(fault),
-          scaler_(view_.input_map, prepared.map_gains),
-          mapper_(view_.input_map, prepared.map_gains, memory.stages) {}
+          fault_(request.fault),
+          source_{request.source_unit > unit64, rows.is_sparse()},
+          scaler_(view_.input_map, prepared.map_gains, source_),
+          mapper_(view_.input_map, prepared.map_gains, memory.stages, source_) {}
 
     // Maps the rows [first, first + n) into the memory's first n rows, those whose error matters in twice the
     // precision.
@@ -61,7 +63,7 @@ class RowMapping {
             const Status status = map_few(first + k, m, false, found);
             if (status != Status::ok) return status;
             for (std::size_t r = 0; r < m; ++r) keep(k + r, found[r]);
-            for (std::size_t r = 0; view_.input_map.has_projection && r < m; ++r) {
+            for (std::size_t r = 0; view_.input_map.has_projection && !source_.in_float32 && r < m; ++r) {
                 const double* row = memory_.mapped + (k + r) * view_.n_features;
                 const double error = memory_.errors[k + r];
                 const bool is_felt = with_kind(
@@ -142,6 +144,7 @@ class RowMapping {
     const RowSource& rows_;
     const MappingMemory& memory_;
     Fault* const fault_;
+    const SourceRows source_;
     const ScalerAlone scaler_;
     const RowMapper mapper_;
 };
@@ -182,12 +185,24 @@ inline Status check_tolerance(const ModelView& model, const Span<double>& bounds
     return Status::ok;
 }
 
+// A row whose error is infinite may be refused by a source that maps it in float32, or be no number there: no bound
+// holds, even where kernels are never above 1.
+inline void distrust(const ModelView& model, const double* row_errors, std::size_t n, const Evaluation& found) {
+    const std::size_t n_targets = n_targets_of(model);
+    for (std::size_t i = 0; i < n; ++i) {
+        if (row_errors[i] < HUGE_VAL) continue;
+        for (std::size_t k = 0; found.bounds && k < model.n_decisions; ++k)
+            found.bounds[i * model.n_decisions + k] = HUGE_VAL;
+        for (std::size_t t = 0; found.certified && t < n_targets; ++t) found.certified[i * n_targets + t] = 0;
+    }
+}
+
 // Evaluates all raw rows of a source: values, bounds, stages, and labels by votes. The workspace holds MappingMemory.
 inline Status evaluate_raw(const PreparedModel& prepared, const RowSource& rows, const Request& request,
                            const Evaluation& out, std::uint64_t* counts, const MappingMemory& memory) {
     const ModelView& model = *prepared.view;
     if (!model.has_input_map) return evaluate_source(prepared, rows, request, out, counts, memory.evaluation);
-    const RowMapping mapping(prepared, rows, memory, request.fault);
+    const RowMapping mapping(prepared, rows, memory, request);
     const std::size_t step = mapped_piece_rows(model), d = model.n_features;
     const bool has_promise = model.tolerance_asked && wants_values(out) && request.keeps_promise;
     for (std::size_t first = 0; first < rows.n_rows(); first += step) {
@@ -200,6 +215,7 @@ inline Status evaluate_raw(const PreparedModel& prepared, const RowSource& rows,
         Evaluation wanted = part_of(model, out, first, n);
         if (has_promise && !wanted.bounds) wanted.bounds = {memory.bounds, n * model.n_decisions};
         status = evaluate_source(prepared, mapped, part, wanted, counts, memory.evaluation);
+        if (status == Status::ok && request.source_unit > unit64) distrust(model, memory.errors, n, wanted);
         if (status == Status::ok && has_promise) status = check_tolerance(model, wanted.bounds, request.fault);
         if (status == Status::ok) continue;
         if (request.fault) request.fault->row += first;

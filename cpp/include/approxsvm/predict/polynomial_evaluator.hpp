@@ -213,12 +213,12 @@ class PolynomialEvaluator {
     // --- answers
 
     void judge(std::size_t i, Stage stage) {
-        if (all_finite() && is_decided()) return settle(i, stage);
+        if (all_finite() && is_decided(i)) return settle(i, stage);
         if (has_engines(view_) && view_.task != Task::regression) {
             define(i);
             stage = by_definition;
         }
-        if (all_finite() && is_of_finite_terms()) return settle(i, stage);
+        if (all_finite() && is_of_finite_terms(i)) return settle(i, stage);
         status_ = Status::beyond_float64;
         if (request_.fault) *request_.fault = {i, infinity, largest_double};
     }
@@ -230,15 +230,15 @@ class PolynomialEvaluator {
     }
 
     // tanh is finite of what is not.
-    bool is_of_finite_terms() const {
+    bool is_of_finite_terms(std::size_t i) const {
         for (std::size_t k = 0; view_.degree == 0 && k < n_decisions_; ++k) {
-            if (!(bound_[k] < infinity)) return false;
+            if (!is_within_float64(value_[k], bound_[k], row_error(i))) return false;
         }
         return true;
     }
 
-    bool is_decided() {
-        if (view_.task == Task::regression || !has_engines(view_)) return is_of_finite_terms();
+    bool is_decided(std::size_t i) {
+        if (view_.task == Task::regression || !has_engines(view_)) return is_of_finite_terms(i);
         if (labels_only_ && has_classes(view_)) {
             const std::size_t n = view_.n_labels;
             std::size_t winner;

@@ -107,9 +107,10 @@ class SeveralFunctions {
     void settle_by_definition(std::size_t i) {
         kernel_.define(source_, i, values_, bounds_, room_);
         const bool has_promise = view_.tolerance_asked && wants_values(out_) && request_.keeps_promise;
+        const double row_error = row_error_of(request_, i);
         for (std::size_t k = 0; k < n_; ++k) {
-            bounds_[k] += kernel_.slack(k, row_error_of(request_, i));
-            if (!(bounds_[k] < infinity)) return refused_.beyond_float64(i);
+            bounds_[k] += kernel_.slack(k, row_error);
+            if (!is_within_float64(values_[k], bounds_[k], row_error)) return refused_.beyond_float64(i);
         }
         for (std::size_t k = 0; has_promise && k < n_; ++k) {
             if (!(bounds_[k] <= tolerance_)) refused_.beyond_tolerance(i, bounds_[k], tolerance_);

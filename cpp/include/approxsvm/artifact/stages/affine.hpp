@@ -85,27 +85,35 @@ inline bool is_beyond_limit(const MapStage& stage, std::size_t j, double x, doub
 
 // Operations that a compiler might contract into one have loops of their own, so that x is the source's own, bit for
 // bit. With y the value before `add`, each step up to it errs by u |y|, underflow aside; an error that comes in grows
-// by the stage's gain. `has_errors` says whether any does.
-inline void run_affine(const MapStage& stage, const double* gains, bool has_errors, double* x, double* error) {
+// by the stage's gain. `has_errors` says whether any does. The source multiplies sparse rows by 1 / divide, which has
+// two roundings more. limit() comes next.
+inline void run_affine(const MapStage& stage, const double* gains, bool has_errors, bool is_sparse, double* x,
+                       double* error) {
     constexpr double u = unit64, up = 1.0 + 0x1p-30;
     const std::size_t n = stage.n_inputs;
     const double* const* parts = stage.parts;
     const double *subtract = parts[part::subtract], *multiply = parts[part::multiply], *divide = parts[part::divide],
-                 *add = parts[part::add], *low = parts[part::low], *high = parts[part::high],
-                 *relative = parts[part::relative_error], *underflow = gains + n;
+                 *add = parts[part::add], *relative = parts[part::relative_error], *underflow = gains + n;
     for (std::size_t j = 0; subtract && j < n; ++j) x[j] -= subtract[j];
     for (std::size_t j = 0; multiply && j < n; ++j) x[j] *= multiply[j];
     for (std::size_t j = 0; divide && j < n; ++j) x[j] /= divide[j];
-    const double path = u * ((subtract ? 1.0 : 0.0) + (multiply ? 1.0 : 0.0) + (divide ? 1.0 : 0.0));
+    const double path = u * ((subtract ? 1.0 : 0.0) + (multiply ? 1.0 : 0.0) + (divide ? is_sparse ? 3.0 : 1.0 : 0.0));
     if (has_errors) {
         for (std::size_t j = 0; j < n; ++j) error[j] = error[j] * gains[j] + (path * std::fabs(x[j]) + underflow[j]);
     } else {
         for (std::size_t j = 0; j < n; ++j) error[j] = path * std::fabs(x[j]) + underflow[j];
     }
-    for (std::size_t j = 0; relative && j < n; ++j) error[j] += relative[j] * (std::fabs(x[j]) + error[j]);
+    for (std::size_t j = 0; relative && j < n; ++j)
+        error[j] += relative[j] > 0.0 ? relative[j] * (std::fabs(x[j]) + error[j]) : 0.0;
     for (std::size_t j = 0; add && j < n; ++j) x[j] += add[j];
     for (std::size_t j = 0; add && j < n; ++j) error[j] += u * std::fabs(x[j]);
     for (std::size_t j = 0; j < n; ++j) error[j] *= up;
+}
+
+// A number that is beyond a limit within its error is the limit.
+inline void limit(const MapStage& stage, double* x, double* error) {
+    const std::size_t n = stage.n_inputs;
+    const double *low = stage.parts[part::low], *high = stage.parts[part::high];
     for (std::size_t j = 0; low && j < n; ++j) {
         error[j] = x[j] + error[j] < low[j] ? 0.0 : error[j];  // below the limit, exactly or not
         x[j] = x[j] < low[j] ? low[j] : x[j];
@@ -115,6 +123,37 @@ inline void run_affine(const MapStage& stage, const double* gains, bool has_erro
         x[j] = x[j] > high[j] ? high[j] : x[j];
     }
 }
+
+// What a source adds in float32 to the error of a feature: of_size |x - subtract| + constant, both 0 where the feature
+// stays as it is. Numbers on the way are below `stretch` |x - subtract|.
+struct AffineInFloat32 {
+    double of_size = unit32, constant, stretch = 1.0, gain = 1.0;
+
+    AffineInFloat32(const MapStage& stage, std::size_t j) {
+        const double* const* parts = stage.parts;
+        const auto number = [&](std::size_t which, double neutral) { return parts[which] ? parts[which][j] : neutral; };
+        const double subtract = std::fabs(number(part::subtract, 0.0)), add = std::fabs(number(part::add, 0.0)),
+                     factors[] = {std::fabs(number(part::multiply, 1.0)), 1.0 / std::fabs(number(part::divide, 1.0))};
+        double largest_number = std::fmax(subtract, add);
+        constant = unit32 * subtract + tiny32;
+        for (const double f : factors) {
+            const double farther = std::fmax(f, f > 0.0 ? 1.0 / f : 0.0),
+                         relative = 3.0 * unit32 + tiny32 * farther;  // sparse rows are multiplied by 1 / divide
+            of_size = (of_size + gain * relative) * f * (1.0 + relative);
+            constant = constant * f * (1.0 + relative) + tiny32;
+            gain *= f;
+            stretch = std::fmax(stretch, gain);
+            largest_number = std::fmax(largest_number, farther);
+        }
+        of_size += unit32 * gain;
+        constant += unit32 * add + tiny32;
+        if (!(largest_number <= 0x1p127)) stretch = HUGE_VAL;
+        const bool is_neutral = subtract == 0.0 && add == 0.0 && factors[0] == 1.0 && factors[1] == 1.0;
+        if (is_neutral && number(part::multiply, 1.0) == number(part::divide, 1.0) &&
+            number(part::relative_error, 0.0) == 0.0)
+            of_size = constant = 0.0;
+    }
+};
 
 struct AffineStage : AnyStage {
     static constexpr StageKind kind = StageKind::affine;
@@ -155,41 +194,71 @@ struct AffineStage : AnyStage {
         return check.status() == Status::ok;
     }
 
+    static bool as_source_of_sparse(const MapStage& stage) { return !stage.parts[part::divide]; }
+
     // Numbers that fill_gains() fills: |multiply / divide|, by which errors grow, and what underflow adds, n each, and
-    // the sum of the latter. All are rounded upwards.
-    static std::size_t n_gains(const MapStage& stage) { return 2 * stage.n_outputs + 1; }
+    // the sum of the latter; then those of AffineInFloat32, n each, and for a norm of what is multiplied and divided
+    // the largest of_size and stretch and the norm of the constants. All are rounded upwards.
+    static std::size_t n_gains(const MapStage& stage) { return 5 * stage.n_outputs + 4; }
     static void fill_gains(const MapStage& stage, double* gains) {
-        constexpr double tiny = 0x1p-1070;
+        constexpr double tiny = 0x1p-1070, up = 1.0 + 0x1p-30;
         const std::size_t n = stage.n_outputs;
         const double *multiply = stage.parts[part::multiply], *divide = stage.parts[part::divide];
+        double *of_size = gains + 2 * n + 1, *constant = of_size + n, *stretch = constant + n, *of_norms = stretch + n;
+        of_norms[0] = of_norms[1] = 0.0;
         for (std::size_t j = 0; j < n; ++j) {
             const double factor = multiply ? std::fabs(multiply[j]) : 1.0,
                          divisor = divide ? std::fabs(divide[j]) : 1.0;
             gains[j] = factor / divisor * (1.0 + 0x1p-50) + tiny;
             gains[n + j] = 2.0 * tiny / divisor + 2.0 * tiny;
+            const AffineInFloat32 narrow(stage, j);
+            of_size[j] = narrow.of_size * up;
+            constant[j] = narrow.constant * up;
+            stretch[j] = narrow.stretch * up;
+            of_norms[0] = std::fmax(of_norms[0], narrow.gain > 0.0 ? of_size[j] / narrow.gain * up : HUGE_VAL);
+            of_norms[1] = std::fmax(of_norms[1], narrow.gain > 0.0 ? stretch[j] / narrow.gain * up : HUGE_VAL);
         }
         gains[2 * n] = sum_in_lanes(n, [=](std::size_t j) { return gains[n + j]; });
+        of_norms[2] = norm_above(constant, n);
+    }
+
+    // What the source adds in float32; 0 for a number that it leaves as it is.
+    static void find_errors_in_float32(const MapStage& stage, const double* gains, const double* x, const double* error,
+                                       double* more) {
+        const std::size_t n = stage.n_inputs;
+        const double *subtract = stage.parts[part::subtract], *low = stage.parts[part::low],
+                     *high = stage.parts[part::high], *of_size = gains + 2 * n + 1, *constant = of_size + n,
+                     *stretch = constant + n;
+        for (std::size_t j = 0; j < n; ++j) {
+            const double came = error ? error[j] : 0.0, size = std::fabs(subtract ? x[j] - subtract[j] : x[j]) + came,
+                         off = of_size[j] * size + constant[j];
+            const bool is_limited = (low && !(x[j] >= low[j])) || (high && !(x[j] <= high[j])),
+                       stays = off == 0.0 && came == 0.0 && !is_limited;
+            more[j] = stays ? 0.0 : size * stretch[j] + off <= largest32 ? off + tiny32 : HUGE_VAL;
+        }
     }
 
     // Maps rows, with the gains of this stage.
     static void run(const MapStage& stage, const double* gains, const RowsOnTheWay& on) {
         const std::size_t n = stage.n_inputs;
         const double *low = stage.parts[part::low], *high = stage.parts[part::high];
-        double *before = on.y, *errors_before = on.y_error;
+        const bool is_limited = low || high, in_float32 = on.source.in_float32;
+        double *before = on.y, *errors_before = on.y_error, *more = before + on.stride;
         for (std::size_t r = 0; r < on.n_rows; ++r) {
             double *x = on.x + r * on.stride, *error = on.error + r * on.stride;
-            if (!low && !high) {
-                run_affine(stage, gains, on.has_errors, x, error);
-                continue;
-            }
-            for (std::size_t j = 0; j < n; ++j) before[j] = x[j];
-            for (std::size_t j = 0; j < n; ++j) errors_before[j] = on.has_errors ? error[j] : 0.0;
-            run_affine(stage, gains, on.has_errors, x, error);
+            for (std::size_t j = 0; is_limited && j < n; ++j) before[j] = x[j];
+            for (std::size_t j = 0; is_limited && j < n; ++j) errors_before[j] = on.has_errors ? error[j] : 0.0;
+            if (in_float32) find_errors_in_float32(stage, gains, x, on.has_errors ? error : nullptr, more);
+            run_affine(stage, gains, on.has_errors, on.source.is_sparse, x, error);
+            for (std::size_t j = 0; in_float32 && j < n; ++j) error[j] = more[j] == 0.0 ? 0.0 : error[j] + more[j];
+            if (!is_limited) continue;
+            limit(stage, x, error);
             for (std::size_t j = 0; j < n; ++j) {
                 if (error[j] <= largest_double) continue;
                 const bool lossless =
-                    (high && x[j] == high[j] && is_beyond_limit(stage, j, before[j], errors_before[j], true)) ||
-                    (low && x[j] == low[j] && is_beyond_limit(stage, j, before[j], errors_before[j], false));
+                    !in_float32 &&
+                    ((high && x[j] == high[j] && is_beyond_limit(stage, j, before[j], errors_before[j], true)) ||
+                     (low && x[j] == low[j] && is_beyond_limit(stage, j, before[j], errors_before[j], false)));
                 error[j] = lossless ? 0.0 : HUGE_VAL;
             }
         }

@@ -34,10 +34,15 @@ struct IntervalStage : AnyStage {
                 if (!on.has_errors) error[j] = 0.0;
                 if (!(second <= largest_double)) continue;
                 if (stage.parts_number == turns) {
-                    turn(low, second, on.is_source, x[j], error[j]);
-                } else if (!(x[j] >= low && x[j] <= second) && x[j] == x[j] && on.rows[r].is_inside) {
-                    on.refuse(r, kind, x[j], x[j] < low ? low : second);
+                    turn(low, second, on, x[j], error[j]);
+                    continue;
                 }
+                // Which side of an end rounding in float32 puts a number on is chance.
+                const double reach =
+                                 !on.source.in_float32 || error[j] == 0.0 ? 0.0 : error[j] + unit32 * std::fabs(x[j]),
+                             from_end = std::fmax(low - x[j], x[j] - second);
+                if (from_end > reach && on.rows[r].is_inside) on.refuse(r, kind, x[j], x[j] < low ? low : second);
+                if (reach > 0.0 && !(from_end < -reach)) error[j] = HUGE_VAL;
             }
         }
     }
@@ -45,9 +50,15 @@ struct IntervalStage : AnyStage {
   private:
     // As NumPy's x % length does it, low + (x - low) % length. Two roundings; and where x is not the source's own, it
     // may be on either side of a full turn.
-    static void turn(double low, double length, bool is_source, double& x, double& error) {
-        constexpr double u = unit64, up = 1.0 + 0x1p-30;
-        const double from_low = x - low;
+    static void turn(double low, double length, const RowsOnTheWay& on, double& x, double& error) {
+        constexpr double up = 1.0 + 0x1p-30;
+        const double u = on.source.unit(), from_low = x - low;
+        bool is_source = on.is_source;
+        if (on.source.in_float32) {
+            // A difference that float32 holds, of numbers that it holds, is the source's.
+            is_source = error == 0.0 && is_float32(low) && is_float32(length) && is_float32(from_low);
+            error += unit32 * (std::fabs(x) + std::fabs(low) + std::fabs(from_low)) + tiny32;
+        }
         double rest = std::fmod(from_low, length);
         if (rest < 0.0) rest += length;
         x = low + rest;

@@ -43,14 +43,15 @@ struct InverseNormalStage : AnyStage {
             double *x = on.x + r * on.stride, *error = on.error + r * on.stride;
             for (std::size_t j = 0; j < stage.n_inputs; ++j) {
                 if (!on.has_errors) error[j] = 0.0;
-                if (stage.integers[0][j] != 0) invert(x[j], error[j]);
+                if (stage.integers[0][j] != 0) invert(on.source, x[j], error[j]);
             }
         }
     }
 
   private:
     // The bound is derived in approxsvm/model/steps/inverse_normal.py.
-    static void invert(double& x, double& error) {
+    // A source has functions of 4 units in float32, which it takes in float64 as a rule.
+    static void invert(const SourceRows& source, double& x, double& error) {
         constexpr double u = unit64, steepest = 0.797, up = 1.0 + 0x1p-30;
         const double p = x, other = 1.0 - p;
         double t = other < p ? other : p;
@@ -66,7 +67,7 @@ struct InverseNormalStage : AnyStage {
         const double gap = nearest > least_inverse_normal ? nearest : least_inverse_normal,
                      carried = error > 0.0 ? error / (gap * (y > steepest ? y : steepest)) : error;
         x = p < 0.5 ? -y : p >= 0.5 ? y : p;
-        error = (carried + 64.0 * u * y) * up + 0x1p-1070;
+        error = (carried + (64.0 * u + (source.in_float32 ? 12.0 * unit32 : 0.0)) * y) * up + 0x1p-1070;
     }
 
     static double ratio(const double (&coefs)[2][8], double r) {

@@ -29,7 +29,7 @@ struct LogarithmStage : AnyStage {
     // With s + lost = x + offset it is log(s) + lost / s, off by the square of the second, by 4 units of the C library
     // and by two roundings; around t an error e becomes e / (t - e) at most.
     static void run_row(const MapStage& stage, const RowsOnTheWay& on, std::size_t r) {
-        constexpr double u = unit64;
+        const double u = on.source.unit();
         double *x = on.x + r * on.stride, *error = on.error + r * on.stride;
         for (std::size_t j = 0; j < stage.n_inputs; ++j) {
             const double offset = stage.parts[0][j], came = on.has_errors ? error[j] : 0.0;

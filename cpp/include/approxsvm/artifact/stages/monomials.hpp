@@ -28,33 +28,56 @@ struct MonomialsStage : AnyStage {
         return check.status() == Status::ok;
     }
 
+    // Whose products begin with the first factor.
+    static bool as_source_of_sparse(const MapStage& stage) { return stage.parts_number <= 2; }
+
     // Of y and a factor with errors e and d it is |y| d + |factor| e + e d, and the rounding of their product.
     static void run(const MapStage& stage, const double*, const RowsOnTheWay& on) {
-        constexpr double up = 1.0 + 0x1p-30, tiny = 0x1p-1070;
+        constexpr double up = 1.0 + 0x1p-30;
+        const double u = on.source.unit(), tiny = on.source.tiny();
         const std::size_t degree = stage.parts_number;
+        const bool in_float32 = on.source.in_float32;
         for (std::size_t r = 0; r < on.n_rows; ++r) {
             const double *x = on.x + r * on.stride, *errors = on.error + r * on.stride;
             for (std::size_t k = 0; k < stage.n_outputs; ++k) {
+                const std::uint32_t* const factors = stage.integers[0] + k * degree;
                 double y = 1.0, error = 0.0;
                 bool begun = false;
                 for (std::size_t i = degree; i-- > 0;) {
-                    const std::size_t j = stage.integers[0][k * degree + i];
+                    const std::size_t j = factors[i];
                     if (j == stage.n_inputs) continue;  // the number 1
                     const double factor = x[j], own = on.has_errors ? errors[j] : 0.0;
                     if (!begun) {
                         y = factor;
                         error = own;
                     } else {
-                        const double product = y * factor, came = own > 0.0 ? own * (std::fabs(y) + error) : 0.0;
-                        error = (std::fabs(factor) * error + came + unit64 * std::fabs(product) + tiny) * up;
+                        const double product = y * factor, came = own != 0.0 ? own * (std::fabs(y) + error) : 0.0;
+                        error = (std::fabs(factor) * error + came + u * std::fabs(product) + tiny) * up;
                         y = product;
                     }
                     begun = true;
                 }
+                if (in_float32) error += lost_in_float32(stage, factors, x, on.has_errors ? errors : nullptr);
                 on.y[r * on.stride + k] = y;
                 on.y_error[r * on.stride + k] = error;
             }
         }
+    }
+
+  private:
+    // What underflow takes of a product whose factors come in any order: no part of it is above `most`. Infinite where
+    // one may exceed float32.
+    static double lost_in_float32(const MapStage& stage, const std::uint32_t* factors, const double* x,
+                                  const double* errors) {
+        double most = 1.0;
+        int n_factors = 0;
+        for (std::size_t i = 0; i < stage.parts_number; ++i) {
+            const std::size_t j = factors[i];
+            if (j == stage.n_inputs) continue;
+            most *= std::fmax(1.0, std::fabs(x[j]) + (errors ? errors[j] : 0.0));
+            ++n_factors;
+        }
+        return n_factors < 2 ? 0.0 : most <= largest32 ? n_factors * tiny32 * most : HUGE_VAL;
     }
 };
 

@@ -6,7 +6,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-constexpr double least_norm = 10.0 * 0x1p-52;
+constexpr double least_norm = 10.0 * 0x1p-52, least_norm32 = 10.0 * 0x1p-23;
 
 struct NormalizerStage : AnyStage {
     static constexpr StageKind kind = StageKind::normalizer;
@@ -42,7 +42,8 @@ struct NormalizerStage : AnyStage {
             for (std::size_t j = 0; !on.has_errors && j < stage.n_inputs; ++j) error[j] = 0.0;
             for (std::size_t j = 0, end; j < stage.n_inputs; j = end) {
                 for (end = j + 1; end < stage.n_inputs && group[end] == group[j];) ++end;
-                if (group[j] != 0) normalize(static_cast<Norm>(stage.parts_number), end - j, x + j, error + j);
+                if (group[j] != 0)
+                    normalize(static_cast<Norm>(stage.parts_number), on.source, end - j, x + j, error + j);
             }
         }
     }
@@ -58,9 +59,11 @@ struct NormalizerStage : AnyStage {
 
     // With an error E of the norm N, rounding included, and an error e of x, x / N is off by (e + |x / N| E) / (N - E)
     // and by one rounding. A sum of n moduli or squares errs by gamma_(n + 3), in any order. Where the norm may be on
-    // either side of least_norm, nothing is known.
-    static void normalize(Norm which, std::size_t n, double* x, double* error) {
-        constexpr double u = unit64, up = 1.0 + 0x1p-30, tiny = 0x1p-1070;
+    // either side of least_norm, nothing is known. In float32 the source takes least_norm32 for it, and loses squares
+    // below tiny32; sparse rows it divides by any norm that is not 0.
+    static void normalize(Norm which, const SourceRows& source, std::size_t n, double* x, double* error) {
+        constexpr double up = 1.0 + 0x1p-30, lost_square = 0x1p-74;
+        const double u = source.unit(), tiny = source.tiny();
         // A power of two in front of rows so large that sums might leave float64.
         const double scale = norm(max, x, n) > 0x1p490 ? 0x1p-600 : 1.0, least = least_norm * scale;
         for (std::size_t j = 0; scale != 1.0 && j < n; ++j) {
@@ -69,9 +72,13 @@ struct NormalizerStage : AnyStage {
         }
         const double length = norm(which, x, n),
                      rounding = which == max ? 0.0 : 1.01 * (static_cast<double>(n) + 3.0) * u,
-                     off = (norm(which, error, n) * (1.0 + rounding) + rounding * length) * up + tiny,
-                     nearest = length - off;
-        const bool is_doubtful = nearest < least && length + off >= least;
+                     lost = source.in_float32 ? lost_square * static_cast<double>(n) : tiny,
+                     came = norm(which, error, n), off = (came * (1.0 + rounding) + rounding * length) * up + lost,
+                     nearest = length - off, farthest = length + off,
+                     above_any = source.in_float32 ? least_norm32 * scale : least;
+        const bool is_above = nearest >= above_any,
+                   is_below = source.is_sparse ? length == 0.0 && came == 0.0 : farthest < least,
+                   overflows = source.in_float32 && !(farthest * (which == l2 ? farthest : 1.0) <= largest32);
         if (length >= least) {
             for (std::size_t j = 0; j < n; ++j) {
                 x[j] /= length;
@@ -79,7 +86,7 @@ struct NormalizerStage : AnyStage {
                 error[j] = ((error[j] + y * off + tiny) / nearest + u * y + tiny) * up;
             }
         }
-        for (std::size_t j = 0; (is_doubtful || !(nearest > 0.0 || length < least)) && j < n; ++j) error[j] = HUGE_VAL;
+        for (std::size_t j = 0; (!(is_above || is_below) || overflows) && j < n; ++j) error[j] = HUGE_VAL;
     }
 };
 

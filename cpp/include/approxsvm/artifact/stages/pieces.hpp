@@ -72,7 +72,9 @@ struct PiecesStage : AnyStage {
                                     stage.parts[2] + first * (degree + 1), stage.integers[1][k] - begin, degree};
                 const double x = on.x[at + j], came = on.has_errors ? on.error[at + j] : 0.0;
                 const Value found = pieces.at(pieces.piece(x), x);
-                const double carried = came > 0.0 ? pieces.moved(x, came, found.y, on.is_source) : came;
+                const double carried = on.source.in_float32 ? pieces.moved_in_float32(x, came, found.y, on.has_normal)
+                                       : came > 0.0         ? pieces.moved(x, came, found.y, on.is_source)
+                                                            : came;
                 on.y[at + k] = found.y;
                 on.y_error[at + k] = (found.error + carried) * up + 0x1p-1070;
             }
@@ -107,9 +109,32 @@ struct PiecesStage : AnyStage {
         // source's own number says which that is: in each piece that is reached, the point z next to x is within 2
         // errors of all others, and the function moves by 2 errors times its steepest slope at most.
         double moved(double x, double error, double y, bool within) const {
+            return moved_among(piece(within ? x : std::nextafter(x - error, -HUGE_VAL)),
+                               piece(within ? x : std::nextafter(x + error, HUGE_VAL)), x, error, y);
+        }
+
+        // The same of a source that has float32. It evaluates pieces in float64, but may compare with their ends, go on
+        // beyond them, and add 1e-7 (`has_normal`), in float32. A number without an error is the source's own.
+        double moved_in_float32(double x, double came, double y, bool has_normal) const {
+            const std::size_t i = piece(x);
+            const double slack = came + 3.0 * unit32 * (std::fabs(x) + std::fabs(origins[i]) + 2e-7);
+            if (came != 0.0) return moved(x, slack, y, false);
+            std::size_t first = i, last = i;
+            const std::size_t of_ends[] = {0, 1, n_edges - 2, n_edges - 1};
+            for (const std::size_t k : of_ends) {
+                if (k >= n_edges || !(std::fabs(x - edges[k]) <= slack)) continue;
+                const bool is_threshold = has_normal && (k == 0 || k == n_edges - 1);
+                if (!is_threshold && (is_float32(edges[k]) || is_float32(std::nextafter(edges[k], -HUGE_VAL))))
+                    continue;
+                first = k < first ? k : first;
+                last = k + 1 > last ? k + 1 : last;
+            }
+            if (first == last && i > 0 && i < n_edges) return 0.0;
+            return moved_among(first, last, x, slack, y) + unit32 * std::fabs(y);
+        }
+
+        double moved_among(std::size_t first, std::size_t last, double x, double error, double y) const {
             constexpr std::size_t most_reached = 64;
-            const std::size_t first = piece(within ? x : std::nextafter(x - error, -HUGE_VAL)),
-                              last = piece(within ? x : std::nextafter(x + error, HUGE_VAL));
             if (!(error <= largest_double) || last - first >= most_reached) return HUGE_VAL;
             const double reach = 2.0 * error * up;
             double most = 0.0;

@@ -104,7 +104,7 @@ inline void run_projection_exactly(const MapStage& stage, bool has_errors, const
             lost += (rest_of_product + rest_of_sum) + rest_of_x * factor;
             plain += product;
             moduli += std::fabs(product);
-            if (has_errors) carried += error[j] * std::fabs(factor);
+            if (has_errors && factor != 0.0) carried += error[j] * std::fabs(factor);
         }
         const double sum = total + lost;
         y[k] = sum + bias;
@@ -114,6 +114,24 @@ inline void run_projection_exactly(const MapStage& stage, bool has_errors, const
         if (std::fabs(y[k]) <= largest_double && y_error[k] <= largest_double) continue;
         y[k] = plain + bias;
         y_error[k] = (carried + path * moduli + bias_error(stage, k, y[k])) * (1.0 + path) * up;
+    }
+}
+
+// What a source adds in float32, whose sum is x . column less center . column, or that of x - center: gamma_(n + 2) of
+// all moduli. A column of a number that float32 does not hold is one of float64, and so is its sum; only x - center is
+// rounded. x may be less the center already, and is overwritten.
+inline void add_projection_in_float32(const MapStage& stage, const double* column_norms, double* x, const double* error,
+                                      bool has_errors, double* y_error) {
+    constexpr double least_normal = 0x1p-125;
+    const double *center = stage.parts[part::center], *has_float32 = column_norms + stage.n_outputs;
+    const std::size_t n = stage.n_inputs;
+    for (std::size_t j = 0; j < n; ++j)
+        x[j] = std::fabs(x[j]) + 2.0 * std::fabs(center[j]) + (has_errors ? error[j] : 0.0) + least_normal;
+    const double n_terms = static_cast<double>(n) + 3.0, reach = norm_above(x, n);
+    for (std::size_t k = 0; k < stage.n_outputs; ++k) {
+        const double most = reach * column_norms[k],
+                     off = has_float32[k] > 0.0 ? 1.1 * n_terms * (unit32 * most + tiny32) : 2.0 * unit32 * most;
+        y_error[k] = (has_float32[k] > 0.0 ? most : reach) <= largest32 ? y_error[k] + off : HUGE_VAL;
     }
 }
 
@@ -141,18 +159,31 @@ struct ProjectionStage : AnyStage {
                check.each(field::stage_bias_error, stage.parts[part::bias_error], m, at_least(0.0));
     }
 
-    // Norms of the matrix' columns.
-    static std::size_t n_gains(const MapStage& stage) { return stage.n_outputs; }
+    // Norms of the matrix' columns, and 1 for a column that float32 holds.
+    static std::size_t n_gains(const MapStage& stage) { return 2 * stage.n_outputs; }
     static void fill_gains(const MapStage& stage, double* gains) {
-        for (std::size_t c = 0; c < stage.n_outputs; ++c) gains[c] = column_norm(stage, c);
+        const std::size_t n = stage.n_inputs, m = stage.n_outputs;
+        for (std::size_t c = 0; c < m; ++c) {
+            gains[c] = column_norm(stage, c);
+            gains[m + c] = 1.0;
+            for (std::size_t j = 0; j < n; ++j) {
+                if (!is_float32(stage.parts[part::matrix][j * m + c])) gains[m + c] = 0.0;
+            }
+        }
     }
 
     static void run(const MapStage& stage, const double* gains, const RowsOnTheWay& on) {
-        if (!on.exactly)
-            return run_projection(stage, gains, on.has_errors, on.n_rows, on.stride, on.x, on.error, on.y, on.y_error);
+        if (!on.exactly) {
+            run_projection(stage, gains, on.has_errors, on.n_rows, on.stride, on.x, on.error, on.y, on.y_error);
+        }
         for (std::size_t r = 0; r < on.n_rows; ++r) {
             const std::size_t at = r * on.stride;
-            run_projection_exactly(stage, on.has_errors, on.x + at, on.error + at, on.y + at, on.y_error + at);
+            double* const x = on.x + at;
+            const double* const error = on.error + at;
+            if (on.exactly) run_projection_exactly(stage, on.has_errors, x, error, on.y + at, on.y_error + at);
+            // What run_projection() leaves in x and its error is as good.
+            if (on.source.in_float32)
+                add_projection_in_float32(stage, gains, x, error, on.has_errors || !on.exactly, on.y_error + at);
         }
     }
 };

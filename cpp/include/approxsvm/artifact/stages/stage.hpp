@@ -57,12 +57,48 @@ struct MappedRow {
     Fault outside;
 };
 
+// --- sources that map float32 rows in float32
+//
+// Stages compute in float64 whatever the source does. Where it has float32, a stage adds to the error of a number what
+// the source's own operations may be off by, from the same numbers, before the last of them is stored:
+// * each parameter p is rounded first, which is off by unit32 |p| + tiny32;
+// * so is each operation, in proportion to its result with the error that comes in;
+// * a number beyond largest32 on the way has the error infinity.
+// round_to_float32() adds the rest: the source stores each output as float32. An error of 0 then says that a number is
+// the source's own, bit for bit: whatever rounds has a larger one.
+constexpr double tiny32 = 0x1p-149, largest32 = 0x1.fffffep127;
+
+inline bool is_float32(double x) {
+    return std::fabs(x) <= largest32 && static_cast<double>(static_cast<float>(x)) == x;
+}
+
+// An error of y, which the source stores as float32. The factor pays for operations of the source that are rounded in
+// proportion to its number instead of y: for up to 2^14 of them.
+inline double round_to_float32(double y, double error) {
+    const double size = std::fabs(y);
+    if (error == 0.0 && size <= largest32) return std::fabs(y - static_cast<double>(static_cast<float>(y)));
+    const double off = error * (1.0 + 0x1p-10) + (unit32 * size + tiny32);
+    return size + off <= largest32 ? off : HUGE_VAL;
+}
+
+// How the source computes the rows at hand.
+struct SourceRows {
+    bool in_float32 = false;  // or else in float64
+    bool is_sparse = false;
+
+    // In place of unit64, in errors of functions that the source computes as we do, for both of them.
+    double unit() const { return in_float32 ? unit64 + unit32 : unit64; }
+    double tiny() const { return in_float32 ? tiny32 : 0x1p-1070; }
+};
+
 // Rows in the middle of a map, `stride` numbers apart.
 struct RowsOnTheWay {
     std::size_t n_rows, stride;
+    SourceRows source;
     bool has_errors;  // or else those of x are all 0, and nobody has written them
-    bool is_source;   // x is what the source has, bit for bit
+    bool is_source;   // x is what the source has, bit for bit; of float32 what has an error of 0 is
     bool exactly;     // as if in twice the precision, where that is slow
+    bool has_normal;  // the map has a stage inverse_normal
     double *x, *error;
     double *y, *y_error;  // room for what comes out of kinds that are not in place
     MappedRow* rows;
@@ -91,6 +127,8 @@ struct AnyStage {
     // input that output k comes from, or `several`.
     static std::size_t follow_nan(const MapStage&, std::size_t) { return nan_refused; }
     static std::size_t origin(const MapStage&, std::size_t) { return several; }
+    // Of kinds that are as_source: whether the source does the same to sparse rows.
+    static bool as_source_of_sparse(const MapStage&) { return true; }
 };
 
 // How many of n ascending edges are not above x: the piece that x lies in.

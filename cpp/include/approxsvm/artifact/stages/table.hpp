@@ -75,6 +75,10 @@ struct TableStage : AnyStage {
                 const bool passes = value > largest_double;
                 if (value != value && on.rows[r].is_inside) on.refuse(r, kind, x, static_cast<double>(j));
                 on.y[at + k] = passes ? x : value;
+                if (on.source.in_float32) {
+                    on.y_error[at + k] = steps.moved_in_float32(x, came, on.y[at + k]);
+                    continue;
+                }
                 const bool is_exact = came == 0.0 || (on.is_source && !passes);
                 on.y_error[at + k] = is_exact ? 0.0 : on.is_source ? came : steps.moved(x, came, on.y[at + k]);
             }
@@ -98,9 +102,27 @@ struct TableStage : AnyStage {
         std::size_t piece(double x) const { return n_up_to(x, edges, n_edges); }
         double at(double x) const { return x == x ? values[piece(x)] : nan; }
 
+        // The same of a source that has float32: it may round an edge, or the threshold that is the number below. With
+        // no error x is the source's own, which only an edge can be beyond that lies between x and what it is rounded
+        // to.
+        double moved_in_float32(double x, double came, double y) const {
+            const double slack = unit32 * std::fabs(x) * 1.01 + tiny32;
+            if (!(came <= largest_double)) return HUGE_VAL;  // the source may refuse the row
+            if (came > 0.0) return moved(x, (came + slack) * 1.01, y);
+            const std::size_t i = piece(x);
+            const bool is_open = (i > 0 && is_open_to(x, edges[i - 1])) || (i < n_edges && is_open_to(x, edges[i]));
+            return is_open ? moved(x, slack, y) : 0.0;
+        }
+        static bool is_open_to(double x, double edge) {
+            const double below = std::nextafter(edge, -HUGE_VAL);
+            if (is_float32(edge) || is_float32(below)) return false;
+            return std::fabs(x - edge) <= unit32 * std::fabs(x) * 1.01 + tiny32;
+        }
+
         // How far the value y of x is from one within `error` of it: an error matters where an edge lies in its reach.
         double moved(double x, double error, double y) const {
             if (!(x == x)) return nan > largest_double ? HUGE_VAL : 0.0;
+            if (!(error == error)) return HUGE_VAL;
             const std::size_t last = piece(std::nextafter(x + error, HUGE_VAL));
             double most = 0.0;
             for (std::size_t i = piece(std::nextafter(x - error, -HUGE_VAL)); i <= last; ++i) {

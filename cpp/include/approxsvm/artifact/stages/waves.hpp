@@ -47,22 +47,28 @@ struct WavesStage : AnyStage {
                 on.y_error[at + k] = came;
                 if (!(stage.parts[0][k] <= largest_double)) continue;
                 if (x < 0.0 && on.rows[r].is_inside) on.refuse(r, kind, x, 0.0);
-                wave(stage, k, x, came, on.y[at + k], on.y_error[at + k]);
+                wave(stage, k, on.source, x, came, on.y[at + k], on.y_error[at + k]);
             }
         }
     }
 
   private:
-    // The bound is derived in approxsvm/model/steps/waves.py.
-    static void wave(const MapStage& stage, std::size_t k, double x, double came, double& y, double& error) {
-        constexpr double u = unit64, library = 12.0 * u, up = 1.0 + 0x1p-30;
+    // The bound is derived in approxsvm/model/steps/waves.py. With float32 it has the operations of run_as_source
+    // there; half of 2 a^2 x or 2 w x at most is what the source takes the root of.
+    static void wave(const MapStage& stage, std::size_t k, const SourceRows& source, double x, double came, double& y,
+                     double& error) {
+        constexpr double up = 1.0 + 0x1p-30, pi = 3.1415926535897932;
+        const double u = source.unit(), library = 12.0 * u, more = source.in_float32 ? 4.0 * unit32 : 0.0;
         const double a = stage.parts[0][k], w = stage.parts[1][k], size = a * std::sqrt(x),
                      turn = x == 0.0 ? 0.0 : w * std::log(x), nearest = x - came;
         y = size * (stage.integers[1][k] != 0 ? std::sin(turn) : std::cos(turn));
-        const double own = size * (std::fabs(turn) * 1.01 * (library + 2.0 * u) + library + 4.0 * u),
+        const double path = std::fabs(turn) * 1.01 * (library + 2.0 * u + more) + more * (2.0 + pi * std::fabs(w)),
                      slope = nearest > 0.0 ? a * std::sqrt(0.25 + w * w) / std::sqrt(nearest) : HUGE_VAL,
-                     moved = std::fmin(came * slope, size + a * std::sqrt(x + came));
-        error = ((came > 0.0 ? moved : came) + own) * up + 0x1p-500;
+                     moved = came > 0.0 ? std::fmin(came * slope, size + a * std::sqrt(x + came)) : came,
+                     own = (source.in_float32 ? size + moved : size) * (path + library + 4.0 * u);
+        error = (moved + own) * up + (source.in_float32 ? (1.0 + a) * 0x1p-73 : 0x1p-500);
+        if (source.in_float32 && !(2.0 * (x + came) * std::fmax(1.0, std::fmax(a * a, std::fabs(w))) <= largest32))
+            error = HUGE_VAL;
     }
 };
 
