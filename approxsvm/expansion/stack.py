@@ -208,7 +208,7 @@ def _best_contractions(remainders: FloatArray, first_degree: int, typical_s: Flo
 
 
 def _estimated_kernel(remainders: FloatArray, moduli: FloatArray, sums: list[CenterSums]) -> KernelSums:
-    """Return sums over the kernel matrix that would leave the estimated remainders; nothing in them is an upper bound."""
+    """Return sums over the kernel matrix that would leave the estimated remainders. None is an upper bound."""
     kept = np.array([center.degree_sq for center in sums])
     powers = np.array(CONTRACTIONS)[:, np.newaxis] ** np.arange(kept.shape[1])
     energies = remainders + kept @ powers.T
