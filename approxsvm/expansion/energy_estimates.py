@@ -9,7 +9,7 @@ Over the pairs of a random sample of M of n support vectors, the sum without the
 plus the diagonal times n / M, has this expectation. The terms of low degree are left out pair by pair, so that pairs
 near the center, where the remainder is small, add little variance.
 
-A planner judges plans by such estimates, and each center of the plan that it takes gets the contraction that they favor.
+A planner judges plans by such estimates. They also choose the contraction of each center of the plan that it takes.
 The proof then computes the exact sum for this contraction alone.
 """
 

@@ -195,8 +195,8 @@ def expand_and_certify(
     directions = directions and all(center.direction is not None for center in sums)
     max_sv_norms = np.array([center.max_sv_norm for center in sums])
     expansions = Expansions(parts[0][:, 0], tuple(parts[1:]), max_sv_norms)
-    found = certificates(function, kernel, sums, degree, typical, n_varying=d, directions=directions)
-    return expansions, replace(found, are_proven=not estimate or in_one_pass)
+    bounds = certificates(function, kernel, sums, degree, typical, n_varying=d, directions=directions)
+    return expansions, replace(bounds, are_proven=not estimate or in_one_pass)
 
 
 def _best_contractions(remainders: FloatArray, first_degree: int, typical_s: FloatArray) -> npt.NDArray[np.bool_]:
