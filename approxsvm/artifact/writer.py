@@ -94,6 +94,11 @@ class Expanded:
     # them
     forms: npt.NDArray[np.intp] | None = None
 
+    @property
+    def are_proven(self) -> bool:
+        """Whether the certificates are proven, which estimates for a planner are not."""
+        return all(certificate.are_proven for certificate in self.certificates)
+
 
 def majority_forms(n_classes: int, majority_classes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     """The pairs of each center's majority class with the other classes, in their order."""
@@ -169,8 +174,7 @@ def decisions_of(model: KernelModel) -> npt.NDArray[np.void]:
     decisions["intercept"] = model.intercept
     decisions["value_error"] = model.value_error
     with np.errstate(over="ignore"):
-        for k in range(model.n_decisions):
-            decisions["sum_moduli"][k] = float(np.abs(model.coefficients(k)).sum()) * (1 + 2.0**-40)
+        decisions["sum_moduli"] = model.absolute_sums() * (1 + 2.0**-40)
     return decisions
 
 

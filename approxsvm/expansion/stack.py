@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.expansion import gram, taylor
+from approxsvm import _native
+from approxsvm.expansion import energy_estimates, gram, taylor
 from approxsvm.expansion.certificate import MAX_FEATURES_SHARPENED, CenterSums, Certificates, certificates
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.gram import DIRECTION_CONTRACTION, LAST_DEGREE, InOrder, one_by_one
@@ -53,7 +54,8 @@ class _OfFunction:
 
     def __init__(self) -> None:
         self.whole: KernelSums | None = None
-        self.energies: dict[bytes, tuple[FloatArray, FloatArray]] = {}  # rows of contracted_sq and faded_moduli
+        # By contraction too, elements of contracted_sq and faded_moduli.
+        self.energies: dict[tuple[bytes, int], tuple[float, float]] = {}
         self.moments: dict[bytes, list[FloatArray]] = {}
         self.gram: dict[tuple[bytes, int, bool], CenterSums] = {}  # also by degree, and whether with directions
         self._n_bytes = 0
@@ -79,6 +81,7 @@ def expand_and_certify(
     progress: Callable[[float], None] | None = None,
     known: KnownSums | None = None,
     of_centers: int | None = None,
+    estimate: bool = False,
 ) -> tuple[Expansions, Certificates]:
     """Expand a decision function (its position in ``model.intercept``) about centers, and bound the errors.
 
@@ -88,13 +91,17 @@ def expand_and_certify(
     ascending columns, the expansions are for rows whose other features are the center's. `directions` asks for the form
     G of a row's direction, which exists for degree 2 only. `progress` gets the share of the work done, from 0 to 1.
     `known` is what other expansions of the model have found, and is added to. Norms are those that there would be if
-    all of `of_centers`, by default these, were expanded. UnsupportedModelError if an expansion would not fit in memory.
+    all of `of_centers`, by default these, were expanded. With `estimate`, sums over all pairs of many support vectors
+    are estimated from a sample: the certificates then prove nothing, but tell which plan is good. UnsupportedModelError
+    if an expansion would not fit in memory.
     """
     n_centers, d = len(centers), model.n_features if varying is None else len(varying)
     taylor.check_size(d, degree)
     directions = directions and degree == 2 and d <= MAX_FEATURES_SHARPENED
     function = DecisionFunction(model, decision)
     tell = progress or (lambda _: None)
+    is_sampled = energy_estimates.are_worthwhile(function.n_sv)
+    estimate = estimate and is_sampled
 
     slices: dict[bytes, DecisionFunction] = {}
 
@@ -107,8 +114,9 @@ def expand_and_certify(
         return ExpansionPoint(slices[key], centers[c][varying])
 
     mine, names = (known or KnownSums()).of(decision, varying), [center.tobytes() for center in centers]
-    in_one_pass = n_centers == 1 and varying is None and _one_pass_only(function, degree)
-    last = 0 if in_one_pass else _last_moment(point_of(0).function, of_centers or n_centers, degree)
+    last = _last_moment(point_of(0).function, of_centers or n_centers, degree)
+    in_one_pass = n_centers == 1 and varying is None and _one_pass_only(function, degree) and not (estimate and last)
+    last = 0 if in_one_pass else last
     parts = [np.empty((n_centers, n_monomials(d, k))) for k in range(degree + 1)]
 
     def expand(c: int) -> tuple[ExpansionPoint, list[FloatArray]]:
@@ -152,9 +160,8 @@ def expand_and_certify(
             expanded.result()
             sums = [center_sums]
         else:
-            kernel = _sums_over_kernel(function, names, point_of, varying is not None, mine, lambda x: tell(0.3 * x))
             if n_centers == 1:  # the threads share the center
-                found, moments = about(0, side_by_side, lambda x: tell(0.3 + 0.7 * x))
+                found, moments = about(0, side_by_side, lambda x: tell(0.7 * x))
                 keep(0, found, moments)
                 sums = [found]
             else:
@@ -163,44 +170,88 @@ def expand_and_certify(
                 for c, (found, moments) in all_of_them:
                     keep(c, found, moments)
                     sums.append(found)
-                    tell(0.3 + 0.7 * (c + 1) / n_centers)
-    directions = directions and all(center.direction is not None for center in sums)
+                    tell(0.7 * (c + 1) / n_centers)
+            remainders, moduli = np.full((2, n_centers, len(CONTRACTIONS)), np.nan)
+            if is_sampled and (estimate or n_centers > 1):
+                places = energy_estimates.sampled(function.n_sv, n_centers)
+                known_degrees = len(sums[0].degree_sq)
+
+                def estimated(c: int) -> tuple[FloatArray, FloatArray]:
+                    return energy_estimates.estimated_remainders(point_of(c), places, known_degrees)
+
+                for c, row in mapped_in_order(pool, estimated, range(n_centers)):
+                    remainders[c], moduli[c] = row
     typical = np.full(n_centers, _TYPICAL_S) if typical_s is None else typical_s
+    if not in_one_pass:
+        if estimate:
+            kernel = _estimated_kernel(remainders, moduli, sums)
+        else:
+            wanted = np.full((n_centers, len(CONTRACTIONS) - 1), n_centers > 1)
+            if is_sampled and n_centers > 1:
+                wanted &= _best_contractions(remainders, len(sums[0].degree_sq), typical)
+            kernel = _sums_over_kernel(
+                function, names, wanted, point_of, varying is not None, mine, lambda x: tell(0.7 + 0.3 * x)
+            )
+    directions = directions and all(center.direction is not None for center in sums)
     max_sv_norms = np.array([center.max_sv_norm for center in sums])
     expansions = Expansions(parts[0][:, 0], tuple(parts[1:]), max_sv_norms)
-    return expansions, certificates(function, kernel, sums, degree, typical, n_varying=d, directions=directions)
+    bounds = certificates(function, kernel, sums, degree, typical, n_varying=d, directions=directions)
+    return expansions, replace(bounds, are_proven=not estimate or in_one_pass)
+
+
+def _best_contractions(remainders: FloatArray, first_degree: int, typical_s: FloatArray) -> npt.NDArray[np.bool_]:
+    """Return which contraction below 1 bounds the remainder best, by estimates, (n_centers, n_contractions - 1)."""
+    factors = [[_native.remainder_factor(first_degree, theta, float(s)) for theta in CONTRACTIONS] for s in typical_s]
+    bounds = np.sqrt(np.nan_to_num(remainders[:, 1:], nan=np.inf)) * np.array(factors)[:, 1:]
+    best: npt.NDArray[np.bool_] = bounds.argmin(axis=1)[:, np.newaxis] == np.arange(len(CONTRACTIONS) - 1)
+    return best
+
+
+def _estimated_kernel(remainders: FloatArray, moduli: FloatArray, sums: list[CenterSums]) -> KernelSums:
+    """Return sums over the kernel matrix that would leave the estimated remainders. None is an upper bound."""
+    kept = np.array([center.degree_sq for center in sums])
+    powers = np.array(CONTRACTIONS)[:, np.newaxis] ** np.arange(kept.shape[1])
+    energies = remainders + kept @ powers.T
+    total_sq = float(np.median(energies[:, 0]))
+    return KernelSums(total_sq, 0.0, np.empty(0), energies, moduli, 0.0, 0)
 
 
 def _sums_over_kernel(
     function: DecisionFunction,
     names: list[bytes],
+    wanted: npt.NDArray[np.bool_],
     point_of: Callable[[int], ExpansionPoint],
     sliced: bool,
     known: _OfFunction,
     progress: Callable[[float], None],
 ) -> KernelSums:
-    """W and the contracted energies, which on slices belong to another kernel matrix."""
+    """Compute W and the wanted contracted energies, which on slices belong to another kernel matrix."""
+    nothing = np.zeros((0, wanted.shape[1]), np.bool_)
     if sliced and known.whole is None:
-        known.whole = kernel_sums(function, 0, point_of, contracted=False, progress=lambda share: progress(0.2 * share))
-    n_centers = len(names)
-    missing = [c for c, name in enumerate(names) if name not in known.energies] if n_centers > 1 else []
-    if missing or known.whole is None:
+        known.whole = kernel_sums(function, nothing, point_of, progress=lambda share: progress(0.2 * share))
+    missing = wanted.copy()
+    for c, column in np.argwhere(wanted).tolist():
+        missing[c, column] = (names[c], column) not in known.energies
+    if missing.any() or known.whole is None:
         found = kernel_sums(
             point_of(0).function if sliced else function,
-            len(missing),
-            lambda k: point_of(missing[k]),
-            contracted=n_centers > 1,
+            missing,
+            point_of,
             progress=lambda share: progress(0.2 + 0.8 * share if sliced else share),
         )
         known.whole = known.whole or found
-        known.energies.update(
-            (names[c], (found.contracted_sq[k], found.faded_moduli[k])) for k, c in enumerate(missing)
-        )
-    contracted_sq, faded_moduli = np.full((2, n_centers, len(CONTRACTIONS)), np.inf)
-    for c, name in enumerate(names if n_centers > 1 else []):
-        contracted_sq[c], faded_moduli[c] = known.energies[name]
-    contracted_sq[:, 0], faded_moduli[:, 0] = known.whole.total_sq, np.abs(function.coef).sum()
-    return replace(known.whole, contracted_sq=contracted_sq, faded_moduli=faded_moduli)
+        for c, column in np.argwhere(missing).tolist():
+            energies = float(found.contracted_sq[c, column + 1]), float(found.faded_moduli[c, column + 1])
+            known.energies[names[c], column] = energies
+    contracted_sq, faded_moduli = np.full((2, *wanted.shape), np.inf)
+    for c, column in np.argwhere(wanted).tolist():
+        contracted_sq[c, column], faded_moduli[c, column] = known.energies[names[c], column]
+    whole = np.full((len(names), 1), known.whole.total_sq), np.full((len(names), 1), np.abs(function.coef).sum())
+    return replace(
+        known.whole,
+        contracted_sq=np.hstack([whole[0], contracted_sq]),
+        faded_moduli=np.hstack([whole[1], faded_moduli]),
+    )
 
 
 def value_range(model: KernelModel, decision: int = 0) -> float:
@@ -212,7 +263,8 @@ def value_range(model: KernelModel, decision: int = 0) -> float:
     def nowhere(_: int) -> ExpansionPoint:
         raise AssertionError("no center was asked for")
 
-    values = kernel_sums(function, 0, nowhere, contracted=False, progress=_ignore).values
+    nothing = np.zeros((0, len(CONTRACTIONS) - 1), np.bool_)
+    values = kernel_sums(function, nothing, nowhere, progress=_ignore).values
     spread = float(np.ptp(values)) * function.unit
     return spread if np.isfinite(spread) else 0.0
 

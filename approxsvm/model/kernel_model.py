@@ -262,6 +262,18 @@ class KernelModel:
         coef[starts[j] : ends[j]] = self.dual_coef[i, starts[j] : ends[j]]
         return coef
 
+    def absolute_sums(self) -> FloatArray:
+        """Return sum_i |a_i| of each decision function, shape (n_decisions,), as rounded."""
+        with np.errstate(over="ignore"):
+            if not self.has_pairs:
+                return np.asarray(np.abs(self.dual_coef).sum(axis=1))
+            # Sums over the support vectors of each class, of the coefficients against each other class.
+            moduli = np.hstack([np.abs(self.dual_coef), np.zeros((len(self.dual_coef), 1))])
+            starts = np.cumsum(self.n_support) - self.n_support
+            sums = np.where(self.n_support > 0, np.add.reduceat(moduli, starts, axis=1), 0.0)
+            i, j = np.array(class_pairs(len(self.labels))).T
+            return np.asarray(sums[j - 1, i] + sums[i, j])
+
     def dense_support_vectors(self, first: int, last: int) -> FloatArray:
         """Support vectors first .. last - 1 as an array of shape (last - first, n_features), float64."""
         rows = self.support_vectors[first:last]

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
 from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
@@ -29,9 +31,10 @@ BY_PROBABILITY: Final = ("probability", "probability_threshold")
 BY_THRESHOLD: Final = ("value_threshold", "probability_threshold")
 
 
-def class_pairs(n_classes: int) -> list[tuple[int, int]]:
-    """Pairs (i, j), i < j, in LIBSVM's order."""
-    return [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
+@lru_cache(maxsize=4)
+def class_pairs(n_classes: int) -> tuple[tuple[int, int], ...]:
+    """Return the pairs (i, j), i < j, in LIBSVM's order."""
+    return tuple(combinations(range(n_classes), 2))
 
 
 def count_classes(n_pairs: int) -> int:

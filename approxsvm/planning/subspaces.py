@@ -51,6 +51,8 @@ _WORTHWHILE: Final = 0.8
 _WORTHWHILE_OF_CLASSES: Final = 0.5
 # A plan below this share of the exact engine's cost ends the search.
 _GOOD_ENOUGH: Final = 0.1
+# Stages of several classes may take as many bytes as the exact model, and so many.
+_MORE_BYTES: Final = 1 << 20
 # Where more coordinates hardly help.
 _NEARLY_ALL: Final = 0.995
 # Expansions that settle about as many rows as the sums need no higher degree.
@@ -102,10 +104,20 @@ def choose_subspaces(
     much cheaper, or nothing is known that would, or they do not fit `max_bytes`.
     """
     found = _best(problem, progress, cost_of_plan)
-    limit = problem.limits.max_bytes
-    if found is None or limit is None:
-        return found
-    return found if found.n_bytes + problem.exact.artifact.n_bytes <= limit else None
+    return found if found is not None and found.n_bytes <= _most_bytes(problem) else None
+
+
+def _most_bytes(problem: Problem) -> float:
+    """Return how many bytes stages may take; those of pairs, which hold vectors again, about as many as the model."""
+    limit, exact = problem.limits.max_bytes, problem.exact.artifact.n_bytes
+    most = math.inf if limit is None else limit - exact
+    return min(most, exact + _MORE_BYTES) if problem.model.has_pairs else most
+
+
+def _least_bytes(model: KernelModel, n_coordinates: int) -> int:
+    """Return the bytes of the vectors in a stage's coordinates: each group's own, and those of its pairs' others."""
+    listed = np.count_nonzero(model.dual_coef) if model.has_pairs else 0
+    return 4 * n_coordinates * (model.n_sv + int(listed))
 
 
 def _best(problem: Problem, progress: Callable[[float], None], cost_of_plan: Cost | None) -> Subspaces | None:
@@ -127,8 +139,11 @@ def _best(problem: Problem, progress: Callable[[float], None], cost_of_plan: Cos
     least_alone = exact.alone if cost_of_plan is None else min(cost_of_plan.alone, exact.alone)
     least = _NUMBERS[0] if model.n_decisions == 1 else _LEAST_OF_CLASSES
     numbers = [k for k in _NUMBERS if k >= least and 2 * k <= d and costs.at_best(k) <= to_beat]
+    numbers = [k for k in numbers if _least_bytes(model, k) <= _most_bytes(problem)]
+    if not numbers:
+        return None
     lists = Lists.of(model)
-    if not numbers or not all(group.have_one_sign() and len(group.members) for group in lists):
+    if not all(group.have_one_sign() and len(group.members) for group in lists):
         return None
     largest = max(len(group.members) for group in lists)
     while numbers and _work(lists, d, numbers) > _MOST_WORK[problem.limits.effort]:

@@ -95,9 +95,7 @@ class _OfKernels:
 
     @cached_property
     def scale(self) -> float:
-        model = self.model
-        with np.errstate(over="ignore"):  # infinity is refused with the coefficients
-            return float(max(np.abs(model.coefficients(k)).sum() for k in range(model.n_decisions)))
+        return float(self.model.absolute_sums().max())  # infinity is refused with the coefficients
 
     @property
     def spread(self) -> float:
