@@ -835,7 +835,7 @@ class CompiledEnsemble(CompiledClassifier):
         has_shares = self.artifact.counts_votes and self.artifact.outputs.decision_shape == "ovr"
         return has_shares or self._has_probabilities()
 
-    @available_if(_has_shares)  # type: ignore[untyped-decorator]
+    @available_if(_has_shares)
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities as the source makes them, shape (n_rows, n_classes); columns as in ``classes_``."""
         if not self.artifact.counts_votes:
@@ -848,7 +848,7 @@ class CompiledEnsemble(CompiledClassifier):
         shares = np.exp(exponents - exponents.max(axis=1, keepdims=True))
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
-    @available_if(_has_shares)  # type: ignore[untyped-decorator]
+    @available_if(_has_shares)
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
@@ -861,7 +861,7 @@ class CompiledEnsemble(CompiledClassifier):
             raise AttributeError(self.artifact.why_no_decision_function)
         return True
 
-    @available_if(_has_values)  # type: ignore[untyped-decorator]
+    @available_if(_has_values)
     def decision_function(self, X: Any) -> FloatArray:
         """Means of the members' decision values, or of a boosted classifier shares of votes less those against.
 

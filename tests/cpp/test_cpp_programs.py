@@ -183,6 +183,7 @@ class Answers:
 
     def __init__(self, artifact: Any, rows: npt.NDArray[Any]) -> None:
         self.fast = approxsvm.Predictor(artifact)
+        rows = rows.astype(np.float64)  # the numbers that they hold, which is what rows of floats mean in C++
         self.rows, self.evaluator = rows, self.fast._evaluator
         self.labels = self.fast.predict(rows)
         self.n_values = int(artifact.header["n_decisions"])

@@ -149,21 +149,22 @@ def test_several_labels_of_a_row() -> None:
 
 
 def check_answers(model: Runtime, predictor: Any, artifact: Any, rows: Any) -> None:
-    n = rows.shape[0]
+    n, given = rows.shape[0], rows
+    rows = rows.astype(np.float64)  # the numbers that they hold, which is what rows of floats mean in C
     expected = {"values": VALUES, "bounds": BOUNDS} if model.count("decisions") else {}
     if model.count("probabilities"):
         expected |= {"probabilities": PROBABILITIES, "probability_bounds": PROBABILITY_BOUNDS}
     for answer, what in expected.items():
-        (found,) = model.evaluate(rows, answer)
+        (found,) = model.evaluate(given, answer)
         np.testing.assert_array_equal(found.ravel(), np.ravel(predictor._evaluator.evaluate(rows, what)))
     if artifact.task == "regression":
         assert model.count("labels") == 0
         return
-    labels, certified = model.evaluate(rows, "labels", "certified")
+    labels, certified = model.evaluate(given, "labels", "certified")
     expected_labels = predictor.predict(rows)
     assert [model.label(position) for position in labels.ravel()] == expected_labels.ravel().tolist()
     np.testing.assert_array_equal(certified.ravel() != 0, predictor._evaluator.certified(rows).ravel())
-    (threaded,) = model.evaluate(rows, "labels", n_threads=3)
+    (threaded,) = model.evaluate(given, "labels", n_threads=3)
     np.testing.assert_array_equal(threaded, labels)
     assert model.label(model.count("labels")) is None
     assert model.label_text(model.count("labels")) == ""

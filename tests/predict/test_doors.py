@@ -356,7 +356,7 @@ def as_svm_predict_writes(case: Case, probabilities: bool) -> str:
         return "".join(" ".join(map(shown, row)) + "\n" for row in case.values)
     if not probabilities:
         words = list(map(word, case.labels))
-        winners = case.fast.predict(csr_array(ROWS)).tolist()
+        winners = case.fast.predict(ROWS).tolist()
         return "".join(words[case.labels.index(winner)] + "\n" for winner in winners)
     if case.task == "one_class":
         header = "label normal outlier"

@@ -210,6 +210,8 @@ def holds(pipeline, compiled, target, rows, unit=UNIT32):
 def test_bounds_and_certified_labels_hold_for_a_source_that_computes_in_float32(target, name, way):
     if way.startswith("behind") and name in NOT_BEHIND:
         pytest.skip("a step that does not take what comes out")
+    if way == "fitted in float32" and name == "yeo-johnson":
+        pytest.skip("a reader refuses powers of float32")
     pipeline, compiled = fitted(name, way)
     X, _ = table()
     rows = rows_of(np.random.default_rng(3), X, LEAST.get(name, 0.0))
@@ -287,7 +289,8 @@ def test_a_row_that_exceeds_float32_on_its_way_is_answered_and_not_certified(tar
     assert beyond.any()
     assert not native.dense(rows, 1, CERTIFIED)[beyond].any()
     if name == "regression":
-        assert (compiled.predict(rows) == plain.dense(rows, 1, VALUES)).all()
+        tolerance = float(compiled.artifact.header["tolerance"])
+        np.testing.assert_allclose(compiled.predict(rows), plain.dense(rows, 1, VALUES), rtol=0, atol=2 * tolerance)
     else:
         assert (native.dense(rows, 1, LABELS) == plain.dense(rows, 1, LABELS)).all()
     if name != "votes":  # which have no values

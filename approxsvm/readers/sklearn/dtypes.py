@@ -207,13 +207,14 @@ def _steps(pipeline: Any) -> list[tuple[str, Any]]:
 # Where estimators keep those that get the same rows as they do.
 _INSIDE: Final[Mapping[str, str]] = {
     **dict.fromkeys(("AdaBoostClassifier", "BaggingClassifier", "BaggingRegressor"), "estimators_"),
+    **dict.fromkeys(("BalancedBaggingClassifier", "RUSBoostClassifier"), "estimators_"),
     **dict.fromkeys(("MultiOutputClassifier", "MultiOutputRegressor"), "estimators_"),
     **dict.fromkeys(("OneVsOneClassifier", "OneVsRestClassifier", "OutputCodeClassifier"), "estimators_"),
     **dict.fromkeys(("StackingClassifier", "StackingRegressor", "VotingClassifier", "VotingRegressor"), "estimators_"),
     **dict.fromkeys(("FixedThresholdClassifier", "TunedThresholdClassifierCV", "SelfTrainingClassifier"), "estimator_"),
     **dict.fromkeys(("RFE", "RFECV"), "estimator_"),
     **dict.fromkeys(("GridSearchCV", "HalvingGridSearchCV"), "best_estimator_"),
-    **dict.fromkeys(("HalvingRandomSearchCV", "RandomizedSearchCV"), "best_estimator_"),
+    **dict.fromkeys(("BayesSearchCV", "HalvingRandomSearchCV", "RandomizedSearchCV"), "best_estimator_"),
     "CalibratedClassifierCV": "calibrated_classifiers_",
     "FrozenEstimator": "estimator",
     "TransformedTargetRegressor": "regressor_",

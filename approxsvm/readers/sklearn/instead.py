@@ -61,12 +61,12 @@ def refuse_what_holds_estimators(thing: Any, name: str) -> None:
     Raises UnsupportedModelError, which says how to take what is inside.
     """
     if isinstance(thing, type):
-        called = thing.__name__
+        called = class_name(thing)
         raise UnsupportedModelError(f"{called} is a class, not a fitted estimator: give {called}(...).fit(X, y)")
     if not isinstance(thing, (Mapping, list, tuple)):
         return
     places = list(islice(_estimators_in(thing, name), _MOST_PLACES))
-    what = f"cannot compile a {type(thing).__name__}"
+    what = f"cannot compile a {class_name(thing)}"
     if not places:
         raise UnsupportedModelError(f"{what}, which holds no estimator")
     held = ", ".join(f"{class_name(one)} at {place.removeprefix(name)}" for place, one in places)

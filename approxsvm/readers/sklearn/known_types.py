@@ -333,8 +333,8 @@ def name_of(thing: Any) -> str:
 
 
 def class_name(thing: Any) -> str:
-    """Name of the object's own class, for messages alone."""
-    return type(thing).__name__
+    """Name of the object's own class, or of a class itself, for messages alone."""
+    return thing.__name__ if isinstance(thing, type) else type(thing).__name__
 
 
 def full_class_name(thing: Any) -> str:

@@ -255,11 +255,11 @@ struct Request {
     Values values = Values::promised;
     // (n_rows,): how far, in Euclidean distance, each row may be from the one that is meant; null for none.
     const double* row_errors = nullptr;
-    // The unit roundoff in which the source maps these rows, which are float32 then: 2^-24; or 0 for float64.
-    double source_unit = 0.0;
     Fault* fault = nullptr;     // filled for a status that says so
     bool keeps_promise = true;  // whether values beyond a tolerance that was asked for are refused
     bool by_sign = false;       // whether values of a regression become labels, which their bounds have to leave clear
+    // The unit roundoff in which the source maps these rows, which are float32 then: 2^-24; or 0 for float64.
+    double source_unit = 0.0;
 };
 
 // How a row's value was found, cheapest first.
