@@ -128,8 +128,18 @@ TEST(must_input_map) {
                  Status::bad_section);
     }
     Bytes longer = whole;
-    longer.resize(longer.size() + 8);
-    CHECK_EQ(status_of(longer, 4, 2), Status::bad_section);
+    longer.resize(longer.size() + 8);  // column 0 is checked, and takes no NaN
+    CHECK_EQ(status_of(longer, 4, 2), Status::ok);
+    for (const std::size_t more : {4u, 8u}) {  // half of a column, and column 0 again
+        Bytes wrong = longer;
+        wrong.resize(wrong.size() + more);
+        CHECK_EQ(status_of(wrong, 4, 2), Status::bad_section);
+    }
+    for (const std::size_t at : {whole.size(), whole.size() + 4}) {  // column 4 of 4, and 4 for yes or no
+        Bytes wrong = longer;
+        wrong[at] = 4;
+        CHECK_EQ(status_of(wrong, 4, 2), Status::bad_section);
+    }
     for (const std::uint32_t n : {0u, 2u, 4u, ~0u}) CHECK_EQ(with(0, n), Status::bad_section);
     for (const std::uint32_t n : {0u, 1u, 3u, ~0u}) CHECK_EQ(with(4, n), Status::bad_section);
     CHECK_EQ(with(12, 1u), Status::ok);  // by_column
