@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -28,21 +27,11 @@ _LOOKED_AT: Final = 256
 _FREQUENT: Final = 0.4
 
 
-# Packed support vectors by model: a planner writes many artifacts of one.
-_KNOWN: Final[WeakKeyDictionary[KernelModel, bytes]] = WeakKeyDictionary()
-
-
 def pack(model: KernelModel) -> bytes:
     """Encode the support vectors of a model: dense, compressed, or relative to a row, whichever is shortest.
 
     Values are codes into a dictionary where few are distinct, else float32 where that is exact, else float64.
     """
-    if model not in _KNOWN:
-        _KNOWN[model] = _packed(model)
-    return _KNOWN[model]
-
-
-def _packed(model: KernelModel) -> bytes:
     vectors: Any = model.support_vectors
     if isinstance(vectors, np.ndarray):
         dense = vectors

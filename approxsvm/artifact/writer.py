@@ -94,11 +94,6 @@ class Expanded:
     # them
     forms: npt.NDArray[np.intp] | None = None
 
-    @property
-    def are_proven(self) -> bool:
-        """Whether the certificates are proven, which estimates for a planner are not."""
-        return all(certificate.are_proven for certificate in self.certificates)
-
 
 def majority_forms(n_classes: int, majority_classes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     """The pairs of each center's majority class with the other classes, in their order."""

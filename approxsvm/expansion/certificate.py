@@ -124,7 +124,6 @@ class Certificates:
     # With these: norm of the rounding error of each form, infinite where it is unknown and zero; trace, rounded up.
     direction_errors: FloatArray = field(default_factory=lambda: np.zeros(0))
     direction_traces: FloatArray = field(default_factory=lambda: np.zeros(0))
-    are_proven: bool = True  # False for estimates, which must not leave the planner
 
 
 @dataclass(frozen=True, eq=False)

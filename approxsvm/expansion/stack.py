@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm import _native
 from approxsvm.expansion import energy_estimates, gram, taylor
 from approxsvm.expansion.certificate import MAX_FEATURES_SHARPENED, CenterSums, Certificates, certificates
 from approxsvm.expansion.decision_function import DecisionFunction
@@ -81,7 +80,6 @@ def expand_and_certify(
     progress: Callable[[float], None] | None = None,
     known: KnownSums | None = None,
     of_centers: int | None = None,
-    estimate: bool = False,
 ) -> tuple[Expansions, Certificates]:
     """Expand a decision function (its position in ``model.intercept``) about centers, and bound the errors.
 
@@ -91,17 +89,13 @@ def expand_and_certify(
     ascending columns, the expansions are for rows whose other features are the center's. `directions` asks for the form
     G of a row's direction, which exists for degree 2 only. `progress` gets the share of the work done, from 0 to 1.
     `known` is what other expansions of the model have found, and is added to. Norms are those that there would be if
-    all of `of_centers`, by default these, were expanded. With `estimate`, sums over all pairs of many support vectors
-    are estimated from a sample: the certificates then prove nothing, but tell which plan is good. UnsupportedModelError
-    if an expansion would not fit in memory.
+    all of `of_centers`, by default these, were expanded. UnsupportedModelError if an expansion would not fit in memory.
     """
     n_centers, d = len(centers), model.n_features if varying is None else len(varying)
     taylor.check_size(d, degree)
     directions = directions and degree == 2 and d <= MAX_FEATURES_SHARPENED
     function = DecisionFunction(model, decision)
     tell = progress or (lambda _: None)
-    is_sampled = energy_estimates.are_worthwhile(function.n_sv)
-    estimate = estimate and is_sampled
 
     slices: dict[bytes, DecisionFunction] = {}
 
@@ -114,9 +108,8 @@ def expand_and_certify(
         return ExpansionPoint(slices[key], centers[c][varying])
 
     mine, names = (known or KnownSums()).of(decision, varying), [center.tobytes() for center in centers]
-    last = _last_moment(point_of(0).function, of_centers or n_centers, degree)
-    in_one_pass = n_centers == 1 and varying is None and _one_pass_only(function, degree) and not (estimate and last)
-    last = 0 if in_one_pass else last
+    in_one_pass = n_centers == 1 and varying is None and _one_pass_only(function, degree)
+    last = 0 if in_one_pass else _last_moment(point_of(0).function, of_centers or n_centers, degree)
     parts = [np.empty((n_centers, n_monomials(d, k))) for k in range(degree + 1)]
 
     def expand(c: int) -> tuple[ExpansionPoint, list[FloatArray]]:
@@ -148,6 +141,7 @@ def expand_and_certify(
         if name not in mine.gram and mine.has_room(found.direction, *found.spectra.values()):
             mine.gram[name] = found
 
+    typical = np.full(n_centers, _TYPICAL_S) if typical_s is None else typical_s
     with ThreadPoolExecutor(all_threads()) as pool:
 
         def side_by_side(f: Callable[[Any], Any], arguments: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
@@ -171,49 +165,23 @@ def expand_and_certify(
                     keep(c, found, moments)
                     sums.append(found)
                     tell(0.7 * (c + 1) / n_centers)
-            remainders, moduli = np.full((2, n_centers, len(CONTRACTIONS)), np.nan)
-            if is_sampled and (estimate or n_centers > 1):
-                places = energy_estimates.sampled(function.n_sv, n_centers)
-                known_degrees = len(sums[0].degree_sq)
-
-                def estimated(c: int) -> tuple[FloatArray, FloatArray]:
-                    return energy_estimates.estimated_remainders(point_of(c), places, known_degrees)
-
-                for c, row in mapped_in_order(pool, estimated, range(n_centers)):
-                    remainders[c], moduli[c] = row
-    typical = np.full(n_centers, _TYPICAL_S) if typical_s is None else typical_s
-    if not in_one_pass:
-        if estimate:
-            kernel = _estimated_kernel(remainders, moduli, sums)
-        else:
             wanted = np.full((n_centers, len(CONTRACTIONS) - 1), n_centers > 1)
-            if is_sampled and n_centers > 1:
-                wanted &= _best_contractions(remainders, len(sums[0].degree_sq), typical)
+            if n_centers > 1 and energy_estimates.are_worthwhile(function.n_sv):
+                places = energy_estimates.sampled(function.n_sv, n_centers)
+                first = len(sums[0].degree_sq)
+                estimates = mapped_in_order(
+                    pool,
+                    lambda c: energy_estimates.best_contraction(point_of(c), places, first, typical[c]),
+                    range(n_centers),
+                )
+                wanted &= np.array([best for _, best in estimates])[:, np.newaxis] == np.arange(wanted.shape[1])
             kernel = _sums_over_kernel(
                 function, names, wanted, point_of, varying is not None, mine, lambda x: tell(0.7 + 0.3 * x)
             )
     directions = directions and all(center.direction is not None for center in sums)
     max_sv_norms = np.array([center.max_sv_norm for center in sums])
     expansions = Expansions(parts[0][:, 0], tuple(parts[1:]), max_sv_norms)
-    bounds = certificates(function, kernel, sums, degree, typical, n_varying=d, directions=directions)
-    return expansions, replace(bounds, are_proven=not estimate or in_one_pass)
-
-
-def _best_contractions(remainders: FloatArray, first_degree: int, typical_s: FloatArray) -> npt.NDArray[np.bool_]:
-    """Return which contraction below 1 bounds the remainder best, by estimates, (n_centers, n_contractions - 1)."""
-    factors = [[_native.remainder_factor(first_degree, theta, float(s)) for theta in CONTRACTIONS] for s in typical_s]
-    bounds = np.sqrt(np.nan_to_num(remainders[:, 1:], nan=np.inf)) * np.array(factors)[:, 1:]
-    best: npt.NDArray[np.bool_] = bounds.argmin(axis=1)[:, np.newaxis] == np.arange(len(CONTRACTIONS) - 1)
-    return best
-
-
-def _estimated_kernel(remainders: FloatArray, moduli: FloatArray, sums: list[CenterSums]) -> KernelSums:
-    """Return sums over the kernel matrix that would leave the estimated remainders. None is an upper bound."""
-    kept = np.array([center.degree_sq for center in sums])
-    powers = np.array(CONTRACTIONS)[:, np.newaxis] ** np.arange(kept.shape[1])
-    energies = remainders + kept @ powers.T
-    total_sq = float(np.median(energies[:, 0]))
-    return KernelSums(total_sq, 0.0, np.empty(0), energies, moduli, 0.0, 0)
+    return expansions, certificates(function, kernel, sums, degree, typical, n_varying=d, directions=directions)
 
 
 def _sums_over_kernel(

@@ -128,7 +128,6 @@ def _written(model: KernelModel, problem: Problem, plan: Plan, request: Request)
     write = partial(writer.build, model, tolerance_asked=request.tolerance is not None, plan=plan.reason)
     if plan.candidate is not None:
         expanded = planner.build_expanded(problem, plan.candidate, partial(request.progress, "Expanding"))
-        assert expanded.are_proven
         return write(problem.mode, problem.frame, expanded, tolerance=problem.tolerance)
     subspaces = plan.subspaces
     others = {} if subspaces is None else subspaces.sections

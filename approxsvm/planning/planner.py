@@ -22,7 +22,6 @@ from approxsvm.artifact import writer
 from approxsvm.artifact.writer import Expanded
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.evaluator import EXPANSION_STAGES, VALUES, Evaluator
-from approxsvm.expansion import energy_estimates
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.expansion.router import Router, route
 from approxsvm.expansion.stack import expand_and_certify
@@ -59,9 +58,6 @@ _PROBE_ROWS: Final = 4_000
 _SECOND: Final = 4e10
 _POWERS: Final = 150
 _WORK_OF_ANY: Final = 1e8
-# The same of a moment of a support vector; and the share of building the best plan that one more look may take.
-_WORK_OF_A_MOMENT: Final = 5.5
-_SHARE_OF_A_LOOK: Final = 0.125
 # Rows per center below which k-means would only find the rows again.
 _ROWS_PER_CENTER: Final = 4
 # An expansion may take this many coefficients about a single center, or about each of many, and all of them together
@@ -237,7 +233,6 @@ class Planner:
         self._exact = self._engine_cost if cost_to_beat is None else cost_to_beat
         self.exact_cost = self._exact.asked
         self._work_of_best, self._least_cost = 0.0, math.inf
-        self._best_size: Size | None = None
         self._varying_for: dict[int, npt.NDArray[np.intp] | None] = {}
 
     def plan(self, progress: Callable[[float], None]) -> Plan:
@@ -296,7 +291,6 @@ class Planner:
         """What building the best candidate takes, if it is better than none."""
         best = min(tried, key=lambda c: c.cost, default=None)
         if best is not None and best.cost < self.exact_cost:
-            self._best_size = best.points.size
             self._work_of_best = self._work(best.points.size)
 
     def _try_degrees(
@@ -310,7 +304,7 @@ class Planner:
             return fitting
         tried: list[Candidate] = []
         for k, candidate in enumerate(fitting):
-            if self._cannot_pay(candidate, [*lower, *tried]) or self._takes_too_long(candidate):
+            if self._cannot_pay(candidate, [*lower, *tried]):
                 continue
             part = _part(progress, k / len(fitting), (k + 1) / len(fitting))
             tried.append(self._tried(candidate, tried[-1] if tried else None, part))
@@ -576,9 +570,8 @@ class Planner:
         if rows.shape[0] == 0:
             return candidate
         n_centers = len(candidate.points.centers)
-        estimate = self._mode == "certified"
-        expanded = build_expanded(self._problem, replace(candidate, points=points), progress, n_centers, estimate)
-        if points is candidate.points and expanded.are_proven:
+        expanded = build_expanded(self._problem, replace(candidate, points=points), progress, n_centers)
+        if points is candidate.points:
             candidate = replace(candidate, expanded=expanded)
         artifact = writer.build(
             self._model, self._mode, self._problem.frame, expanded, tolerance=self._problem.tolerance
@@ -611,21 +604,6 @@ class Planner:
         elif model.has_several:
             n_sv = np.count_nonzero(model.dual_coef) / n_forms
         return size.n_centers * n_forms * (n_sv**2 * (size.n_varying + _POWERS) + _WORK_OF_ANY)
-
-    def _takes_too_long(self, candidate: Candidate) -> bool:
-        """Return whether trying a candidate of a large model is out of proportion to building the best plan so far.
-
-        Sums over pairs of support vectors are estimated then, and moments of the centers that are tried take the time.
-        """
-        n_sv, size = float(self._model.n_sv), candidate.points.size
-        if not self._is_free or not energy_estimates.are_worthwhile(self._model.n_sv):
-            return False
-        n_tried = min(size.n_centers, _LEAST_PROBED_CENTERS)
-        moments = _WORK_OF_A_MOMENT * n_sv * n_monomials(size.n_varying, candidate.degree + 1)
-        building = 0.0
-        if self._best_size is not None:
-            building = n_sv**2 * (self._model.n_features + self._best_size.n_varying + _POWERS) / 2.0
-        return n_tried * self._n_forms * moments > max(2.0 * _SECOND, _SHARE_OF_A_LOOK * building)
 
     @property
     def _n_forms(self) -> int:
@@ -676,15 +654,11 @@ def _part(progress: Callable[[float], None], first: float, last: float) -> Calla
 
 
 def build_expanded(
-    problem: Problem,
-    candidate: Candidate,
-    progress: Callable[[float], None],
-    of_centers: int | None = None,
-    estimate: bool = False,
+    problem: Problem, candidate: Candidate, progress: Callable[[float], None], of_centers: int | None = None
 ) -> Expanded:
     """Expand about all centers of a candidate, and certify: all functions, or the pairs of majority classes alone.
 
-    They are some of `of_centers`, where there are more. With `estimate`, norms of large models are estimated.
+    They are some of `of_centers`, where there are more.
     """
     if candidate.expanded is not None:
         return candidate.expanded
@@ -707,7 +681,6 @@ def build_expanded(
             progress=_part(progress, n_done / len(decisions), (n_done + 1) / len(decisions)),
             known=problem.known_sums,
             of_centers=of_centers,
-            estimate=estimate,
         )
         expansions.append(found[0])
         certificates.append(found[1])

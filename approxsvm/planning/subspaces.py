@@ -51,7 +51,9 @@ _WORTHWHILE: Final = 0.8
 _WORTHWHILE_OF_CLASSES: Final = 0.5
 # A plan below this share of the exact engine's cost ends the search.
 _GOOD_ENOUGH: Final = 0.1
-# Stages of several classes may take as many bytes as the exact model, and so many.
+# Stages of more classes than this may take as many bytes as the exact model, and so many: they hold vectors again for
+# each pair.
+_MANY_CLASSES: Final = 64
 _MORE_BYTES: Final = 1 << 20
 # Where more coordinates hardly help.
 _NEARLY_ALL: Final = 0.995
@@ -108,10 +110,10 @@ def choose_subspaces(
 
 
 def _most_bytes(problem: Problem) -> float:
-    """Return how many bytes stages may take; those of pairs, which hold vectors again, about as many as the model."""
+    """Return how many bytes stages may take."""
     limit, exact = problem.limits.max_bytes, problem.exact.artifact.n_bytes
     most = math.inf if limit is None else limit - exact
-    return min(most, exact + _MORE_BYTES) if problem.model.has_pairs else most
+    return min(most, exact + _MORE_BYTES) if len(problem.model.labels) > _MANY_CLASSES else most
 
 
 def _least_bytes(model: KernelModel, n_coordinates: int) -> int:
