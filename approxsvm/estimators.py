@@ -865,7 +865,8 @@ class CompiledEnsemble(CompiledClassifier):
     def decision_function(self, X: Any) -> FloatArray:
         """Means of the members' decision values, or of a boosted classifier shares of votes less those against.
 
-        The shape is that of the source: (n_rows,) of two classes, or a column for each class or pair.
+        The shape is that of the source: (n_rows,) of two classes, or a column for each class or pair. Of float32 rows
+        that a step of the source maps in float32, means are within its rounding.
         """
         if self._is_boosted:
             votes = self._votes(X)
@@ -922,8 +923,19 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
     @available_if(_have_probabilities)
     def predict_proba(self, X: Any) -> Any:
         """Class probabilities: a list with those of each target, or of each class that a row is of it."""
+        return self._of_members(X, "predict_proba")
+
+    @available_if(_have_probabilities)
+    def probability_bound(self, X: Any) -> Any:
+        """Upper bounds of `|probability - that of the exact decision values|`, in the shape of `predict_proba`.
+
+        1 if several classes are coupled, as only their decision values are bounded.
+        """
+        return self._of_members(X, "probability_bound")
+
+    def _of_members(self, X: Any, method: str) -> Any:
         rows = self._rows(X)  # members do not know what makes rows of texts
-        found = [np.asarray(member._evaluator.predict_proba(rows)) for member in self.members]
+        found = [np.asarray(getattr(member._evaluator, method)(rows)) for member in self.members]
         return np.column_stack([shares[:, 1] for shares in found]) if self.multilabel_ else found
 
     def _have_values(self) -> bool:
@@ -934,7 +946,10 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
     @available_if(_have_values)
     def decision_function(self, X: Any) -> FloatArray:
-        """Decision values of each class, shape (n_rows, n_targets): exact ones, or within a tolerance."""
+        """Decision values of each class, shape (n_rows, n_targets): exact ones, or within a tolerance.
+
+        Of float32 rows that a step of the source maps in float32, they are within its rounding.
+        """
         rows = self._rows(X)
         values = [
             member._evaluator.predict(rows)

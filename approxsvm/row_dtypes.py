@@ -105,14 +105,18 @@ class RowDtypes:
             self.check_dtype(common, remedy or _REMEDY)
             return self.rounded is not None and _kind_of(common) == FLOAT32
         rounds = False
+        # Together with integers of 16 bits float16 is float32.
+        widens = any(np.dtype(dtype).kind in "iu" and np.dtype(dtype).itemsize == 2 for dtype in dtypes)
         where = [None] * len(dtypes) if positions is None else list(positions)
         for dtype, position, name in zip(dtypes, where, names, strict=True):
-            kind = _kind_of(dtype)
-            effect = self.refused.get(kind)
-            if effect is not None and _is_in(position, effect.columns):
-                cast = remedy or f"X.astype({{{name!r}: np.float64}})"
-                raise InputError(_refusal(f"column {name!r} is", dtype, effect, cast))
-            rounds |= kind == FLOAT32 and self.rounded is not None and _is_in(position, self.rounded.columns)
+            kinds = [_kind_of(dtype)]
+            if widens and kinds == ["float16"]:
+                kinds.append(FLOAT32)
+            for effect in (self.refused[kind] for kind in kinds if kind in self.refused):
+                if _is_in(position, effect.columns):
+                    cast = remedy or f"X.astype({{{name!r}: np.float64}})"
+                    raise InputError(_refusal(f"column {name!r} is", dtype, effect, cast))
+            rounds |= FLOAT32 in kinds and self.rounded is not None and _is_in(position, self.rounded.columns)
         return rounds
 
     def check(self, X: Any, names: Sequence[str] | None) -> bool:

@@ -14,14 +14,22 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
-from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.decomposition import PCA, FastICA, TruncatedSVD
 from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.kernel_approximation import AdditiveChi2Sampler, Nystroem, RBFSampler, SkewedChi2Sampler
+from sklearn.kernel_approximation import (
+    AdditiveChi2Sampler,
+    Nystroem,
+    PolynomialCountSketch,
+    RBFSampler,
+    SkewedChi2Sampler,
+)
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import FeatureUnion, make_pipeline, make_union
 from sklearn.preprocessing import (
     Binarizer,
@@ -39,6 +47,7 @@ from sklearn.preprocessing import (
     SplineTransformer,
     StandardScaler,
 )
+from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
 import approxsvm
@@ -433,21 +442,110 @@ def test_verify_asks_with_the_rows_as_they_are(compiled: dict[str, tuple[Any, An
 
 
 def test_every_class_is_followed() -> None:
-    """A class that is read has a rule, keeps dtypes, holds others that get the same rows, or is LIBSVM's."""
-    keeps = {
-        "pipeline",
-        "selector",
-        "vectorizer",
-        "calibrator",
-        "kernel of Gaussian processes",
-        "unsupported feature map",
-    }
-    float64 = {"SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "KernelDensity", "_ConstantPredictor"}
-    inner = {"_BinaryGaussianProcessClassifierLaplace", "ColumnTransformer", "FeatureUnion"}
+    """A class that is read has a rule, holds others that get the same rows, or computes in float64."""
+    # What never gets rows, and what a reader takes out before.
+    apart = {"calibrator", "kernel of Gaussian processes", "pipeline", "selector", "unsupported feature map"}
+    apart |= {"vectorizer", "_BinaryGaussianProcessClassifierLaplace", "ColumnTransformer", "FeatureUnion"}
     for known in KNOWN:
-        if known.role in keeps or known.name in float64 | inner:
-            continue
-        assert known.name in dtypes._RULES or known.name in dtypes._INSIDE, known.name
+        if not {known.role, known.name} & apart:
+            found = [known.name in group for group in (dtypes._RULES, dtypes._INSIDE, dtypes._IN_FLOAT64)]
+            assert sum(found) == 1, known.name
+    assert set(dtypes._INSIDE) | set(dtypes._RULES) | dtypes._IN_FLOAT64 <= {known.name for known in KNOWN}
+    assert {known.name for known in KNOWN if known.role == "search"} <= set(dtypes._INSIDE)
+    assert set(dtypes._OF_ARRAYS) <= set(dtypes._INSIDE)
+
+
+@pytest.mark.parametrize("unknown", [object(), (SVC(),), CountVectorizer(), PolynomialCountSketch()])
+def test_what_nothing_is_known_of_is_not_passed_in_silence(unknown: Any) -> None:
+    with pytest.raises(UnsupportedModelError, match=f"{type(unknown).__name__} may compute in any dtype"):
+        dtypes.row_dtypes(unknown, 3)
+
+
+def test_members_in_a_tuple() -> None:
+    source = OneVsOneClassifier(make_pipeline(AdditiveChi2Sampler(), SVC())).fit(TRAIN, TRAIN.sum(axis=1) // 5 % 3)
+    assert isinstance(source.estimators_, tuple)
+    with pytest.raises(InputError, match=r"rows are int64.*AdditiveChi2Sampler"):
+        approxsvm.compile(source).predict(rows_of(np.int64))
+
+
+@pytest.mark.parametrize(("small", "wide"), [(np.int8, np.float32), (np.int16, np.float16), (np.uint8, np.float32)])
+def test_columns_of_a_frame_that_are_float32_together(small: Any, wide: Any) -> None:
+    """Also where the narrowest of them, alone, would be taken as float64."""
+    pytest.importorskip("pandas")
+    front = ColumnTransformer([("a", OrdinalEncoder(dtype=small), [0]), ("b", OrdinalEncoder(dtype=wide), [1])])
+    front.set_output(transform="pandas")
+    source = make_pipeline(front, MinMaxScaler(), Binarizer(threshold=0.7), SVC()).fit(TRAIN.round(), LABELS)
+    with pytest.raises(UnsupportedModelError, match=r"MinMaxScaler\) would compute in float\d\d, as step 'b'"):
+        approxsvm.compile(source)
+
+
+def test_float16_beside_integers_of_16_bits_is_float32() -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame(TRAIN.round(), columns=list("abc"))
+    keep = ColumnTransformer([("keep", "passthrough", ["a", "b", "c"])])
+    source = make_pipeline(keep, FastICA(2, random_state=0), Normalizer(), SVC(C=10)).fit(frame, LABELS)
+    fast = approxsvm.compile(source)
+    for rows in (frame.astype({"a": np.int16, "b": np.float16, "c": np.float16}), frame.astype(np.float32)):
+        off = np.abs(fast.decision_function(rows) - source.decision_function(rows))
+        assert off.max() > 1e-10
+        assert (off <= fast.error_bound(rows)).all()
+    encoded = ColumnTransformer([("keep", "passthrough", ["a"]), ("b", OrdinalEncoder(dtype=np.float16), ["b"])])
+    fast = approxsvm.compile(make_pipeline(encoded, FastICA(2, random_state=0), SVC()).fit(frame, LABELS))
+    with pytest.raises(InputError, match=r"column 'a' is int16.*FastICA"):
+        fast.predict(frame.astype({"a": np.int16}))
+
+
+def test_an_estimator_that_makes_an_array_of_a_frame_first() -> None:
+    """What is inside of it takes columns in their common dtype."""
+    import pandas as pd
+
+    columns = ColumnTransformer([("scale", StandardScaler(), [0]), ("keep", "passthrough", [1, 2])])
+    some = np.where(np.arange(len(LABELS)) % 7, LABELS, -1)
+    source = SelfTrainingClassifier(make_pipeline(columns, LogisticRegression())).fit(TRAIN, some)
+    fast = approxsvm.compile(source)
+    rows = pd.DataFrame(TRAIN.round()).astype({0: np.int8, 1: np.float32, 2: np.float32})
+    off = np.abs(fast.decision_function(rows) - source.decision_function(rows.to_numpy()))
+    assert off.max() > 1e-12
+    assert (off <= fast.error_bound(rows)).all()
+
+
+def test_columns_behind_a_selector_of_frames() -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame(TRAIN, columns=list("abc"))
+    select = SelectKBest(lambda X, y: np.arange(3.0), k=2).set_output(transform="pandas")
+    columns = ColumnTransformer([("scale", StandardScaler(), [0]), ("keep", "passthrough", [1])])
+    fast = approxsvm.compile(make_pipeline(select, columns, SVC()).fit(frame, LABELS))
+    with pytest.raises(InputError, match="column 'b' is float16"):
+        fast.predict(frame.astype({"b": np.float16}))
+    fast.predict(frame.astype({"a": np.float16}))
+
+
+def test_constants_of_floats_refuse_integers() -> None:
+    source = make_pipeline(SimpleImputer(strategy="constant"), SVC()).fit(TRAIN, LABELS)
+    fast = approxsvm.compile(source)
+    for dtype in (np.int8, np.int32):
+        with pytest.raises(ValueError, match="filling value"):
+            source.predict(rows_of(dtype))
+        with pytest.raises(InputError, match=f"rows are {np.dtype(dtype).name}.*SimpleImputer"):
+            fast.predict(rows_of(dtype))
+    whole = make_pipeline(SimpleImputer(strategy="constant", missing_values=0), SVC()).fit(
+        rows_of(np.int64), LABELS[:60]
+    )
+    assert (approxsvm.compile(whole).predict(rows_of(np.int32)) == whole.predict(rows_of(np.int32))).all()
+
+
+@pytest.mark.parametrize("wrapper", [MultiOutputClassifier, OneVsRestClassifier])
+def test_probabilities_of_several_targets_are_bounded(wrapper: Any) -> None:
+    targets = np.column_stack([LABELS, TRAIN[:, 0] > 4.0]).astype(int)
+    source = wrapper(make_pipeline(StandardScaler(), LogisticRegression())).fit(TRAIN, targets)
+    fast, rows = approxsvm.compile(source), TRAIN.astype(np.float32)
+    off = np.abs(np.array(fast.predict_proba(rows)) - np.array(source.predict_proba(rows)))
+    bounds = np.array(fast.probability_bound(rows))
+    assert off.shape == bounds.shape
+    assert 1e-12 < off.max() <= bounds.max() < 1e-4
+    assert (off <= bounds).all()
 
 
 def test_sparse_rows_that_a_scaler_of_dense_ones_treats_otherwise() -> None:

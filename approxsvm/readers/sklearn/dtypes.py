@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import product
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -26,13 +28,13 @@ _F64: Final = np.dtype(np.float64)
 _F32: Final = np.dtype(np.float32)
 _OBJECT: Final = np.dtype(object)
 _PLAIN: Final = "float64"
-# What comes in; of several dtypes of a kind the one that loses most.
-_RAW: Final[Mapping[str, DType]] = {
-    _PLAIN: _F64,
-    FLOAT32: _F32,
-    "float16": np.dtype(np.float16),
-    "small": np.dtype(np.int8),
-    "integer": np.dtype(np.int64),
+# What comes in. Those of a kind that are not here lose no more than these.
+_RAW: Final[Mapping[str, tuple[DType, ...]]] = {
+    _PLAIN: (_F64,),
+    FLOAT32: (_F32,),
+    "float16": (np.dtype(np.float16),),
+    "small": (np.dtype(np.int8), np.dtype(np.int16)),  # beside float16 the latter is float32
+    "integer": (np.dtype(np.int64),),
 }
 # Before NumPy 2 an operation of float32 numbers with one number of float64 is one of float32.
 _NUMBERS_COUNT: Final = (np.ones(1, np.float32) * np.float64(1.0)).dtype == _F64
@@ -45,7 +47,9 @@ def row_dtypes(estimator: Any, n_raw_features: int, given: Any = np.float64) -> 
     than float64 although raw rows are float64.
     """
     found = _Found()
-    rows = _Rows({**_RAW, _PLAIN: np.dtype(given)}, "the vectorizer", np.arange(n_raw_features), True)
+    raw = {**_RAW, _PLAIN: (np.dtype(given),)}
+    arriving = {kind: dict.fromkeys(dtypes, "the vectorizer") for kind, dtypes in raw.items()}
+    rows = _Rows(arriving, np.arange(n_raw_features), True)
     _follow(estimator, rows, found, "")
     if not (found.refused or found.rounded):
         return SAME
@@ -53,12 +57,14 @@ def row_dtypes(estimator: Any, n_raw_features: int, given: Any = np.float64) -> 
     return RowDtypes(refused, None if found.rounded is None else found.effect(found.rounded), found.by_column)
 
 
+_Arriving = Mapping[DType, str]  # dtypes that rows may have, and who gave each
+
+
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """What arrives at a step: by the kind of raw rows their dtype, and who gave that of float64 rows."""
+    """What arrives at a step, by the kind of raw rows."""
 
-    dtypes: Mapping[str, DType]
-    giver: str
+    dtypes: Mapping[str, _Arriving]
     columns: npt.NDArray[np.intp]  # raw columns that the features come from
     is_raw: bool  # whether these are columns of the raw rows, which may be a data frame
 
@@ -74,12 +80,11 @@ class _Found:
     rounded: _Noted | None = None
     by_column: bool = False
 
-    def add(self, kind: str, computes: DType, is_stage: bool, words: str, rows: _Rows) -> None:
+    def add(self, kind: str, computes: DType, is_stage: bool, words: str, giver: str, rows: _Rows) -> None:
         """Note a step that computes in another dtype than float64; of float64 rows that is refused at once."""
         if kind == _PLAIN:
             raise UnsupportedModelError(
-                f"{words} would compute in {computes.name}, as {rows.giver} gives that: refit with dtype=np.float64 "
-                "there"
+                f"{words} would compute in {computes.name}, as {giver} gives that: refit with dtype=np.float64 there"
             )
         if kind == FLOAT32 and computes == _F32 and is_stage:
             self.rounded = self.rounded or (words, [])
@@ -112,47 +117,61 @@ def _follow(step: Any, rows: _Rows, found: _Found, name: str) -> _Rows:
     if step is None or isinstance(step, str):  # "passthrough", or "drop"
         return rows
     known = recognise(step)
-    if known is None or known.library in ("cuml", "thundersvm"):
-        return rows
+    if known is None:
+        raise _unknown(step, name)
     kind = known.name
+    if known.library in ("cuml", "thundersvm") or kind in _IN_FLOAT64:
+        return rows
     if known.role == "pipeline":
         for inner_name, inner in _steps(step):
             rows = _follow(inner, rows, found, f"{name}__{inner_name}" if name else inner_name)
         return rows
+    if known.role == "selector":
+        is_frame = rows.is_raw and _gives_frames(step)
+        rows = replace(rows, columns=rows.columns[step.get_support()]) if is_frame else replace(rows, is_raw=False)
     if kind in _INSIDE:
+        given = replace(rows, is_raw=False) if kind in _OF_ARRAYS else rows
         after = rows
         for inner in _inside(step, kind):
-            after = _follow(inner, rows, found, name)
+            after = _follow(inner, given, found, name)
         return after if kind == "FrozenEstimator" else rows
     if kind in ("ColumnTransformer", "FeatureUnion"):
         return _side_by_side(step, kind, rows, found, name)
     if known.role == "selector":
-        return rows if rows.is_raw and _gives_frames(step) else replace(rows, is_raw=False)
-    rule = _RULES.get(kind)
-    if rule is None:
         return rows
-    return _behind(step, rule, rows, found, name)
+    if kind not in _RULES:
+        raise _unknown(step, name)
+    return _behind(step, _RULES[kind], rows, found, name)
+
+
+def _unknown(step: Any, name: str) -> UnsupportedModelError:
+    return UnsupportedModelError(
+        f"{_words(step, name)} may compute in any dtype: approxsvm has no rule for it; report it"
+    )
 
 
 def _behind(step: Any, rule: _Rule, rows: _Rows, found: _Found, name: str) -> _Rows:
-    words, dtypes = _words(step, name), {}
+    words = _words(step, name)
+    dtypes: dict[str, _Arriving] = {}
     # Stages of the input map, whose operations in float32 the core's bounds count.
     is_stage = recognise(step).role == "step"  # type: ignore[union-attr]  # it has a rule
-    for raw, dtype in rows.dtypes.items():
-        try:
-            does = rule(step, dtype)
-        except UnsupportedModelError as error:
-            raise UnsupportedModelError(f"{words}: {error}") from None
-        dtypes[raw] = does.gives
-        if does.computes != _F64:
-            found.add(raw, does.computes, is_stage, words, rows)
+    for raw, arriving in rows.dtypes.items():
+        gives: dict[DType, str] = {}
+        for dtype, giver in arriving.items():
+            try:
+                does = rule(step, dtype)
+            except UnsupportedModelError as error:
+                raise UnsupportedModelError(f"{words}: {error}") from None
+            gives.setdefault(does.gives, giver if does.gives == dtype else words)
+            if does.computes != _F64:
+                found.add(raw, does.computes, is_stage, words, giver, rows)
+        dtypes[raw] = gives
     for raw in _differs_if_sparse(step):
         found.refuse(raw, words, rows)
     is_function = name_of(step) == "FunctionTransformer"
     if is_function and rows.is_raw and step.func is not None:
         found.by_column = True  # of a data frame it makes a data frame, column by column
-    giver = rows.giver if dtypes[_PLAIN] == rows.dtypes[_PLAIN] else words
-    return replace(rows, dtypes=dtypes, giver=giver, is_raw=rows.is_raw and is_function)
+    return replace(rows, dtypes=dtypes, is_raw=rows.is_raw and is_function)
 
 
 def _side_by_side(step: Any, kind: str, rows: _Rows, found: _Found, name: str) -> _Rows:
@@ -175,19 +194,23 @@ def _side_by_side(step: Any, kind: str, rows: _Rows, found: _Found, name: str) -
         parts.append(own)
     if not parts:
         return rows
-    # NumPy's and SciPy's common dtype; columns of data frames keep their own.
-    joined = _least if _gives_frames(step) else _common
-    dtypes = {raw: joined([own.dtypes[raw] for own in parts]) for raw in rows.dtypes}
-    giver = next((own.giver for own in parts if own.dtypes[_PLAIN] == dtypes[_PLAIN]), rows.giver)
-    return _Rows(dtypes, giver, np.unique(np.concatenate([own.columns for own in parts])), False)
+    joined = _any_of if _gives_frames(step) else _common
+    dtypes = {raw: reduce(joined, [own.dtypes[raw] for own in parts]) for raw in rows.dtypes}
+    return _Rows(dtypes, np.unique(np.concatenate([own.columns for own in parts])), False)
 
 
-def _common(dtypes: Sequence[DType]) -> DType:
-    return np.result_type(*dtypes)
+def _common(some: _Arriving, others: _Arriving) -> _Arriving:
+    """NumPy's and SciPy's common dtypes."""
+    found: dict[DType, str] = {}
+    for (a, giver), (b, other) in product(some.items(), others.items()):
+        dtype = np.result_type(a, b)
+        found.setdefault(dtype, other if dtype == b else giver)
+    return found
 
 
-def _least(dtypes: Sequence[DType]) -> DType:
-    return min(dtypes, key=lambda dtype: dtype.itemsize)
+def _any_of(some: _Arriving, others: _Arriving) -> _Arriving:
+    """Those of columns of a data frame, any of which the next step may take, alone or together."""
+    return {**some, **others, **_common(some, others)}
 
 
 def _gives_frames(step: Any) -> bool:
@@ -220,12 +243,23 @@ _INSIDE: Final[Mapping[str, str]] = {
     "TransformedTargetRegressor": "regressor_",
     "_CalibratedClassifier": "estimator",
 }
+# Of these, those that make an array of a data frame first.
+_OF_ARRAYS: Final = frozenset(
+    (
+        *("AdaBoostClassifier", "BaggingClassifier", "BaggingRegressor", "BalancedBaggingClassifier"),
+        *("OneVsOneClassifier", "RUSBoostClassifier", "SelfTrainingClassifier"),
+    )
+)
+# Models that compute in float64, whatever the dtype of rows is.
+_IN_FLOAT64: Final = frozenset(("KernelDensity", "NuSVC", "NuSVR", "OneClassSVM", "SVC", "SVR", "_ConstantPredictor"))
 
 
 def _inside(estimator: Any, kind: str) -> Sequence[Any]:
     own = vars(estimator)
     found = own[_INSIDE[kind]] if _INSIDE[kind] in own else own["base_estimator"]  # before scikit-learn 1.2
-    return list(np.ravel(found)) if isinstance(found, np.ndarray) else found if isinstance(found, list) else [found]
+    if isinstance(found, np.ndarray):
+        return list(found.ravel())
+    return found if isinstance(found, Sequence) else [found]
 
 
 def _words(step: Any, name: str) -> str:
@@ -331,6 +365,8 @@ def _imputer(step: Any, dtype: DType) -> _Does:
     if fitted.kind == "O":
         return _Does(_F64)
     taken = _taken(dtype) if step.strategy in ("constant", "most_frequent") else _taken(dtype, *_FLOATS)
+    if step.strategy == "constant" and not np.can_cast(getattr(step, "_fill_dtype", fitted), taken, "same_kind"):
+        return _Does(taken, taken)  # the source refuses them
     numbers = _plain_numbers([step.missing_values])
     if not (taken.kind in "iu" and not numbers):  # integers are never NaN
         numbers += _plain_numbers(np.ravel(step.statistics_).tolist())
@@ -405,7 +441,6 @@ def _in_wide(step: Any, dtype: DType) -> _Does:
     return _Does(taken, taken)
 
 
-# Classes whose answers do not depend on the dtype of rows have no rule: LIBSVM's and KernelDensity take float64.
 _RULES: Final[Mapping[str, _Rule]] = {
     "AdditiveChi2Sampler": _chi2,
     "Binarizer": _binarizer,
