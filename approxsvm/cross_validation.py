@@ -152,7 +152,7 @@ def cross_validate(
     Raises
     ------
     InputError
-        There are fewer rows than folds, `y` has another length than `X`, or the trainer refuses the value of a parameter.
+        There are fewer rows than folds, `y` has another length than `X`, or the trainer refuses a parameter.
     UnsupportedModelError
         The trainer is not installed.
     """
