@@ -55,6 +55,8 @@ _UP = 1.0 + 2.0**-30
 _CONSTANT = "constant"
 # Of output codes, the largest sum of absolute values: squares of these are rounded to 2e-6 of it.
 _MOST_MODULI = 2.0**32
+# Of polynomials, bounds cover that rounding for values up to this: for more, they would be too wide for ordinary rows.
+_COVERED_VALUES = 2.0**16
 # Scores count a value of 0 for the first class of a pair. A member whose label is then the second has this intercept.
 _BELOW_0 = -(2.0**-1074)
 # Whose members know the classes themselves.
@@ -336,7 +338,7 @@ def read_output_code(estimator: Any, read: Read) -> Model:
     moduli, limit = _moduli_and_limit(estimator, machines, float(sum(map(abs, answers.values()))))
     if limit is not None:
         machines = [_of_rows_within(machine, limit) for machine in machines]
-    off = _rounding_of_distances(len(members), moduli)
+    off = _rounding_of_distances(len(members), moduli if limit is None else _COVERED_VALUES)
     fixed = off * (moduli if limit is None else _intercepts(machines) + len(answers)) + 5.0 * len(members) * UNIT64
 
     def of_class(c: int) -> KernelModel:
