@@ -315,7 +315,8 @@ def read_output_code(estimator: Any, read: Read) -> Model:
     put below that one, and never wins.
 
     The source rounds its squared distances, by `_rounding_of_distances` times the moduli of all values, which is part
-    of the bounds. This needs moduli of at most `_MOST_MODULI`: where kernels have no limit, rows have one.
+    of the bounds. Where kernels have no limit, bounds cover values up to `_COVERED_VALUES`, and rows whose moduli may
+    be beyond `_MOST_MODULI` are refused.
     """
     classes = ascending_classes(estimator.classes_, "OutputCodeClassifier")
     constants = [name_of(inner) == "_ConstantPredictor" for inner in estimator.estimators_]
