@@ -147,9 +147,7 @@ def compile(
         The estimator has not been fitted.
     InputError
         `X` is not a matrix of finite numbers in the columns that the model uses, or has other columns than the model;
-        or `n_features`, `max_bytes`, `random_state`, `rows_per_call` or `n_jobs` is an invalid number.
-    ValueError
-        An option has an unknown value, or `tolerance` is smaller than float64 can guarantee.
+        or an option has an invalid value, or `tolerance` is smaller than float64 can guarantee.
 
     Warns
     -----
@@ -171,7 +169,7 @@ def compile(
     limits = Limits(degree, n_centers, max_bytes, target_error, effort, random_state, rows_per_call)
     n_threads(n_jobs)
     if labels not in ("source", "probability"):
-        raise ValueError(f"labels must be 'source' or 'probability', got {labels!r}")
+        raise InputError(f"labels must be 'source' or 'probability', got {labels!r}")
     with compiling(verbose) if progress is None else nullcontext(progress) as told:
         request = Request(mode, center, tolerance, limits, told)
         request.check()

@@ -58,9 +58,9 @@ class Training:
     def __post_init__(self) -> None:
         """Check the parameters."""
         if self.svm_type not in get_args(SvmType):
-            raise ValueError(f"svm_type must be one of {', '.join(get_args(SvmType))}, not {self.svm_type!r}")
+            raise InputError(f"svm_type must be one of {', '.join(get_args(SvmType))}, not {self.svm_type!r}")
         if self.trainer not in get_args(Trainer):
-            raise ValueError(f"trainer must be one of {', '.join(get_args(Trainer))}, not {self.trainer!r}")
+            raise InputError(f"trainer must be one of {', '.join(get_args(Trainer))}, not {self.trainer!r}")
         for name in ("C", "gamma", "nu", "epsilon"):
             value = getattr(self, name)
             if value is not None and not math.isfinite(value):  # LIBSVM would train with it
@@ -152,11 +152,9 @@ def cross_validate(
     Raises
     ------
     InputError
-        There are fewer rows than folds, or `y` has another length than `X`.
+        There are fewer rows than folds, `y` has another length than `X`, or the trainer refuses a parameter.
     UnsupportedModelError
         The trainer is not installed.
-    ValueError
-        A parameter has a value that the trainer refuses.
     """
     from sklearn.model_selection import KFold, StratifiedKFold
 
@@ -242,7 +240,7 @@ def _train_libsvm(X: Any, y: Any, training: Training) -> tuple[Any, Predict]:
     problem = svmutil.svm_problem(targets, rows(X))
     refusal = svmutil.libsvm.svm_check_parameter(problem, parameter)
     if refusal:
-        raise ValueError(f"libsvm refuses the parameters: {refusal.decode()}")
+        raise InputError(f"libsvm refuses the parameters: {refusal.decode()}")
     model = svmutil.svm_train(problem, parameter)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "fold.model"

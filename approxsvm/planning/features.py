@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from approxsvm.artifact import terms, writer
-from approxsvm.errors import UnsupportedModelError
+from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.expansion import taylor_features
 from approxsvm.model.single_model import TermsModel
 from approxsvm.model.taylor_model import TaylorModel
@@ -18,7 +18,7 @@ def build_taylor(model: TaylorModel, request: Request) -> Built:
             "mode='approximate', where certified(X) says which labels are proven; all but those within float32 rounding"
         )
     if (request.limits.degree, request.limits.n_centers) not in (("auto", "auto"), (model.degree, 1)):
-        raise ValueError(
+        raise InputError(
             f"a {model.source} is an expansion of degree {model.degree} about 1 center, which is not chosen"
         )
     plan = "the model is an expansion about the origin itself, so nothing is cut off"

@@ -11,6 +11,7 @@ import numpy as np
 
 from approxsvm.artifact import writer
 from approxsvm.artifact.views import Artifact
+from approxsvm.errors import InputError
 from approxsvm.expansion.certificate import least_tolerance
 from approxsvm.expansion.stack import value_range
 from approxsvm.model.kernel_model import KernelModel
@@ -142,7 +143,7 @@ def _promise(model: KernelModel, request: Request) -> float:
         least = least_tolerance(model, _typical_row_error(model, request.rows))
         if not request.tolerance >= least:
             what = "this model" if model.input_map is None else "this model and the steps in front of it"
-            raise ValueError(
+            raise InputError(
                 f"tolerance is {request.tolerance}, but float64 cannot promise less than {least:.3g} for {what}"
             )
         return float(request.tolerance)

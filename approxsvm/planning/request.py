@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from approxsvm.artifact.views import Artifact
+from approxsvm.errors import InputError
 from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.model.schema import MAX_DEGREE, MODES, Mode
 from approxsvm.options import MAX_SEED, is_whole_number, whole_number
@@ -45,35 +46,35 @@ class Request:
     rows: Any = None
 
     def check(self) -> None:
-        """Refuse values that no model allows: ValueError of an option, InputError of a number."""
+        """Raise InputError for values that no model allows."""
         mode, limits = self.mode, self.limits
         if mode not in MODES:
-            raise ValueError(f"mode must be one of {', '.join(map(repr, MODES))}, not {mode!r}")
+            raise InputError(f"mode must be one of {', '.join(map(repr, MODES))}, not {mode!r}")
         if self.center not in ("mean", "origin"):
-            raise ValueError(f"center must be 'mean' or 'origin', not {self.center!r}")
+            raise InputError(f"center must be 'mean' or 'origin', not {self.center!r}")
         if limits.effort not in get_args(Effort):
-            raise ValueError(f"effort must be one of 'low', 'normal', 'high', not {limits.effort!r}")
+            raise InputError(f"effort must be one of 'low', 'normal', 'high', not {limits.effort!r}")
         if limits.degree != "auto" and not is_whole_number(limits.degree, 1, MAX_DEGREE):
-            raise ValueError(f"degree must be 'auto' or 1 to {MAX_DEGREE}, not {limits.degree!r}")
+            raise InputError(f"degree must be 'auto' or 1 to {MAX_DEGREE}, not {limits.degree!r}")
         if limits.n_centers != "auto" and not is_whole_number(limits.n_centers, 1):
-            raise ValueError(f"n_centers must be 'auto' or a positive integer, not {limits.n_centers!r}")
+            raise InputError(f"n_centers must be 'auto' or a positive integer, not {limits.n_centers!r}")
         if limits.max_bytes is not None:
             whole_number(limits.max_bytes, "max_bytes", 1)
         whole_number(limits.random_state, "random_state", 0, MAX_SEED)
         if limits.rows_per_call is not None:
             whole_number(limits.rows_per_call, "rows_per_call", 1)
         if mode == "exact" and (limits.degree != "auto" or limits.n_centers != "auto"):
-            raise ValueError("mode 'exact' has no expansion: degree and n_centers cannot be chosen")
+            raise InputError("mode 'exact' has no expansion: degree and n_centers cannot be chosen")
         if self.tolerance is not None and mode == "approximate":
-            raise ValueError("tolerance cannot be promised in mode 'approximate': it has nothing to fall back on")
+            raise InputError("tolerance cannot be promised in mode 'approximate': it has nothing to fall back on")
         target = limits.target_error
         if target is not None and not (mode == "approximate" and 0.0 <= target <= 1.0):
-            raise ValueError(f"target_error is for mode 'approximate', from 0 to 1; got {target} and {mode!r}")
+            raise InputError(f"target_error is for mode 'approximate', from 0 to 1; got {target} and {mode!r}")
 
     def check_positive_tolerance(self) -> None:
-        """Refuse (ValueError) a tolerance of 0 or less, where any other can be kept."""
+        """Raise InputError for a tolerance of 0 or less, where any other can be kept."""
         if self.tolerance is not None and not self.tolerance > 0.0:
-            raise ValueError(f"tolerance is {self.tolerance}, but must be positive")
+            raise InputError(f"tolerance is {self.tolerance}, but must be positive")
 
 
 # From a model to its artifact, by `kind`: each module of this room has a table of those that it knows.

@@ -45,7 +45,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 import approxsvm
 from approxsvm import Artifact, KernelModel, UnsupportedModelError
 from approxsvm.cli import main
-from approxsvm.errors import MissingPackageError, OpenAnswersWarning
+from approxsvm.errors import InputError, MissingPackageError, OpenAnswersWarning
 from approxsvm.evaluator import BOUNDS, VALUES
 from approxsvm.export.onnx.bound_table import bound_table
 from approxsvm.export.onnx.graph import _Export
@@ -560,7 +560,7 @@ def test_what_is_refused() -> None:
     exact = approxsvm.compile(svc, mode="exact")
     with pytest.raises(UnsupportedModelError, match=r"takes [\d,]+ bytes or more, but at most 1,000 are allowed"):
         exact.to_onnx(max_bytes=1000)
-    with pytest.raises(ValueError, match="input_type is 'int8', but must be 'float32' or 'float64'"):
+    with pytest.raises(InputError, match="input_type is 'int8', but must be 'float32' or 'float64'"):
         exact.to_onnx(input_type="int8")  # type: ignore[arg-type]
     with pytest.raises(UnsupportedModelError, match="there are no support vectors to fall back on"):
         approxsvm.compile(svc, X, mode="approximate").to_onnx(fallback=True)

@@ -506,10 +506,33 @@ def test_classes_with_one_code():
     source.code_book_[3] = source.code_book_[0] = [1, 1, 1, -1]
     source.code_book_[1:3] = [[1, -1, 1, 1], [-1, 1, -1, 1]]
     fast = assert_labels_are_the_source_s(source, np.concatenate([X, WHOLE]))
-    assert fast.classes_.tolist() == [0, 1, 2]
+    assert fast.classes_.tolist() == source.classes_.tolist() == [0, 1, 2, 3]
+    assert not hasattr(fast, "decision_function")
+    assert not hasattr(source, "decision_function")
     source.code_book_[2] = source.code_book_[1]
     with pytest.raises(UnsupportedModelError, match="tells 2 classes apart"):
         read_any(source)
+
+
+def test_distances_of_codes_that_lose_the_code():
+    """Squares of values leave no digits to the code words: such rows are uncertain, and far ones refused."""
+    source = OutputCodeClassifier(LogisticRegression(), random_state=0, code_size=2)
+    source.fit([[42.0], [32.0], [22.0]], [1, 3, 2])
+    fast = approxsvm.compile(source, mode="exact")
+    for size in 10.0 ** np.arange(25):
+        rows = np.array([[-size], [size]])
+        if size > 1e9:
+            with pytest.raises(InputError, match="row 0: a value between its limits is needed"):
+                fast.predict(rows)
+        else:
+            sure = fast.certified(rows)
+            assert sure.all()
+            np.testing.assert_array_equal(fast.predict(rows), source.predict(rows))
+    huge = OutputCodeClassifier(SVC(gamma=0.5), code_size=2, random_state=0).fit(X, KINDS)
+    for member in (one for one in huge.estimators_ if isinstance(one, SVC)):
+        member._dual_coef_ = member.dual_coef_ = member._dual_coef_ * 1e18
+    fast = approxsvm.compile(huge, mode="exact")
+    assert not fast.certified(X).any()
 
 
 @pytest.mark.parametrize("labels", TWO_LABELS)

@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import approxsvm
 from approxsvm import _native
-from approxsvm.errors import InputError, TargetError, UnsupportedModelError
+from approxsvm.errors import ApproxSVMError, InputError, TargetError, UnsupportedModelError
 from approxsvm.reference import decision_values as reference
 
 
@@ -467,7 +467,7 @@ def test_summary():
     ],
 )
 def test_unknown_options_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ApproxSVMError, match=message):
         compile(random_model(1), **options)
 
 

@@ -76,9 +76,9 @@ def test_every_type(svm_type, trainer):
 
 def test_parameters_that_make_no_sense_are_refused():
     X, y = data()
-    with pytest.raises(ValueError, match="svm_type must be one of"):
+    with pytest.raises(InputError, match="svm_type must be one of"):
         approxsvm.Training("one-class")
-    with pytest.raises(ValueError, match="trainer must be one of"):
+    with pytest.raises(InputError, match="trainer must be one of"):
         approxsvm.Training(trainer="weka")
     with pytest.raises(InputError, match="200 folds of 150 rows"):
         approxsvm.cross_validate(X, y, n_folds=200)

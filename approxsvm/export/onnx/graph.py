@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
-from approxsvm.errors import OpenAnswersWarning, UnsupportedModelError
+from approxsvm.errors import InputError, OpenAnswersWarning, UnsupportedModelError
 from approxsvm.export.float32_rows import check_float32_rows
 from approxsvm.export.onnx.exact_graph import forms, kernel_sums
 from approxsvm.export.onnx.expansion_graph import expanded
@@ -54,7 +54,7 @@ def onnx_model(
     itself rounds. With `fallback`, all labels that float64 can tell are the exact model's.
     """
     if input_type not in get_args(InputType):
-        raise ValueError(f"input_type is {input_type!r}, but must be 'float32' or 'float64'")
+        raise InputError(f"input_type is {input_type!r}, but must be 'float32' or 'float64'")
     if artifact.outputs.of_processes:
         raise UnsupportedModelError(
             "the variance of a Gaussian process has no graph: compile it without variance=True, or export its members"

@@ -37,6 +37,7 @@ from approxsvm.model.outputs import (
 )
 from approxsvm.model.shared_kernels import difference, of_functions, shared_rows
 from approxsvm.model.single_model import SingleModel
+from approxsvm.model.steps import Interval
 from approxsvm.readers.pairs import PairTerms, pair_block
 from approxsvm.readers.sklearn import linear_models
 from approxsvm.readers.sklearn.instead import refusal
@@ -52,6 +53,10 @@ from approxsvm.readers.sklearn.support_vector_machines import (
 
 _UP = 1.0 + 2.0**-30
 _CONSTANT = "constant"
+# Of output codes, the largest sum of absolute values: squares of these are rounded to 2e-6 of it.
+_MOST_MODULI = 2.0**32
+# Of polynomials, bounds cover that rounding for values up to this: for more, they would be too wide for ordinary rows.
+_COVERED_VALUES = 2.0**16
 # Scores count a value of 0 for the first class of a pair. A member whose label is then the second has this intercept.
 _BELOW_0 = -(2.0**-1074)
 # Whose members know the classes themselves.
@@ -305,44 +310,98 @@ def _of_rows(estimator: Any, coef: Any) -> KernelModel:
 def read_output_code(estimator: Any, read: Read) -> Model:
     """Read a fitted OutputCodeClassifier: a row is of the class with the nearest row of code_book_, or the first such.
 
-    |f - c|^2 is |f|^2 - 2 (f.c - |c|^2 / 2), so that f.c - |c|^2 / 2 is a function of each class, of which the greatest
-    wins: a sum of the members' kernels. A class with the row of an earlier one is never predicted.
+    |f - c|^2 is |f|^2 - 2 f.c + |c|^2, and |c|^2 is the same for all c, which are of -1 and 1. So f.c is a function of
+    each class, of which the greatest wins: a sum of the members' kernels. A class with the row of an earlier one is
+    put below that one, and never wins.
+
+    The source rounds its squared distances, by `_rounding_of_distances` times the moduli of all values, which is part
+    of the bounds. Where kernels have no limit, bounds cover values up to `_COVERED_VALUES`, and rows whose moduli may
+    be beyond `_MOST_MODULI` are refused.
     """
     classes = ascending_classes(estimator.classes_, "OutputCodeClassifier")
     constants = [name_of(inner) == "_ConstantPredictor" for inner in estimator.estimators_]
     if all(constants):
         raise UnsupportedModelError(refusal(estimator, "none of whose members depends on rows"))
     members = _members(estimator, read, constants)
-    book = np.asarray(estimator.code_book_, np.float64)
-    if book.shape != (len(classes), len(members)) or not np.isin(book, [-1.0, 0.0, 1.0]).all():
-        raise ModelFormatError(
-            f"code_book_ has shape {book.shape} for {len(classes)} classes, or is not of -1, 0 and 1"
-        )
     for inner, member in zip(estimator.estimators_, members, strict=True):
         if member.task != "regression" and not hasattr(inner, "decision_function"):
             raise UnsupportedModelError(refusal(estimator, "of members without a decision_function"))
-    kept = np.sort(np.unique(book, axis=0, return_index=True)[1])
+    book = np.asarray(estimator.code_book_, np.float64)
+    if book.shape != (len(classes), len(members)) or not np.isin(book, [-1.0, 1.0]).all():
+        raise ModelFormatError(f"code_book_ has shape {book.shape} for {len(classes)} classes, or is not of -1 and 1")
+    kept = np.unique(book, axis=0, return_index=True)[1].tolist()
     if len(kept) < 3:
         raise UnsupportedModelError(refusal(estimator, f"whose code_book_ tells {len(kept)} classes apart"))
     functions = [_value(estimator, member) for member in members]
     varying = np.flatnonzero(~np.array(constants))
     machines = _alike(estimator, [functions[k] for k in varying])
+    answers = {int(k): Fraction(float(np.ravel(estimator.estimators_[k].y_)[0])) for k in np.flatnonzero(constants)}
+    moduli, limit = _moduli_and_limit(estimator, machines, float(sum(map(abs, answers.values()))))
+    if limit is not None:
+        machines = [_of_rows_within(machine, limit) for machine in machines]
+    off = _rounding_of_distances(len(members), moduli if limit is None else _COVERED_VALUES)
+    fixed = off * (moduli if limit is None else _intercepts(machines) + len(answers)) + 5.0 * len(members) * UNIT64
 
-    def of_class(row: Any) -> KernelModel:
-        addend = Fraction(-int(np.abs(row).sum()), 2)
-        for k in np.flatnonzero(constants):
-            addend += int(row[k]) * Fraction(float(np.ravel(estimator.estimators_[k].y_)[0]))
-        return _summed(machines, [Fraction(int(c)) for c in row[varying]], addend)
+    def of_class(c: int) -> KernelModel:
+        signs = [Fraction(int(sign)) for sign in book[c].tolist()]
+        addend = sum((signs[k] * answer for k, answer in answers.items()), Fraction(0))
+        if c not in kept:
+            addend -= Fraction(4.0 * (moduli + len(members)))
+        one = _summed(machines, [signs[k] for k in varying], addend)
+        coef_error = 0.0 if limit is None else one.coef_error + off
+        return replace(one, value_error=(one.value_error + fixed) * _UP, coef_error=coef_error * _UP)
 
-    outputs = Outputs(label_rule="scores", decision_shape="each")
     source = f"output codes: {machines[0].source}"
     return replace(
-        of_functions([of_class(row) for row in book[kept]]),
+        of_functions([of_class(c) for c in range(len(classes))]),
         task="classification",
-        labels=classes[kept],
+        labels=classes,
         source=source,
-        outputs=outputs,
+        outputs=Outputs(SignAlone(), label_rule="scores", decision_shape="each"),
     )
+
+
+def _rounding_of_distances(n: int, most: float) -> float:
+    """What float64 may change in |f|^2 - 2 c.f + |c|^2 of n values, relatively to m = sum_k |f_k|, beside 5 n UNIT64.
+
+    |f|^2 is common to all classes. An inner product is off by n UNIT64 sqrt(n) m, two sums and a root by 4 UNIT64
+    (m + sqrt(n))^2; and m is at most `most`.
+    """
+    return (5.0 * most + 12.0 * n * n) * UNIT64 * _UP
+
+
+def _intercepts(machines: Sequence[KernelModel]) -> float:
+    return fsum(abs(float(machine.intercept[0])) for machine in machines)
+
+
+def _moduli_and_limit(estimator: Any, machines: Sequence[KernelModel], constant: float) -> tuple[float, float | None]:
+    """What the sum of all absolute values never exceeds, and the largest number in rows for that; None for any."""
+    fixed = constant + _intercepts(machines)
+    if not machines[0].is_polynomial:  # a Gaussian and a sigmoid are at most 1
+        return (fixed + fsum(float(machine.absolute_sums()[0]) for machine in machines)) * _UP, None
+    first = machines[0]
+    reaches = [abs(first.gamma) * np.asarray(abs(machine.support_vectors).sum(axis=1)).ravel() for machine in machines]
+
+    def fits(exponent: int) -> bool:
+        with np.errstate(over="ignore", invalid="ignore"):
+            powers = [(reach * 2.0**exponent + abs(first.coef0)) ** first.degree for reach in reaches]
+            sums = [float(np.abs(one.dual_coef[0]) @ power) for one, power in zip(machines, powers, strict=True)]
+        return (fixed + sum(sums)) * _UP <= _MOST_MODULI
+
+    if not fits(-1000):
+        raise UnsupportedModelError(refusal(estimator, f"of members whose values are beyond {_MOST_MODULI:.2g}"))
+    low, high = -1000, 1000
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return _MOST_MODULI, 2.0**low
+
+
+def _of_rows_within(machine: KernelModel, limit: float) -> KernelModel:
+    """The same for rows, behind its input map, of numbers up to a limit; other rows are refused."""
+    before = machine.input_map or InputMap.identity(machine.n_features, machine.feature_names)
+    ends = np.full(machine.n_features, limit)
+    return replace(machine, input_map=before.then_stage(Interval("refuses", -ends, ends)))
 
 
 def read_one_vs_rest(estimator: Any, read: Read) -> Model:
