@@ -30,9 +30,8 @@ from approxsvm.model.kernel_model import FloatArray
 from approxsvm.predicting import Predicting
 from approxsvm.reports.compilation import Compilation
 from approxsvm.reports.summary import Summary, summarize
-from approxsvm.row_dtypes import as_checked
 from approxsvm.rows import check_finite, check_sparse, is_plain_matrix, zero_unused
-from approxsvm.table_columns import check_exact, frame_names, known_rows, rows_by_column
+from approxsvm.table_columns import check_exact, frame_names, rows_by_column
 from approxsvm.text_rows import are_texts
 from approxsvm.threads import n_threads
 
@@ -144,12 +143,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         if plain:
             validate_data(self, X, reset=False, skip_check_array=True)  # warns that names are missing
             return X
-        X = known_rows(X, self.artifact.feature_names)
-        raw, dtypes = self.artifact.raw_columns, self.artifact.row_dtypes
-        if not dtypes:
-            return self._converted(X)
-        narrow = dtypes.check(X, raw.names)
-        return as_checked(self._converted(X), narrow, raw.used)
+        return self._rows_in_dtype(X)
 
     def _converted(self, X: Any) -> Any:
         """Rows of other containers than plain arrays, float32 or float64."""

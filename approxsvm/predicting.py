@@ -6,17 +6,33 @@ from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
 from approxsvm.evaluator import ARRAY, Evaluator
+from approxsvm.row_dtypes import as_checked
+from approxsvm.table_columns import known_rows
 
 
 class _Predicts(Protocol):
     @property
     def _evaluator(self) -> Evaluator: ...
 
+    @property
+    def artifact(self) -> Any: ...
+
     def _rows(self, X: Any) -> Any: ...
+
+    def _converted(self, X: Any) -> Any: ...
 
 
 class Predicting:
-    """One row, and tables of Arrow columns."""
+    """One row, tables of Arrow columns, and the dtype of rows."""
+
+    def _rows_in_dtype(self: _Predicts, X: Any) -> Any:
+        """Convert rows of other containers than plain arrays, to the dtype in which the source computes."""
+        X = known_rows(X, self.artifact.feature_names)
+        raw, dtypes = self.artifact.raw_columns, self.artifact.row_dtypes
+        if not dtypes:
+            return self._converted(X)
+        narrow = dtypes.check(X, raw.names)
+        return as_checked(self._converted(X), narrow, raw.used)
 
     def predict_one(self: _Predicts, row: Any, outputs: Sequence[str] | None = None) -> Any:
         """Predict a single row, with as little overhead as possible.

@@ -14,9 +14,8 @@ from approxsvm.errors import InputError
 from approxsvm.evaluator import BoolArray, Evaluator, read_artifact, with_one_index_type
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.predicting import Predicting
-from approxsvm.row_dtypes import as_checked
 from approxsvm.rows import check_sparse, is_plain_matrix
-from approxsvm.table_columns import check_exact, known_rows, numpy_rows
+from approxsvm.table_columns import check_exact, numpy_rows
 from approxsvm.text_rows import are_texts
 
 
@@ -156,19 +155,14 @@ class Predictor(Predicting):
         if is_plain_matrix(X, self.n_features):
             check_exact(X, self.artifact.raw_columns)
             return X
-        X = known_rows(X, self.artifact.feature_names)
-        raw, dtypes = self.artifact.raw_columns, self.artifact.row_dtypes
-        if not dtypes:
-            return self._converted(X)
-        narrow = dtypes.check(X, raw.names)
-        return as_checked(self._converted(X), narrow, raw.used)
+        return self._rows_in_dtype(X)
 
     def _converted(self, X: Any) -> Any:
         """Rows of other containers than plain arrays."""
         if self.artifact.takes_texts and are_texts(X):
             return with_one_index_type(self.artifact.text_rows.rows(X))
         if not hasattr(X, "tocsr"):
-            return numpy_rows(X, self.artifact.raw_columns, stacklevel=4)  # the caller of a method
+            return numpy_rows(X, self.artifact.raw_columns, stacklevel=5)  # the caller of a method
         rows = check_sparse(X, self.artifact.raw_columns)
         if rows.shape[1] != self.n_features:
             raise InputError(f"X has shape {rows.shape}, expected (n_rows, {self.n_features})")
