@@ -240,18 +240,32 @@ struct AffineStage : AnyStage {
 
     // Maps rows, with the gains of this stage.
     static void run(const MapStage& stage, const double* gains, const RowsOnTheWay& on) {
+        on.source.in_float32 ? run_rows<true>(stage, gains, on) : run_rows<false>(stage, gains, on);
+    }
+
+  private:
+    template <bool in_float32>
+    static void run_rows(const MapStage& stage, const double* gains, const RowsOnTheWay& on) {
         const std::size_t n = stage.n_inputs;
         const double *low = stage.parts[part::low], *high = stage.parts[part::high];
-        const bool is_limited = low || high, in_float32 = on.source.in_float32;
-        double *before = on.y, *errors_before = on.y_error, *more = before + on.stride;
+        double *before = on.y, *errors_before = on.y_error;
         for (std::size_t r = 0; r < on.n_rows; ++r) {
             double *x = on.x + r * on.stride, *error = on.error + r * on.stride;
-            for (std::size_t j = 0; is_limited && j < n; ++j) before[j] = x[j];
-            for (std::size_t j = 0; is_limited && j < n; ++j) errors_before[j] = on.has_errors ? error[j] : 0.0;
-            if (in_float32) find_errors_in_float32(stage, gains, x, on.has_errors ? error : nullptr, more);
-            run_affine(stage, gains, on.has_errors, on.source.is_sparse, x, error);
-            for (std::size_t j = 0; in_float32 && j < n; ++j) error[j] = more[j] == 0.0 ? 0.0 : error[j] + more[j];
-            if (!is_limited) continue;
+            if (!in_float32 && !low && !high) {
+                run_affine(stage, gains, on.has_errors, on.source.is_sparse, x, error);
+                continue;
+            }
+            for (std::size_t j = 0; j < n; ++j) before[j] = x[j];
+            for (std::size_t j = 0; j < n; ++j) errors_before[j] = on.has_errors ? error[j] : 0.0;
+            if constexpr (in_float32) {
+                double* const more = before + on.stride;
+                find_errors_in_float32(stage, gains, x, on.has_errors ? error : nullptr, more);
+                run_affine(stage, gains, on.has_errors, on.source.is_sparse, x, error);
+                for (std::size_t j = 0; j < n; ++j) error[j] = more[j] == 0.0 ? 0.0 : error[j] + more[j];
+                if (!low && !high) continue;
+            } else {
+                run_affine(stage, gains, on.has_errors, on.source.is_sparse, x, error);
+            }
             limit(stage, x, error);
             for (std::size_t j = 0; j < n; ++j) {
                 if (error[j] <= largest_double) continue;

@@ -33,10 +33,15 @@ struct MonomialsStage : AnyStage {
 
     // Of y and a factor with errors e and d it is |y| d + |factor| e + e d, and the rounding of their product.
     static void run(const MapStage& stage, const double*, const RowsOnTheWay& on) {
-        constexpr double up = 1.0 + 0x1p-30;
-        const double u = on.source.unit(), tiny = on.source.tiny();
+        on.source.in_float32 ? run_rows<true>(stage, on) : run_rows<false>(stage, on);
+    }
+
+  private:
+    template <bool in_float32>
+    static void run_rows(const MapStage& stage, const RowsOnTheWay& on) {
+        constexpr SourceRows source{in_float32, false};
+        constexpr double up = 1.0 + 0x1p-30, u = source.unit(), tiny = source.tiny();
         const std::size_t degree = stage.parts_number;
-        const bool in_float32 = on.source.in_float32;
         for (std::size_t r = 0; r < on.n_rows; ++r) {
             const double *x = on.x + r * on.stride, *errors = on.error + r * on.stride;
             for (std::size_t k = 0; k < stage.n_outputs; ++k) {
@@ -51,20 +56,19 @@ struct MonomialsStage : AnyStage {
                         y = factor;
                         error = own;
                     } else {
-                        const double product = y * factor, came = own != 0.0 ? own * (std::fabs(y) + error) : 0.0;
+                        const double product = y * factor, came = !(own <= 0.0) ? own * (std::fabs(y) + error) : 0.0;
                         error = (std::fabs(factor) * error + came + u * std::fabs(product) + tiny) * up;
                         y = product;
                     }
                     begun = true;
                 }
-                if (in_float32) error += lost_in_float32(stage, factors, x, on.has_errors ? errors : nullptr);
+                if constexpr (in_float32) error += lost_in_float32(stage, factors, x, on.has_errors ? errors : nullptr);
                 on.y[r * on.stride + k] = y;
                 on.y_error[r * on.stride + k] = error;
             }
         }
     }
 
-  private:
     // What underflow takes of a product whose factors come in any order: no part of it is above `most`. Infinite where
     // one may exceed float32.
     static double lost_in_float32(const MapStage& stage, const std::uint32_t* factors, const double* x,

@@ -34,7 +34,8 @@ struct PowerStage : AnyStage {
                     if (on.rows[r].is_inside) on.refuse(r, kind, x, 0.0);
                     continue;
                 }
-                transform(power, shifts, on.source, x, error);
+                on.source.in_float32 ? transform<true>(power, shifts, x, error)
+                                     : transform<false>(power, shifts, x, error);
             }
         }
     }
@@ -46,25 +47,27 @@ struct PowerStage : AnyStage {
     // A source in float32 may have (1 + a)^p - 1, whose parts are rounded in proportion to 1 and to the power, and p
     // off by `off_power`: by rounding `power`, by that of 2 - p, or as SciPy takes a p below 2^-23 for 0. The
     // derivative by p is L y at most, with the largest y on the way.
-    static void transform(double power, bool shifts, const SourceRows& source, double& x, double& error) {
-        constexpr double up = 1.0 + 0x1p-30;
-        const double u = source.unit(), library = 12.0 * u, tiny = source.tiny();
+    template <bool in_float32>
+    static void transform(double power, bool shifts, double& x, double& error) {
+        constexpr SourceRows source{in_float32, false};
+        constexpr double up = 1.0 + 0x1p-30, u = source.unit(), library = 12.0 * u, tiny = source.tiny();
         const bool is_mirrored = shifts && x < 0.0;
         const double p = is_mirrored ? 2.0 - power : power, a = is_mirrored ? -x : x,
                      logarithm = shifts ? std::log1p(a) : std::log(a), divisor = p == 0.0 ? 1.0 : p,
                      grown = std::expm1(p * logarithm), y = p == 0.0 ? logarithm : grown / divisor;
-        const double narrow = source.in_float32 ? unit32 : 0.0, size_of_power = std::fabs(p * logarithm),
-                     rounded_power = narrow * (16.0 + 2.0 * std::fabs(p)),
-                     off_power = narrow * (4.0 + 2.0 * std::fabs(power)) * std::fabs(logarithm),
+        const double size_of_power = std::fabs(p * logarithm),
+                     rounded_power = in_float32 ? unit32 * (16.0 + 2.0 * std::fabs(p)) : 0.0,
+                     off_power = in_float32 ? unit32 * (4.0 + 2.0 * std::fabs(power)) * std::fabs(logarithm) : 0.0,
                      of_power = (std::fabs(grown) + 1.0) * (size_of_power * 1.01 * (library + 2.0 * u) + rounded_power),
                      own = p == 0.0 ? library * std::fabs(logarithm)
                                     : (of_power + library * std::fabs(grown) + tiny) / std::fabs(divisor) +
                                           2.0 * u * std::fabs(y),
-                     of_parameter = narrow > 0.0 ? off_power * std::exp(off_power) * std::fabs(y) : 0.0;
+                     of_parameter = in_float32 ? off_power * std::exp(off_power) * std::fabs(y) : 0.0;
         const bool overflows =
-            narrow > 0.0 && !(std::fabs(grown) + 1.0 + a <= largest32 && std::fabs(power) <= largest32);
+            in_float32 && !(std::fabs(grown) + 1.0 + a <= largest32 && std::fabs(power) <= largest32);
         // What rounding the two ends changes in it; of powers beyond all sense nothing is known.
-        const double size = std::fabs(power), in_proportion = 1.0 + narrow * 16.0 * (size_of_power + size + 2.0),
+        const double size = std::fabs(power),
+                     in_proportion = in_float32 ? 1.0 + unit32 * 16.0 * (size_of_power + size + 2.0) : 1.0,
                      rounded = size < 0x1p40 ? up * (1.0 + 0x1p-50 * (size + 1.0)) * in_proportion : HUGE_VAL;
         const double carried =
             error > 0.0 ? error * std::fmax(slope(power, shifts, x - error), slope(power, shifts, x + error)) * rounded

@@ -87,8 +87,8 @@ struct SourceRows {
     bool is_sparse = false;
 
     // In place of unit64, in errors of functions that the source computes as we do, for both of them.
-    double unit() const { return in_float32 ? unit64 + unit32 : unit64; }
-    double tiny() const { return in_float32 ? tiny32 : 0x1p-1070; }
+    constexpr double unit() const { return in_float32 ? unit64 + unit32 : unit64; }
+    constexpr double tiny() const { return in_float32 ? tiny32 : 0x1p-1070; }
 };
 
 // Rows in the middle of a map, `stride` numbers apart.
