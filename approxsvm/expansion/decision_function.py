@@ -69,11 +69,6 @@ class DecisionFunction:
         rows = self._vectors[first:last]
         return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
 
-    def rows_at(self, places: npt.NDArray[np.intp]) -> FloatArray:
-        """Return the support vectors at these positions as dense rows."""
-        rows = self._vectors[places]
-        return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
-
     def blocks_about(self, center: npt.NDArray[np.float32], n_rows: int) -> Iterator[tuple[int, FloatArray]]:
         """Yield blocks of at most `n_rows` support vectors less the center, each with the position of its first."""
         point = center.astype(np.float64)

@@ -69,35 +69,35 @@ class ExpansionPoint:
 
 def kernel_sums(
     function: DecisionFunction,
-    wanted: npt.NDArray[np.bool_],
+    n_centers: int,
     point_of: Callable[[int], ExpansionPoint],
     *,
+    contracted: bool,
     progress: Callable[[float], None],
 ) -> KernelSums:
     """Walk over the upper triangle of the kernel matrix of `function`, once for each group of centers.
 
     `point_of` gives the expansion point of a center by number: all share the support vectors of `function`, each with
-    its own coefficients. `wanted`, (n_centers, len(CONTRACTIONS) - 1), selects the energies for contractions below 1;
-    the others stay infinite. `progress` gets the share of the work done.
+    its own coefficients. Without `contracted`, the energies for contractions below 1 stay infinite. `progress` gets the
+    share of the work done.
     """
-    n_centers = len(wanted)
-    contracted_sq, faded_moduli = np.full((2, n_centers, len(CONTRACTIONS)), np.inf)
-    group = max(1, _GROUP_BYTES // (8 * max(function.n_sv, 1)))
-    busy = np.flatnonzero(wanted.any(axis=1))
-    groups = [busy[first : first + group] for first in range(0, max(1, len(busy)), group)]  # one even without centers
+    shape = n_centers, len(CONTRACTIONS)
+    contracted_sq, faded_moduli = np.full(shape, np.inf), np.full(shape, np.inf)
+    group = max(1, _GROUP_BYTES // (8 * max(function.n_sv, 1)) if contracted else n_centers)
+    starts = range(0, max(1, n_centers), group)  # one walk even without centers, for `values`
     with ThreadPoolExecutor(all_threads()) as pool, np.errstate(all="ignore"):
         rows = _Rows(function)
-        for step, centers in enumerate(groups):
-            chosen = [centers[wanted[centers, column]] for column in range(wanted.shape[1])]
-            faded = _faded(pool, function.n_sv, chosen, point_of)
+        for step, first in enumerate(starts):
+            last = min(first + group, n_centers)
+            faded = _faded(pool, function.n_sv, range(first, last), point_of) if contracted else []
 
             def told(share: float, step: int = step) -> None:
-                progress((step + share) / len(groups))
+                progress((step + share) / len(starts))
 
             total_sq, moduli_sq, values, energies = _walk(pool, rows, faded, told)
-            for column, (mine, coef, energy) in enumerate(zip(chosen, faded, energies, strict=True), 1):
-                contracted_sq[mine, column] = energy
-                faded_moduli[mine, column] = np.abs(coef).sum(axis=1)
+            for column, (coef, energy) in enumerate(zip(faded, energies, strict=True), 1):
+                contracted_sq[first:last, column] = energy
+                faded_moduli[first:last, column] = np.abs(coef).sum(axis=1)
     contracted_sq[:, 0], faded_moduli[:, 0] = total_sq, np.abs(function.coef).sum()
     path = _sum_path(function.n_sv)
     return KernelSums(total_sq, moduli_sq, values, contracted_sq, faded_moduli, rows.sq_radius, path)
@@ -136,29 +136,22 @@ class _Rows:
 
 
 def _faded(
-    pool: ThreadPoolExecutor,
-    n_sv: int,
-    chosen: list[npt.NDArray[np.intp]],
-    point_of: Callable[[int], ExpansionPoint],
+    pool: ThreadPoolExecutor, n_sv: int, numbers: range, point_of: Callable[[int], ExpansionPoint]
 ) -> list[FloatArray]:
-    """Return the coefficients at_i, (n_chosen, n_sv), of the centers chosen for each contraction below 1."""
-    faded = [np.empty((len(centers), n_sv)) for centers in chosen]
-    places: dict[int, list[tuple[float, FloatArray]]] = {}
-    for theta, centers, coefs in zip(CONTRACTIONS[1:], chosen, faded, strict=True):
-        for c, coef in zip(centers.tolist(), coefs, strict=True):
-            places.setdefault(c, []).append((theta, coef))
+    """The coefficients at_i, (n_centers, n_sv), for each contraction below 1."""
+    faded = [np.empty((len(numbers), n_sv)) for _ in CONTRACTIONS[1:]]
 
     def fill(c: int) -> None:
         with np.errstate(all="ignore"):
-            about = point_of(c)
+            about = point_of(numbers[c])
             function = about.function
             for first, block in function.blocks_about(about.center, ROWS):
                 last = first + len(block)
                 exponent = -function.gamma * np.einsum("ij,ij->i", block, block)
-                for theta, coef in places[c]:
-                    coef[first:last] = function.coef[first:last] * np.exp((1.0 - theta) * exponent)
+                for theta, coef in zip(CONTRACTIONS[1:], faded, strict=True):
+                    coef[c, first:last] = function.coef[first:last] * np.exp((1.0 - theta) * exponent)
 
-    for _ in mapped_in_order(pool, fill, sorted(places)):
+    for _ in mapped_in_order(pool, fill, range(len(numbers))):
         pass
     return faded
 
@@ -168,7 +161,6 @@ def _walk(
 ) -> tuple[float, float, FloatArray, list[FloatArray]]:
     """Add up the strips of rows, each from its diagonal block on, in an order that does not depend on the threads."""
     coef, moduli = rows.coef, np.abs(rows.coef)
-    n_roots = max((k for k, coefs in enumerate(faded, 1) if len(coefs)), default=0)
     moduli_sq = 0.0
     values = np.zeros(rows.n_sv)
     energies = [np.zeros(len(coefs)) for coefs in faded]
@@ -187,10 +179,9 @@ def _walk(
                 own += kernel @ coef[block]
                 others[second - first : second - first + kernel.shape[1]] = coef[first:last] @ kernel
                 modulus += twice * float(moduli[first:last] @ kernel @ moduli[block])
-                for coefs, product in zip(faded[:n_roots], products, strict=False):
+                for coefs, product in zip(faded, products, strict=True):
                     np.sqrt(kernel, out=kernel)
-                    if len(coefs):
-                        product += twice * (coefs[:, block] @ kernel.T)
+                    product += twice * (coefs[:, block] @ kernel.T)
             others[: len(left)] = 0.0
             sums = [
                 np.einsum("ij,ij->i", coefs[:, first:last], product)

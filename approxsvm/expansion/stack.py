@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.expansion import energy_estimates, gram, taylor
+from approxsvm.expansion import gram, taylor
 from approxsvm.expansion.certificate import MAX_FEATURES_SHARPENED, CenterSums, Certificates, certificates
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.gram import DIRECTION_CONTRACTION, LAST_DEGREE, InOrder, one_by_one
@@ -53,8 +53,7 @@ class _OfFunction:
 
     def __init__(self) -> None:
         self.whole: KernelSums | None = None
-        # By contraction too, elements of contracted_sq and faded_moduli.
-        self.energies: dict[tuple[bytes, int], tuple[float, float]] = {}
+        self.energies: dict[bytes, tuple[FloatArray, FloatArray]] = {}  # rows of contracted_sq and faded_moduli
         self.moments: dict[bytes, list[FloatArray]] = {}
         self.gram: dict[tuple[bytes, int, bool], CenterSums] = {}  # also by degree, and whether with directions
         self._n_bytes = 0
@@ -141,7 +140,6 @@ def expand_and_certify(
         if name not in mine.gram and mine.has_room(found.direction, *found.spectra.values()):
             mine.gram[name] = found
 
-    typical = np.full(n_centers, _TYPICAL_S) if typical_s is None else typical_s
     with ThreadPoolExecutor(all_threads()) as pool:
 
         def side_by_side(f: Callable[[Any], Any], arguments: Iterable[Any]) -> Iterable[tuple[Any, Any]]:
@@ -154,8 +152,9 @@ def expand_and_certify(
             expanded.result()
             sums = [center_sums]
         else:
+            kernel = _sums_over_kernel(function, names, point_of, varying is not None, mine, lambda x: tell(0.3 * x))
             if n_centers == 1:  # the threads share the center
-                found, moments = about(0, side_by_side, lambda x: tell(0.7 * x))
+                found, moments = about(0, side_by_side, lambda x: tell(0.3 + 0.7 * x))
                 keep(0, found, moments)
                 sums = [found]
             else:
@@ -164,21 +163,9 @@ def expand_and_certify(
                 for c, (found, moments) in all_of_them:
                     keep(c, found, moments)
                     sums.append(found)
-                    tell(0.7 * (c + 1) / n_centers)
-            wanted = np.full((n_centers, len(CONTRACTIONS) - 1), n_centers > 1)
-            if n_centers > 1 and energy_estimates.are_worthwhile(function.n_sv):
-                places = energy_estimates.sampled(function.n_sv, n_centers)
-                first = len(sums[0].degree_sq)
-                estimates = mapped_in_order(
-                    pool,
-                    lambda c: energy_estimates.best_contraction(point_of(c), places, first, typical[c]),
-                    range(n_centers),
-                )
-                wanted &= np.array([best for _, best in estimates])[:, np.newaxis] == np.arange(wanted.shape[1])
-            kernel = _sums_over_kernel(
-                function, names, wanted, point_of, varying is not None, mine, lambda x: tell(0.7 + 0.3 * x)
-            )
+                    tell(0.3 + 0.7 * (c + 1) / n_centers)
     directions = directions and all(center.direction is not None for center in sums)
+    typical = np.full(n_centers, _TYPICAL_S) if typical_s is None else typical_s
     max_sv_norms = np.array([center.max_sv_norm for center in sums])
     expansions = Expansions(parts[0][:, 0], tuple(parts[1:]), max_sv_norms)
     return expansions, certificates(function, kernel, sums, degree, typical, n_varying=d, directions=directions)
@@ -187,39 +174,33 @@ def expand_and_certify(
 def _sums_over_kernel(
     function: DecisionFunction,
     names: list[bytes],
-    wanted: npt.NDArray[np.bool_],
     point_of: Callable[[int], ExpansionPoint],
     sliced: bool,
     known: _OfFunction,
     progress: Callable[[float], None],
 ) -> KernelSums:
-    """Compute W and the wanted contracted energies, which on slices belong to another kernel matrix."""
-    nothing = np.zeros((0, wanted.shape[1]), np.bool_)
+    """W and the contracted energies, which on slices belong to another kernel matrix."""
     if sliced and known.whole is None:
-        known.whole = kernel_sums(function, nothing, point_of, progress=lambda share: progress(0.2 * share))
-    missing = wanted.copy()
-    for c, column in np.argwhere(wanted).tolist():
-        missing[c, column] = (names[c], column) not in known.energies
-    if missing.any() or known.whole is None:
+        known.whole = kernel_sums(function, 0, point_of, contracted=False, progress=lambda share: progress(0.2 * share))
+    n_centers = len(names)
+    missing = [c for c, name in enumerate(names) if name not in known.energies] if n_centers > 1 else []
+    if missing or known.whole is None:
         found = kernel_sums(
             point_of(0).function if sliced else function,
-            missing,
-            point_of,
+            len(missing),
+            lambda k: point_of(missing[k]),
+            contracted=n_centers > 1,
             progress=lambda share: progress(0.2 + 0.8 * share if sliced else share),
         )
         known.whole = known.whole or found
-        for c, column in np.argwhere(missing).tolist():
-            energies = float(found.contracted_sq[c, column + 1]), float(found.faded_moduli[c, column + 1])
-            known.energies[names[c], column] = energies
-    contracted_sq, faded_moduli = np.full((2, *wanted.shape), np.inf)
-    for c, column in np.argwhere(wanted).tolist():
-        contracted_sq[c, column], faded_moduli[c, column] = known.energies[names[c], column]
-    whole = np.full((len(names), 1), known.whole.total_sq), np.full((len(names), 1), np.abs(function.coef).sum())
-    return replace(
-        known.whole,
-        contracted_sq=np.hstack([whole[0], contracted_sq]),
-        faded_moduli=np.hstack([whole[1], faded_moduli]),
-    )
+        known.energies.update(
+            (names[c], (found.contracted_sq[k], found.faded_moduli[k])) for k, c in enumerate(missing)
+        )
+    contracted_sq, faded_moduli = np.full((2, n_centers, len(CONTRACTIONS)), np.inf)
+    for c, name in enumerate(names if n_centers > 1 else []):
+        contracted_sq[c], faded_moduli[c] = known.energies[name]
+    contracted_sq[:, 0], faded_moduli[:, 0] = known.whole.total_sq, np.abs(function.coef).sum()
+    return replace(known.whole, contracted_sq=contracted_sq, faded_moduli=faded_moduli)
 
 
 def value_range(model: KernelModel, decision: int = 0) -> float:
@@ -231,8 +212,7 @@ def value_range(model: KernelModel, decision: int = 0) -> float:
     def nowhere(_: int) -> ExpansionPoint:
         raise AssertionError("no center was asked for")
 
-    nothing = np.zeros((0, len(CONTRACTIONS) - 1), np.bool_)
-    values = kernel_sums(function, nothing, nowhere, progress=_ignore).values
+    values = kernel_sums(function, 0, nowhere, contracted=False, progress=_ignore).values
     spread = float(np.ptp(values)) * function.unit
     return spread if np.isfinite(spread) else 0.0
 

@@ -20,10 +20,9 @@ from scipy.special import gammainc, gammaln
 
 from approxsvm import _native
 from approxsvm.errors import InputError, UnsupportedModelError
-from approxsvm.expansion import energy_estimates, kernel_sums, monomials, stack
+from approxsvm.expansion import kernel_sums, monomials, stack
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.stack import expand_and_certify
-from approxsvm.model.constants import CONTRACTIONS
 
 Extended = np.longdouble
 GRAM = 0
@@ -332,7 +331,7 @@ def test_norms_are_tight_upper_bounds(gamma, name, varying, source):
         return kernel_sums.ExpansionPoint(on_slice, centers[c][columns])
 
     first = local(0).function
-    sums = kernel_sums.kernel_sums(first, np.ones((3, 3), np.bool_), local, progress=lambda _: None)
+    sums = kernel_sums.kernel_sums(first, 3, local, contracted=True, progress=lambda _: None)
     m = certificates.first_remainder_degree - 1
     with mpmath.workdps(60):
         a = [mpmath.mpf(x) for x in model.coefficients(0)]
@@ -362,41 +361,6 @@ def test_norms_are_tight_upper_bounds(gamma, name, varying, source):
             floor = 3e-6 * float(expected[4])  # slack in a square is a larger share of a small norm
             for mine, truth in zip(found, expected, strict=True):
                 assert float(truth) * (1 - 1e-15) <= mine <= float(truth) * (1 + 1e-6) + floor
-
-
-@pytest.mark.parametrize("varying", [None, np.array([0, 2, 4])], ids=["whole", "sliced"])
-@pytest.mark.parametrize("column", range(len(CONTRACTIONS) - 1))
-def test_a_large_model_has_one_contraction_for_each_center(varying, column, monkeypatch):
-    """Its norms are those of a small model for this contraction, whichever estimates favor."""
-    model = random_model(3, 200, 5, 0.4)
-    centers = np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32)
-    _, small = expand_and_certify(model, centers, 2, varying=varying)
-    monkeypatch.setattr(energy_estimates, "_LARGE", 0)
-    monkeypatch.setattr(energy_estimates, "best_contraction", lambda *_: column)
-    _, large = expand_and_certify(model, centers, 2, varying=varying)
-    for c in range(4):
-        assert large.contractions[c] in (1.0, CONTRACTIONS[column + 1])
-        same = large.contractions[c] == small.contractions[c]
-        assert not same or large.remainders[c] == pytest.approx(small.remainders[c], rel=1e-9)
-        least = [bounds_of(x, 2, c, np.array(0.3)) for x in (small, large)]
-        assert least[0] <= least[1] * (1 + 1e-9)
-
-
-@needs_extended
-@pytest.mark.parametrize("varying", [None, np.array([0, 2])], ids=["whole", "sliced"])
-@pytest.mark.parametrize("degree", [1, 2, 4])
-def test_bounds_of_large_models_hold(degree, varying, monkeypatch):
-    model = random_model(degree, 150, 3, 0.3)
-    centers = np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32)
-    _, small = expand_and_certify(model, centers, degree, varying=varying)
-    monkeypatch.setattr(energy_estimates, "_LARGE", 0)
-    monkeypatch.setattr(energy_estimates, "_SAMPLED", (100, 140))
-    if varying is None:
-        judge(model, centers, degree)
-    _, large = expand_and_certify(model, centers, degree, varying=varying)
-    for c in range(4):  # the contraction that a sample favors is a good one
-        proven, best = (float(bounds_of(x, degree, c, np.array(0.3))) for x in (large, small))
-        assert best * (1 - 1e-9) <= proven < 2 * best
 
 
 @pytest.mark.slow
