@@ -157,8 +157,8 @@ def as_checked(rows: Any, narrow: bool, used: npt.NDArray[np.intp]) -> Any:
     if not narrow:
         return rows.astype(np.float64, copy=False)
     with np.errstate(over="ignore"):
-        narrow = rows.astype(np.float32)
-    changed = (narrow != rows) & ~np.isnan(rows)
+        narrowed = rows.astype(np.float32)
+    changed = (narrowed != rows) & ~np.isnan(rows)
     unused = np.ones(rows.shape[1], np.bool_)
     unused[used] = False
     changed[:, unused] = False
@@ -168,7 +168,7 @@ def as_checked(rows: Any, narrow: bool, used: npt.NDArray[np.intp]) -> Any:
             f"row {row}: some columns are float32, in which the source computes, and column {column} holds "
             f"{rows[row, column]}, which is no float32; hand over the former as float64: X.astype(np.float64)"
         )
-    return narrow
+    return narrowed
 
 
 def check_extended(rows: Any) -> None:

@@ -411,11 +411,6 @@ def _agglomeration(step: Any, dtype: DType) -> _Does:
     return _Does(_F64)
 
 
-def _splines(step: Any, dtype: DType) -> _Does:
-    taken = _taken(dtype) if dtype in _FLOATS else _F64
-    return _Does(taken, taken)
-
-
 def _kernel_of(rows: str) -> _Rule:
     """Kernels are computed in float32 where both sides are."""
 
@@ -456,7 +451,6 @@ _RULES: Final[Mapping[str, _Rule]] = {
     "RBFSampler": _product("random_weights_"),
     "SimpleImputer": _imputer,
     "SkewedChi2Sampler": _log_of_sum,
-    "SplineTransformer": _splines,
     "StandardScaler": _standard_scaler,
     "TargetEncoder": _agglomeration,
     "TaylorFeatures": _in_wide,
@@ -469,6 +463,6 @@ _RULES: Final[Mapping[str, _Rule]] = {
     **dict.fromkeys(("IncrementalPCA", "PCA"), _product("components_", kept=_WIDE)),
     **dict.fromkeys(("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "Normalizer"), _in_own),
     **dict.fromkeys(("OneHotEncoder", "OrdinalEncoder"), _encoder),
-    **dict.fromkeys(("PolynomialFeatures", "QuantileTransformer"), _in_own),
+    **dict.fromkeys(("PolynomialFeatures", "QuantileTransformer", "SplineTransformer"), _in_own),
     **dict.fromkeys((known.name for known in KNOWN if known.role.startswith("linear ")), _product("coef_")),
 }
