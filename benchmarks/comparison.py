@@ -34,7 +34,6 @@ from approxsvm.readers.sklearn.vectorizers import split
 from approxsvm.reference.definition import GaussianDefinition, definition_of
 from approxsvm.reports.judgement import classes_of, combined, exact_decision_values, own_steps
 from approxsvm.reports.source_rounding import NEAR_TIE, source_rounding
-from benchmarks.row_tables import Table
 
 _VERDICTS = ("equal", "other methods", "differs", "refused", "wrong exception", "source has no answer")
 FAULTS = ("differs", "wrong exception")
@@ -108,8 +107,8 @@ def compiled(source: Any, X: Any, **options: Any) -> Any:
 
 
 def fresh(rows: Any) -> Any:
-    """Rows that nobody else has: made again, so that strides and flags stay, or a copy."""
-    return rows.make() if isinstance(rows, Table) else copy.deepcopy(rows)
+    """Return rows that nobody else holds: made anew, so that strides and flags stay, or a copy."""
+    return rows.make() if hasattr(rows, "make") else copy.deepcopy(rows)
 
 
 def answers(estimator: Any, rows: Any) -> Answers:

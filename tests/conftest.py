@@ -7,6 +7,7 @@ import lzma
 import os
 import re
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from sklearn import calibration
 from approxsvm import KernelModel, _native
 from approxsvm.evaluator import BOUNDS, STAGE_NUMBERS, VALUES
 
+sys.path.append(str(REPOSITORY))  # benchmarks and docs are no part of the package
 GOLDEN = REPOSITORY / "models"
 EVERYTHING = VALUES | BOUNDS | STAGE_NUMBERS  # that is known of decision values
 

@@ -19,15 +19,16 @@ from sklearn.svm import SVC, SVR
 
 sys.path.append(str(REPOSITORY))  # benchmarks are no part of the package
 
+from zoo.draw import Draw
+from zoo.random_sources import Made
+from zoo.reader_attack import attempt
+from zoo.shrinking import Case, as_code, shrunk
+from zoo.tables import Table
+from zoo.tampering import parts_of, tampered
+
 import approxsvm
 from benchmarks.comparison import compare
-from benchmarks.draw import Draw
 from benchmarks.gallery import PACKAGE, SUITES
-from benchmarks.random_sources import Made
-from benchmarks.reader_attack import attempt
-from benchmarks.row_tables import Table
-from benchmarks.shrinking import Case, as_code, shrunk
-from benchmarks.tampering import parts_of, tampered
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 

@@ -35,13 +35,13 @@ import approxsvm
 from approxsvm.errors import ApproxSVMError
 from approxsvm.features import TaylorFeatures
 from benchmarks.comparison import FAULTS, Answers, Finding, answers, compare_answers, compiled, counts, short
-from benchmarks.draw import Draw
 from benchmarks.experiment import Experiment, Rows, Run, number, positive
-from benchmarks.random_data import random_data
-from benchmarks.random_sources import random_source
-from benchmarks.row_tables import Table, random_tables
-from benchmarks.shrinking import Case, as_code, shrunk
-from benchmarks.tampering import parts_of
+from zoo.draw import Draw
+from zoo.random_data import random_data
+from zoo.random_sources import random_source
+from zoo.shrinking import Case, as_code, shrunk
+from zoo.tables import Table, random_tables
+from zoo.tampering import parts_of
 
 # Without a word from a worker for so long, it is ended.
 _HANGING_SECONDS = 60.0

@@ -23,7 +23,7 @@ from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 
 from approxsvm.readers.sklearn.known_types import KNOWN
-from benchmarks.draw import Draw
+from zoo.draw import Draw
 
 # Methods that transform, predict or look up what those need, in any class of scikit-learn.
 _COMPUTING = """

@@ -14,10 +14,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
-from benchmarks.draw import Draw
-from benchmarks.random_sources import Made
-from benchmarks.row_tables import Table
-from benchmarks.tampering import parts_of, tampered
+from zoo.draw import Draw
+from zoo.random_sources import Made
+from zoo.tables import Table
+from zoo.tampering import parts_of, tampered
 
 _PARTS = ("steps", "transformer_list", "transformers", "estimators")
 _ASKED_ROWS = 30  # whether a change of the source is one of its answers

@@ -27,8 +27,8 @@ from sklearn.utils._param_validation import Interval, Options, make_constraint
 from sklearn.utils.discovery import all_estimators
 
 from approxsvm.readers.sklearn.known_types import KNOWN
-from benchmarks.draw import Draw
-from benchmarks.random_data import Data, random_labels, random_target
+from zoo.draw import Draw
+from zoo.random_data import Data, random_labels, random_target
 
 Task = Literal["classification", "regression", "one_class"]
 _TAGS = {"classification": "classifier", "regression": "regressor", "one_class": "outlier_detector"}

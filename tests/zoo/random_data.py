@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from benchmarks.draw import Draw
-from benchmarks.row_tables import Table, fitting, random_container, random_kinds
+from zoo.draw import Draw
+from zoo.tables import Table, fitting, random_container, random_kinds
 
 FloatArray = npt.NDArray[np.float64]
 _WORDS = ("a", "b", "c", "ab", "aab", "abc", "x", "y")

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import bsr_array, coo_array, csc_matrix, csr_array, csr_matrix, issparse
 
-from benchmarks.draw import Draw
-from benchmarks.tampering import parts_of
+from zoo.draw import Draw
+from zoo.tampering import parts_of
 
 _NUMPY = (
     *("float32", "float32", "float16", "longdouble", ">f8", "int64", "int32", "int16", "int8", "uint8", "uint16"),

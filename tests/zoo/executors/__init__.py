@@ -1,0 +1,32 @@
+"""Interfaces that answer rows, each as one object with the same two methods."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from zoo.specimens import Answers, Specimen, as_float32
+from zoo.tables import Table
+
+
+class Executor(ABC):
+    """One interface to a compiled model."""
+
+    name: str
+    refuses = True  # whether it raises `RefusedError` for rows without an answer; else these are not certified
+    float32 = False  # whether it sees rows of float32 alone
+
+    def why_not(self, specimen: Specimen) -> str:
+        """Return why the interface cannot serve a source, "" if it can; skips are reported."""
+        return ""
+
+    def seen(self, table: Table) -> Table:
+        """Return the table whose numbers the interface sees: the source is asked about these."""
+        return as_float32(table) if self.float32 else table
+
+    def takes(self, specimen: Specimen, table: Table) -> bool:
+        """Return whether such a table can be passed to the interface: its container, its dtypes."""
+        return True
+
+    @abstractmethod
+    def answers(self, specimen: Specimen, table: Table) -> Answers:
+        """Answer all rows; raise `RefusedError` if the interface refuses them."""

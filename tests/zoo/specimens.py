@@ -1,0 +1,146 @@
+"""An entry of the zoo, the source that it makes, what that is compiled to, and what an interface answers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import approxsvm
+from approxsvm.artifact.views import Artifact
+from approxsvm.readers import read_any
+from benchmarks.comparison import answers
+from zoo import oracle
+from zoo.tables import Table
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One source of the zoo: what is fitted, on which rows, and how it is compiled."""
+
+    name: str
+    fit: Callable[[Any, Any], Any]  # rows and target -> a fitted source
+    rows: str = "numbers"  # which rows it is trained on and asked about (sources.ROWS)
+    target: str = "two"  # which target (sources.TARGETS)
+    options: Mapping[str, Any] = field(default_factory=dict)  # of compile
+    # If the source is a file of another program: writes it into a folder, returns what compile takes.
+    write: Callable[[Any, Path], Any] | None = None
+    # Interfaces that refuse to serve it, by the name of the executor, with what they say (a regular expression).
+    closed: Mapping[str, str] = field(default_factory=dict)
+
+
+class RefusedError(Exception):
+    """Raise by an executor for rows that the interface refuses."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Answers of one interface for n rows; None where it does not give them.
+
+    Labels are the source's own (values of a regression are in `values` alone). Decision values, their bounds and
+    classes have the order and sign of the artifact.
+    """
+
+    labels: Array | None = None  # (n,) or (n, n_targets)
+    certified: Array | None = None  # of the same shape
+    values: Array | None = None  # (n, n_decisions)
+    bounds: Array | None = None
+    probabilities: Array | None = None  # (n, n_probabilities)
+    probability_bounds: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """What the source itself answers for the rows of a table."""
+
+    refused: npt.NDArray[np.bool_]  # (n,): rows that the source refuses
+    labels: Array | None  # of all other rows; None for a regression
+    probabilities: Array | None
+    values: Array | None  # (n, n_decisions) in extended precision, by the oracle; None where it has no rule
+    slack: Array | None  # what the oracle itself may round
+    certain: Callable[[], npt.NDArray[np.bool_]]  # rows of which the source's own rounding does not decide the label
+
+
+class Specimen:
+    """A fitted source, what it compiles to, and its own answers."""
+
+    def __init__(self, name: str, source: Any, table: Table, folder: Path, entry: Entry | None = None) -> None:
+        self.name, self.source, self.table, self.folder = name, source, table, folder
+        self.options = dict(entry.options) if entry else {}
+        self.closed = dict(entry.closed) if entry else {}
+        self.compiled_from = entry.write(source, folder) if entry and entry.write else source
+
+    @cached_property
+    def fast(self) -> Any:
+        """The compiled estimator."""
+        return approxsvm.compile(self.compiled_from, self.table.make(), **self.options)
+
+    @property
+    def artifact(self) -> Artifact:
+        return self.fast.artifact
+
+    @cached_property
+    def path(self) -> Path:
+        """The artifact's file."""
+        path = self.folder / "model.asvm"
+        self.fast.save(path)
+        return path
+
+    @cached_property
+    def model(self) -> Any:
+        """The source as it is read: a model or an ensemble."""
+        return read_any(self.compiled_from)
+
+    @cached_property
+    def labels(self) -> Array:
+        """Labels by their positions in the artifact."""
+        return np.array([1, -1]) if self.artifact.task == "one_class" else np.asarray(self.artifact.labels)
+
+    def expected(self, table: Table) -> Expected:
+        """Ask the source, and the oracle."""
+        refused = np.zeros(len(table.values), bool)
+        theirs = answers(self.source, table)
+        if isinstance(theirs["predict"], Exception):
+            for i in range(len(refused)):
+                refused[i] = isinstance(answers(self.source, table.take(slice(i, i + 1)))["predict"], Exception)
+            table = table.take(~refused)
+            theirs = answers(self.source, table) if not refused.all() else {}
+        found = {name: None if isinstance(answer, Exception) else answer for name, answer in theirs.items()}
+        values, slack = (None, None) if refused.all() else oracle.decision_values(self.model, self.numbers(table))
+        is_regression = self.artifact.task == "regression"
+        return Expected(
+            refused,
+            labels=None if is_regression else found.get("predict"),
+            probabilities=found.get("predict_proba"),
+            values=values,
+            slack=slack,
+            certain=lambda: _certain(self, table),
+        )
+
+    def numbers(self, table: Table) -> Array:
+        """Rows as float64, codes in place of texts."""
+        rows = self.fast._rows(table.make())
+        return np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+
+
+def _certain(specimen: Specimen, table: Table) -> npt.NDArray[np.bool_]:
+    from benchmarks.comparison import _Rounding
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.asarray(_Rounding(specimen.source, specimen.fast, table).certain)
+
+
+def as_float32(table: Table) -> Table:
+    """The table whose numbers an interface of float32 rows sees, as float64."""
+    with np.errstate(over="ignore"):
+        values = table.values.astype(np.float32).astype(np.float64)
+    return replace(table, values=values, kinds=("float64",) * len(table.kinds), container="array", names=None)

@@ -1,0 +1,27 @@
+"""Entries x executors x properties: a seeded selection of what ``python -m tests.zoo`` runs for hours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from zoo.executors.in_python import PYTHON
+from zoo.hostile import hostile_tables
+from zoo.properties import faults
+from zoo.sources import ZOO, specimen
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore"
+)  # of scikit-learn, about deprecated sources and what does not converge
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_every_interface_answers_as_the_source(name: str, tmp_path: Path) -> None:
+    one = specimen(ZOO[name], tmp_path)
+    found = []
+    for table in hostile_tables(one, seed=0):
+        for executor in PYTHON:
+            if not executor.why_not(one) and executor.takes(one, table):
+                found += faults(one, executor, table)
+    assert not found, "\n".join(found)
