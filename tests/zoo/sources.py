@@ -402,7 +402,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
             ("numbers", impute.SimpleImputer(add_indicator=True), ["age"])]),
         "census, infrequent": compose.ColumnTransformer([
             ("texts", _P.OneHotEncoder(min_frequency=9, handle_unknown="infrequent_if_exist"), ["work", "school"]),
-            ("marks", impute.MissingIndicator(), ["work", "age"]),
+            ("marks", impute.MissingIndicator(), ["age"]),
             ("text", impute.SimpleImputer(strategy="constant", fill_value="none"), [])], remainder="drop"),
     })),
     ("texts", "two", _before(_SVC(gamma=0.5), {
