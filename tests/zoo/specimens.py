@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ import numpy.typing as npt
 
 import approxsvm
 from approxsvm.artifact.views import Artifact
+from approxsvm.errors import InputError
 from approxsvm.readers import read_any
-from benchmarks.comparison import answers
+from benchmarks.comparison import _Rounding, answers
 from zoo import oracle
 from zoo.tables import Table
 
@@ -66,7 +68,13 @@ class Expected:
     probabilities: Array | None
     values: Array | None  # (n, n_decisions) in extended precision, by the oracle; None where it has no rule
     slack: Array | None  # what the oracle itself may round
-    certain: Callable[[], npt.NDArray[np.bool_]]  # rows of which the source's own rounding does not decide the label
+    rows: Table  # all other rows
+
+    def take(self, kept: npt.NDArray[np.bool_]) -> Expected:
+        """Some of the rows that are not refused."""
+        of_rows = {name: getattr(self, name) for name in ("labels", "probabilities", "values", "slack")}
+        some = {name: answer if answer is None else answer[kept] for name, answer in of_rows.items()}
+        return Expected(np.zeros(int(kept.sum()), bool), rows=self.rows.take(kept), **some)
 
 
 class Specimen:
@@ -77,6 +85,13 @@ class Specimen:
         self.options = dict(entry.options) if entry else {}
         self.closed = dict(entry.closed) if entry else {}
         self.compiled_from = entry.write(source, folder) if entry and entry.write else source
+        self._kept: dict[Any, Any] = {}
+
+    def once(self, key: Any, make: Callable[[Specimen], Any]) -> Any:
+        """Return what was made of this specimen under a key, made when it is first asked for."""
+        if key not in self._kept:
+            self._kept[key] = make(self)
+        return self._kept[key]
 
     @cached_property
     def fast(self) -> Any:
@@ -104,10 +119,32 @@ class Specimen:
         """Labels by their positions in the artifact."""
         return np.array([1, -1]) if self.artifact.task == "one_class" else np.asarray(self.artifact.labels)
 
+    def rows_of(self, table: Table, kept: npt.NDArray[np.bool_]) -> Table:
+        """Some rows of a table, as one object for all who ask."""
+        if kept.all():
+            return table
+        found: Table = self.once((table, kept.tobytes()), lambda _: table.take(kept))
+        return found
+
+    def why_not_rows(self, table: Table) -> str:
+        """Return why the compiled estimator refuses rows, "" if it answers."""
+        try:
+            self.fast.certified(table.make())
+        except InputError as error:
+            return str(error)
+        return ""
+
     def expected(self, table: Table) -> Expected:
         """Ask the source, and the oracle."""
+        found: Expected = self.once(("expected", table), lambda one: one._expected(table))
+        return found
+
+    def _expected(self, table: Table) -> Expected:
         refused = np.zeros(len(table.values), bool)
         theirs = answers(self.source, table)
+        if isinstance(theirs["predict"], Exception) and re.search("[Ss]parse", str(theirs["predict"])):
+            table = replace(table, container="array")
+            theirs = answers(self.source, table)
         if isinstance(theirs["predict"], Exception):
             for i in range(len(refused)):
                 refused[i] = isinstance(answers(self.source, table.take(slice(i, i + 1)))["predict"], Exception)
@@ -122,23 +159,25 @@ class Specimen:
             probabilities=found.get("predict_proba"),
             values=values,
             slack=slack,
-            certain=lambda: _certain(self, table),
+            rows=table,
         )
+
+    def certain(self, table: Table) -> npt.NDArray[np.bool_]:
+        """Whether the source's own rounding does not decide the label of a row."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return np.asarray(_Rounding(self.source, self.fast, table).certain)
 
     def numbers(self, table: Table) -> Array:
         """Rows as float64, codes in place of texts."""
-        rows = self.fast._rows(table.make())
+        made = table.make()
+        if hasattr(made, "toarray"):
+            return np.asarray(made.toarray(), np.float64)
+        rows = self.fast._rows(made)
         return np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
 
 
-def _certain(specimen: Specimen, table: Table) -> npt.NDArray[np.bool_]:
-    from benchmarks.comparison import _Rounding
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return np.asarray(_Rounding(specimen.source, specimen.fast, table).certain)
-
-
+@lru_cache(64)
 def as_float32(table: Table) -> Table:
     """The table whose numbers an interface of float32 rows sees, as float64."""
     with np.errstate(over="ignore"):
