@@ -17,7 +17,7 @@ from zoo.reader_attack import _state
 from zoo.specimens import Answers, Expected, RefusedError, Specimen
 from zoo.tables import Table
 
-_CLOSE_PROBABILITY = 1e-8  # what a source rounds in probabilities
+_NUMBERS = (("values", "bounds", "slack"), ("probabilities", "probability_bounds", "probability_slack"))
 # Rows that a source answers and the package refuses, as the documentation says: dtypes and containers of which steps
 # make other numbers, entries that SciPy adds up, what is beyond the range of float64.
 _REFUSED_ALONE = (
@@ -109,21 +109,18 @@ def _answer_faults(specimen: Specimen, found: Answers, expected: Expected) -> It
             and (differ & specimen.certain(expected.rows)).any()
         ):
             yield f"labels differ from the source's in rows {np.flatnonzero(differ)[:5]}"
-    for name, bounds in (("values", found.bounds), ("probabilities", found.probability_bounds)):
-        given = getattr(found, name)
+    for name, of_bounds, _ in _NUMBERS:
+        given, bounds = getattr(found, name), getattr(found, of_bounds)
         if given is not None and bounds is not None:
             if given.shape != bounds.shape:
                 yield f"{name} of shape {given.shape}, bounds of shape {bounds.shape}"
                 return
             if not (bounds >= 0.0).all():
                 yield f"{name} have a bound of {bounds[~(bounds >= 0.0)][0]}"
-    if found.values is not None and found.bounds is not None and expected.values is not None:
-        yield from _bound_faults("values", found.values, found.bounds, expected.values, expected.slack)
-    if found.probabilities is not None and expected.probabilities is not None:
-        order = np.argsort(np.argsort(specimen.labels, kind="stable"))
-        theirs = expected.probabilities[:, order]
-        bounds = 0.0 if found.probability_bounds is None else found.probability_bounds
-        yield from _bound_faults("probabilities", found.probabilities, bounds, theirs, _CLOSE_PROBABILITY)
+    for name, bounds, slack in _NUMBERS:
+        given, exact = getattr(found, name), getattr(expected, name)
+        if given is not None and exact is not None and getattr(found, bounds) is not None:
+            yield from _bound_faults(name, given, getattr(found, bounds), exact, getattr(expected, slack))
 
 
 def _bound_faults(name: str, found: Any, bounds: Any, exact: Any, slack: Any) -> Iterator[str]:

@@ -17,6 +17,7 @@ import approxsvm
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
 from approxsvm.readers import read_any
+from approxsvm.readers.sklearn.vectorizers import split
 from benchmarks.comparison import _Rounding, answers
 from zoo import oracle
 from zoo.tables import Table
@@ -35,6 +36,7 @@ class Entry:
     options: Mapping[str, Any] = field(default_factory=dict)  # of compile
     # If the source is a file of another program: writes it into a folder, returns what compile takes.
     write: Callable[[Any, Path], Any] | None = None
+    compile: Callable[[Any, Any], Any] | None = None  # source and rows -> compiled, if not by approxsvm.compile
     # Interfaces that refuse to serve it, by the name of the executor, with what they say (a regular expression).
     closed: Mapping[str, str] = field(default_factory=dict)
 
@@ -59,20 +61,24 @@ class Answers:
     probability_bounds: Array | None = None
 
 
+_OF_ROWS = ("labels", "values", "slack", "probabilities", "probability_slack")
+
+
 @dataclass(frozen=True, eq=False)
 class Expected:
     """What the source itself answers for the rows of a table."""
 
     refused: npt.NDArray[np.bool_]  # (n,): rows that the source refuses
     labels: Array | None  # of all other rows; None for a regression
-    probabilities: Array | None
-    values: Array | None  # (n, n_decisions) in extended precision, by the oracle; None where it has no rule
+    values: Array | None  # (n, n_decisions) in extended precision, by the oracle
     slack: Array | None  # what the oracle itself may round
+    probabilities: Array | None  # (n, n_probabilities), by the oracle
+    probability_slack: Array | None
     rows: Table  # all other rows
 
     def take(self, kept: npt.NDArray[np.bool_]) -> Expected:
         """Some of the rows that are not refused."""
-        of_rows = {name: getattr(self, name) for name in ("labels", "probabilities", "values", "slack")}
+        of_rows = {name: getattr(self, name) for name in _OF_ROWS}
         some = {name: answer if answer is None else answer[kept] for name, answer in of_rows.items()}
         return Expected(np.zeros(int(kept.sum()), bool), rows=self.rows.take(kept), **some)
 
@@ -84,6 +90,7 @@ class Specimen:
         self.name, self.source, self.table, self.folder = name, source, table, folder
         self.options = dict(entry.options) if entry else {}
         self.closed = dict(entry.closed) if entry else {}
+        self.compile = entry.compile if entry else None
         self.compiled_from = entry.write(source, folder) if entry and entry.write else source
         self._kept: dict[Any, Any] = {}
 
@@ -96,6 +103,8 @@ class Specimen:
     @cached_property
     def fast(self) -> Any:
         """The compiled estimator."""
+        if self.compile is not None:
+            return self.compile(self.compiled_from, self.table.make())
         return approxsvm.compile(self.compiled_from, self.table.make(), **self.options)
 
     @property
@@ -112,7 +121,7 @@ class Specimen:
     @cached_property
     def model(self) -> Any:
         """The source as it is read: a model or an ensemble."""
-        return read_any(self.compiled_from)
+        return read_any(split(self.compiled_from)[1])
 
     @cached_property
     def labels(self) -> Array:
@@ -142,31 +151,34 @@ class Specimen:
     def _expected(self, table: Table) -> Expected:
         refused = np.zeros(len(table.values), bool)
         theirs = answers(self.source, table)
-        if isinstance(theirs["predict"], Exception) and re.search("[Ss]parse", str(theirs["predict"])):
+        method = "predict" if hasattr(self.source, "predict") else "score_samples"  # of a density
+        if isinstance(theirs[method], Exception) and re.search("[Ss]parse", str(theirs[method])):
             table = replace(table, container="array")
             theirs = answers(self.source, table)
-        if isinstance(theirs["predict"], Exception):
+        if isinstance(theirs[method], Exception):
             for i in range(len(refused)):
-                refused[i] = isinstance(answers(self.source, table.take(slice(i, i + 1)))["predict"], Exception)
+                refused[i] = isinstance(answers(self.source, table.take(slice(i, i + 1)))[method], Exception)
             table = table.take(~refused)
             theirs = answers(self.source, table) if not refused.all() else {}
         found = {name: None if isinstance(answer, Exception) else answer for name, answer in theirs.items()}
-        values, slack = (None, None) if refused.all() else oracle.decision_values(self.model, self.numbers(table))
+        exact: dict[str, Any] = dict.fromkeys(("values", "slack", "probabilities", "probability_slack"))
+        if not refused.all():
+            rows = self.numbers(table)
+            exact["values"], exact["slack"] = oracle.decision_values(self.model, rows)
+            exact["probabilities"], exact["probability_slack"] = oracle.probabilities(self.model, rows)
         is_regression = self.artifact.task == "regression"
         return Expected(
             refused,
             labels=None if is_regression else found.get("predict"),
-            probabilities=found.get("predict_proba"),
-            values=values,
-            slack=slack,
             rows=table,
+            **exact,
         )
 
     def certain(self, table: Table) -> npt.NDArray[np.bool_]:
         """Whether the source's own rounding does not decide the label of a row."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return np.asarray(_Rounding(self.source, self.fast, table).certain)
+            return np.asarray(_Rounding(self.compiled_from, self.fast, table).certain)
 
     def numbers(self, table: Table) -> Array:
         """Rows as float64, codes in place of texts."""
