@@ -60,6 +60,9 @@ def _answer_faults(specimen: Specimen, found: Answers, expected: Expected) -> It
         yield from _bound_faults(
             "probabilities", found.probabilities, found.probability_bounds, theirs, _CLOSE_PROBABILITY
         )
+    if found.probabilities is not None and expected.exact_probabilities is not None:
+        exact, slack = expected.exact_probabilities, expected.probability_slack
+        yield from _bound_faults("exact probabilities", found.probabilities, found.probability_bounds, exact, slack)
 
 
 def _bound_faults(
@@ -69,7 +72,8 @@ def _bound_faults(
         yield f"{name} of shape {found.shape} instead of {exact.shape}"
         return
     error = np.abs(found - exact)
-    broken = ~(error <= bounds + slack)
+    # Where the oracle has no value, none may be given with a bound.
+    broken = np.where(np.isnan(exact), np.isfinite(found) & (bounds < np.inf), ~(error <= bounds + slack))
     if broken.any():
         i = int(np.flatnonzero(broken.any(axis=1))[0])
         n_others = broken.any(axis=1).sum() - 1
