@@ -103,11 +103,7 @@ def _answer_faults(specimen: Specimen, found: Answers, expected: Expected) -> It
             return
         if (differ & certified).any():
             yield f"certified labels differ from the source's in rows {np.flatnonzero(differ & certified)[:5]}"
-        elif (
-            differ.any()
-            and specimen.artifact.mode != "approximate"
-            and (differ & specimen.certain(expected.rows)).any()
-        ):
+        elif differ.any() and _promises_labels(specimen) and (differ & specimen.certain(expected.rows)).any():
             yield f"labels differ from the source's in rows {np.flatnonzero(differ)[:5]}"
     for name, of_bounds, _ in _NUMBERS:
         given, bounds = getattr(found, name), getattr(found, of_bounds)
@@ -123,12 +119,17 @@ def _answer_faults(specimen: Specimen, found: Answers, expected: Expected) -> It
             yield from _bound_faults(name, given, getattr(found, bounds), exact, getattr(expected, slack))
 
 
+def _promises_labels(specimen: Specimen) -> bool:
+    return bool(specimen.artifact.mode != "approximate")
+
+
 def _bound_faults(name: str, found: Any, bounds: Any, exact: Any, slack: Any) -> Iterator[str]:
     if found.shape != exact.shape:
         yield f"{name} of shape {found.shape} instead of {exact.shape}"
         return
     error = np.abs(found - exact)
-    broken = ~(error <= bounds + slack)
+    # Where the oracle has no value, none may be given with a bound.
+    broken = np.where(np.isnan(exact), np.isfinite(found) & (bounds < np.inf), ~(error <= bounds + slack))
     if broken.any():
         i = int(np.flatnonzero(broken.any(axis=1))[0])
         n_others = broken.any(axis=1).sum() - 1

@@ -121,7 +121,7 @@ class Specimen:
     @cached_property
     def model(self) -> Any:
         """The source as it is read: a model or an ensemble."""
-        return read_any(split(self.compiled_from)[1])
+        return read_any(split(self.compiled_from)[1], variance=self.options.get("variance"))
 
     @cached_property
     def labels(self) -> Array:
