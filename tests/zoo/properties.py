@@ -24,7 +24,17 @@ _REFUSED_ALONE = (
     r"hand over|several entries in a column|X\.sort_indices|exceeds the range of float64|"
     r"certain to .* in float64, and not to the tolerance"
 )
-_NAMES_COLUMN = r"hand over|column|feature|text is needed|scaling its values|largest of which|in float64"
+
+
+def closed_faults(specimen: Specimen, executor: Executor, table: Table) -> Iterator[str]:
+    """Yield where a closed interface answers all the same, or says something else than `why_not`."""
+    try:
+        executor.answers(specimen, table)
+    except RefusedError as error:
+        if executor.why_not(specimen) not in str(error):
+            yield f"{specimen.name}, {executor.name} is closed: {executor.why_not(specimen)}; but says: {error}"
+    else:
+        yield f"{specimen.name}, {executor.name} is closed: {executor.why_not(specimen)}; but answers"
 
 
 def faults(specimen: Specimen, executor: Executor, table: Table) -> Iterator[str]:
@@ -74,14 +84,14 @@ def _refusal_faults(specimen: Specimen, executor: Executor, row: Table, good: Ta
     try:
         found = executor.answers(specimen, row)
     except RefusedError as error:
-        if not re.search(_NAMES_COLUMN, str(error)):
+        if executor.names_row and re.search("NaN|infini", str(error)) and "column" not in str(error):
             yield f"the refusal of a row names no column: {error}"
     else:
         if executor.refuses or found.certified is None or found.certified.any():
             yield f"answers a row that the source refuses: {row.code()[:200]}"
         return
     n = min(3, len(good.values))
-    if executor.refuses and executor.names_row and n and not specimen.why_not_rows(good):
+    if executor.refuses and executor.names_row and n and not _refused_alone(specimen, executor, good):
         try:
             executor.answers(specimen, good.take(slice(n)).joined(row))
         except RefusedError as error:
@@ -176,23 +186,37 @@ def estimator_faults(specimen: Specimen, table: Table) -> Iterator[str]:
     """Yield where methods of the compiled estimator, or their answers, are not the source's."""
     expected = specimen.expected(table)
     good = specimen.rows_of(table, ~expected.refused)
-    if len(good.values) == 0 or specimen.why_not_rows(good):
+    if len(good.values) == 0 or _refused_alone(specimen, BATCH, good):
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        theirs, ours = answers(specimen.source, good), answers(specimen.fast, good)
-        finding = compare_answers(specimen.source, specimen.fast, good, theirs, ours)
-        if finding.verdict in (*FAULTS, "refused", "other methods"):
-            yield f"{specimen.name}, {table.form}: {finding.verdict}: {finding.reason}"
-        mine, its = ours["predict"], theirs["predict"]
-        if specimen.artifact.task == "classification" and mine.dtype != its.dtype:
-            yield f"{specimen.name}: labels are {mine.dtype} instead of {its.dtype}"
-        if hasattr(specimen.fast, "predict_proba"):
-            logs = specimen.fast.predict_log_proba(good.make())
-            with np.errstate(divide="ignore"):
-                if not _same_bits(logs, np.log(ours["predict_proba"])):
-                    yield f"{specimen.name}: predict_log_proba is not the logarithm of predict_proba"
-        if finding.verdict == "equal" and not specimen.artifact.members:  # ensembles have no values to compare
-            kept = approxsvm.verify(specimen.fast, specimen.compiled_from, good.make()).kept
-            if kept is not True:
-                yield f"{specimen.name}, {table.form}: verify says kept is {kept}"
+        for fault in _method_faults(specimen, good):
+            yield f"{specimen.name}, as an estimator, {table.form}: {fault}"
+
+
+def _method_faults(specimen: Specimen, table: Table) -> Iterator[str]:
+    source, fast = specimen.source, specimen.fast
+    theirs, ours = answers(source, table), answers(fast, table)
+    if not hasattr(source, "predict"):  # a density, whose `predict` is our own
+        logs, bounds = fast.score_samples(table.make(), return_bound=True)
+        if not (np.abs(logs - theirs["score_samples"]) <= bounds + 1e-9 * (1.0 + np.abs(logs))).all():
+            yield "score_samples are beyond their bounds"
+        return
+    finding = compare_answers(source, fast, table, theirs, ours)
+    if finding.verdict in (*FAULTS, "refused"):
+        yield f"{finding.verdict}: {finding.reason}"
+    artifact = specimen.artifact
+    for method, answer in ours.items():
+        reasons = (artifact.why_no_decision_function, artifact.why_no_probabilities)
+        if isinstance(answer, Exception) and not isinstance(theirs[method], Exception) and str(answer) not in reasons:
+            yield f"{method} is missing: {answer}"
+    if artifact.task == "classification" and ours["predict"].dtype != theirs["predict"].dtype:
+        yield f"labels are {ours['predict'].dtype} instead of {theirs['predict'].dtype}"
+    if hasattr(source, "predict_log_proba") and hasattr(fast, "predict_proba"):
+        with np.errstate(divide="ignore"):
+            if not _same_bits(fast.predict_log_proba(table.make()), np.log(ours["predict_proba"])):
+                yield "predict_log_proba is not the logarithm of predict_proba"
+    if finding.verdict == "equal" and not artifact.members:  # ensembles have no values to compare
+        kept = approxsvm.verify(fast, specimen.compiled_from, table.make()).kept
+        if kept is not True:
+            yield f"verify says kept is {kept}"
