@@ -105,8 +105,13 @@ class Batch(Executor):
         self.name, self.values = "batch" if values == "promised" else f"batch, {values} values", values
 
     def why_not(self, specimen: Specimen) -> str:
-        has_none = self.values == "exact" and specimen.artifact.mode == "approximate"
-        return "an approximate artifact has no exact values" if has_none else ""
+        if self.values != "exact" or specimen.artifact.mode != "approximate":
+            return ""
+        try:
+            evaluated(specimen.fast._evaluator, specimen.fast._rows(specimen.table.take(slice(1)).make()), "exact")
+        except InputError as error:
+            return "" if str(error).startswith("row") else str(error)
+        return ""
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:
         fast = specimen.fast
@@ -393,6 +398,9 @@ class NumPyAlone(Executor):
 
     name = "Predictor with NumPy alone"
 
+    def why_not(self, specimen: Specimen) -> str:
+        return "scipy is not there" if specimen.artifact.takes_texts else ""
+
     def takes(self, specimen: Specimen, table: Table) -> bool:
         is_frame = table.container == "frame" and {table.kinds[j] for j in table.numeric} <= {"float64"}
         return is_frame or table.container in ("array", "lists", "texts")
@@ -410,7 +418,7 @@ class NumPyAlone(Executor):
         process.stdin.flush()
         answer = pickle.load(process.stdout)
         if isinstance(answer, tuple):
-            if answer[0] != "InputError":
+            if answer[0] not in ("InputError", "ModuleNotFoundError"):
                 raise AssertionError(f"{answer[0]}: {answer[1]}")
             raise RefusedError(answer[1])
         outputs = {_OUTPUTS[method]: found for method, found in answer.items() if method in _OUTPUTS}
