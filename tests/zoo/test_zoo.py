@@ -8,7 +8,7 @@ import pytest
 
 from zoo.executors.in_python import PYTHON
 from zoo.hostile import hostile_tables
-from zoo.properties import faults
+from zoo.properties import faults, source_faults
 from zoo.sources import ZOO, specimen
 
 pytestmark = pytest.mark.filterwarnings(
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings(
 @pytest.mark.parametrize("name", ZOO)
 def test_every_interface_answers_as_the_source(name: str, tmp_path: Path) -> None:
     one = specimen(ZOO[name], tmp_path)
-    found = []
+    found = list(source_faults(one, one.table))
     for table in hostile_tables(one, seed=0):
         for executor in PYTHON:
             if not executor.why_not(one) and executor.takes(one, table):
