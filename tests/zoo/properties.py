@@ -42,9 +42,12 @@ def source_faults(specimen: Specimen, table: Table) -> Iterator[str]:
     numbers = specimen.numbers(table)
     values = Ball(*oracle.decision_values(model, numbers))
     ours: dict[str, Any] = {}
-    if model.task == "regression" and not isinstance(model.outputs.probability, GaussianDensity):
+    is_file = specimen.compiled_from is not specimen.source  # which does not say what scores of several classes are
+    if isinstance(model.outputs.probability, GaussianDensity):
+        ours["score_samples"] = values.log() + 0.5 * model.n_features * np.log(model.gamma / np.pi)
+    elif model.task == "regression":
         ours["predict"] = values
-    elif model.task != "regression" and specimen.artifact.has_decision_function:
+    elif specimen.artifact.has_decision_function and not (is_file and len(model.labels) > 2):
         ours["decision_function"] = class_numbers.as_decision_function(model, values)
     if specimen.artifact.has_class_probabilities:
         shares = Ball(*oracle.probabilities(model, numbers))
