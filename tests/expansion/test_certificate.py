@@ -1,6 +1,6 @@
 """The bound of every stage against arithmetic with more digits: no row breaks it, no certified label is wrong.
 
-`attacks.judge` is the one place where anything is compared. A long version of this attack is tests/attack_certificate.py.
+`attacks.judge` is the one place where anything is compared. A long version of it is tests/attack_certificate.py.
 """
 
 from __future__ import annotations
