@@ -191,7 +191,8 @@ class Specimen:
         try:
             rows = self.fast._rows(made)
         except InputError:  # of a dtype that nobody answers
-            return table.values.astype(np.float64)
+            plain = tuple("float64" if j in table.numeric else kind for j, kind in enumerate(table.kinds))
+            rows = self.fast._rows(replace(table, kinds=plain).make())
         return np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
 
 
