@@ -36,6 +36,7 @@ class Entry:
     # If the source is a file of another program: writes it into a folder, returns what compile takes.
     write: Callable[[Any, Path], Any] | None = None
     compile: Callable[[Any, Any], Any] | None = None  # source and rows -> compiled, if not by approxsvm.compile
+    slow: bool = False  # whether it takes most of a second of CPU in one interface, ten times the mean
     # Interfaces that refuse to serve it, by the name of the executor, with what they say (a regular expression).
     closed: Mapping[str, str] = field(default_factory=dict)
 
