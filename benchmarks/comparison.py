@@ -317,7 +317,9 @@ class _Rounding:
         """How far beyond rounding theirs are from ours."""
         if not self._parts:
             return np.full(theirs.shape, np.inf)
-        off = np.abs(ours - theirs) - self._fast.probability_bound(fresh(self._rows))
+        off = np.abs(ours - theirs)
+        if hasattr(self._fast, "probability_bound"):
+            off -= self._fast.probability_bound(fresh(self._rows))
         if isinstance(self._model, Ensemble) and self._model.n_decisions > 0:  # members are values, not probabilities
             return np.maximum(off, 0.0)
         parts = [part.probabilities() for part in self._parts]
