@@ -317,7 +317,11 @@ class _Rounding:
         """How far beyond rounding theirs are from ours."""
         if not self._parts:
             return np.full(theirs.shape, np.inf)
-        off = np.abs(ours - theirs) - self._fast.probability_bound(fresh(self._rows))
+        off = np.abs(ours - theirs)
+        if not hasattr(self._fast, "probability_bound"):  # shares of votes, each of which may be open
+            votes = [np.asarray(member.certified(fresh(self._rows))) for member in self._fast.members]
+            return np.where(np.all(votes, axis=0)[:, np.newaxis], off, 0.0)
+        off -= self._fast.probability_bound(fresh(self._rows))
         if isinstance(self._model, Ensemble) and self._model.n_decisions > 0:  # members are values, not probabilities
             return np.maximum(off, 0.0)
         parts = [part.probabilities() for part in self._parts]

@@ -153,6 +153,9 @@ class Specimen:
         if isinstance(theirs[method], Exception):
             for i in range(len(refused)):
                 refused[i] = isinstance(answers(self.source, table.take(slice(i, i + 1)))[method], Exception)
+        elif theirs[method].dtype.kind == "f":  # linear models do not look at sparse rows
+            refused = np.isnan(theirs[method]).reshape(len(refused), -1).any(axis=1)
+        if refused.any():
             table = table.take(~refused)
             theirs = answers(self.source, table) if not refused.all() else {}
         found = {name: None if isinstance(answer, Exception) else answer for name, answer in theirs.items()}
@@ -175,7 +178,19 @@ class Specimen:
         return not isinstance(answers(self.source, row)[method], Exception)
 
     def certain(self, table: Table) -> npt.NDArray[np.bool_]:
-        """Whether the source's own rounding does not decide the label of a row."""
+        """Whether the source's own rounding does not decide the label of a row; no rows that the package refuses."""
+        try:
+            return self._certain(table)
+        except InputError:
+            if len(table.values) == 1:
+                return np.zeros((1, *self._shape_of_labels), bool)
+            return np.concatenate([self.certain(table.take(slice(i, i + 1))) for i in range(len(table.values))])
+
+    @property
+    def _shape_of_labels(self) -> tuple[int, ...]:
+        return (self.artifact.n_targets,) if self.artifact.of_targets else ()
+
+    def _certain(self, table: Table) -> npt.NDArray[np.bool_]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if self.artifact.outputs.of_processes:  # what their probabilities round is not known
