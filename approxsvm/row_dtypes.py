@@ -17,11 +17,12 @@ import numpy.typing as npt
 from approxsvm.errors import ArtifactError, InputError
 
 FLOAT32: Final = "float32"
-# Kinds of rows: float32, float16, integers of 8 and 16 bits and bool, wider integers; sparse ones of any dtype, and of
-# any but float32. All others are as dense float64 rows.
+EXTENDED: Final = "extended"
+# Kinds of rows: float32, float16, integers of 8 and 16 bits and bool, wider integers, longdouble; sparse ones of any
+# dtype, and of any but float32. All others are as dense float64 rows.
 SPARSE: Final = "sparse"
 WIDE_SPARSE: Final = "wide_sparse"
-KINDS: Final = (FLOAT32, "float16", "small", "integer", SPARSE, WIDE_SPARSE)
+KINDS: Final = (FLOAT32, "float16", "small", "integer", EXTENDED, SPARSE, WIDE_SPARSE)
 # Names that are not NumPy's: Arrow's, and Polars' in lower case.
 _NAMES: Final = {"float": "float32", "double": "float64", "halffloat": "float16", "boolean": "bool"}
 _OBJECT: Final = np.dtype(object)
@@ -214,7 +215,7 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
 def _kind_of(dtype: Any) -> str:
     dtype = np.dtype(dtype)
     if dtype.kind == "f":
-        return {2: "float16", 4: FLOAT32}.get(dtype.itemsize, "")
+        return {2: "float16", 4: FLOAT32, 8: ""}.get(dtype.itemsize, EXTENDED)
     return ("small" if dtype.itemsize <= 2 else "integer") if dtype.kind in "iub" else ""
 
 

@@ -536,6 +536,16 @@ def test_constants_of_floats_refuse_integers() -> None:
     assert (approxsvm.compile(whole).predict(rows_of(np.int32)) == whole.predict(rows_of(np.int32))).all()
 
 
+@pytest.mark.parametrize("member", [LinearSVC(), make_pipeline(RBFSampler(random_state=0), LogisticRegression())])
+def test_longdouble_values_are_not_among_maxima_of_float64(member: Any) -> None:
+    """OneVsRestClassifier gives the first class where no value equals the maximum, which it keeps in float64."""
+    source = OneVsRestClassifier(member).fit(TRAIN, np.digitize(TRAIN[:, 0], [3.0, 6.0]))
+    rows = TRAIN.astype(np.longdouble)
+    assert (source.predict(rows) != source.predict(TRAIN)).any()
+    with pytest.raises(InputError, match=r"rows are \w+, which OneVsRestClassifier"):
+        approxsvm.compile(source).predict(rows)
+
+
 @pytest.mark.parametrize("wrapper", [MultiOutputClassifier, OneVsRestClassifier])
 def test_probabilities_of_several_targets_are_bounded(wrapper: Any) -> None:
     targets = np.column_stack([LABELS, TRAIN[:, 0] > 4.0]).astype(int)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.readers.sklearn.known_types import KNOWN, class_name, name_of, recognise
 from approxsvm.readers.sklearn.support_vector_machines import host_array, is_dropped
-from approxsvm.row_dtypes import FLOAT32, SAME, SPARSE, WIDE_SPARSE, Effect, RowDtypes
+from approxsvm.row_dtypes import EXTENDED, FLOAT32, SAME, SPARSE, WIDE_SPARSE, Effect, RowDtypes
 
 DType = np.dtype[Any]
 _F64: Final = np.dtype(np.float64)
@@ -131,6 +131,8 @@ def _follow(step: Any, rows: _Rows, found: _Found, name: str) -> _Rows:
         rows = replace(rows, columns=rows.columns[step.get_support()]) if is_frame else replace(rows, is_raw=False)
     if kind in _INSIDE:
         given = replace(rows, is_raw=False) if kind in _OF_ARRAYS else rows
+        if kind == "OneVsRestClassifier" and _narrows_values(step):
+            found.refuse(EXTENDED, _words(step, name), rows)
         after = rows
         for inner in _inside(step, kind):
             after = _follow(inner, given, found, name)
@@ -142,6 +144,14 @@ def _follow(step: Any, rows: _Rows, found: _Found, name: str) -> _Rows:
     if kind not in _RULES:
         raise _unknown(step, name)
     return _behind(step, _RULES[kind], rows, found, name)
+
+
+def _narrows_values(step: Any) -> bool:
+    """Whether a OneVsRestClassifier looks for longdouble values of members among maxima that it keeps in float64."""
+    if step.multilabel_ or len(step.classes_) == 2:
+        return False
+    last = [member[-1] if name_of(member) == "Pipeline" else member for member in step.estimators_]
+    return any(name_of(member) not in (*_IN_FLOAT64, "CalibratedClassifierCV") for member in last)
 
 
 def _unknown(step: Any, name: str) -> UnsupportedModelError:

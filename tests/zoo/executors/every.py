@@ -1,0 +1,10 @@
+"""All interfaces."""
+
+from __future__ import annotations
+
+from zoo.executors import Executor
+from zoo.executors.in_python import PYTHON
+from zoo.executors.in_tables import TABLES
+from zoo.executors.onnx import ONNX
+
+EVERY: tuple[Executor, ...] = (*PYTHON, *TABLES, *ONNX)
