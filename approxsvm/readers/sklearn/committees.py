@@ -42,7 +42,7 @@ from approxsvm.readers.pairs import PairTerms, pair_block
 from approxsvm.readers.sklearn import linear_models
 from approxsvm.readers.sklearn.instead import refusal
 from approxsvm.readers.sklearn.kernel_machines import restored, rounded_float
-from approxsvm.readers.sklearn.known_types import class_name, name_of, recognise
+from approxsvm.readers.sklearn.known_types import class_name, helper, name_of, recognise
 from approxsvm.readers.sklearn.pipeline import Model, Read, overwrites, with_input_map
 from approxsvm.readers.sklearn.support_vector_machines import (
     ascending_classes,
@@ -99,7 +99,7 @@ def read_multi_output_classifier(estimator: Any, read: Read) -> Model:
 def read_voting_classifier(estimator: Any, read: Read) -> Model:
     """Read a fitted VotingClassifier: a mean of probabilities, or votes, with weights."""
     models = _models(estimator, read)
-    if not np.array_equal(estimator.le_.classes_, estimator.classes_):
+    if not np.array_equal(helper(estimator.le_, "le_", "LabelEncoder").classes_, estimator.classes_):
         raise ModelFormatError("le_ and classes_ of this VotingClassifier have other classes")
     if estimator.voting not in ("soft", "hard"):
         raise ModelFormatError(f"voting of this VotingClassifier is {estimator.voting!r}")
@@ -180,7 +180,7 @@ def read_stacking_classifier(estimator: Any, read: Read) -> Model:
     if isinstance(estimator._label_encoder, list):
         raise UnsupportedModelError(refusal(estimator, "of several labels for each row"))
     classes = ascending_classes(estimator.classes_, "StackingClassifier")
-    if not np.array_equal(estimator._label_encoder.classes_, classes):
+    if not np.array_equal(helper(estimator._label_encoder, "_label_encoder", "LabelEncoder").classes_, classes):
         raise ModelFormatError("_label_encoder and classes_ of this StackingClassifier have other classes")
     if len(estimator.stack_method_) != len(models):
         raise ModelFormatError(f"stack_method_ has {len(estimator.stack_method_)} entries for {len(models)} members")
@@ -410,10 +410,11 @@ def read_one_vs_rest(estimator: Any, read: Read) -> Model:
 
     Members without a decision_function are asked for probabilities, which label in its place.
     """
-    if estimator.label_binarizer_.y_type_.startswith("multilabel"):
+    require_fitted(estimator, "OneVsRestClassifier", "label_binarizer_")
+    binarizer = helper(estimator.label_binarizer_, "label_binarizer_", "LabelBinarizer")
+    if binarizer.y_type_.startswith("multilabel"):
         return _of_several_labels(estimator, read)
-    models = _models(estimator, read)
-    classes, binarizer = ascending_classes(estimator.classes_, "OneVsRestClassifier"), estimator.label_binarizer_
+    models, classes = _models(estimator, read), ascending_classes(estimator.classes_, "OneVsRestClassifier")
     expected = (0, 1, "multiclass" if len(classes) > 2 else "binary")
     found = (binarizer.neg_label, binarizer.pos_label, binarizer.y_type_)
     if found != expected or binarizer.sparse_input_ or not np.array_equal(binarizer.classes_, classes):
@@ -599,7 +600,7 @@ def read_threshold(estimator: Any, read: Read) -> Model:
         inner, threshold, positive = (
             estimator.estimator_,
             estimator.best_threshold_,
-            estimator._curve_scorer._get_pos_label(),
+            helper(estimator._curve_scorer, "_curve_scorer", "_CurveScorer")._get_pos_label(),
         )
     else:
         inner = getattr(estimator, "estimator_", estimator.estimator)
