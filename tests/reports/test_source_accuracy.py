@@ -47,6 +47,12 @@ IN_DOUBT = {
     "Nystroem": (nystroem(LinearSVC()), TWO),
     "Nystroem of sparse coefficients": (nystroem(LogisticRegression(l1_ratio=1.0, solver="liblinear")), TWO),
     "Nystroem of pairs": (nystroem(OneVsOneClassifier(RidgeClassifier())), np.digitize(TARGET, [-0.5, 0.5])),
+    "folds with Nystroem maps of 10 and 20 components": (
+        CalibratedClassifierCV(
+            nystroem(LinearSVC()), cv=[(np.arange(10), np.arange(10, 80)), (np.arange(10, 80), np.arange(10))]
+        ),
+        np.arange(80) % 2,
+    ),
     "Nystroem regression": (nystroem(Ridge(1e-3)), TARGET),
     "target in other units": (
         TransformedTargetRegressor(nystroem(Ridge(1e-3)), transformer=StandardScaler()),
