@@ -40,32 +40,6 @@ def probabilities(model: Any, rows: Any) -> tuple[Any, Any]:
 
 
 @quiet
-def predicted(model: Any, rows: Any) -> Any:
-    """Return labels, values of a regression, both in columns if there are several targets."""
-    outputs, values = model.outputs, values_of(model, rows)
-    if model.task == "regression":
-        return values.mid if values.mid.shape[1] > 1 else values.mid[:, 0]
-    if model.task == "one_class":
-        threshold = outputs.threshold
-        return np.where(values.mid[:, 0] > 0 if threshold is None else values.mid[:, 0] >= threshold, 1, -1)
-    if values.mid.shape[1] > 0:
-        return model.labels[class_numbers.predicted_class(outputs, values)]
-    if model.of_targets:
-        found = [predicted(member, rows).reshape(len(values.mid), -1) for member in model.members]
-        labels = [model.labels[(one > 0).astype(int)] if one.dtype.kind == "f" else one for one in found]
-        return np.hstack(labels)
-    if model.counts_votes:
-        votes = np.zeros((len(values.mid), len(model.labels)), Extended)
-        for weight, member in zip(outputs.weights, model.members, strict=True):
-            is_it = predicted(member, rows)[:, np.newaxis] == model.labels
-            votes += np.where(is_it, weight, outputs.addend * weight)
-        return model.labels[votes.argmax(axis=1)]
-    if outputs.of_processes and len(model.labels) == 2 and outputs.threshold is None:
-        return predicted(model.members[0], rows)
-    return model.labels[class_numbers.by_numbers(outputs, probabilities_of(model, rows).mid)]
-
-
-@quiet
 def answers(model: Any, rows: Any) -> dict[str, Any]:
     """Return what the methods of scikit-learn give: labels as an array, numbers as balls, in its order and sign."""
     values = values_of(model, rows)
@@ -74,15 +48,36 @@ def answers(model: Any, rows: Any) -> dict[str, Any]:
         return {"score_samples": logs}
     if model.task == "regression":
         return {"predict": values}
-    found: dict[str, Any] = {"predict": predicted(model, rows)}
     if model.task == "one_class":
-        return found | {"decision_function": values, "score_samples": values - model.intercept}
+        least = 0.0 if model.outputs.threshold is None else np.nextafter(model.outputs.threshold, -np.inf)
+        labels = np.where(values.mid[:, 0] > least, 1, -1)
+        return {"predict": labels, "decision_function": values, "score_samples": values - model.intercept}
+    shares = probabilities_of(model, rows)
+    found: dict[str, Any] = {"predict": _labels(model, rows, values, shares)}
     if values.mid.shape[1] > 0:
         found["decision_function"] = class_numbers.as_decision_function(model, values)
-    shares = probabilities_of(model, rows)
     if shares is not None:
         found["predict_proba"] = shares[:, np.argsort(model.labels, kind="stable")]
     return found
+
+
+def _labels(model: Any, rows: Any, values: Ball, shares: Ball | None) -> Any:
+    """Labels, side by side if there are several targets, from what else is known of the rows."""
+    outputs, labels = model.outputs, model.labels
+    if values.mid.shape[1] > 0:
+        return labels[class_numbers.predicted_class(outputs, values, shares)]
+    if not (model.of_targets or model.counts_votes):
+        if outputs.of_processes and len(labels) == 2 and outputs.threshold is None:
+            return answers(model.members[0], rows)["predict"]
+        return labels[class_numbers.by_numbers(outputs, class_numbers.known(shares).mid)]
+    given = [answers(member, rows)["predict"] for member in model.members]
+    if model.of_targets:
+        return np.column_stack([labels[(one.mid > 0).astype(int)] if isinstance(one, Ball) else one for one in given])
+    votes = sum(
+        np.where(one[:, np.newaxis] == labels, weight, outputs.addend * weight)
+        for weight, one in zip(outputs.weights, given, strict=True)
+    )
+    return labels[votes.argmax(axis=1)]
 
 
 # --- decision values
