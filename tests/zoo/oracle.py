@@ -64,7 +64,7 @@ def answers(model: Any, rows: Any) -> dict[str, Any]:
 def _labels(model: Any, rows: Any, values: Ball, shares: Ball | None) -> Any:
     """Labels, side by side if there are several targets, from what else is known of the rows."""
     outputs, labels = model.outputs, model.labels
-    if values.mid.shape[1] > 0:
+    if not isinstance(model, Ensemble) or model.n_decisions > 0:
         return labels[class_numbers.predicted_class(outputs, values, shares)]
     if not (model.of_targets or model.counts_votes):
         if outputs.of_processes and len(labels) == 2 and outputs.threshold is None:
@@ -108,7 +108,7 @@ def values_at(model: Any, x: Ball) -> Ball:
     vectors = model.dense_support_vectors(0, model.n_sv)
     if x.mid.shape[1] > model.n_features:  # sparse rows may have columns that are 0 in every support vector
         vectors = np.pad(vectors, ((0, 0), (0, x.mid.shape[1] - model.n_features)))
-    coef = np.array([model.coefficients(k) for k in range(model.n_decisions)])
+    coef = np.array([model.coefficients(k) for k in range(model.n_decisions)]).reshape(model.n_decisions, model.n_sv)
     return _KERNELS[model.kernel](model, x, vectors) @ coef.T + model.intercept
 
 
