@@ -40,6 +40,14 @@ def probabilities(model: Any, rows: Any) -> tuple[Any, Any]:
 
 
 @quiet
+def holds(model: Any, rows: Any, values: Any, bounds: Any) -> Any:
+    """Return which rows have all decision values, (n, n_decisions) or (n,) of one, within bounds of the exact ones."""
+    exact = values_of(model, rows)
+    values, bounds = (np.reshape(numbers, exact.mid.shape) for numbers in (values, bounds))
+    return (np.abs(values - exact.mid) <= bounds + exact.rad).all(axis=1)
+
+
+@quiet
 def answers(model: Any, rows: Any) -> dict[str, Any]:
     """Return what the methods of scikit-learn give: labels as an array, numbers as balls, in its order and sign."""
     values = values_of(model, rows)
