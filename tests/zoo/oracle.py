@@ -15,10 +15,10 @@ import numpy as np
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import KernelModel
-from approxsvm.model.outputs import ClassProbability, MembersMean, Probability, ProcessProbability
+from approxsvm.model.outputs import ClassProbability, GaussianDensity, MembersMean, Probability, ProcessProbability
 from approxsvm.model.taylor_model import TaylorModel
 from zoo import class_numbers
-from zoo.balls import Ball, quiet
+from zoo.balls import Ball, Extended, quiet
 from zoo.mapped_rows import mapped
 
 
@@ -37,6 +37,55 @@ def probabilities(model: Any, rows: Any) -> tuple[Any, Any]:
     """
     found = probabilities_of(model, rows)
     return (None, None) if found is None else (found.mid, found.rad)
+
+
+@quiet
+def holds(model: Any, rows: Any, values: Any, bounds: Any) -> Any:
+    """Return which rows have all decision values, (n, n_decisions) or (n,) of one, within bounds of the exact ones."""
+    exact = values_of(model, rows)
+    values, bounds = (np.reshape(numbers, exact.mid.shape) for numbers in (values, bounds))
+    return (np.abs(values - exact.mid) <= bounds + exact.rad).all(axis=1)
+
+
+@quiet
+def answers(model: Any, rows: Any) -> dict[str, Any]:
+    """Return what the methods of scikit-learn give: labels as an array, numbers as balls, in its order and sign."""
+    values = values_of(model, rows)
+    if isinstance(model.outputs.probability, GaussianDensity):
+        logs = values.log() + 0.5 * model.n_features * np.log(Extended(model.gamma) / np.pi)
+        return {"score_samples": logs}
+    if model.task == "regression":
+        return {"predict": values}
+    if model.task == "one_class":
+        least = 0.0 if model.outputs.threshold is None else np.nextafter(model.outputs.threshold, -np.inf)
+        labels = np.where(values.mid[:, 0] > least, 1, -1)
+        return {"predict": labels, "decision_function": values, "score_samples": values - model.intercept}
+    shares = probabilities_of(model, rows)
+    found: dict[str, Any] = {"predict": _labels(model, rows, values, shares)}
+    if values.mid.shape[1] > 0:
+        found["decision_function"] = class_numbers.as_decision_function(model, values)
+    if shares is not None:
+        found["predict_proba"] = shares[:, np.argsort(model.labels, kind="stable")]
+    return found
+
+
+def _labels(model: Any, rows: Any, values: Ball, shares: Ball | None) -> Any:
+    """Labels, side by side if there are several targets, from what else is known of the rows."""
+    outputs, labels = model.outputs, model.labels
+    if not isinstance(model, Ensemble) or model.n_decisions > 0:
+        return labels[class_numbers.predicted_class(outputs, values, shares)]
+    if not (model.of_targets or model.counts_votes):
+        if outputs.of_processes and len(labels) == 2 and outputs.threshold is None:
+            return answers(model.members[0], rows)["predict"]
+        return labels[class_numbers.by_numbers(outputs, class_numbers.known(shares).mid)]
+    given = [answers(member, rows)["predict"] for member in model.members]
+    if model.of_targets:
+        return np.column_stack([labels[(one.mid > 0).astype(int)] if isinstance(one, Ball) else one for one in given])
+    votes = sum(
+        np.where(one[:, np.newaxis] == labels, weight, outputs.addend * weight)
+        for weight, one in zip(outputs.weights, given, strict=True)
+    )
+    return labels[votes.argmax(axis=1)]
 
 
 # --- decision values
@@ -67,7 +116,7 @@ def values_at(model: Any, x: Ball) -> Ball:
     vectors = model.dense_support_vectors(0, model.n_sv)
     if x.mid.shape[1] > model.n_features:  # sparse rows may have columns that are 0 in every support vector
         vectors = np.pad(vectors, ((0, 0), (0, x.mid.shape[1] - model.n_features)))
-    coef = np.array([model.coefficients(k) for k in range(model.n_decisions)])
+    coef = np.array([model.coefficients(k) for k in range(model.n_decisions)]).reshape(model.n_decisions, model.n_sv)
     return _KERNELS[model.kernel](model, x, vectors) @ coef.T + model.intercept
 
 
