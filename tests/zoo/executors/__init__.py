@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
 
 from zoo.specimens import Answers, Specimen, as_float32
 from zoo.tables import Table
@@ -14,6 +16,11 @@ class Executor(ABC):
     name: str
     refuses = True  # whether it raises `RefusedError` for rows without an answer; else these are not certified
     float32 = False  # whether it sees rows of float32 alone
+    settles = True  # whether labels that are not certified are the source's, too
+
+    def prepare(self, built: Callable[[str, Callable[[Path], None]], Path]) -> None:
+        """Build what it needs by `built(name, fill)`, which returns a folder that is filled once."""
+        return
 
     def why_not(self, specimen: Specimen) -> str:
         """Return why the interface cannot serve a source, "" if it can; skips are reported."""
