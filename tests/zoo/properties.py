@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from approxsvm.model.outputs import GaussianDensity
+from benchmarks.comparison import answers
+from zoo import class_numbers, oracle
+from zoo.balls import Ball
 from zoo.executors import Executor
 from zoo.specimens import Answers, Expected, RefusedError, Specimen
 from zoo.tables import Table
@@ -29,6 +34,30 @@ def faults(specimen: Specimen, executor: Executor, table: Table) -> Iterator[str
         return
     for fault in _answer_faults(specimen, executor, found, expected):
         yield f"{specimen.name}, {executor.name}, {table.form}: {fault}"
+
+
+def source_faults(specimen: Specimen, table: Table) -> Iterator[str]:
+    """Yield where the source's own numbers are not those of the model that was read from it."""
+    model, theirs = specimen.model, answers(specimen.source, table)
+    numbers = specimen.numbers(table)
+    values = Ball(*oracle.decision_values(model, numbers))
+    ours: dict[str, Any] = {}
+    if model.task == "regression" and not isinstance(model.outputs.probability, GaussianDensity):
+        ours["predict"] = values
+    elif model.task != "regression" and specimen.artifact.has_decision_function:
+        ours["decision_function"] = class_numbers.as_decision_function(model, values)
+    if specimen.artifact.has_class_probabilities:
+        shares = Ball(*oracle.probabilities(model, numbers))
+        ours["predict_proba"] = shares[:, np.argsort(model.labels, kind="stable")]
+    for method, exact in ours.items():
+        found = theirs[method]
+        if isinstance(found, Exception):
+            continue  # of files whose source has no such method here
+        scale = 1.0 if method == "predict_proba" else np.abs(exact.mid).max(axis=0)
+        narrow = any(kind in ("float32", "float16") for kind in table.kinds)
+        off = np.abs(found.reshape(exact.mid.shape) - exact.mid)
+        if not (off <= (1e-3 if narrow else 1e-7) * scale + exact.rad).all():
+            yield f"{specimen.name}: {method} is off by {off.max(axis=0)} from the oracle's"
 
 
 def _refusal_faults(specimen: Specimen, executor: Executor, row: Table) -> Iterator[str]:
@@ -62,6 +91,9 @@ def _answer_faults(specimen: Specimen, executor: Executor, found: Answers, expec
         yield from _bound_faults(
             "probabilities", found.probabilities, found.probability_bounds, theirs, _CLOSE_PROBABILITY
         )
+    if found.probabilities is not None and expected.exact_probabilities is not None:
+        exact, slack = expected.exact_probabilities, expected.probability_slack
+        yield from _bound_faults("exact probabilities", found.probabilities, found.probability_bounds, exact, slack)
 
 
 def _bound_faults(
@@ -71,7 +103,8 @@ def _bound_faults(
         yield f"{name} of shape {found.shape} instead of {exact.shape}"
         return
     error = np.abs(found - exact)
-    broken = ~(error <= bounds + slack)
+    # Where the oracle has no value, none may be given with a bound.
+    broken = np.where(np.isnan(exact), np.isfinite(found) & (bounds < np.inf), ~(error <= bounds + slack))
     if broken.any():
         i = int(np.flatnonzero(broken.any(axis=1))[0])
         n_others = broken.any(axis=1).sum() - 1

@@ -66,6 +66,9 @@ class Expected:
     probabilities: Array | None
     values: Array | None  # (n, n_decisions) in extended precision, by the oracle; None where it has no rule
     slack: Array | None  # what the oracle itself may round
+    # The same of probabilities, in the order of the artifact's labels.
+    exact_probabilities: Array | None
+    probability_slack: Array | None
     certain: Callable[[], npt.NDArray[np.bool_]]  # rows of which the source's own rounding does not decide the label
 
 
@@ -97,7 +100,7 @@ class Specimen:
     @cached_property
     def model(self) -> Any:
         """The source as it is read: a model or an ensemble."""
-        return read_any(self.compiled_from)
+        return read_any(self.compiled_from, variance=self.options.get("variance"))
 
     @cached_property
     def labels(self) -> Array:
@@ -114,14 +117,19 @@ class Specimen:
             table = table.take(~refused)
             theirs = answers(self.source, table) if not refused.all() else {}
         found = {name: None if isinstance(answer, Exception) else answer for name, answer in theirs.items()}
-        values, slack = (None, None) if refused.all() else oracle.decision_values(self.model, self.numbers(table))
+        exact = (None,) * 4
+        if not refused.all():
+            numbers = self.numbers(table)
+            exact = (*oracle.decision_values(self.model, numbers), *oracle.probabilities(self.model, numbers))
         is_regression = self.artifact.task == "regression"
         return Expected(
             refused,
             labels=None if is_regression else found.get("predict"),
             probabilities=found.get("predict_proba"),
-            values=values,
-            slack=slack,
+            values=exact[0],
+            slack=exact[1],
+            exact_probabilities=exact[2],
+            probability_slack=exact[3],
             certain=lambda: _certain(self, table),
         )
 

@@ -11,7 +11,7 @@ from zoo.executors import Executor
 from zoo.executors.in_python import PYTHON
 from zoo.executors.native import NATIVE
 from zoo.hostile import hostile_tables
-from zoo.properties import faults
+from zoo.properties import faults, source_faults
 from zoo.sources import ZOO, specimen
 
 pytestmark = pytest.mark.filterwarnings(
@@ -33,7 +33,7 @@ def executors(tmp_path_factory: pytest.TempPathFactory) -> list[Executor]:
 @pytest.mark.parametrize("name", ZOO)
 def test_every_interface_answers_as_the_source(name: str, executors: list[Executor], tmp_path: Path) -> None:
     one = specimen(ZOO[name], tmp_path)
-    found = []
+    found = list(source_faults(one, one.table))
     for table in hostile_tables(one, seed=0):
         for executor in executors:
             if not executor.why_not(one) and executor.takes(one, table):
