@@ -287,7 +287,9 @@ class _Rounding:
         certain, certified = np.asarray(self._certain(parts)), self.certified
         if self._fast.artifact.mode == "approximate":
             return certain & certified  # no other label is promised
-        if self._fast.artifact.mode == "exact" and not self._fast.artifact.has_labels_alone and len(parts) == 1:
+        artifact = self._fast.artifact
+        is_open = artifact.mode == "exact" or artifact.row_dtypes.rounded is not None
+        if is_open and not artifact.members:
             bound = np.asarray(self._fast.error_bound(fresh(self._rows))).reshape(len(certain), -1)
             certain &= certified | self._certain([replace(parts[0], near=parts[0].near + bound)])
         return certain
@@ -313,13 +315,15 @@ class _Rounding:
 
     def near_probabilities(self, ours: FloatArray, theirs: FloatArray) -> FloatArray:
         """How far beyond rounding theirs are from ours."""
-        parts = [part.probabilities() for part in self._parts]
-        if not parts:
+        if not self._parts:
             return np.full(theirs.shape, np.inf)
+        off = np.abs(ours - theirs) - self._fast.probability_bound(fresh(self._rows))
+        if isinstance(self._model, Ensemble) and self._model.n_decisions > 0:  # members are values, not probabilities
+            return np.maximum(off, 0.0)
+        parts = [part.probabilities() for part in self._parts]
         if len(parts[0]) == 2:
             lo, hi = (np.mean([part[end] for part in parts], axis=0) for end in (0, 1))
-            bounds = self._fast.probability_bound(fresh(self._rows))
-            return np.maximum(np.abs(ours - theirs) - (hi - lo) - bounds, 0.0)
+            return np.maximum(off - (hi - lo), 0.0)
         return np.asarray(np.min([np.abs(possible - theirs) for possible in parts[0]], axis=0))
 
     def near_values(self, ours: FloatArray, theirs: FloatArray) -> FloatArray:

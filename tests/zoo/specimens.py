@@ -14,11 +14,12 @@ import numpy.typing as npt
 
 import approxsvm
 from approxsvm.artifact.views import Artifact
+from approxsvm.errors import InputError
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn.vectorizers import split
-from benchmarks.comparison import answers
+from benchmarks.comparison import _Rounding, answers
 from zoo import oracle
-from zoo.tables import Table
+from zoo.tables import SPARSE, Table
 
 Array = npt.NDArray[Any]
 
@@ -57,6 +58,10 @@ class Answers:
     bounds: Array | None = None
     probabilities: Array | None = None  # (n, n_probabilities)
     probability_bounds: Array | None = None
+    scores: Array | None = None  # decision values as the source gives them
+
+
+_OF_ROWS = ("labels", "values", "slack", "probabilities", "probability_slack")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,13 +70,17 @@ class Expected:
 
     refused: npt.NDArray[np.bool_]  # (n,): rows that the source refuses
     labels: Array | None  # of all other rows; None for a regression
-    probabilities: Array | None
-    values: Array | None  # (n, n_decisions) in extended precision, by the oracle; None where it has no rule
+    values: Array | None  # (n, n_decisions) in extended precision, by the oracle
     slack: Array | None  # what the oracle itself may round
-    # The same of probabilities, in the order of the artifact's labels.
-    exact_probabilities: Array | None
+    probabilities: Array | None  # (n, n_probabilities), by the oracle
     probability_slack: Array | None
-    certain: Callable[[], npt.NDArray[np.bool_]]  # rows of which the source's own rounding does not decide the label
+    rows: Table  # all other rows
+
+    def take(self, kept: npt.NDArray[np.bool_]) -> Expected:
+        """Some of the rows that are not refused."""
+        of_rows = {name: getattr(self, name) for name in _OF_ROWS}
+        some = {name: answer if answer is None else answer[kept] for name, answer in of_rows.items()}
+        return Expected(np.zeros(int(kept.sum()), bool), rows=self.rows.take(kept), **some)
 
 
 class Specimen:
@@ -83,6 +92,13 @@ class Specimen:
         self.closed = dict(entry.closed) if entry else {}
         self.compile = entry.compile if entry else None
         self.compiled_from = entry.write(source, folder) if entry and entry.write else source
+        self._kept: dict[Any, Any] = {}
+
+    def once(self, key: Any, make: Callable[[Specimen], Any]) -> Any:
+        """Return what was made of this specimen under a key, made when it is first asked for."""
+        if key not in self._kept:
+            self._kept[key] = make(self)
+        return self._kept[key]
 
     @cached_property
     def fast(self) -> Any:
@@ -105,52 +121,78 @@ class Specimen:
     @cached_property
     def model(self) -> Any:
         """The source as it is read: a model or an ensemble."""
-        return read_any(split(self.compiled_from)[1], variance=self.options.get("variance"))
+        model = read_any(split(self.compiled_from)[1], variance=self.options.get("variance"))
+        if self.options.get("labels") == "probability":
+            model = replace(model, outputs=replace(model.outputs, label_rule="probability"))
+        return model
 
     @cached_property
     def labels(self) -> Array:
         """Labels by their positions in the artifact."""
         return np.array([1, -1]) if self.artifact.task == "one_class" else np.asarray(self.artifact.labels)
 
+    def rows_of(self, table: Table, kept: npt.NDArray[np.bool_]) -> Table:
+        """Some rows of a table, as one object for all who ask."""
+        if kept.all():
+            return table
+        found: Table = self.once((table, kept.tobytes()), lambda _: table.take(kept))
+        return found
+
     def expected(self, table: Table) -> Expected:
         """Ask the source, and the oracle."""
+        found: Expected = self.once(("expected", table), lambda one: one._expected(table))
+        return found
+
+    def _expected(self, table: Table) -> Expected:
         refused = np.zeros(len(table.values), bool)
-        theirs = answers(self.source, table)
         method = "predict" if hasattr(self.source, "predict") else "score_samples"  # of a density
+        if not self.once(("source takes", table.container), lambda one: one._source_takes(table.container, method)):
+            table = replace(table, container="array")
+        theirs = answers(self.source, table)
         if isinstance(theirs[method], Exception):
             for i in range(len(refused)):
                 refused[i] = isinstance(answers(self.source, table.take(slice(i, i + 1)))[method], Exception)
             table = table.take(~refused)
             theirs = answers(self.source, table) if not refused.all() else {}
         found = {name: None if isinstance(answer, Exception) else answer for name, answer in theirs.items()}
-        exact = (None,) * 4
+        exact: dict[str, Any] = dict.fromkeys(("values", "slack", "probabilities", "probability_slack"))
         if not refused.all():
-            numbers = self.numbers(table)
-            exact = (*oracle.decision_values(self.model, numbers), *oracle.probabilities(self.model, numbers))
+            rows = self.numbers(table)
+            exact["values"], exact["slack"] = oracle.decision_values(self.model, rows)
+            exact["probabilities"], exact["probability_slack"] = oracle.probabilities(self.model, rows)
         is_regression = self.artifact.task == "regression"
         return Expected(
             refused,
             labels=None if is_regression else found.get("predict"),
-            probabilities=found.get("predict_proba"),
-            values=exact[0],
-            slack=exact[1],
-            exact_probabilities=exact[2],
-            probability_slack=exact[3],
-            certain=lambda: _certain(self, table),
+            rows=table,
+            **exact,
         )
+
+    def _source_takes(self, container: str, method: str) -> bool:
+        """Whether the source answers a training row in a container; if it does not, it is asked about an array."""
+        row = replace(self.table.take(slice(1)), container=container) if container in SPARSE else self.table
+        return not isinstance(answers(self.source, row)[method], Exception)
+
+    def certain(self, table: Table) -> npt.NDArray[np.bool_]:
+        """Whether the source's own rounding does not decide the label of a row."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if self.artifact.outputs.of_processes:  # what their probabilities round is not known
+                return np.asarray(self.fast.certified(table.make()))
+            rounding = _Rounding(self.compiled_from, self.fast, table)
+            vars(rounding)["_model"] = self.model  # with the labels that were asked for
+            return np.asarray(rounding.certain)
 
     def numbers(self, table: Table) -> Array:
         """Rows as float64, codes in place of texts."""
-        rows = self.fast._rows(table.make())
+        made = table.make()
+        if hasattr(made, "toarray"):
+            return np.asarray(made.toarray(), np.float64)
+        try:
+            rows = self.fast._rows(made)
+        except InputError:  # of a dtype that nobody answers
+            return table.values.astype(np.float64)
         return np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
-
-
-def _certain(specimen: Specimen, table: Table) -> npt.NDArray[np.bool_]:
-    from benchmarks.comparison import _Rounding
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return np.asarray(_Rounding(specimen.compiled_from, specimen.fast, table).certain)
 
 
 @lru_cache(64)

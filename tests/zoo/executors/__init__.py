@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from zoo.specimens import Answers, Specimen, as_float32
@@ -17,10 +18,17 @@ class Executor(ABC):
     refuses = True  # whether it raises `RefusedError` for rows without an answer; else these are not certified
     float32 = False  # whether it sees rows of float32 alone
     settles = True  # whether labels that are not certified are the source's, too
+    share = 1.0  # of the entries, how many it is asked about in a selection
+    names_row = True  # whether its refusals say which row they are about
+    twin: Executor | None = None  # another interface that the documentation promises the same bits of
 
     def prepare(self, built: Callable[[str, Callable[[Path], None]], Path]) -> None:
         """Build what it needs by `built(name, fill)`, which returns a folder that is filled once."""
         return
+
+    def may_answer(self, specimen: Specimen, row: Table) -> bool:
+        """Return whether the documentation says that it answers a row that the source refuses."""
+        return False
 
     def why_not(self, specimen: Specimen) -> str:
         """Return why the interface cannot serve a source, "" if it can; skips are reported."""
@@ -37,3 +45,11 @@ class Executor(ABC):
     @abstractmethod
     def answers(self, specimen: Specimen, table: Table) -> Answers:
         """Answer all rows; raise `RefusedError` if the interface refuses them."""
+
+
+def selected(executors: Iterable[Executor], entry: str, seed: int) -> Iterator[Executor]:
+    """Yield those that a selection asks about an entry: all cheap ones, and a seeded share of the others."""
+    for executor in executors:
+        drawn = zlib.crc32(f"{seed} {entry} {executor.name}".encode()) / 2.0**32
+        if drawn < executor.share:
+            yield executor

@@ -48,7 +48,6 @@ class InMemory(Executor):
 
     interface: str
     names_row = False  # a refusal names the row of a call
-    names_column = False  # only of NaN and infinity
 
     def seen(self, table: Table) -> Table:
         """Return float64 rows, or float32 rows as float64: these interfaces know no other types."""

@@ -23,7 +23,7 @@ _SIX_DIGITS = 1e-5  # what `-b 1` rounds, relatively
 class PredictCommand(Executor):
     """The command, a process for each call."""
 
-    names_column = names_row = False
+    names_row = False
 
     def __init__(self, dense: bool, share: float) -> None:
         self.name = f"approxsvm-predict, {'dense rows' if dense else 'LIBSVM text'}"
