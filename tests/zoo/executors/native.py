@@ -37,13 +37,19 @@ class InMemory(Executor):
     """An interface of rows in memory, which asks for answers by their names."""
 
     def __init__(
-        self, dtype: str = "float64", index: str = "", call_size: int = 0, kind: int = PROMISED, words: str = ""
+        self,
+        dtype: str = "float64",
+        index: str = "",
+        call_size: int = 0,
+        kind: int = PROMISED,
+        words: str = "",
+        share: float = 0.25,
     ) -> None:
         form = f"sparse {dtype} rows, {index} indices" if index else f"{dtype} rows"
         calls = f", calls of {call_size}" if call_size else ""
         kinds = ("", ", values as settled", ", exact values")
         self.name = f"{self.interface}{words}, {form}{calls}{kinds[kind]}"
-        self.float32 = dtype == "float32"
+        self.float32, self.share = dtype == "float32", share
         self._dtype, self._index, self._call_size, self._kind = np.dtype(dtype), index, call_size, kind
 
     interface: str
@@ -327,7 +333,7 @@ C_LIBRARY = (
     []
     if not LIBRARY.exists()
     else [
-        CLibrary(),
+        CLibrary(share=1.0),
         CLibrary("float32", call_size=3),
         CLibrary("float64", "int64", n_threads=3, kind=SETTLED),
         CLibrary("float32", "int32", call_size=1),
@@ -335,7 +341,7 @@ C_LIBRARY = (
     ]
 )
 HEADERS = [
-    Headers(),
+    Headers(share=0.5),
     Headers("float32", kind=SETTLED),
     Headers("float64", "int32", call_size=4, kind=EXACT),
     Headers("float32", "int64", call_size=1),

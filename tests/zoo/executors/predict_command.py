@@ -88,7 +88,8 @@ def _rows(specimen: Specimen, table: Table) -> Any:
 
 
 def _words(labels: Any) -> list[str]:
-    return [shown(label) if isinstance(label, float) else str(label) for label in labels.tolist()]
+    by_type = {float: shown, bool: lambda label: str(int(label))}
+    return [by_type.get(type(label), str)(label) for label in labels.tolist()]
 
 
 def _labels(specimen: Specimen, lines: Sequence[str]) -> Any:

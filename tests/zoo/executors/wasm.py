@@ -21,7 +21,7 @@ _NAMES = {"probability_bounds": "probabilityBounds"}
 class Wasm(InMemory):
     """The module, asked through approxsvm.mjs; one process for all models."""
 
-    interface, share = "wasm", 0.3
+    interface = "wasm"
     folder: Path
 
     def prepare(self, built: Callable[[str, Callable[[Path], None]], Path]) -> None:
