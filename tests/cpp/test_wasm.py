@@ -43,16 +43,10 @@ from test_runtime import rows_for
 from wasm_runtime import Door, RefusedError, build, missing, packed
 
 import approxsvm
-from approxsvm import _native
-from approxsvm.evaluator import BOUNDS, PROBABILITIES, PROBABILITY_BOUNDS, VALUES, Artifact, read_artifact
+from approxsvm.evaluator import VALUES, Artifact, read_artifact
 
 pytestmark = pytest.mark.slow  # zig takes a minute to build the first module on a machine
-needs_baseline = pytest.mark.skipif(
-    "baseline" not in _native.runnable_targets(), reason="the baseline kernels were not built in"
-)
-
 IRIS = GOLDEN / "iris_classes.asvm"
-OF_ROWS = {"values": VALUES, "bounds": BOUNDS, "probabilities": PROBABILITIES, "probabilityBounds": PROBABILITY_BOUNDS}
 OUT_OF_MEMORY, NOT_FINITE, WRONG_ROW_SIZE, NO_PROBABILITIES = 2, 30, 41, 45
 
 
