@@ -11,7 +11,7 @@ import numpy as np
 from c_header import C99 as PLAIN
 from c_header import Program, build
 
-from approxsvm.errors import UnsupportedModelError
+from approxsvm.errors import InputError, UnsupportedModelError
 from zoo.executors import Executor
 from zoo.executors.native import in_codes, is_unused_alone
 from zoo.specimens import Answers, Specimen
@@ -21,6 +21,7 @@ from zoo.tables import Table
 _CLOSED = re.compile(
     "coefficients are int8 in expansions alone|the C export takes rows of codes where nothing but scalers comes first|"
     "the C export takes rows of codes for one model alone|the C export looks up rows of float32 numbers alone|"
+    "the C export has no variances of Gaussian processes|X holds NaN, infinity or numbers beyond float32|"
     "the C export has no ensembles of ensembles|which is no float32|the C export has no .* probabilities"
 )
 FUSED = ["gcc", "-std=c99", "-O1", "-mfma", "-ffp-contract=fast"]
@@ -36,7 +37,7 @@ def _program(specimen: Specimen, compiler: tuple[str, ...], inputs: str, coeffic
     folder = specimen.folder / f"c99 {abs(hash((compiler, inputs, coefficients)))}"
     try:
         return build(specimen.fast, folder, compiler=list(compiler), **options)
-    except UnsupportedModelError as error:
+    except (InputError, UnsupportedModelError) as error:
         return str(error)
 
 
