@@ -49,7 +49,9 @@ def _faults(specimen: Specimen, executor: Executor, table: Table) -> Iterator[st
     expected = specimen.expected(executor.seen(table))
     good = specimen.rows_of(table, ~expected.refused)
     for i in np.flatnonzero(expected.refused)[:4]:
-        yield from _refusal_faults(specimen, executor, table.take(slice(i, i + 1)), good)
+        row = table.take(slice(i, i + 1))
+        if not executor.may_answer(specimen, row):
+            yield from _refusal_faults(specimen, executor, row, good)
     if len(good.values) == 0:
         return
     try:
@@ -68,7 +70,7 @@ def _faults(specimen: Specimen, executor: Executor, table: Table) -> Iterator[st
             if not re.search(_REFUSED_ALONE, str(error)):
                 yield f"refused: {error}"
             return
-    yield from _answer_faults(specimen, found, expected)
+    yield from _answer_faults(specimen, executor, found, expected)
     yield from _relation_faults(specimen, executor, found, good)
 
 
@@ -111,7 +113,7 @@ def _refusal_faults(specimen: Specimen, executor: Executor, row: Table, good: Ta
             yield f"answers a row among others that the source refuses: {row.code()[:200]}"
 
 
-def _answer_faults(specimen: Specimen, found: Answers, expected: Expected) -> Iterator[str]:
+def _answer_faults(specimen: Specimen, executor: Executor, found: Answers, expected: Expected) -> Iterator[str]:
     if found.labels is not None and expected.labels is not None:
         if found.labels.shape != expected.labels.shape:
             yield f"labels of shape {found.labels.shape} instead of {expected.labels.shape}"
@@ -123,7 +125,7 @@ def _answer_faults(specimen: Specimen, found: Answers, expected: Expected) -> It
             return
         if (differ & certified).any():
             yield f"certified labels differ from the source's in rows {np.flatnonzero(differ & certified)[:5]}"
-        elif differ.any() and _promises_labels(specimen) and (differ & specimen.certain(expected.rows)).any():
+        elif differ.any() and _promises_labels(specimen, executor) and (differ & specimen.certain(expected.rows)).any():
             yield f"labels differ from the source's in rows {np.flatnonzero(differ)[:5]}"
     for name, of_bounds, _ in _NUMBERS:
         given, bounds = getattr(found, name), getattr(found, of_bounds)
@@ -139,8 +141,8 @@ def _answer_faults(specimen: Specimen, found: Answers, expected: Expected) -> It
             yield from _bound_faults(name, given, getattr(found, bounds), exact, getattr(expected, slack))
 
 
-def _promises_labels(specimen: Specimen) -> bool:
-    return bool(specimen.artifact.mode != "approximate")
+def _promises_labels(specimen: Specimen, executor: Executor) -> bool:
+    return executor.settles and bool(specimen.artifact.mode != "approximate")
 
 
 def _bound_faults(name: str, found: Any, bounds: Any, exact: Any, slack: Any) -> Iterator[str]:
@@ -168,8 +170,9 @@ def _relation_faults(specimen: Specimen, executor: Executor, found: Answers, tab
             other = getattr(theirs, name)
             if answer is not None and other is not None and not _same_bits(answer, other):
                 yield f"{name} are not bit for bit those of {twin.name}: {answer.tolist()} and {other.tolist()}"[:400]
-    elif executor is not BATCH and not executor.float32 and not _refused_alone(specimen, BATCH, table):
-        theirs = specimen.once((BATCH.name, table), lambda one: BATCH.answers(one, table))
+    elif executor is not BATCH and not _refused_alone(specimen, BATCH, executor.seen(table)):
+        seen = executor.seen(table)
+        theirs = specimen.once((BATCH.name, seen), lambda one: BATCH.answers(one, seen))
         if found.values is not None and theirs.values is not None and found.bounds is not None:
             yield from _bound_faults(
                 "values beside a batch's", found.values, found.bounds, theirs.values, theirs.bounds
