@@ -16,7 +16,7 @@ class Executor(ABC):
     name: str
     refuses = True  # whether it raises `RefusedError` for rows without an answer; else these are not certified
     float32 = False  # whether it sees rows of float32 alone
-    share = 1.0  # of the entries, how many it is asked about in a selection
+    share = 1.0  # of the tables of all entries, how many it is asked about in a selection
     names_row = True  # whether its refusals say which row they are about
     twin: Executor | None = None  # another interface that the documentation promises the same bits of
 
@@ -37,9 +37,13 @@ class Executor(ABC):
         """Answer all rows; raise `RefusedError` if the interface refuses them."""
 
 
-def selected(executors: Iterable[Executor], entry: str, seed: int) -> Iterator[Executor]:
-    """Yield those that a selection asks about an entry: all cheap ones, and a seeded share of the others."""
+def is_drawn(what: str, share: float, seed: int) -> bool:
+    """Whether something is in a seeded share."""
+    return zlib.crc32(f"{seed} {what}".encode()) < share * 2.0**32
+
+
+def selected(executors: Iterable[Executor], entry: str, number: int, seed: int) -> Iterator[Executor]:
+    """Yield those that a selection asks about a table of an entry: a seeded share of them."""
     for executor in executors:
-        drawn = zlib.crc32(f"{seed} {entry} {executor.name}".encode()) / 2.0**32
-        if drawn < executor.share:
+        if is_drawn(f"{entry}, {number}: {executor.name}", executor.share, seed):
             yield executor
