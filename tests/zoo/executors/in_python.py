@@ -125,7 +125,7 @@ class Batch(Executor):
 class Calls(Executor):
     """Calls of a few rows each."""
 
-    names_row, share = False, 0.3
+    names_row, share = False, 0.15
 
     def __init__(self, size: int) -> None:
         self.name, self.size = f"calls of {size} rows", size
@@ -204,7 +204,7 @@ def _copied(kind: str) -> Callable[[Specimen], Any]:
 class Copy(Executor):
     """A copy of the compiled estimator, or a `Predictor`: methods that users call, and the same bits."""
 
-    share, twin = 0.15, BATCH
+    share, twin = 0.08, BATCH
 
     def __init__(self, kind: str) -> None:
         self.name, self.kind = kind, kind
@@ -224,7 +224,7 @@ class Copy(Executor):
 class Target(Executor):
     """One instruction set."""
 
-    share = 0.3
+    share = 0.15
 
     def __init__(self, target: str) -> None:
         self.name, self.target = f"target {target}", target
@@ -262,7 +262,7 @@ _FORMS: dict[str, dict[str, Callable[[Any], Any]]] = {
 class OneRow(Executor):
     """`predict_one`, with all outputs or with none; rows take turns to be an array, a list, a Series, a dict, ..."""
 
-    names_row, share = False, 0.3
+    names_row, share = False, 0.15
 
     def __init__(self, all_outputs: bool) -> None:
         self.name = "predict_one, all outputs" if all_outputs else "predict_one"
@@ -319,7 +319,7 @@ def _has_infinity(table: Table) -> bool:
 class Container(Executor):
     """Rows in another container: the source is asked about the same one, or about dense rows where it takes none."""
 
-    share = 0.06
+    share = 0.03
 
     def __init__(self, container: str) -> None:
         self.name, self.container = f"rows as {container}", container
@@ -410,7 +410,7 @@ def _process() -> Any:
 class NumPyAlone(Executor):
     """`Predictor` in a process that has NumPy and nothing else; one process for all sources."""
 
-    name, share = "Predictor with NumPy alone", 0.3
+    name, share = "Predictor with NumPy alone", 0.15
 
     def why_not(self, specimen: Specimen) -> str:
         return "scipy is not there" if specimen.artifact.takes_texts else ""

@@ -59,7 +59,7 @@ def from_columns(specimen: Specimen, columns: dict[str, Any]) -> Answers:
 class InTable(Executor):
     """An interface that takes columns and gives columns, with the bits of rows in a large batch."""
 
-    share, twin = 0.15, Parts(_MANY)
+    share, twin = 0.08, Parts(_MANY)
     kinds: tuple[str, ...] = (*_NUMBERS, *_TEXTS)
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
