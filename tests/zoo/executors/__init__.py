@@ -14,6 +14,7 @@ class Executor(ABC):
     name: str
     refuses = True  # whether it raises `RefusedError` for rows without an answer; else these are not certified
     float32 = False  # whether it sees rows of float32 alone
+    share = 1.0  # part of the random sources that it is asked about: less where each takes seconds
 
     def why_not(self, specimen: Specimen) -> str:
         """Return why the interface cannot serve a source, "" if it can; skips are reported."""
