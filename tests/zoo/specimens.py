@@ -15,6 +15,7 @@ import numpy.typing as npt
 import approxsvm
 from approxsvm.artifact.views import Artifact
 from approxsvm.readers import read_any
+from approxsvm.readers.sklearn.vectorizers import split
 from benchmarks.comparison import answers
 from zoo import oracle
 from zoo.tables import Table
@@ -33,6 +34,7 @@ class Entry:
     options: Mapping[str, Any] = field(default_factory=dict)  # of compile
     # If the source is a file of another program: writes it into a folder, returns what compile takes.
     write: Callable[[Any, Path], Any] | None = None
+    compile: Callable[[Any, Any], Any] | None = None  # source and rows -> compiled, if not by approxsvm.compile
     # Interfaces that refuse to serve it, by the name of the executor, with what they say (a regular expression).
     closed: Mapping[str, str] = field(default_factory=dict)
 
@@ -76,11 +78,14 @@ class Specimen:
         self.name, self.source, self.table, self.folder = name, source, table, folder
         self.options = dict(entry.options) if entry else {}
         self.closed = dict(entry.closed) if entry else {}
+        self.compile = entry.compile if entry else None
         self.compiled_from = entry.write(source, folder) if entry and entry.write else source
 
     @cached_property
     def fast(self) -> Any:
         """The compiled estimator."""
+        if self.compile is not None:
+            return self.compile(self.compiled_from, self.table.make())
         return approxsvm.compile(self.compiled_from, self.table.make(), **self.options)
 
     @property
@@ -97,7 +102,7 @@ class Specimen:
     @cached_property
     def model(self) -> Any:
         """The source as it is read: a model or an ensemble."""
-        return read_any(self.compiled_from)
+        return read_any(split(self.compiled_from)[1])
 
     @cached_property
     def labels(self) -> Array:
@@ -108,9 +113,10 @@ class Specimen:
         """Ask the source, and the oracle."""
         refused = np.zeros(len(table.values), bool)
         theirs = answers(self.source, table)
-        if isinstance(theirs["predict"], Exception):
+        method = "predict" if hasattr(self.source, "predict") else "score_samples"  # of a density
+        if isinstance(theirs[method], Exception):
             for i in range(len(refused)):
-                refused[i] = isinstance(answers(self.source, table.take(slice(i, i + 1)))["predict"], Exception)
+                refused[i] = isinstance(answers(self.source, table.take(slice(i, i + 1)))[method], Exception)
             table = table.take(~refused)
             theirs = answers(self.source, table) if not refused.all() else {}
         found = {name: None if isinstance(answer, Exception) else answer for name, answer in theirs.items()}
@@ -136,7 +142,7 @@ def _certain(specimen: Specimen, table: Table) -> npt.NDArray[np.bool_]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return np.asarray(_Rounding(specimen.source, specimen.fast, table).certain)
+        return np.asarray(_Rounding(specimen.compiled_from, specimen.fast, table).certain)
 
 
 def as_float32(table: Table) -> Table:

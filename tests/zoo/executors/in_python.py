@@ -26,7 +26,7 @@ def answered(model: Any, evaluator: Any, rows: Any) -> Answers:
             (("values", "bounds"), VALUES | BOUNDS),
             (("probabilities", "probability_bounds"), PROBABILITIES | PROBABILITY_BOUNDS),
         ):
-            if (names[0] == "values" and artifact.averages) or (
+            if (names[0] == "values" and (artifact.averages or artifact.has_labels_alone)) or (
                 names[0] == "probabilities" and not artifact.has_class_probabilities
             ):
                 continue
