@@ -21,7 +21,8 @@ import click
 sys.path.extend([str(Path(__file__).parents[1]), str(Path(__file__).parents[2])])  # tests, and benchmarks
 
 from zoo.composed import Attempt, Fault
-from zoo.workers import Task, all_executors, try_for
+from zoo.executors.every import EVERY
+from zoo.workers import Task, try_for
 
 
 class _Summary:
@@ -88,8 +89,8 @@ def _alike(words: str) -> str:
 @click.option("--number", type=click.IntRange(0), help="This source alone, in full.")
 def main(seconds: float, workers: int, seed: int, only: str, executors: str, number: int | None) -> None:
     names = tuple(filter(None, executors.split(",")))
-    if unknown := set(names) - {one.name for one in all_executors()}:
-        raise click.BadParameter(f"no executor {', '.join(unknown)}: {', '.join(one.name for one in all_executors())}")
+    if unknown := set(names) - {one.name for one in EVERY}:
+        raise click.BadParameter(f"no executor {', '.join(unknown)}: {', '.join(one.name for one in EVERY)}")
     task = Task(seed, only, names)
     if not task.zoo().entries:
         raise click.BadParameter(f"no entry has {only!r} in its name")

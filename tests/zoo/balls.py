@@ -1,7 +1,8 @@
 """Numbers of extended precision that know how far they may be from the real ones.
 
 Each operation promises that its result holds what exact operands anywhere in theirs give. A radius counts two units
-of rounding for each operation, and four for each function of the C library.
+of rounding for each operation, and four for each function of the C library. Overflow and NaN are numbers like others
+here: callers silence NumPy (`quiet`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ _UNIT = np.finfo(Extended).eps
 _TINY = 4 * np.finfo(Extended).smallest_subnormal
 _SPLITTER = Extended(2.0) ** ((np.finfo(Extended).nmant + 2) // 2) + 1  # Veltkamp's: halves have exact products
 _UP = 1 + Extended(2.0**-30)  # radii are themselves sums of a few rounded products
+quiet = np.errstate(all="ignore")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +45,7 @@ class Ball:
     @classmethod
     def rounded(cls, mid: Any, rad: Any, units: float = 1.0) -> Ball:
         """Return numbers that have been rounded by so many units."""
-        with np.errstate(all="ignore"):
-            rad = np.where(rad + units > 0, (rad + units * _UNIT * np.abs(mid)) * _UP + _TINY, 0)
+        rad = np.where(rad + units > 0, (rad + units * _UNIT * np.abs(mid)) * _UP + _TINY, 0)
         return cls(mid, np.where(np.isnan(rad), np.inf, rad))
 
     @classmethod
@@ -60,8 +61,7 @@ class Ball:
     @property
     def ends(self) -> tuple[Any, Any]:
         """Numbers not above and not below."""
-        with np.errstate(all="ignore"):
-            return tuple(self.mid + sign * (self.rad + 0.5 * _UNIT * np.abs(self.mid)) for sign in (-1, 1))
+        return tuple(self.mid + sign * (self.rad + 0.5 * _UNIT * np.abs(self.mid)) for sign in (-1, 1))
 
     @property
     def straddles_zero(self) -> Any:
@@ -81,11 +81,10 @@ class Ball:
 
     def __add__(self, other: Any) -> Ball:
         other = Ball.of(other)
-        with np.errstate(all="ignore"):
-            mid = self.mid + other.mid
-            of_other = mid - self.mid
-            lost = np.abs((self.mid - (mid - of_other)) + (other.mid - of_other))  # exactly (Knuth)
-            return Ball.rounded(mid, np.where(np.isnan(lost), np.inf, self.rad + other.rad + lost), 0.0)
+        mid = self.mid + other.mid
+        of_other = mid - self.mid
+        lost = np.abs((self.mid - (mid - of_other)) + (other.mid - of_other))  # exactly (Knuth)
+        return Ball.rounded(mid, np.where(np.isnan(lost), np.inf, self.rad + other.rad + lost), 0.0)
 
     def __sub__(self, other: Any) -> Ball:
         return self + -Ball.of(other)
@@ -95,20 +94,18 @@ class Ball:
 
     def __mul__(self, other: Any) -> Ball:
         other = Ball.of(other)
-        with np.errstate(all="ignore"):
-            mid, (high, low), (other_high, other_low) = self.mid * other.mid, _split(self.mid), _split(other.mid)
-            lost = ((high * other_high - mid) + high * other_low + low * other_high) + low * other_low  # Dekker
-            lost = np.where(np.isnan(lost), _UNIT * np.abs(mid), np.abs(lost))
-            rad = np.where(self.rad > 0, self.rad * (np.abs(other.mid) + other.rad), 0)
-            rad = rad + np.where(other.rad > 0, np.abs(self.mid) * other.rad, 0)
-            return Ball.rounded(mid, rad + lost, 0.0)
+        mid, (high, low), (other_high, other_low) = self.mid * other.mid, _split(self.mid), _split(other.mid)
+        lost = ((high * other_high - mid) + high * other_low + low * other_high) + low * other_low  # Dekker
+        lost = np.where(np.isnan(lost), _UNIT * np.abs(mid), np.abs(lost))
+        rad = np.where(self.rad > 0, self.rad * (np.abs(other.mid) + other.rad), 0)
+        rad = rad + np.where(other.rad > 0, np.abs(self.mid) * other.rad, 0)
+        return Ball.rounded(mid, rad + lost, 0.0)
 
     def __truediv__(self, other: Any) -> Ball:
         other = Ball.of(other)
-        with np.errstate(all="ignore"):
-            mid, least = self.mid / other.mid, np.abs(other.mid) - other.rad
-            rad = np.where(least > 0, (self.rad + np.abs(mid) * other.rad) / least, np.inf)
-            return Ball.rounded(mid, rad, 2.0)
+        mid, least = self.mid / other.mid, np.abs(other.mid) - other.rad
+        rad = np.where(least > 0, (self.rad + np.abs(mid) * other.rad) / least, np.inf)
+        return Ball.rounded(mid, rad, 2.0)
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -121,9 +118,8 @@ class Ball:
     def __matmul__(self, matrix: Any) -> Ball:
         """Multiply by a matrix of exact numbers; sums round in any order."""
         matrix = np.asarray(matrix, Extended)
-        with np.errstate(all="ignore"):
-            moduli = self.rad + (len(matrix) + 2) * _UNIT * np.abs(self.mid)
-            return Ball.rounded(self.mid @ matrix, moduli @ np.abs(matrix) + len(matrix) * _TINY)
+        moduli = self.rad + (len(matrix) + 2) * _UNIT * np.abs(self.mid)
+        return Ball.rounded(self.mid @ matrix, moduli @ np.abs(matrix) + len(matrix) * _TINY)
 
     def sum(self) -> Ball:
         """Return sums of rows, as a column."""
@@ -139,8 +135,7 @@ class Ball:
 
     def _bent(self, function: Callable[[Any], Any], steepness: Callable[[Any, Any], Any]) -> Ball:
         """Return a function of the C library; `steepness` is how far it moves within the radius."""
-        with np.errstate(all="ignore"):
-            return Ball.rounded(function(self.mid), np.where(self.rad > 0, steepness(self.mid, self.rad), 0), 4.0)
+        return Ball.rounded(function(self.mid), np.where(self.rad > 0, steepness(self.mid, self.rad), 0), 4.0)
 
     def abs(self) -> Ball:
         """Return moduli."""

@@ -14,13 +14,12 @@ from approxsvm.model.outputs import (
     Outputs,
     PairwiseSigmoid,
     Probability,
-    SignAlone,
     TemperatureCalibration,
     class_pairs,
     count_classes,
 )
 from approxsvm.model.schema import MAX_EXCESS
-from zoo.balls import Ball, Extended
+from zoo.balls import Ball, Extended, quiet
 
 # LIBSVM's constants of svm_predict_probability and multiclass_probability.
 _LEAST = Extended(1e-7)
@@ -33,7 +32,7 @@ _COEFS = (-1854.8214151, 3516.89893646, 221.29346712, 128.12323805, -2010.494226
 
 def has_probabilities(head: Probability | None) -> bool:
     """Return whether decision values become probabilities."""
-    return isinstance(head, (ClassProbability, DensityMarks)) and not isinstance(head, SignAlone)
+    return isinstance(head, (ClassProbability, DensityMarks))
 
 
 def scores(outputs: Outputs, values: Ball) -> Ball:
@@ -41,6 +40,7 @@ def scores(outputs: Outputs, values: Ball) -> Ball:
     return values if outputs.of_each_class else one_vs_rest_scores(values)
 
 
+@quiet
 def one_vs_rest_scores(values: Ball) -> Ball:
     """Return votes + s / (3 (|s| + 1)), s the sum of the values in favour; a value of 0 is for the first of a pair."""
     n_classes = count_classes(values.mid.shape[1])
@@ -62,6 +62,7 @@ def known(found: Any) -> Ball:
     return found
 
 
+@quiet
 def probabilities(outputs: Outputs, values: Ball) -> Ball:
     """Return probabilities of classes, or of (normal, outlier), from decision values."""
     head, is_binary = outputs.probability, values.mid.shape[1] == 1
@@ -74,7 +75,9 @@ def probabilities(outputs: Outputs, values: Ball) -> Ball:
     in_favour = values if head.positive == 0 else -values
     if isinstance(head, TemperatureCalibration):
         both = [-in_favour, in_favour] if head.positive else [in_favour, -in_favour]
-        return _in_unit(_softmax((Ball.join(both) if is_binary else scores(outputs, values)) * head.inverse_temperature))
+        return _in_unit(
+            _softmax((Ball.join(both) if is_binary else scores(outputs, values)) * head.inverse_temperature)
+        )
     if is_binary:
         share = _calibrated(head.calibrators[0], in_favour)
         share = share.where(~((share.mid > 1) & (share.mid <= 1 + MAX_EXCESS)), 1.0)

@@ -21,14 +21,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
-import approxsvm
 from approxsvm.errors import ApproxSVMError
 from approxsvm.features import TaylorFeatures
-from benchmarks.comparison import FAULTS, Finding, answers, compare_answers, compiled
+from benchmarks.comparison import answers
 from zoo.draw import Draw
-from zoo.executors import Executor
+from zoo.executors import Executor, selected
 from zoo.hostile import hostile_tables
-from zoo.properties import faults
+from zoo.properties import compiling_faults, estimator_faults, faults
 from zoo.random_data import random_data, varied_data
 from zoo.random_sources import Made, random_source, varied_source
 from zoo.shrinking import Case, as_code, shrunk
@@ -40,16 +39,15 @@ from zoo.tampering import parts_of
 _SHRINKING_SECONDS = 20.0
 _FEW_ROWS = 7
 _SCRIPTS = 4  # faults of one kind that each process makes smaller
-# Judges of the compiled estimator that are no executors.
-ESTIMATOR, VERIFY = "methods of the estimator", "verify"
+ESTIMATOR = "the estimator"  # its methods and verify, beside the executors
 # What the source says of rows that compiled models take all the same: sparse ones, none, arrays where columns have
 # names; and what NumPy and SciPy say where scikit-learn itself fails.
 _MAY_BE_ANSWERED = (
     r"[Ss]parse|minimum of 1 is|0 sample|only supported for dataframes|could not broadcast|blocks must|ufunc|read-only|"
     r"multiply sequence"
 )
-# What scikit-learn's own checks say, which compiled models call.
-_SKLEARN_REFUSES = r"[Ff]eature names|X has \d+ features"
+# Faults that are none of a composed source, as nobody promised an answer.
+_NO_PROMISE = re.compile(r"(?:^|: )(?:refused|other methods): (.*)", re.DOTALL)
 Say = Callable[[str], None]
 
 
@@ -112,31 +110,41 @@ def _quiet() -> Iterator[Path]:
 
 
 def entry_attempt(zoo: Zoo, seed: int, index: int, say: Say = _no_word, known: Counter[str] | None = None) -> Attempt:
-    """Ask one entry about hostile tables of a seed, through all executors; `say` is told who is at work."""
-    entry = zoo.entries[index % len(zoo.entries)]
+    """Ask one entry about hostile tables of a seed; `say` is told who is at work."""
+    n = len(zoo.entries)
+    entry, seed = zoo.entries[int(Draw(seed).rng.permutation(n)[index % n])], seed + index // n
     with _quiet() as folder:
         say("source")
         one = specimen(entry, folder)
-        say("compile")
-        found: list[Fault] = []
-        n_answers, table = 0, one.table
-        for asked in hostile_tables(one, seed=seed + index // len(zoo.entries)):
-            for executor in zoo.executors:
-                say(executor.name)
-                n, more, refusals = _executor_faults(one, executor, asked, source_refuses=False)
-                found += [*more, *(Fault(executor.name, f"refused: {words}") for words in refusals)]
-                n_answers, table = n_answers + n, asked if len(found) == len(more) > 0 else table
+        n_answers, found, at = entry_faults(one, zoo.executors, seed, say)
         script = ""
-        if found and (known is None or known[found[0].kind] < _SCRIPTS):
-            script = f"# entry {entry.name!r}, rows: {table.code()[:2000]}\n# {found[0].words}\n"
-            if isinstance(one.source, BaseEstimator) and not entry.write:
+        if found and known is not None and known[found[0].kind] < _SCRIPTS:
+            known[found[0].kind] += 1
+            script = (
+                f"# {seed=}, entry {entry.name!r}, rows {at.code()[:1000]}\n# {found[0].place}: {found[0].words}\n\n"
+            )
+            if isinstance(one.source, BaseEstimator) and _is_plain(entry) and not _NO_PROMISE.search(found[0].words):
                 made = Made(clone(one.source), TARGETS[entry.target], {})
-                case = Case(made, one.table, (), (table,), dict(entry.options), True, ())
-                script += _script(case, found[0], say, zoo.executors)
-            if known is not None:
-                known[found[0].kind] += 1
+                case = Case(made, one.table, (), (at,), dict(entry.options), True, ())
+                script = f"# {seed=}, entry {entry.name!r}\n{_script(case, found[0], say, zoo.executors)}"
         judged = Judged("compiled", "", n_answers, tuple(found))
     return Attempt(index, f"entry {entry.name}", one.table.form, (), judged, script)
+
+
+def entry_faults(
+    one: Specimen, executors: Sequence[Executor], seed: int, say: Say = _no_word
+) -> tuple[int, list[Fault], Table]:
+    """Return how many answers were judged, all faults of an entry, and the table of the first."""
+    say("compile")
+    n_answers, at = 0, one.table
+    found = [Fault("compile", words) for words in compiling_faults(one)]
+    for table in hostile_tables(one, seed=seed):
+        for place in (ESTIMATOR, *selected(executors, one.name, seed)):
+            say(_name(place))
+            more = [Fault(_name(place), _without_name(one, words)) for words in _asked(one, place, table)]
+            at = table if more and not found else at
+            n_answers, found = n_answers + len(table.values), found + more
+    return n_answers, found, at
 
 
 def composed_attempt(
@@ -152,9 +160,8 @@ def composed_attempt(
             return Attempt(index, "", judged=Judged("not fitted", type(error).__name__))
         text = " ".join(repr(source).split())
         changes = tuple((seed, index, k) for k in range(draw.one(0, 0, 0, 1, 1, 2)))
-        options = options or _options(draw, source)
-        asks = (ESTIMATOR, *(VERIFY for _ in range(draw.maybe(0.1))), *_some(draw, zoo.executors))
-        case = Case(made, data.table, changes, (), options, draw.maybe(0.7), asks)
+        asks = (ESTIMATOR, *(one.name for one in selected(zoo.executors, str(index), seed)))
+        case = Case(made, data.table, changes, (), options or _options(draw, source), draw.maybe(0.7), asks)
         source, words = case.changed(source)
         case = replace(case, asked=tuple(random_tables(draw, source, data.table, data.rows, data.middle)))
         judged = judge(case, source, zoo.executors, say)
@@ -171,7 +178,7 @@ def _drawn(draw: Draw, zoo: Zoo, folder: Path) -> tuple[Made, Any, Any, dict[str
     if zoo.entries and draw.maybe(0.5):
         entry = draw.one(*zoo.entries)
         one = specimen(entry, folder)
-        if isinstance(one.source, BaseEstimator) and not entry.write:
+        if isinstance(one.source, BaseEstimator) and _is_plain(entry):
             data = varied_data(draw, ROWS[entry.rows])
             made, source = varied_source(draw, one.source, data, TARGETS[entry.target])
             return made, source, data, dict(entry.options) if draw.maybe(0.5) else {}
@@ -189,117 +196,72 @@ def _options(draw: Draw, source: Any) -> dict[str, Any]:
     return {"mode": "certified", "effort": "low", "tolerance": draw.one(None, None, 0.1)}
 
 
-def _some(draw: Draw, executors: Sequence[Executor]) -> tuple[str, ...]:
-    """Cheap executors, and a share of those that compile a program for each model."""
-    return tuple(one.name for one in executors if draw.maybe(one.share))
-
-
 # --- judging
 
 
 def judge(case: Case, source: Any, executors: Sequence[Executor], say: Say = _no_word) -> Judged:
-    """Compile the source of a case, and ask whom the case names."""
-    before = _state(source)
-    theirs = [answers(source, table) for table in case.asked]
-    say("compile")
-    fast = compiled(source, case.table if case.with_sample else None, **case.options)
-    if isinstance(fast, Finding):
-        fault = Fault("compile", f"{fast.verdict}: {fast.exception}: {fast.reason}")
-        return Judged("refused", f"{fast.exception}: {fast.reason}", 0, (fault,) * (fast.verdict in FAULTS))
-    after = _state(source)
-    found = [
-        Fault("compile", f"changes {path} of its source")
-        for path in before | after
-        if before.get(path) != after.get(path)
-    ]
-    first = answers(source, case.table.take(slice(_FEW_ROWS)))["predict"]
-    if isinstance(first, Exception):  # it refuses what it was fitted on, so that no refusal is about rows
-        return Judged("source has no answer", type(first).__name__, 0, tuple(found))
-    n_answers, refused = 0, []
+    """Compile the source of a case, and ask the places that the case names."""
+    theirs = [answers(source, table)["predict"] for table in case.asked]
     with TemporaryDirectory() as folder:
-        one = Specimen("composed", source, case.table, Path(folder))
-        one.fast = fast
+        say("compile")
+        one = Specimen("composed", source, case.table, Path(folder), Entry("composed", clone, options=case.options))
+        one.sample = case.table if case.with_sample else None
+        try:
+            found = [Fault("compile", _without_name(one, words)) for words in compiling_faults(one)]
+        except (ApproxSVMError, NotFittedError) as error:
+            return Judged("refused", f"{type(error).__name__}: {error}")
+        except Exception as error:
+            return Judged("refused", faults=(Fault("compile", f"{type(error).__name__}: {error}"),))
+        first = answers(source, case.table.take(slice(_FEW_ROWS)))["predict"]
+        if isinstance(first, Exception):  # it refuses what it was fitted on, so that no refusal is about rows
+            return Judged("source has no answer", type(first).__name__, 0, tuple(found))
+        n_answers, refused = 0, []
+        places = [place for place in (ESTIMATOR, *executors) if _name(place) in case.asks]
         for table, its in zip(case.asked, theirs, strict=True):
-            if {ESTIMATOR, VERIFY} & set(case.asks):
-                finding = _compared(source, fast, table, its)
-                n_answers += finding.n_rows
-                refused += [finding.reason] * (finding.verdict == "refused")
-                if ESTIMATOR in case.asks and finding.verdict in (*FAULTS, "answered alone"):
-                    found.append(Fault(ESTIMATOR, f"{finding.verdict}: {finding.reason} ({table.form})"))
-                if VERIFY in case.asks and (finding.verdict == "equal" or "labels differ" in finding.reason):
-                    found += [Fault(VERIFY, words) for words in _verified(source, fast, table, finding)]
-            problem = its["predict"]
-            source_refuses = isinstance(problem, Exception)
-            if source_refuses and re.search(_MAY_BE_ANSWERED, str(problem)):
+            if isinstance(its, Exception) and re.search(_MAY_BE_ANSWERED, str(its)):
                 continue
-            for executor in [one for one in executors if one.name in case.asks]:
-                say(executor.name)
-                n, more, refusals = _executor_faults(one, executor, table, source_refuses)
-                found, refused, n_answers = found + more, refused + refusals, n_answers + n
+            for place in places:
+                say(_name(place))
+                for words in _told(one, place, table, isinstance(its, Exception)):
+                    unkept = _NO_PROMISE.search(words)
+                    if unkept:
+                        refused.append(unkept[1])
+                    else:
+                        found.append(Fault(_name(place), _without_name(one, words)))
+                n_answers += len(table.values)
     return Judged("compiled", "", n_answers, tuple(found), tuple(refused))
 
 
-def _executor_faults(
-    one: Specimen, executor: Executor, table: Table, source_refuses: bool
-) -> tuple[int, list[Fault], list[str]]:
-    """Answers asked for, faults, and reasons of refusals."""
-    if executor.why_not(one) or not executor.takes(one, table):
-        return 0, [], []
-    found, refused = [], []
+def _is_plain(entry: Entry) -> bool:
+    """Whether fit and compile alone make the compiled model of an entry."""
+    return entry.write is None and entry.compile is None
+
+
+def _name(place: str | Executor) -> str:
+    return place if isinstance(place, str) else place.name
+
+
+def _asked(one: Specimen, place: str | Executor, table: Table) -> Iterator[str]:
+    """Yield the faults of the estimator or of an executor."""
+    if isinstance(place, str):
+        yield from estimator_faults(one, table)
+    elif not place.why_not(one) and place.takes(one, table):
+        yield from faults(one, place, table)
+
+
+def _told(one: Specimen, place: str | Executor, table: Table, source_refuses: bool) -> Iterator[str]:
+    """Yield the same, an exception as a fault or a refusal."""
     try:
-        for words in faults(one, executor, table):
-            if words.startswith("refused: "):
-                refused.append(words.removeprefix("refused: "))
-            else:
-                found.append(Fault(executor.name, words.partition(f"{executor.name}, ")[2] or words))
-    except ApproxSVMError as error:  # an interface that does not serve this source
-        refused.append(str(error))
+        yield from _asked(one, place, table)
+    except (ApproxSVMError, NotFittedError) as error:  # an interface that does not serve this source
+        yield f"refused: {error}"
     except Exception as error:
         if not (source_refuses and isinstance(error, (ValueError, TypeError))):
-            found.append(Fault(executor.name, f"{type(error).__name__}: {error}"))
-    return len(table.values), found, refused
+            yield f"{type(error).__name__}: {error}"
 
 
-def _compared(source: Any, fast: Any, table: Table, theirs: Any) -> Finding:
-    """Compare all methods of the estimator; both may refuse the rows, and ours alone, but not the source alone."""
-    ours = answers(fast, table)
-    mine, its = ours["predict"], theirs["predict"]
-    if isinstance(its, Exception):
-        if isinstance(mine, Exception):
-            known = isinstance(mine, (ValueError, TypeError))
-            return Finding("both refuse" if known else "wrong exception", f"{type(mine).__name__}: {mine}")
-        may = re.search(_MAY_BE_ANSWERED, str(its)) is not None or isinstance(its, NotImplementedError)
-        return Finding("more" if may else "answered alone", f"the source's {type(its).__name__}: {its}")
-    if isinstance(mine, Exception) and re.search(_SKLEARN_REFUSES, str(mine)):
-        return Finding("refused", f"predict: {mine}")
-    if isinstance(mine, Exception) and not isinstance(mine, ApproxSVMError):
-        return Finding("wrong exception", f"predict: {type(mine).__name__}: {mine}")
-    return compare_answers(source, fast, table, theirs, ours)
-
-
-def _verified(source: Any, fast: Any, table: Table, finding: Finding) -> list[str]:
-    """Differences between what `verify` says of the rows and the comparison."""
-    try:
-        kept = approxsvm.verify(fast, source, table.make()).kept
-    except (ApproxSVMError, NotFittedError):
-        return []
-    except Exception as error:
-        return [f"{type(error).__name__}: {error}"]
-    agrees = kept == (finding.verdict == "equal")
-    return [] if agrees else [f"kept is {kept}, but the comparison says {finding.verdict}"]
-
-
-def _state(source: Any) -> dict[str, str]:
-    """Every attribute inside a source, as text; but for flags that SciPy sets in a sparse matrix when it is read."""
-    return {f"{path}.{name}": _as_text(value) for path, part in parts_of(source) for name, value in vars(part).items()}
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        return f"{value.dtype} {value.shape} {value.tolist()}"
-    if hasattr(value, "indptr"):
-        return " ".join(map(_as_text, (value.data, value.indices, value.indptr)))
-    return repr(value) if isinstance(value, (int, float, str, type(None))) else type(value).__name__
+def _without_name(one: Specimen, words: str) -> str:
+    return re.sub(rf"^{re.escape(one.name)}(, [^:]*)?: ", "", words)
 
 
 # --- making it smaller

@@ -25,7 +25,7 @@ from approxsvm.model.steps import (
     Table,
     Waves,
 )
-from zoo.balls import Ball, Extended
+from zoo.balls import Ball, Extended, quiet
 
 # scikit-learn's numbers: normal quantiles are of no smaller probability, and vectors of no smaller norm are divided.
 _LEAST_PROBABILITY = 1e-7 - 2.0**-52
@@ -59,6 +59,7 @@ class _Rows:
         return first, np.maximum(first, last)
 
 
+@quiet
 def mapped(map_: InputMap | None, rows: Any) -> Ball:
     """Return mapped rows; those that the source refuses are NaN."""
     dense = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)
@@ -70,9 +71,8 @@ def mapped(map_: InputMap | None, rows: Any) -> Ball:
     for column, takes_nan in map_.checked.items():
         bad = np.isinf(dense[:, [column]]) if takes_nan else ~np.isfinite(dense[:, [column]])
         found.refuse(bad)
-    with np.errstate(all="ignore"):
-        for stage in map_.stages:
-            found.x, found.own = _STEPS[type(stage)](stage, found)
+    for stage in map_.stages:
+        found.x, found.own = _STEPS[type(stage)](stage, found)
     found.refuse(np.isnan(found.x.mid))
     return found.x.where(~found.refused[:, np.newaxis], np.nan)
 

@@ -18,16 +18,18 @@ from approxsvm.model.kernel_model import KernelModel
 from approxsvm.model.outputs import ClassProbability, MembersMean, Probability, ProcessProbability
 from approxsvm.model.taylor_model import TaylorModel
 from zoo import class_numbers
-from zoo.balls import Ball
+from zoo.balls import Ball, quiet
 from zoo.mapped_rows import mapped
 
 
+@quiet
 def decision_values(model: Any, rows: Any) -> tuple[Any, Any]:
     """Return values, (n, n_decisions) in the order and sign of the model, and their slack."""
     found = values_of(model, rows)
     return found.mid, found.rad
 
 
+@quiet
 def probabilities(model: Any, rows: Any) -> tuple[Any, Any]:
     """Return probabilities, in the order of the model's labels, and their slack; (None, None) if it has none.
 
@@ -71,10 +73,9 @@ def values_at(model: Any, x: Ball) -> Ball:
 
 def _gaussian(model: KernelModel, x: Ball, vectors: Any) -> Ball:
     extended = Ball.of(vectors).mid
-    with np.errstate(over="ignore"):
-        sq_distance = np.array([((extended - z) ** 2).sum(axis=1) for z in x.mid]).reshape(len(x.mid), len(vectors))
-        moved = Ball.of(x.rad).norms().mid
-        rad = 2 * np.sqrt(sq_distance) * moved + moved**2
+    sq_distance = np.array([((extended - z) ** 2).sum(axis=1) for z in x.mid]).reshape(len(x.mid), len(vectors))
+    moved = Ball.of(x.rad).norms().mid
+    rad = 2 * np.sqrt(sq_distance) * moved + moved**2
     return (Ball.rounded(sq_distance, rad, x.mid.shape[1] + 3.0) * -model.gamma).exp()
 
 

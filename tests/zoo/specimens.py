@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ import numpy.typing as npt
 
 import approxsvm
 from approxsvm.artifact.views import Artifact
+from approxsvm.errors import InputError
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn.vectorizers import split
-from benchmarks.comparison import answers
+from benchmarks.comparison import _Rounding, answers
 from zoo import oracle
 from zoo.tables import Table
 
@@ -59,16 +61,26 @@ class Answers:
     probability_bounds: Array | None = None
 
 
+_OF_ROWS = ("labels", "values", "slack", "probabilities", "probability_slack")
+
+
 @dataclass(frozen=True, eq=False)
 class Expected:
     """What the source itself answers for the rows of a table."""
 
     refused: npt.NDArray[np.bool_]  # (n,): rows that the source refuses
     labels: Array | None  # of all other rows; None for a regression
-    probabilities: Array | None
-    values: Array | None  # (n, n_decisions) in extended precision, by the oracle; None where it has no rule
+    values: Array | None  # (n, n_decisions) in extended precision, by the oracle
     slack: Array | None  # what the oracle itself may round
-    certain: Callable[[], npt.NDArray[np.bool_]]  # rows of which the source's own rounding does not decide the label
+    probabilities: Array | None  # (n, n_probabilities), by the oracle
+    probability_slack: Array | None
+    rows: Table  # all other rows
+
+    def take(self, kept: npt.NDArray[np.bool_]) -> Expected:
+        """Some of the rows that are not refused."""
+        of_rows = {name: getattr(self, name) for name in _OF_ROWS}
+        some = {name: answer if answer is None else answer[kept] for name, answer in of_rows.items()}
+        return Expected(np.zeros(int(kept.sum()), bool), rows=self.rows.take(kept), **some)
 
 
 class Specimen:
@@ -79,14 +91,22 @@ class Specimen:
         self.options = dict(entry.options) if entry else {}
         self.closed = dict(entry.closed) if entry else {}
         self.compile = entry.compile if entry else None
+        self.sample: Table | None = table  # which compile sees
         self.compiled_from = entry.write(source, folder) if entry and entry.write else source
+        self._kept: dict[Any, Any] = {}
+
+    def once(self, key: Any, make: Callable[[Specimen], Any]) -> Any:
+        """Return what was made of this specimen under a key, made when it is first asked for."""
+        if key not in self._kept:
+            self._kept[key] = make(self)
+        return self._kept[key]
 
     @cached_property
     def fast(self) -> Any:
         """The compiled estimator."""
         if self.compile is not None:
             return self.compile(self.compiled_from, self.table.make())
-        return approxsvm.compile(self.compiled_from, self.table.make(), **self.options)
+        return approxsvm.compile(self.compiled_from, self.sample and self.sample.make(), **self.options)
 
     @property
     def artifact(self) -> Artifact:
@@ -102,49 +122,75 @@ class Specimen:
     @cached_property
     def model(self) -> Any:
         """The source as it is read: a model or an ensemble."""
-        return read_any(split(self.compiled_from)[1])
+        return read_any(split(self.compiled_from)[1], variance=self.options.get("variance"))
 
     @cached_property
     def labels(self) -> Array:
         """Labels by their positions in the artifact."""
         return np.array([1, -1]) if self.artifact.task == "one_class" else np.asarray(self.artifact.labels)
 
+    def rows_of(self, table: Table, kept: npt.NDArray[np.bool_]) -> Table:
+        """Some rows of a table, as one object for all who ask."""
+        if kept.all():
+            return table
+        found: Table = self.once((table, kept.tobytes()), lambda _: table.take(kept))
+        return found
+
+    def why_not_rows(self, table: Table) -> str:
+        """Return why the compiled estimator refuses rows, "" if it answers."""
+        try:
+            self.fast.certified(table.make())
+        except InputError as error:
+            return str(error)
+        return ""
+
     def expected(self, table: Table) -> Expected:
         """Ask the source, and the oracle."""
+        found: Expected = self.once(("expected", table), lambda one: one._expected(table))
+        return found
+
+    def _expected(self, table: Table) -> Expected:
         refused = np.zeros(len(table.values), bool)
         theirs = answers(self.source, table)
         method = "predict" if hasattr(self.source, "predict") else "score_samples"  # of a density
+        if isinstance(theirs[method], Exception) and re.search("[Ss]parse", str(theirs[method])):
+            table = replace(table, container="array")
+            theirs = answers(self.source, table)
         if isinstance(theirs[method], Exception):
             for i in range(len(refused)):
                 refused[i] = isinstance(answers(self.source, table.take(slice(i, i + 1)))[method], Exception)
             table = table.take(~refused)
             theirs = answers(self.source, table) if not refused.all() else {}
         found = {name: None if isinstance(answer, Exception) else answer for name, answer in theirs.items()}
-        values, slack = (None, None) if refused.all() else oracle.decision_values(self.model, self.numbers(table))
+        exact: dict[str, Any] = dict.fromkeys(("values", "slack", "probabilities", "probability_slack"))
+        if not refused.all():
+            rows = self.numbers(table)
+            exact["values"], exact["slack"] = oracle.decision_values(self.model, rows)
+            exact["probabilities"], exact["probability_slack"] = oracle.probabilities(self.model, rows)
         is_regression = self.artifact.task == "regression"
         return Expected(
             refused,
             labels=None if is_regression else found.get("predict"),
-            probabilities=found.get("predict_proba"),
-            values=values,
-            slack=slack,
-            certain=lambda: _certain(self, table),
+            rows=table,
+            **exact,
         )
+
+    def certain(self, table: Table) -> npt.NDArray[np.bool_]:
+        """Whether the source's own rounding does not decide the label of a row."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return np.asarray(_Rounding(self.compiled_from, self.fast, table).certain)
 
     def numbers(self, table: Table) -> Array:
         """Rows as float64, codes in place of texts."""
-        rows = self.fast._rows(table.make())
+        made = table.make()
+        if hasattr(made, "toarray"):
+            return np.asarray(made.toarray(), np.float64)
+        rows = self.fast._rows(made)
         return np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
 
 
-def _certain(specimen: Specimen, table: Table) -> npt.NDArray[np.bool_]:
-    from benchmarks.comparison import _Rounding
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return np.asarray(_Rounding(specimen.compiled_from, specimen.fast, table).certain)
-
-
+@lru_cache(64)
 def as_float32(table: Table) -> Table:
     """The table whose numbers an interface of float32 rows sees, as float64."""
     with np.errstate(over="ignore"):

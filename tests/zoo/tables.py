@@ -54,6 +54,10 @@ class Table:
         names, kinds = self.names and tuple(self.names[j] for j in kept), tuple(self.kinds[j] for j in kept)
         return replace(self, values=self.values[rows][:, kept], kinds=kinds, names=names)
 
+    def joined(self, other: Table) -> Table:
+        """These rows, and behind them those of another table of the same form."""
+        return replace(self, values=np.concatenate([self.values, other.values]))
+
     @property
     def form(self) -> str:
         """Container and dtypes, in words."""

@@ -16,7 +16,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
 from zoo import composed
-from zoo.composed import ESTIMATOR, Judged, composed_attempt
+from zoo.composed import ESTIMATOR, Judged, Zoo, composed_attempt
 from zoo.draw import Draw
 from zoo.executors.in_python import PYTHON
 from zoo.random_sources import Made
@@ -25,7 +25,6 @@ from zoo.sources import ENTRIES
 from zoo.specimens import RefusedError
 from zoo.tables import Table
 from zoo.tampering import parts_of, tampered
-from zoo.workers import Task, Zoo, all_executors
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 _PARTS = 4  # of the selection, which workers of pytest share
@@ -55,11 +54,6 @@ def test_command_reports_what_it_tried() -> None:
     n_faults = int(re.findall(r"^faults: (\d+)", done.stdout, re.MULTILINE)[0])
     assert done.returncode == int(n_faults > 0), done.stderr[-2000:]
     assert not re.search(r"^0 entries|^0 answers", done.stdout, re.MULTILINE)
-
-
-def test_every_executor_takes_part() -> None:
-    assert {one.name for one in PYTHON} <= {one.name for one in all_executors()}
-    assert [one.name for one in Task(0, executors=("batch",)).zoo().executors] == ["batch"]
 
 
 def test_fault_of_an_executor_is_made_smaller_and_printed(monkeypatch: pytest.MonkeyPatch) -> None:

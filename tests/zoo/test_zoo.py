@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from zoo.executors.in_python import PYTHON
+from zoo.executors import selected
+from zoo.executors.every import EVERY
 from zoo.hostile import hostile_tables
-from zoo.properties import faults
+from zoo.properties import compiling_faults, estimator_faults, faults
 from zoo.sources import ZOO, specimen
 
 pytestmark = pytest.mark.filterwarnings(
@@ -19,9 +20,10 @@ pytestmark = pytest.mark.filterwarnings(
 @pytest.mark.parametrize("name", ZOO)
 def test_every_interface_answers_as_the_source(name: str, tmp_path: Path) -> None:
     one = specimen(ZOO[name], tmp_path)
-    found = []
+    found = list(compiling_faults(one))
     for table in hostile_tables(one, seed=0):
-        for executor in PYTHON:
+        found += estimator_faults(one, table)
+        for executor in selected(EVERY, name, seed=0):
             if not executor.why_not(one) and executor.takes(one, table):
                 found += faults(one, executor, table)
     assert not found, "\n".join(found)

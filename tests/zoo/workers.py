@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import multiprocessing
-import pkgutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 
-from zoo import executors
 from zoo.composed import Attempt, Fault, Judged, Zoo, composed_attempt, entry_attempt
-from zoo.executors import Executor
+from zoo.executors.every import EVERY
 from zoo.sources import ENTRIES
 
 # Without a word from a worker for so long, it is ended.
 _HANGING_SECONDS = 60.0
 _TICK_SECONDS = 1.0
-
-
-def all_executors() -> list[Executor]:
-    """Return every executor that a module of zoo.executors lists."""
-    modules = [importlib.import_module(f"zoo.executors.{one.name}") for one in pkgutil.iter_modules(executors.__path__)]
-    lists = [value for module in modules for value in vars(module).values() if isinstance(value, list)]
-    found = {one.name: one for several in lists for one in several if isinstance(one, Executor)}
-    return list(found.values())
 
 
 @dataclass(frozen=True)
@@ -41,7 +30,7 @@ class Task:
     def zoo(self) -> Zoo:
         """Return the entries and executors."""
         entries = [entry for entry in ENTRIES if self.only in entry.name]
-        chosen = [one for one in all_executors() if not self.executors or one.name in self.executors]
+        chosen = [one for one in EVERY if not self.executors or one.name in self.executors]
         return Zoo(entries, chosen)
 
     def attempt(

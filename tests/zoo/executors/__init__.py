@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 
 from zoo.specimens import Answers, Specimen, as_float32
 from zoo.tables import Table
@@ -14,7 +16,9 @@ class Executor(ABC):
     name: str
     refuses = True  # whether it raises `RefusedError` for rows without an answer; else these are not certified
     float32 = False  # whether it sees rows of float32 alone
-    share = 1.0  # part of the random sources that it is asked about: less where each takes seconds
+    share = 1.0  # of the entries, how many it is asked about in a selection
+    names_row = True  # whether its refusals say which row they are about
+    twin: Executor | None = None  # another interface that the documentation promises the same bits of
 
     def why_not(self, specimen: Specimen) -> str:
         """Return why the interface cannot serve a source, "" if it can; skips are reported."""
@@ -31,3 +35,11 @@ class Executor(ABC):
     @abstractmethod
     def answers(self, specimen: Specimen, table: Table) -> Answers:
         """Answer all rows; raise `RefusedError` if the interface refuses them."""
+
+
+def selected(executors: Iterable[Executor], entry: str, seed: int) -> Iterator[Executor]:
+    """Yield those that a selection asks about an entry: all cheap ones, and a seeded share of the others."""
+    for executor in executors:
+        drawn = zlib.crc32(f"{seed} {entry} {executor.name}".encode()) / 2.0**32
+        if drawn < executor.share:
+            yield executor
