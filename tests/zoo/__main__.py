@@ -52,7 +52,10 @@ class _Summary:
         for alike in sorted(self.faults.values(), key=len, reverse=True):
             first, fault = min(alike, key=lambda found: len(found[0].source))
             changes = f"; changed: {'; '.join(first.changes)}" if first.changes else ""
-            click.echo(f"{len(alike):6}  {fault.place}: {fault.words[:400]}")
+            places = sorted({of_other.place for _, of_other in alike})
+            click.echo(
+                f"{len(alike):6}  {', '.join(places[:4])}{'...' if len(places) > 4 else ''}: {fault.words[:400]}"
+            )
             click.echo(f"        source {first.index}: {first.source[:300]}, {first.form}{changes}")
 
 
@@ -66,10 +69,10 @@ def _print_counts(title: str, reasons: object) -> None:
 def _key(tried: Attempt, fault: Fault) -> str:
     """What faults of one cause have in common: of answers that differ, by which methods, and what was changed."""
     if not fault.words.startswith("differs"):
-        return f"{fault.place}: {_alike(fault.words)}"
+        return _alike(fault.words)
     changes = [re.sub(r" at .*| is .*|=.*", "", change) for change in tried.changes if "not possible" not in change]
     changes = [re.sub(r": .*[.]", ": ", change) for change in changes]
-    return " | ".join([fault.place, *re.findall(r"(\w+): [^\d]", fault.words)[1:], *sorted(changes)])
+    return " | ".join(["differs", *re.findall(r"(\w+): [^\d]", fault.words)[1:], *sorted(changes)])
 
 
 def _alike(words: str) -> str:

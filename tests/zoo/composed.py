@@ -58,6 +58,9 @@ class Fault:
     place: str  # the executor, or who else was asked
     words: str
 
+    def __str__(self) -> str:
+        return f"{self.place}: {self.words}"
+
     @property
     def kind(self) -> str:
         """The place and the beginning of the words, without numbers: equal for faults of one cause, mostly."""
@@ -279,4 +282,4 @@ def _script(case: Case, fault: Fault, say: Say, executors: Sequence[Executor]) -
     small = shrunk(case, lambda smaller: bool(still(smaller)), _SHRINKING_SECONDS)
     say("source")
     changes = small.changed(small.made.fitted(small.table.make()))[1]
-    return f"# {fault.place}: {fault.words}\n# {'; '.join(still(small))}\n{as_code(small, changes)}\n\n"
+    return f"# {fault}\n# {'; '.join(still(small))}\n{as_code(small, changes)}\n\n"

@@ -24,7 +24,7 @@ _REFUSED_ALONE = (
     r"hand over|several entries in a column|X\.sort_indices|exceeds the range of float64|"
     r"certain to .* in float64, and not to the tolerance"
 )
-_NAMES_COLUMN = r"hand over|column|feature|text is needed|scaling its values|largest of which|in float64"
+_NAMES_COLUMN = r"hand over|column|feature|text is needed|scaling its values|largest of which|in float64|X has "
 
 
 def faults(specimen: Specimen, executor: Executor, table: Table) -> Iterator[str]:
