@@ -103,7 +103,7 @@ def _no_word(place: str) -> None:
 
 
 @contextmanager
-def _quiet() -> Iterator[Path]:
+def quiet() -> Iterator[Path]:
     with warnings.catch_warnings(), np.errstate(all="ignore"), TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")
         yield Path(folder)
@@ -116,7 +116,7 @@ def entry_attempt(zoo: Zoo, seed: int, index: int, say: Say = _no_word, known: C
     """Ask one entry about hostile tables of a seed; `say` is told who is at work."""
     n = len(zoo.entries)
     entry, seed = zoo.entries[int(Draw(seed).rng.permutation(n)[index % n])], seed + index // n
-    with _quiet() as folder:
+    with quiet() as folder:
         say("source")
         one = specimen(entry, folder)
         n_answers, found, at = entry_faults(one, zoo.executors, seed, say)
@@ -155,7 +155,7 @@ def composed_attempt(
 ) -> Attempt:
     """Try one composed source; its first fault of a kind that is not often among `known` is made smaller."""
     draw = Draw(seed, index)
-    with _quiet() as folder:
+    with quiet() as folder:
         say("source")
         try:
             made, source, data, options = _drawn(draw, zoo, folder)

@@ -19,6 +19,7 @@ from zoo import composed
 from zoo.composed import ESTIMATOR, Judged, Zoo, composed_attempt
 from zoo.draw import Draw
 from zoo.executors.in_python import PYTHON
+from zoo.past_faults import PastFault, past_faults
 from zoo.random_sources import Made
 from zoo.shrinking import Case, as_code, shrunk
 from zoo.sources import ENTRIES
@@ -39,6 +40,14 @@ def test_composed_sources_are_answered_as_they_answer(part: int) -> None:
     assert not [(one.index, fault) for one in tried for fault in one.judged.faults]
     assert Counter(one.judged.verdict for one in tried)["compiled"] > _SOURCES // 4
     assert sum(one.judged.n_answers for one in tried) > 100 * len(PYTHON)
+
+
+@pytest.mark.parametrize("fault", past_faults(), ids=lambda fault: fault.name)
+def test_faults_of_the_past_can_be_put_back(fault: PastFault) -> None:
+    assert fault.edits
+    for edit in fault.edits:
+        assert edit.applied(REPOSITORY) != (REPOSITORY / edit.file).read_text()
+    re.compile(fault.first)
 
 
 @pytest.mark.slow

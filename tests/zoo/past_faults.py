@@ -1,0 +1,206 @@
+"""Faults of the past, each as an edit that puts it back: the zoo has to find it without the fault's own test.
+
+    python -m tests.zoo.past_faults                   # each in turn, in a copy of the sources
+    python -m tests.zoo.past_faults --only sparse     # some
+
+A copy of the tree gets the edits (C++ is built there, which takes minutes) and runs the selection of test_zoo.py until
+an entry has a fault that it has not without them. Exit status 1: some are not found.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import click
+
+REPOSITORY = Path(__file__).parents[2]
+sys.path.extend([str(REPOSITORY / "tests"), str(REPOSITORY)])
+
+# The package of an editable installation would come before that of the copy.
+_SITE_CUSTOMIZE = """\
+import sys
+sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "ScikitBuildRedirectingFinder"]
+"""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Lines of a file that are replaced, which stand there exactly once."""
+
+    file: str
+    old: str
+    new: str
+
+    def applied(self, tree: Path) -> str:
+        """Return the text of the file with the new lines; ValueError if it has not the old ones."""
+        text = (tree / self.file).read_text()
+        if text.count(self.old) != 1:
+            raise ValueError(f"{self.file}: {text.count(self.old)} times: {self.old!r}")
+        return text.replace(self.old, self.new)
+
+
+@dataclass(frozen=True)
+class PastFault:
+    """A fault that the package once had."""
+
+    name: str
+    what: str
+    edits: tuple[Edit, ...]
+    first: str  # a regular expression: entries that are tried before the others
+
+    @property
+    def is_native(self) -> bool:
+        return any(edit.file.startswith("cpp/") for edit in self.edits)
+
+
+def past_faults() -> list[PastFault]:
+    """Read past_faults.diff."""
+    found = []
+    for part in Path(__file__).with_suffix(".diff").read_text().split("\n== ")[2:]:
+        header, _, edits = part.partition("\n--- ")
+        title, what = header.split("\n")
+        name, first = title.removesuffix(")").split(" (", 1)
+        found.append(PastFault(name, what, tuple(map(_edit, edits.split("\n--- "))), first))
+    return found
+
+
+def _edit(text: str) -> Edit:
+    file, *lines = text.strip("\n").split("\n")
+    old, new = ("".join(f"{line[1:]}\n" for line in lines if line.startswith(sign)) for sign in "-+")
+    return Edit(file, old, new)
+
+
+# --- in a copy of the tree
+
+
+def write_tree(tree: Path, fault: PastFault) -> None:
+    """Copy the sources, and put the fault back."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.split("\0")
+    for file in filter(None, listed):
+        if (REPOSITORY / file).is_file():
+            (tree / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(REPOSITORY / file, tree / file)
+    (tree / "sitecustomize.py").write_text(_SITE_CUSTOMIZE)
+    for edit in fault.edits:
+        (tree / edit.file).write_text(edit.applied(tree))
+    if fault.is_native:
+        _build(tree)
+    else:
+        import approxsvm._native
+
+        shutil.copy(approxsvm._native.__file__, tree / "approxsvm")
+
+
+def _build(tree: Path) -> None:
+    """Compile the extension of a copy for one instruction set."""
+    site = tree / "site"
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-deps",
+        "--no-build-isolation",
+        "--target",
+        site,
+        tree,
+    ]
+    defined = {"APPROXSVM_TARGETS": "avx2", "CMAKE_CXX_FLAGS_RELEASE": "-O1"}
+    subprocess.run(
+        [*command, site, tree, *(f"-Ccmake.define.{name}={value}" for name, value in defined.items())], check=True
+    )
+    for built in (site / "approxsvm").glob("_native*.so"):
+        shutil.copy(built, tree / "approxsvm")
+
+
+def faults_by_entry(names: Iterator[str] | list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the faults of each entry, by the selection of test_zoo.py."""
+    from zoo.composed import entry_faults, quiet
+    from zoo.executors.every import EVERY
+    from zoo.sources import ZOO, specimen
+
+    for name in names:
+        with quiet() as folder:
+            try:
+                found = [str(fault) for fault in entry_faults(specimen(ZOO[name], folder), EVERY, 0)[1]]
+            except Exception as error:  # a test that fails
+                found = [f"{type(error).__name__}: {error}"]
+        yield name, found
+
+
+@cache
+def _faults_without(name: str) -> frozenset[str]:
+    return frozenset(_kind(words) for _, found in faults_by_entry([name]) for words in found)
+
+
+def _kind(words: str) -> str:
+    return re.sub(r"[-+]?[0-9][0-9.e+-]*", "#", words)[:100]
+
+
+def search(tree: Path, fault: PastFault, seconds: float) -> str:
+    """Return the first fault of an entry that it has in the copy alone, "" if there is none."""
+    code = "import sys; sys.path[:0] = ['tests', '.']; from zoo import past_faults; past_faults.report(sys.argv[1])"
+    environment = {**os.environ, "PYTHONPATH": str(tree)}
+    errors = tree / "stderr"
+    command = [sys.executable, "-c", code, fault.first]
+    with (
+        errors.open("w") as stderr,
+        subprocess.Popen(
+            command, cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=stderr, text=True
+        ) as process,
+    ):
+        end, n_entries = time.monotonic() + seconds, 0
+        assert process.stdout is not None
+        for line in process.stdout:
+            name, found = json.loads(line)
+            n_entries += 1
+            new = [words for words in found if _kind(words) not in _faults_without(name)]
+            if new or time.monotonic() > end:
+                process.kill()
+                return f"entry {n_entries}, {name}: {new[0]}" if new else ""
+    if process.returncode:
+        return f"the process died: {errors.read_text()[-300:]}" if n_entries else ""
+    return ""
+
+
+def report(first: str) -> None:
+    """Print the faults of all entries, one line of JSON for each, those first whose name matches."""
+    import approxsvm
+    from zoo.sources import ZOO
+
+    assert Path(approxsvm.__file__).parents[1] == Path.cwd(), approxsvm.__file__
+    for name, found in faults_by_entry(sorted(ZOO, key=lambda name: not re.search(first, name))):
+        print(json.dumps([name, found]), flush=True)
+
+
+@click.command(help=__doc__)
+@click.option("--only", default="", help="Faults whose name has this in it.")
+@click.option("--seconds", default=600.0, show_default=True, help="For each fault, at most.")
+def main(only: str, seconds: float) -> None:
+    missed = []
+    for fault in [fault for fault in past_faults() if only in fault.name]:
+        with tempfile.TemporaryDirectory() as folder:
+            write_tree(Path(folder), fault)
+            start = time.monotonic()
+            found = search(Path(folder), fault, seconds)
+        click.echo(f"{fault.name}: {found[:300] or 'NOT FOUND'} ({time.monotonic() - start:.0f} s)")
+        missed += [] if found else [fault.name]
+    click.echo(f"not found: {', '.join(missed) or 'none'}")
+    sys.exit(int(bool(missed)))
+
+
+if __name__ == "__main__":
+    main()
