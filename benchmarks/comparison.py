@@ -313,13 +313,15 @@ class _Rounding:
 
     def near_probabilities(self, ours: FloatArray, theirs: FloatArray) -> FloatArray:
         """How far beyond rounding theirs are from ours."""
-        parts = [part.probabilities() for part in self._parts]
-        if not parts:
+        if not self._parts:
             return np.full(theirs.shape, np.inf)
+        off = np.abs(ours - theirs) - self._fast.probability_bound(fresh(self._rows))
+        if isinstance(self._model, Ensemble) and self._model.n_decisions > 0:  # members are values, not probabilities
+            return np.maximum(off, 0.0)
+        parts = [part.probabilities() for part in self._parts]
         if len(parts[0]) == 2:
             lo, hi = (np.mean([part[end] for part in parts], axis=0) for end in (0, 1))
-            bounds = self._fast.probability_bound(fresh(self._rows))
-            return np.maximum(np.abs(ours - theirs) - (hi - lo) - bounds, 0.0)
+            return np.maximum(off - (hi - lo), 0.0)
         return np.asarray(np.min([np.abs(possible - theirs) for possible in parts[0]], axis=0))
 
     def near_values(self, ours: FloatArray, theirs: FloatArray) -> FloatArray:

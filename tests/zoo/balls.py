@@ -131,7 +131,8 @@ class Ball:
 
     def clip(self, low: Any, high: Any) -> Ball:
         """Return numbers that are moved into an interval."""
-        return Ball(np.minimum(np.maximum(self.mid, low), high), self.rad)
+        is_beyond = (self.mid - self.rad > high) | (self.mid + self.rad < low)
+        return Ball(np.minimum(np.maximum(self.mid, low), high), np.where(is_beyond, 0, self.rad))
 
     def _bent(self, function: Callable[[Any], Any], steepness: Callable[[Any, Any], Any]) -> Ball:
         """Return a function of the C library; `steepness` is how far it moves within the radius."""

@@ -56,6 +56,23 @@ def one_vs_rest_scores(values: Ball) -> Ball:
     return known(Ball.stack(found).where(~np.isnan(values.mid).any(axis=1, keepdims=True), np.nan))
 
 
+@quiet
+def as_decision_function(model: Any, values: Ball) -> Ball:
+    """Return values in the order and sign of scikit-learn's decision_function, that of the sorted labels."""
+    labels = model.labels
+    order = np.argsort(labels, kind="stable")
+    if len(labels) < 2:
+        return values
+    if len(labels) == 2:
+        return values if labels[0] > labels[1] else -values
+    if model.outputs.decision_shape != "ovo":
+        return scores(model.outputs, values)[:, order]
+    place = {pair: k for k, pair in enumerate(class_pairs(len(labels)))}
+    pairs = [(order[i], order[j]) for i, j in place]
+    columns = [values[:, place[i, j]] if i < j else -values[:, place[j, i]] for i, j in pairs]
+    return Ball.stack(columns)
+
+
 def known(found: Any) -> Ball:
     """Return what is a ball."""
     assert isinstance(found, Ball)

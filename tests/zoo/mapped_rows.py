@@ -27,8 +27,8 @@ from approxsvm.model.steps import (
 )
 from zoo.balls import Ball, Extended, quiet
 
-# scikit-learn's numbers: normal quantiles are of no smaller probability, and vectors of no smaller norm are divided.
-_LEAST_PROBABILITY = 1e-7 - 2.0**-52
+# models/FORMAT.md: normal quantiles are of no smaller probability, and vectors of no smaller norm are divided.
+_LEAST_PROBABILITY = 2.0**-24
 _LEAST_NORM = 10 * 2.0**-52
 # A number of a table that stands for the feature itself.
 _SAME = np.inf
@@ -155,7 +155,7 @@ def _inverse_normal(stage: InverseNormal, rows: _Rows) -> tuple[Ball, Array | No
     p = rows.x
     is_low = p.mid < 0.5
     # Features that stay as they are need not be probabilities.
-    t = p.where(is_low, 1 - p).where(stage.taken, 0.5).clip(Extended(_LEAST_PROBABILITY), 0.5)
+    t = p.where(is_low, 1 - p).where(stage.taken, 0.5).clip(_LEAST_PROBABILITY, 0.5)
     y = t.normal_quantiles()
     return y.where(is_low, -y).where(stage.taken, p), None
 

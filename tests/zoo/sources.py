@@ -6,6 +6,7 @@ compile are ``(estimator, options)``. Files of other programs are in zoo/foreign
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import warnings
 from collections.abc import Iterator, Mapping
@@ -59,6 +60,7 @@ _NUMBERS = np.round(_RNG.gamma(2.0, size=(_N, _WIDTH)) * [1.0, 3.0, 0.5, 2.0] + 
 _SIGNED = np.round(_NUMBERS - [2.0, 6.0, 1.0, 4.0], 3)
 _SIGNED[::9] = _SIGNED[0]  # equal rows
 _CODES = np.minimum(np.floor(_NUMBERS / [1.0, 3.0, 0.5, 2.0]), 4.0)
+_MARKS = (_CODES[:, :, np.newaxis] == np.arange(5.0)).reshape(_N, -1).astype(float)
 _HOLES = np.where(_RNG.random(_NUMBERS.shape) < 0.15, np.nan, _SIGNED)
 _HOLES[0] = _SIGNED[0]
 _SPARSE = np.where(_RNG.random(_NUMBERS.shape) < 0.4, 0.0, _SIGNED)
@@ -92,7 +94,9 @@ ROWS: dict[str, Table] = {
     "int64": _floats(_GRID, "int64"),
     "grid": _floats(_GRID),
     "codes": _floats(_CODES),
-    "one-hot": _floats((_CODES[:, :, np.newaxis] == np.arange(5.0)).reshape(_N, -1)),
+    "one-hot": _floats(_MARKS),
+    "slices": _floats(np.hstack([np.eye(2)[np.arange(_N) % 2], _SIGNED[:, :2]])),
+    "wide": _floats(np.hstack([_SIGNED, _SIGNED[::-1], -_SIGNED])),
     "bool": _floats(_SIGNED > 0, "bool"),
     "constant": _floats(_SIGNED * [1.0, 1.0, 0.0, 1.0] + [0.0, 1e6, -7.5, 0.0]),
     "scales": _floats(_SCALES),
@@ -125,7 +129,10 @@ _Calibrated = calibration.CalibratedClassifierCV
 
 
 def _each(*kinds: Any, **options: Any) -> dict[str, Any]:
-    return {kind.__name__: kind(**options) for kind in kinds}
+    """Sources by the names of their classes, of which some are deprecated."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        return {kind.__name__: kind(**options) for kind in kinds}
 
 
 def _half(**options: Any) -> Any:
@@ -137,10 +144,10 @@ def _columns(step: Any, columns: Any = (0, 2), **options: Any) -> Any:
     return compose.ColumnTransformer([("some", step, list(columns))], **{"remainder": "passthrough", **options})
 
 
-def _before(machine: Any, steps: Mapping[str, Any]) -> dict[str, Any]:
-    """Pipelines of steps, or of tuples of steps, and a machine."""
+def _before(machine: Any, steps: Mapping[str, Any], **options: Any) -> dict[str, Any]:
+    """Pipelines of steps, or of tuples of steps, and a machine; and options of compile."""
     found = {name: step if isinstance(step, tuple) else (step,) for name, step in steps.items()}
-    return {name: make_pipeline(*some, machine) for name, some in found.items()}
+    return {name: (make_pipeline(*some, machine), options) for name, some in found.items()}
 
 
 class FirstColumns(feature_selection.SelectorMixin, BaseEstimator):
@@ -231,11 +238,14 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
     # Rows of other dtypes, containers and scales
     *((rows, target, {
         f"SVC of {rows}": _SVC(),
-        f"StandardScaler, SVC of {rows}": make_pipeline(_P.StandardScaler(with_mean=rows != "CSR"), _SVC()),
+        f"StandardScaler, SVC of {rows}": (
+            make_pipeline(_P.StandardScaler(with_mean=rows != "CSR"), _SVC()), {"n_centers": 3, "degree": 2}),
     }) for rows, target in (
         *(("float32", "two"), ("float16", "three"), ("int64", "three"), ("one-hot", "two"), ("bool", "two")),
         *(("constant", "three"), ("scales", "two"), ("CSR", "three"), ("frame", "three")),
     )),
+    ("slices", "two", {"SVC of slices": (_SVC(gamma=0.1), {"n_centers": 9, "degree": 2})}),
+    ("wide", "two", {"SVC of many values": _SVC(gamma=5.0)}),
     ("grid", "two", {"SVC of a grid": (_SVC(gamma=0.01, C=0.1), {"mode": "exact"})}),
     ("grid", "three", {"SVC of a grid, three": _SVC(gamma=0.01)}),
     ("CSR", "value", {"SVR of CSR": _SVR(), "LinearSVR of CSR": _LinearSVR(random_state=0)}),
@@ -244,7 +254,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
     ("signed", "two", {
         **_each(_LinearSVC, _Logistic, linear_model.Perceptron, linear_model.RidgeClassifier),
         "LogisticRegressionCV": linear_model.LogisticRegressionCV(Cs=2, cv=2),
-        "PassiveAggressiveClassifier": linear_model.PassiveAggressiveClassifier(random_state=0),
+        **_each(linear_model.PassiveAggressiveClassifier, random_state=0),
         "SGDClassifier": linear_model.SGDClassifier(loss="modified_huber", random_state=0),
         "landmarks, LogisticRegression": make_pipeline(_LANDMARKS, _Logistic()),
         "waves, LinearSVC": make_pipeline(_WAVES, _LinearSVC(random_state=0)),
@@ -314,7 +324,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         **_each(feature_selection.VarianceThreshold),
         **_each(feature_selection.RFE, feature_selection.RFECV, estimator=_LinearSVC()),
         **_each(feature_selection.SelectFromModel, feature_selection.SequentialFeatureSelector, estimator=_LinearSVC()),
-    })),
+    }, n_centers=1, degree=3)),
     ("signed", "two", {"RFE, itself": feature_selection.RFE(_SVC(kernel="linear"), n_features_to_select=2),
                        "RFECV, itself": feature_selection.RFECV(_SVC(kernel="linear"), cv=2)}),
     # Steps that bend
@@ -348,7 +358,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
             ("c", _P.PolynomialFeatures(), [2, 0]),
             ("d", _P.KBinsDiscretizer(3), [3]),
         ]),
-    })),
+    }, n_centers=2, degree=2)),
     ("signed", "value", _before(_SVR(), {"splines, SVR": _P.SplineTransformer(3), "powers, SVR": _P.PowerTransformer(),
                                          "quantiles, SVR": _P.QuantileTransformer(n_quantiles=9)})),
     # Steps that look up
@@ -520,8 +530,8 @@ class _LikeliestClass:
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
-def _subspace(source: Any, rows: Any) -> Any:
-    return estimator_for(in_subspaces(approxsvm.read_model(source), (2, 3), X=rows))
+def _in_subspaces(source: Any, rows: Any, degree: int) -> Any:
+    return estimator_for(in_subspaces(approxsvm.read_model(source), (2, 3), degree, X=rows))
 
 
 def fitted(estimator: Any) -> Any:
@@ -540,8 +550,9 @@ def _entries() -> Iterator[Entry]:
         yield Entry(
             f"label by probability of {target}", _LikeliestClass.fitted, target=target, options=options, write=inner
         )
-    for rows, target in ("signed", "two"), ("grid", "three"):
-        yield Entry(f"SVC in subspaces of {rows}", fitted(_SVC(gamma=0.05)), rows, target, compile=_subspace)
+    for rows, target, degree in ("signed", "two", 0), ("signed", "two", 2), ("grid", "three", 0):
+        compiled = functools.partial(_in_subspaces, degree=degree)
+        yield Entry(f"SVC in subspaces of {rows}, {degree}", fitted(_SVC(gamma=0.05)), rows, target, compile=compiled)
     yield from foreign.ENTRIES
 
 

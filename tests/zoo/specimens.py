@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,12 +14,11 @@ import numpy.typing as npt
 
 import approxsvm
 from approxsvm.artifact.views import Artifact
-from approxsvm.errors import InputError
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn.vectorizers import split
 from benchmarks.comparison import _Rounding, answers
 from zoo import oracle
-from zoo.tables import Table
+from zoo.tables import SPARSE, Table
 
 Array = npt.NDArray[Any]
 
@@ -136,14 +134,6 @@ class Specimen:
         found: Table = self.once((table, kept.tobytes()), lambda _: table.take(kept))
         return found
 
-    def why_not_rows(self, table: Table) -> str:
-        """Return why the compiled estimator refuses rows, "" if it answers."""
-        try:
-            self.fast.certified(table.make())
-        except InputError as error:
-            return str(error)
-        return ""
-
     def expected(self, table: Table) -> Expected:
         """Ask the source, and the oracle."""
         found: Expected = self.once(("expected", table), lambda one: one._expected(table))
@@ -151,11 +141,10 @@ class Specimen:
 
     def _expected(self, table: Table) -> Expected:
         refused = np.zeros(len(table.values), bool)
-        theirs = answers(self.source, table)
         method = "predict" if hasattr(self.source, "predict") else "score_samples"  # of a density
-        if isinstance(theirs[method], Exception) and re.search("[Ss]parse", str(theirs[method])):
+        if not self.once(("source takes", table.container), lambda one: one._source_takes(table.container, method)):
             table = replace(table, container="array")
-            theirs = answers(self.source, table)
+        theirs = answers(self.source, table)
         if isinstance(theirs[method], Exception):
             for i in range(len(refused)):
                 refused[i] = isinstance(answers(self.source, table.take(slice(i, i + 1)))[method], Exception)
@@ -174,6 +163,11 @@ class Specimen:
             rows=table,
             **exact,
         )
+
+    def _source_takes(self, container: str, method: str) -> bool:
+        """Whether the source answers a training row in a container; if it does not, it is asked about an array."""
+        row = replace(self.table.take(slice(1)), container=container) if container in SPARSE else self.table
+        return not isinstance(answers(self.source, row)[method], Exception)
 
     def certain(self, table: Table) -> npt.NDArray[np.bool_]:
         """Whether the source's own rounding does not decide the label of a row."""

@@ -115,9 +115,7 @@ def random_kinds(draw: Draw, container: str, n_columns: int) -> tuple[str, ...]:
     if draw.maybe(0.45):
         return ("float64",) * n_columns
     if container != "frame":
-        return (
-            draw.one(*(kind for kind in _NUMPY if container not in _SPARSE or kind not in _NOT_SPARSE)),
-        ) * n_columns
+        return (draw.one(*(kind for kind in _NUMPY if container not in SPARSE or kind not in _NOT_SPARSE)),) * n_columns
     few = [draw.one("float64", *_NUMPY, *_PANDAS) for _ in range(draw.one(1, 3))]
     return tuple(draw.one(*few) for _ in range(n_columns))
 
@@ -147,7 +145,7 @@ def _read_only(values: Any) -> Any:
     return values
 
 
-_SPARSE: dict[str, Callable[[Any], Any]] = {
+SPARSE: dict[str, Callable[[Any], Any]] = {
     "CSR": csr_array,
     "CSC": csc_matrix,
     "BSR": bsr_array,
@@ -165,15 +163,15 @@ _DENSE: dict[str, Callable[[Any], Any]] = {
     "read-only": _read_only,
     "lists": lambda values: values.tolist(),
 }
-_CONTAINERS = _DENSE | _SPARSE
+_CONTAINERS = _DENSE | SPARSE
 
 
 def random_container(draw: Draw, like: str = "") -> str:
     """A container; most often of the family of another."""
     family = draw.one("array", "array", "dense", "sparse", "frame", "frame")
     if like and draw.maybe(0.7):
-        family = "sparse" if like in _SPARSE else "frame" if like == "frame" else draw.one("array", "array", "dense")
-    return draw.one(*_SPARSE) if family == "sparse" else draw.one(*_DENSE) if family == "dense" else family
+        family = "sparse" if like in SPARSE else "frame" if like == "frame" else draw.one("array", "array", "dense")
+    return draw.one(*SPARSE) if family == "sparse" else draw.one(*_DENSE) if family == "dense" else family
 
 
 def fitting(values: Any, kinds: Sequence[str], middle: Any = None) -> Any:

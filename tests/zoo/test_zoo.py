@@ -9,7 +9,7 @@ import pytest
 from zoo.executors import selected
 from zoo.executors.every import EVERY
 from zoo.hostile import hostile_tables
-from zoo.properties import compiling_faults, estimator_faults, faults
+from zoo.properties import compiling_faults, estimator_faults, faults, source_faults
 from zoo.sources import ZOO, specimen
 
 pytestmark = pytest.mark.filterwarnings(
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings(
 @pytest.mark.parametrize("name", ZOO)
 def test_every_interface_answers_as_the_source(name: str, tmp_path: Path) -> None:
     one = specimen(ZOO[name], tmp_path)
-    found = list(compiling_faults(one))
+    found = [*compiling_faults(one), *source_faults(one, one.table)]
     for table in hostile_tables(one, seed=0):
         found += estimator_faults(one, table)
         for executor in selected(EVERY, name, seed=0):

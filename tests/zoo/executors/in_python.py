@@ -104,6 +104,15 @@ class Batch(Executor):
     def __init__(self, values: Values = "promised") -> None:
         self.name, self.values = "batch" if values == "promised" else f"batch, {values} values", values
 
+    def why_not(self, specimen: Specimen) -> str:
+        if self.values != "exact" or specimen.artifact.mode != "approximate":
+            return ""
+        try:
+            evaluated(specimen.fast._evaluator, specimen.fast._rows(specimen.table.take(slice(1)).make()), "exact")
+        except InputError as error:
+            return "" if str(error).startswith("row") else str(error)
+        return ""
+
     def answers(self, specimen: Specimen, table: Table) -> Answers:
         fast = specimen.fast
         return asked(lambda: evaluated(fast._evaluator, fast._rows(table.make()), self.values))
@@ -253,22 +262,29 @@ class OneRow(Executor):
         self.all_outputs = all_outputs
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
-        return table.container in ("array", "frame", "texts")
+        return table.container in ("array", "frame", "texts") and table.kinds[0] not in ("float16", "longdouble")
+
+    @staticmethod
+    def _forms(table: Table) -> list[Callable[[Any], Any]]:
+        kinds = {table.kinds[j] for j in table.numeric}
+        forms = dict(_FORMS[table.container])
+        if table.container == "array" and not kinds <= {"float32", "float64"}:
+            forms = _FORMS["array of float64"]  # lists of whole numbers
+        elif table.container != "texts" and kinds <= {"float64"}:
+            forms |= _FORMS[f"{table.container} of float64"]
+        if not all(isinstance(name, str) and name.isidentifier() for name in table.names or ()):
+            forms = {name: form for name, form in forms.items() if name != "named tuple"}
+        return list(forms.values())
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:
-        forms = dict(_FORMS[table.container])
-        if table.container != "texts" and {table.kinds[j] for j in table.numeric} <= {"float64"}:
-            named = table.container == "frame"
-            is_identifiers = all(isinstance(name, str) and name.isidentifier() for name in table.names or ())
-            more = _FORMS[f"{table.container} of float64"]
-            forms |= {name: form for name, form in more.items() if name != "named tuple" or (named and is_identifiers)}
+        forms = self._forms(table)
         models = (specimen.fast, specimen.once("Predictor of a path", _copied("Predictor of a path")))
         outputs = available_outputs(specimen.artifact) if self.all_outputs else None
         one_way = "value" if specimen.artifact.task == "regression" else "label"
         found: dict[str, list[Any]] = {}
         made = [table.take(slice(i, i + 1)).make() for i in range(len(table.values))]
         for i, one in enumerate(made):
-            form = list(forms.values())[i // 2 % len(forms)]
+            form = forms[i // 2 % len(forms)]
             answer = self._ask(models[i % 2], form(one), outputs)
             for name, part in (answer if outputs else {one_way: answer}).items():
                 found.setdefault(name, []).append(part)
@@ -363,8 +379,8 @@ while True:
     try:
         predictor = approxsvm.Predictor(path)
         answer = {method: getattr(predictor, method)(rows) for method in methods}
-    except approxsvm.InputError as error:
-        answer = str(error)
+    except Exception as error:
+        answer = type(error).__name__, str(error)
     pickle.dump(answer, sys.stdout.buffer)
     sys.stdout.buffer.flush()
 """
@@ -382,6 +398,9 @@ class NumPyAlone(Executor):
 
     name = "Predictor with NumPy alone"
 
+    def why_not(self, specimen: Specimen) -> str:
+        return "scipy is not there" if specimen.artifact.takes_texts else ""
+
     def takes(self, specimen: Specimen, table: Table) -> bool:
         is_frame = table.container == "frame" and {table.kinds[j] for j in table.numeric} <= {"float64"}
         return is_frame or table.container in ("array", "lists", "texts")
@@ -398,8 +417,10 @@ class NumPyAlone(Executor):
         pickle.dump((str(specimen.path), rows, methods), process.stdin)
         process.stdin.flush()
         answer = pickle.load(process.stdout)
-        if isinstance(answer, str):
-            raise RefusedError(answer)
+        if isinstance(answer, tuple):
+            if answer[0] not in ("InputError", "ModuleNotFoundError"):
+                raise AssertionError(f"{answer[0]}: {answer[1]}")
+            raise RefusedError(answer[1])
         outputs = {_OUTPUTS[method]: found for method, found in answer.items() if method in _OUTPUTS}
         if artifact.task == "regression":
             outputs["value"] = outputs.pop("label")
