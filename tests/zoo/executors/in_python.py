@@ -402,7 +402,7 @@ class NumPyAlone(Executor):
         return "scipy is not there" if specimen.artifact.takes_texts else ""
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
-        is_frame = table.container == "frame" and {table.kinds[j] for j in table.numeric} <= {"float64"}
+        is_frame = table.container == "frame" and set(table.kinds) <= {"float64", "text", "str"}
         return is_frame or table.container in ("array", "lists", "texts")
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:
