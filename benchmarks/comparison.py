@@ -287,7 +287,9 @@ class _Rounding:
         certain, certified = np.asarray(self._certain(parts)), self.certified
         if self._fast.artifact.mode == "approximate":
             return certain & certified  # no other label is promised
-        if self._fast.artifact.mode == "exact" and not self._fast.artifact.has_labels_alone and len(parts) == 1:
+        artifact = self._fast.artifact
+        is_open = artifact.mode == "exact" or artifact.row_dtypes.rounded is not None
+        if is_open and not artifact.has_labels_alone and len(parts) == 1:
             bound = np.asarray(self._fast.error_bound(fresh(self._rows))).reshape(len(certain), -1)
             certain &= certified | self._certain([replace(parts[0], near=parts[0].near + bound)])
         return certain

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 import approxsvm
 from approxsvm.artifact.views import Artifact
+from approxsvm.errors import InputError
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn.vectorizers import split
 from benchmarks.comparison import _Rounding, answers
@@ -57,6 +58,7 @@ class Answers:
     bounds: Array | None = None
     probabilities: Array | None = None  # (n, n_probabilities)
     probability_bounds: Array | None = None
+    scores: Array | None = None  # decision values as the source gives them
 
 
 _OF_ROWS = ("labels", "values", "slack", "probabilities", "probability_slack")
@@ -180,7 +182,10 @@ class Specimen:
         made = table.make()
         if hasattr(made, "toarray"):
             return np.asarray(made.toarray(), np.float64)
-        rows = self.fast._rows(made)
+        try:
+            rows = self.fast._rows(made)
+        except InputError:  # of a dtype that nobody answers
+            return table.values.astype(np.float64)
         return np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
 
 

@@ -54,6 +54,8 @@ def evaluated(evaluator: Evaluator, rows: Any, values: Values = "promised", as_p
     )
     for name, bounds, bits in numbers:
         pair = evaluator.evaluate(rows, bits, values, as_part)
+        if name == "values" and artifact.has_decision_function:
+            found["scores"] = np.asarray(evaluator._as_the_source(pair[0])).reshape(rows.shape[0], -1)
         found[name], found[bounds] = (np.asarray(one).reshape(rows.shape[0], -1) for one in pair)
     return Answers(**found)
 
@@ -69,6 +71,8 @@ def from_outputs(specimen: Specimen, outputs: Mapping[str, Any]) -> Answers:
         found["probabilities"] = columns["probability"][:, inverse]
         if artifact.averages and "error_bound" in columns:
             found["probability_bounds"] = columns["error_bound"][:, inverse]
+    if "value" in columns:
+        found["scores"] = columns["value"]
     if "value" in columns and "error_bound" in columns and not artifact.averages:
         values = _as_the_artifact(artifact, columns["value"], inverse)
         if values is not None:
