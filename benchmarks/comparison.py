@@ -289,7 +289,7 @@ class _Rounding:
             return certain & certified  # no other label is promised
         artifact = self._fast.artifact
         is_open = artifact.mode == "exact" or artifact.row_dtypes.rounded is not None
-        if is_open and not artifact.has_labels_alone and len(parts) == 1:
+        if is_open and not artifact.members:
             bound = np.asarray(self._fast.error_bound(fresh(self._rows))).reshape(len(certain), -1)
             certain &= certified | self._certain([replace(parts[0], near=parts[0].near + bound)])
         return certain

@@ -144,11 +144,15 @@ class Ball:
 
     def exp(self) -> Ball:
         """Return exponentials."""
-        return self._bent(np.exp, lambda m, r: np.fmin(np.exp(m) * np.expm1(r), np.exp(m + r) * _UP))
+        found = np.exp(self.mid)
+        rad = 2 * found * self.rad  # expm1(r) is less than 2 r up to 1
+        if (self.rad > 1).any():
+            rad = np.where(self.rad > 1, np.exp(self.mid + self.rad) * _UP, rad)
+        return Ball.rounded(found, rad, 4.0)
 
     def expm1(self) -> Ball:
         """Return exponentials less 1."""
-        return self._bent(np.expm1, lambda m, r: np.fmin(np.exp(m) * np.expm1(r), 1 + np.exp(m + r) * _UP))
+        return self._bent(np.expm1, lambda m, r: np.exp(m) * np.expm1(r))
 
     def log(self) -> Ball:
         """Return logarithms."""

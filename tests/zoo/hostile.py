@@ -22,13 +22,14 @@ _N_ROWS, _N_PAIRS, _MOST_HALVINGS = 24, 8, 64
 _FAR = (1e6, -1e6, 1e15, 1e30, -1e30, 1e300)
 _NO_NUMBERS = (np.nan, np.inf, -np.inf)
 _UNKNOWN = (2.5, -1.0, 2.0**53 + 2, 2.0**54 + 4, 1e17, -7.0)
-_TEXTS = ("unseen", "", " a", "nan", "None", "a\0", "Straße", "\N{PILE OF POO}", None, np.nan, 1.0, True)
+_TEXTS = ("unseen", "", " a", "nan", "None", "a\0", "Straße", "\N{PILE OF POO}", np.nan, None, 1.0, True)
+_N_TEXTS = 9  # of these, or missing: what columns of one type hold
 
 
 def hostile_tables(specimen: Specimen, seed: int) -> Iterator[Table]:
     """Yield tables of up to a few dozen rows; the first has the training rows' own form.
 
-    Others may hold rows that the source refuses, which are asked about one by one.
+    Others may hold rows that the source refuses; properties ask about these one by one.
     """
     draw, table = Draw(seed, zlib.crc32(specimen.name.encode())), specimen.table
     yield table
@@ -76,7 +77,11 @@ def _behind_steps(pipeline: Pipeline, width: int) -> list[tuple[int, list[float]
     for k in range(1, len(pipeline.steps)):
         inner = _edges(pipeline[k], width)
         numbers = np.column_stack([np.resize(column, max(map(len, inner))) for column in inner])
-        with contextlib.suppress(AttributeError, ValueError), warnings.catch_warnings(), np.errstate(all="ignore"):
+        with (
+            contextlib.suppress(AttributeError, IndexError, ValueError),
+            warnings.catch_warnings(),
+            np.errstate(all="ignore"),
+        ):
             warnings.simplefilter("ignore")
             found += list(enumerate(np.asarray(pipeline[:k].inverse_transform(numbers)).T.tolist()))
     return found
@@ -120,7 +125,7 @@ def _with_cells(draw: Draw, table: Table, numbers: Any, texts: Any = ()) -> Tabl
             if j in table.numeric:
                 row[j] = numbers[i % len(numbers)]
             elif texts:
-                row[j] = texts[i % len(texts)]
+                row[j] = texts[i % (len(texts) if kinds[j] == "text" else _N_TEXTS)]
     with np.errstate(all="ignore"):
         return replace(table, values=fitting(values, kinds))
 
@@ -131,6 +136,8 @@ def _in_other_form(draw: Draw, table: Table) -> Table:
     if len(table.numeric) == width:
         container = random_container(draw, container)
     several = random_kinds(draw, container, width)
+    if len(table.numeric) < width:  # missing values of pandas' own are an accident where they meet texts
+        several = tuple("float64" if kind[0].isupper() or "pyarrow" in kind else kind for kind in several)
     kinds = tuple(several[j] if j in table.numeric else kind for j, kind in enumerate(table.kinds))
     names = (table.names or tuple(f"y{j}" for j in range(width))) if container == "frame" else None
     with np.errstate(all="ignore"):
@@ -157,33 +164,30 @@ def _texts(draw: Draw, table: Table) -> Table:
 # --- the boundary
 
 
-def _at_boundary(draw: Draw, specimen: Specimen) -> Iterator[Table]:
-    """Yield rows between which the source's label changes, by bisection, and rows one unit in the last place beside."""
+def _at_boundary(draw: Draw, specimen: Specimen) -> list[Table]:
+    """Rows between which the source's label changes, by bisection, and rows one unit in the last place beside."""
     table, n = specimen.table, len(specimen.table.values)
     if specimen.artifact.task == "regression" or not table.numeric:
-        return
+        return []
     labels = _labels(specimen, table)
     first, second = draw.rng.integers(n, size=(2, 8 * _N_PAIRS))
-    differ = (labels[first] != labels[second]).any(axis=1)
-    a = table.take(first[differ][:_N_PAIRS])
-    x, z = _numbers(a), _numbers(table.take(second[differ][:_N_PAIRS]))
+    differ = np.flatnonzero((labels[first] != labels[second]).any(axis=1))[:_N_PAIRS]
+    a = table.take(first[differ])
+    x, z = _numbers(a), _numbers(table.take(second[differ]))
     b = _with_numbers(a, np.where(np.isnan(x) | np.isnan(z), x, z))
-    if len(a.values) == 0:
-        return
-    of_a, kept = _labels(specimen, a), slice(None)
-    kept = np.flatnonzero((of_a != _labels(specimen, b)).any(axis=1))  # texts are those of one end
-    a, b, of_a = a.take(kept), b.take(kept), of_a[kept]
-    for _ in range(_MOST_HALVINGS if len(kept) else 0):
-        x, z = _numbers(a), _numbers(b)
-        middle = _with_numbers(a, x + 0.5 * (z - x))
-        m = _numbers(middle)
-        if (((m == x) | np.isnan(x)).all(axis=1) | ((m == z) | np.isnan(z)).all(axis=1)).all():
-            break
-        with_a = (_labels(specimen, middle) == of_a).all(axis=1)[:, np.newaxis]
-        a, b = _with_numbers(a, np.where(with_a, m, x)), _with_numbers(b, np.where(with_a, z, m))
-    if len(kept):
-        ends = [a.values, b.values, _beside(draw, a).values, _beside(draw, b).values]
-        yield replace(a, values=np.concatenate(ends))
+    kept = (labels[first[differ]] != _labels(specimen, b)).any(axis=1)  # texts are those of one end
+    a, b, of_a = a.take(kept), b.take(kept), labels[first[differ]][kept]
+    with contextlib.suppress(ValueError):  # of steps that refuse most numbers
+        for _ in range(_MOST_HALVINGS if kept.any() else 0):
+            x, z = _numbers(a), _numbers(b)
+            middle = _with_numbers(a, x + 0.5 * (z - x))
+            m = _numbers(middle)
+            if (((m == x) | np.isnan(x)).all(axis=1) | ((m == z) | np.isnan(z)).all(axis=1)).all():
+                break
+            with_a = (_labels(specimen, middle) == of_a).all(axis=1)[:, np.newaxis]
+            a, b = _with_numbers(a, np.where(with_a, m, x)), _with_numbers(b, np.where(with_a, z, m))
+    ends = [a.values, b.values, _beside(draw, a).values, _beside(draw, b).values]
+    return [replace(a, values=np.concatenate(ends))] if kept.any() else []
 
 
 def _labels(specimen: Specimen, table: Table) -> Any:

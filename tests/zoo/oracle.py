@@ -74,8 +74,10 @@ def values_at(model: Any, x: Ball) -> Ball:
 def _gaussian(model: KernelModel, x: Ball, vectors: Any) -> Ball:
     extended = Ball.of(vectors).mid
     sq_distance = np.array([((extended - z) ** 2).sum(axis=1) for z in x.mid]).reshape(len(x.mid), len(vectors))
-    moved = Ball.of(x.rad).norms().mid
-    rad = 2 * np.sqrt(sq_distance) * moved + moved**2
+    rad = 0
+    if x.rad.any():
+        moved = Ball.of(x.rad).norms().mid
+        rad = 2 * np.sqrt(sq_distance) * moved + moved**2
     return (Ball.rounded(sq_distance, rad, x.mid.shape[1] + 3.0) * -model.gamma).exp()
 
 

@@ -398,12 +398,14 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
             ("rest", "passthrough", ["married"])]),
         "census, ordinal": compose.ColumnTransformer([
             ("texts", _P.OrdinalEncoder(encoded_missing_value=-7), ["work"]),
-            ("codes", _P.TargetEncoder(random_state=0, cv=2), ["sex", "school"]),
+            ("unknown", _P.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-3), ["sex"]),
+            ("targets", _P.TargetEncoder(random_state=0, cv=2), ["work", "school"]),
             ("numbers", impute.SimpleImputer(add_indicator=True), ["age"])]),
         "census, infrequent": compose.ColumnTransformer([
             ("texts", _P.OneHotEncoder(min_frequency=9, handle_unknown="infrequent_if_exist"), ["work", "school"]),
-            ("marks", impute.MissingIndicator(), ["work", "age"]),
-            ("text", impute.SimpleImputer(strategy="constant", fill_value="none"), [])], remainder="drop"),
+            ("marks", impute.MissingIndicator(), ["age"]),
+            ("text", make_pipeline(impute.SimpleImputer(strategy="constant", fill_value="none"), _P.OneHotEncoder(
+                drop="first", handle_unknown="ignore")), ["work", "sex"])]),
     })),
     ("texts", "two", _before(_SVC(gamma=0.5), {
         "CountVectorizer": _Text.CountVectorizer(),

@@ -122,7 +122,10 @@ class Specimen:
     @cached_property
     def model(self) -> Any:
         """The source as it is read: a model or an ensemble."""
-        return read_any(split(self.compiled_from)[1], variance=self.options.get("variance"))
+        model = read_any(split(self.compiled_from)[1], variance=self.options.get("variance"))
+        if self.options.get("labels") == "probability":
+            model = replace(model, outputs=replace(model.outputs, label_rule="probability"))
+        return model
 
     @cached_property
     def labels(self) -> Array:
@@ -175,7 +178,11 @@ class Specimen:
         """Whether the source's own rounding does not decide the label of a row."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return np.asarray(_Rounding(self.compiled_from, self.fast, table).certain)
+            if self.artifact.outputs.of_processes:  # what their probabilities round is not known
+                return np.asarray(self.fast.certified(table.make()))
+            rounding = _Rounding(self.compiled_from, self.fast, table)
+            vars(rounding)["_model"] = self.model  # with the labels that were asked for
+            return np.asarray(rounding.certain)
 
     def numbers(self, table: Table) -> Array:
         """Rows as float64, codes in place of texts."""
