@@ -249,6 +249,7 @@ _FORMS: dict[str, dict[str, Callable[[Any], Any]]] = {
     "frame": {"frame": lambda made: made},
     "frame of float64": {
         "Series": lambda made: made.iloc[0],
+        "Series in another order": lambda made: made.iloc[0][::-1],
         "dict": lambda made: dict(made.iloc[0]),
         "named tuple": lambda made: namedtuple("Row", made.columns)(*made.iloc[0]),  # type: ignore[misc]
     },
@@ -269,7 +270,7 @@ class OneRow(Executor):
         return table.container in ("array", "frame", "texts") and table.kinds[0] not in ("float16", "longdouble")
 
     @staticmethod
-    def _forms(table: Table) -> list[Callable[[Any], Any]]:
+    def _forms(specimen: Specimen, table: Table) -> list[Callable[[Any], Any]]:
         kinds = {table.kinds[j] for j in table.numeric}
         forms = dict(_FORMS[table.container])
         if table.container == "array" and not kinds <= {"float32", "float64"}:
@@ -278,10 +279,12 @@ class OneRow(Executor):
             forms |= _FORMS[f"{table.container} of float64"]
         if not all(isinstance(name, str) and name.isidentifier() for name in table.names or ()):
             forms = {name: form for name, form in forms.items() if name != "named tuple"}
+        if specimen.artifact.raw_columns.names is None:
+            forms.pop("Series in another order", None)
         return list(forms.values())
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:
-        forms = self._forms(table)
+        forms = self._forms(specimen, table)
         models = (specimen.fast, specimen.once("Predictor of a path", _copied("Predictor of a path")))
         outputs = available_outputs(specimen.artifact) if self.all_outputs else None
         one_way = "value" if specimen.artifact.task == "regression" else "label"
