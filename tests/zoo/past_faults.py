@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -126,36 +126,37 @@ def _build(tree: Path) -> None:
         shutil.copy(built, tree / "approxsvm")
 
 
-def faults_by_entry(names: Iterator[str] | list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the faults of each entry, by the selection of test_zoo.py."""
+def faults_by_entry(names: Iterable[str], executors: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the faults of each entry, by the selection of test_zoo.py; `executors` is a regular expression."""
     from zoo.composed import entry_faults, quiet
     from zoo.executors.every import EVERY
     from zoo.sources import ZOO, specimen
 
+    chosen = [one for one in EVERY if re.search(executors, one.name)]
     for name in names:
         with quiet() as folder:
             try:
-                found = [str(fault) for fault in entry_faults(specimen(ZOO[name], folder), EVERY, 0)[1]]
+                found = [str(fault) for fault in entry_faults(specimen(ZOO[name], folder), chosen, 0)[1]]
             except Exception as error:  # a test that fails
                 found = [f"{type(error).__name__}: {error}"]
         yield name, found
 
 
 @cache
-def _faults_without(name: str) -> frozenset[str]:
-    return frozenset(_kind(words) for _, found in faults_by_entry([name]) for words in found)
+def _faults_without(name: str, executors: str) -> frozenset[str]:
+    return frozenset(_kind(words) for _, found in faults_by_entry([name], executors) for words in found)
 
 
 def _kind(words: str) -> str:
     return re.sub(r"[-+]?[0-9][0-9.e+-]*", "#", words)[:100]
 
 
-def search(tree: Path, fault: PastFault, seconds: float) -> str:
+def search(tree: Path, fault: PastFault, executors: str, seconds: float) -> str:
     """Return the first fault of an entry that it has in the copy alone, "" if there is none."""
-    code = "import sys; sys.path[:0] = ['tests', '.']; from zoo import past_faults; past_faults.report(sys.argv[1])"
+    code = "import sys; sys.path[:0] = ['tests', '.']; from zoo import past_faults; past_faults.report(*sys.argv[1:])"
     environment = {**os.environ, "PYTHONPATH": str(tree)}
     errors = tree / "stderr"
-    command = [sys.executable, "-c", code, fault.first]
+    command = [sys.executable, "-c", code, fault.first, executors]
     with (
         errors.open("w") as stderr,
         subprocess.Popen(
@@ -167,7 +168,7 @@ def search(tree: Path, fault: PastFault, seconds: float) -> str:
         for line in process.stdout:
             name, found = json.loads(line)
             n_entries += 1
-            new = [words for words in found if _kind(words) not in _faults_without(name)]
+            new = [words for words in found if _kind(words) not in _faults_without(name, executors)]
             if new or time.monotonic() > end:
                 process.kill()
                 return f"entry {n_entries}, {name}: {new[0]}" if new else ""
@@ -176,26 +177,27 @@ def search(tree: Path, fault: PastFault, seconds: float) -> str:
     return ""
 
 
-def report(first: str) -> None:
+def report(first: str, executors: str) -> None:
     """Print the faults of all entries, one line of JSON for each, those first whose name matches."""
     import approxsvm
     from zoo.sources import ZOO
 
     assert Path(approxsvm.__file__).parents[1] == Path.cwd(), approxsvm.__file__
-    for name, found in faults_by_entry(sorted(ZOO, key=lambda name: not re.search(first, name))):
+    for name, found in faults_by_entry(sorted(ZOO, key=lambda name: not re.search(first, name)), executors):
         print(json.dumps([name, found]), flush=True)
 
 
 @click.command(help=__doc__)
 @click.option("--only", default="", help="Faults whose name has this in it.")
+@click.option("--executors", default="", help="A regular expression: these alone.")
 @click.option("--seconds", default=600.0, show_default=True, help="For each fault, at most.")
-def main(only: str, seconds: float) -> None:
+def main(only: str, executors: str, seconds: float) -> None:
     missed = []
     for fault in [fault for fault in past_faults() if only in fault.name]:
         with tempfile.TemporaryDirectory() as folder:
             write_tree(Path(folder), fault)
             start = time.monotonic()
-            found = search(Path(folder), fault, seconds)
+            found = search(Path(folder), fault, executors, seconds)
         click.echo(f"{fault.name}: {found[:300] or 'NOT FOUND'} ({time.monotonic() - start:.0f} s)")
         missed += [] if found else [fault.name]
     click.echo(f"not found: {', '.join(missed) or 'none'}")
