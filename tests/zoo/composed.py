@@ -33,7 +33,7 @@ from zoo.random_data import random_data, varied_data
 from zoo.random_sources import Made, random_source, varied_source
 from zoo.shrinking import Case, as_code, shrunk
 from zoo.sources import ROWS, TARGETS, specimen
-from zoo.specimens import Entry, Specimen
+from zoo.specimens import Entry, RefusedError, Specimen
 from zoo.tables import Table, random_tables
 from zoo.tampering import parts_of
 
@@ -46,7 +46,7 @@ ESTIMATOR = "the estimator"  # its methods and verify, beside the executors
 # names; and what NumPy and SciPy say where scikit-learn itself fails.
 _MAY_BE_ANSWERED = (
     r"[Ss]parse|minimum of 1 is|0 sample|only supported for dataframes|could not broadcast|blocks must|ufunc|read-only|"
-    r"multiply sequence"
+    r"multiply sequence|[Bb]ig-endian|Buffer dtype"
 )
 _AS_THEY_ARE = rf"{ESTIMATOR}|batch|calls|predict_one"  # interfaces that get the names of columns, whatever they are
 # Faults that are none of a composed source, as nobody promised an answer.
@@ -263,7 +263,7 @@ def _told(one: Specimen, place: str | Executor, table: Table, source_refuses: bo
     """Yield the same, an exception as a fault or a refusal."""
     try:
         yield from _asked(one, place, table)
-    except (ApproxSVMError, NotFittedError) as error:  # an interface that does not serve this source
+    except (ApproxSVMError, NotFittedError, RefusedError) as error:  # an interface that does not serve this source
         yield f"refused: {error}"
     except Exception as error:
         if not (source_refuses and isinstance(error, (ValueError, TypeError))):

@@ -141,7 +141,7 @@ def as_code(case: Case, words: tuple[str, ...]) -> str:
     changes = [what.partition(": ")[2] if what.startswith("parameter set: ") else f"# {what}" for what in words]
     options = "".join(f", {name}={value!r}" for name, value in case.options.items())
     lines = [
-        *("import datetime", "import approxsvm, numpy as np, pandas as pd", "from numpy import array, inf, nan"),
+        *("import datetime", "import approxsvm, numpy as np, pandas as pd", "from numpy import *"),
         *("from scipy.sparse import *", *imports),
         f"X = {' '.join(case.table.code().split())}",
         f"source = {_plain(repr(made.estimator))}.fit(X{y}{weights})",

@@ -26,6 +26,7 @@ class Task:
     seed: int
     only: str = ""  # part of the names of entries
     executors: tuple[str, ...] = ()  # names; all if empty
+    composed_only: bool = False
 
     def zoo(self) -> Zoo:
         """Return the entries and executors."""
@@ -37,9 +38,9 @@ class Task:
         self, zoo: Zoo, number: int, say: Callable[[str], None] = lambda place: None, known: Counter[str] | None = None
     ) -> Attempt:
         """Try one source."""
-        if number % 2 == 0:
+        if number % 2 == 0 and not self.composed_only:
             return entry_attempt(zoo, self.seed, number // 2, say, known)
-        return composed_attempt(zoo, self.seed, number // 2, say, known)
+        return composed_attempt(zoo, self.seed, number if self.composed_only else number // 2, say, known)
 
 
 def _numbers(worker: int, n_workers: int, first: int) -> Iterator[int]:
