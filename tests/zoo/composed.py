@@ -225,7 +225,7 @@ def judge(case: Case, source: Any, executors: Sequence[Executor], say: Say = _no
         n_answers, refused = 0, []
         places = [place for place in (ESTIMATOR, *executors) if _name(place) in case.asks]
         for table, its in zip(case.asked, theirs, strict=True):
-            if isinstance(its, Exception) and re.search(_MAY_BE_ANSWERED, str(its)):
+            if isinstance(its, Exception) and _may_be_answered(source, table, its):
                 continue
             has_other_columns = len(table.kinds) != len(case.table.kinds) or table.names != case.table.names
             for place in places:
@@ -240,6 +240,12 @@ def judge(case: Case, source: Any, executors: Sequence[Executor], say: Say = _no
                         found.append(Fault(_name(place), _without_name(one, words)))
                 n_answers += len(table.values)
     return Judged("compiled", "", n_answers, tuple(found), tuple(refused))
+
+
+def _may_be_answered(source: Any, table: Table, problem: Exception) -> bool:
+    """Whether the source refuses a table, or its first rows alone, for what scikit-learn cannot do with the container."""
+    problems = [problem, *(answers(source, table.take(slice(i, i + 1)))["predict"] for i in range(2))]
+    return any(isinstance(one, Exception) and re.search(_MAY_BE_ANSWERED, str(one)) for one in problems)
 
 
 def _is_plain(entry: Entry) -> bool:

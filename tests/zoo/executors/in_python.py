@@ -321,7 +321,11 @@ class Container(Executor):
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
         plain = table.container == "array" or (table.container == "frame" and set(table.kinds) <= {"float64"})
-        return plain and table.container != self.container and table.kinds[0] not in ("object", "float16", "longdouble", ">f8")
+        return (
+            plain
+            and table.container != self.container
+            and table.kinds[0] not in ("object", "float16", "longdouble", ">f8")
+        )
 
     def seen(self, table: Table) -> Table:
         names = tuple(f"f{j}" for j in range(len(table.kinds))) if self.container == "frame" else None
