@@ -317,6 +317,9 @@ class _Rounding:
         """How far beyond rounding theirs are from ours."""
         if not self._parts:
             return np.full(theirs.shape, np.inf)
+        if not hasattr(self._fast, "probability_bound"):  # votes, of which any member's may be undecided
+            settled = [part.outputs.certified_class(part.values, part.near)[1] for part in self._parts]
+            return np.where(np.all(settled, axis=0)[:, np.newaxis], np.abs(ours - theirs), 0.0)
         off = np.abs(ours - theirs) - self._fast.probability_bound(fresh(self._rows))
         if isinstance(self._model, Ensemble) and self._model.n_decisions > 0:  # members are values, not probabilities
             return np.maximum(off, 0.0)

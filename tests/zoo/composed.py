@@ -243,7 +243,7 @@ def judge(case: Case, source: Any, executors: Sequence[Executor], say: Say = _no
 
 
 def _may_be_answered(source: Any, table: Table, problem: Exception) -> bool:
-    """Whether the source refuses a table, or its first rows alone, for what scikit-learn cannot do with the container."""
+    """Whether the source refuses a table, or its first rows alone, as scikit-learn fails with such a container."""
     problems = [problem, *(answers(source, table.take(slice(i, i + 1)))["predict"] for i in range(2))]
     return any(isinstance(one, Exception) and re.search(_MAY_BE_ANSWERED, str(one)) for one in problems)
 
