@@ -46,7 +46,7 @@ ESTIMATOR = "the estimator"  # its methods and verify, beside the executors
 # names; and what NumPy and SciPy say where scikit-learn itself fails.
 _MAY_BE_ANSWERED = (
     r"[Ss]parse|minimum of 1 is|0 sample|only supported for dataframes|could not broadcast|blocks must|ufunc|read-only|"
-    r"multiply sequence|[Bb]ig-endian|Buffer dtype"
+    r"multiply sequence|[Bb]ig-endian|Buffer dtype|Cannot cast"
 )
 _AS_THEY_ARE = rf"{ESTIMATOR}|batch|calls|predict_one"  # interfaces that get the names of columns, whatever they are
 # Faults that are none of a composed source, as nobody promised an answer.
