@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import importlib.util
 import json
 import math
-import os
 import re
-import shutil
 import struct
 import subprocess
-import sysconfig
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,6 +41,7 @@ from conftest import GOLDEN, REPOSITORY, filled_once
 from sklearn.svm import SVC, SVR
 from test_cpp_programs import ANSWERED
 from test_runtime import rows_for
+from wasm_runtime import Door, RefusedError, build, missing, packed
 
 import approxsvm
 from approxsvm import _native
@@ -56,84 +52,17 @@ needs_baseline = pytest.mark.skipif(
     "baseline" not in _native.runnable_targets(), reason="the baseline kernels were not built in"
 )
 
-PATH = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]
 IRIS = GOLDEN / "iris_classes.asvm"
 OF_ROWS = {"values": VALUES, "bounds": BOUNDS, "probabilities": PROBABILITIES, "probabilityBounds": PROBABILITY_BOUNDS}
 OUT_OF_MEMORY, NOT_FINITE, WRONG_ROW_SIZE, NO_PROBABILITIES = 2, 30, 41, 45
 
 
-def zig_folder() -> str | None:
-    """Where zig is: on the PATH, or in the package ziglang."""
-    if found := shutil.which("zig", path=PATH):
-        return str(Path(found).parent)
-    package = importlib.util.find_spec("ziglang")
-    return package.submodule_search_locations[0] if package and package.submodule_search_locations else None
-
-
 @pytest.fixture(scope="session")
 def web(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that is built: approxsvm.wasm, approxsvm.mjs and the page."""
-    tools = {tool: shutil.which(tool, path=PATH) for tool in ("cmake", "ninja", "node")}
-    zig = zig_folder()
-    missing = [tool for tool, path in {**tools, "zig (pip install ziglang)": zig}.items() if path is None]
-    if missing:
-        pytest.skip(f"not installed: {', '.join(missing)}")
-
-    def build(folder: Path) -> None:
-        environment = {**os.environ, "PATH": f"{zig}{os.pathsep}{PATH}"}
-        environment.pop("CMAKE_CXX_COMPILER_LAUNCHER", None)
-        options = [f"-DCMAKE_TOOLCHAIN_FILE={REPOSITORY}/cpp/cmake/zig.cmake", "-DZIG_TARGET=wasm32-wasi"]
-        for step in (["-S", str(REPOSITORY), "-B", str(folder), "-G", "Ninja", *options], ["--build", str(folder)]):
-            ran = subprocess.run([str(tools["cmake"]), *step], env=environment, capture_output=True, text=True)
-            assert ran.returncode == 0, (ran.stdout + ran.stderr)[-4000:]
-
+    if missing():
+        pytest.skip(f"not installed: {', '.join(missing())}")
     return filled_once(tmp_path_factory, "wasm", build) / "web"
-
-
-class RefusedError(Exception):
-    """What JavaScript threw: an ApproxsvmError with a code, or another exception with none."""
-
-    def __init__(self, name: str, message: str, code: int | None = None, row: int | None = None) -> None:
-        super().__init__(message)
-        self.name, self.code, self.row = name, code, row
-
-
-class Door:
-    """One process of Node.js with one runtime, for all tests of the module."""
-
-    def __init__(self, web: Path) -> None:
-        command = [
-            "node",
-            str(Path(__file__).with_name("wasm_door.mjs")),
-            web / "approxsvm.wasm",
-            web / "approxsvm.mjs",
-        ]
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen([str(part) for part in command], stdin=pipe, stdout=pipe, text=True)
-
-    def ask(self, act: str, artifact: bytes = b"", **request: Any) -> Any:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        encoded = base64.b64encode(artifact).decode()
-        self.process.stdin.write(json.dumps({"act": act, "artifact": encoded, **request}) + "\n")
-        self.process.stdin.flush()
-        reply = json.loads(self.process.stdout.readline())
-        if "found" not in reply:
-            raise RefusedError(**reply)
-        return reply["found"]
-
-    def evaluate(self, artifact: bytes, rows: Any, *wanted: str, kind: str = "promised") -> dict[str, Any]:
-        asked = dict.fromkeys(wanted, True) | {"kind": kind}
-        found: dict[str, Any] = self.ask("evaluate", artifact, rows=packed(rows), wanted=asked)
-        for name in set(found) - {"labels"}:
-            number = np.uint8 if name == "certified" else np.float64
-            found[name] = np.frombuffer(base64.b64decode(found[name]), number)
-        return found
-
-
-def packed(rows: Any) -> Any:
-    kind = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}[rows.dtype]
-    return [kind, base64.b64encode(np.ascontiguousarray(rows).tobytes()).decode()]
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,6 @@ from types import FunctionType
 
 import numpy as np
 import pytest
-import reference_outputs
 from conftest import REPOSITORY
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -43,15 +42,14 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, OneClassSVM
 from sklearn.utils.metaestimators import available_if
+from zoo import oracle
+from zoo.balls import Ball
 
 import approxsvm
 from approxsvm.errors import ApproxSVMError, ModelFormatError, UnsupportedModelError
-from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.outputs import ClassProbability, GaussianDensity
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn import known_types
 from approxsvm.readers.sklearn.known_types import KNOWN
-from approxsvm.reports.judgement import exact_decision_values
 
 sys.path.append(str(REPOSITORY))  # docs are no part of the package
 
@@ -457,67 +455,12 @@ def answers(source, rows):
 
 
 def answers_of_model(model, rows):
-    """By the reference, with the columns as scikit-learn has them: those of the sorted labels."""
-    rows = rows.toarray() if issparse(rows) else rows
-    if isinstance(model, Ensemble):
-        members, outputs = [answers_of_model(member, rows) for member in model.members], model.outputs
-        if model.of_targets:
-            return {"predict": np.column_stack([member["predict"] for member in members])}
-        if model.n_decisions > 0:
-            values = np.column_stack([added(model, *pair) for pair in zip(model.members, members, strict=True)])
-            if outputs.weights is not None:
-                weights, addends = outputs.sums
-                values = values @ weights.T + addends
-            return answers_of_values(model, values)
-        if outputs.of_processes:
-            values = [member["predict"] for member in members]
-            latent = zip(values[::2], values[1::2], outputs.weights[::2], strict=True)
-            shares = np.transpose([reference_outputs.process_share(*numbers) for numbers in latent])
-            found = {"predict_proba": shares / shares.sum(axis=1, keepdims=True)}
-            return found | {"predict": model.labels[shares.argmax(axis=1)]}
-        if not model.averages:
-            votes = [np.searchsorted(model.labels, member["predict"]) for member in members]
-            return {"predict": model.labels[reference_outputs.vote_of_members(outputs, votes, len(model.labels))]}
-        shares = np.average([member["predict_proba"] for member in members], axis=0, weights=outputs.weights)
-        order = np.argsort(model.labels)
-        predicted = reference_outputs.predicted_by(outputs, shares[:, np.argsort(order)])
-        return {"predict": model.labels[predicted], "predict_proba": shares}
-    return answers_of_values(model, exact_decision_values(model, rows))
-
-
-def added(ensemble, member, found):
-    """What of a member is added up: values, or of a classifier that of the ensemble's first label, or all."""
-    if member.task == "regression":
-        return found["predict"]
-    if ensemble.outputs.of_sums:
-        scores = found["decision_function" if member.outputs.probability is None else "predict_proba"]
-        return scores[:, np.argsort(np.argsort(member.labels))]
-    return found["predict_proba"][:, np.unique(ensemble.labels).tolist().index(ensemble.labels[0])]
-
-
-def answers_of_values(model, values):
-    if isinstance(model.outputs.probability, GaussianDensity):
-        constant = 0.5 * model.n_features * np.log(model.gamma / np.pi)
-        return {"predict": np.log(values[:, 0]) + constant}
-    if model.task == "regression":
-        return {"predict": values if values.shape[1] > 1 else values[:, 0]}
-    if model.task == "one_class":
-        least = 0.0 if model.outputs.threshold is None else np.nextafter(model.outputs.threshold, -np.inf)
-        found = {"predict": np.where(values[:, 0] > least, 1, -1), "decision_function": values[:, 0]}
-        return found | {"score_samples": values[:, 0] - model.intercept[0]}
-    found = {"predict": model.labels[reference_outputs.predicted_class(model.outputs, values)]}
-    if len(model.labels) == 2:
-        ascends = model.labels[0] == np.unique(model.labels)[0]
-        found["decision_function"] = -values[:, 0] if ascends else values[:, 0]
-    else:
-        pairs = model.outputs.decision_shape == "ovo"
-        scores = values if pairs else reference_outputs.class_scores(model.outputs, values)
-        found["decision_function"] = scores if pairs else scores[:, np.argsort(model.labels)]
-    if isinstance(model.outputs.probability, ClassProbability):
-        scores = values if model.outputs.of_each_class else None
-        shares = reference_outputs.probabilities(model.outputs.probability, values, scores)
-        found["predict_proba"] = shares[:, np.argsort(model.labels)]
-    return found
+    """By the oracle, rounded to float64."""
+    found = oracle.answers(model, rows.toarray() if issparse(rows) else rows)
+    if "predict" not in found:
+        found["predict"] = found["score_samples"]
+    numbers = {name: answer.mid.astype(float) for name, answer in found.items() if isinstance(answer, Ball)}
+    return found | {name: one[:, 0] if one.shape[1] == 1 else one for name, one in numbers.items()}
 
 
 def same(given, expected):

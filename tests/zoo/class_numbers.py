@@ -56,6 +56,35 @@ def one_vs_rest_scores(values: Ball) -> Ball:
     return known(Ball.stack(found).where(~np.isnan(values.mid).any(axis=1, keepdims=True), np.nan))
 
 
+def winner(values: Any) -> Any:
+    """Return the class with the most votes, the first one of several; a value of 0 is for the second of its pair."""
+    n_classes = count_classes(values.shape[1])
+    votes = np.zeros((len(values), n_classes), np.intp)
+    for k, (i, j) in enumerate(class_pairs(n_classes)):
+        votes[:, i] += values[:, k] > 0
+        votes[:, j] += ~(values[:, k] > 0)
+    return votes.argmax(axis=1)
+
+
+def predicted_class(outputs: Outputs, values: Ball) -> Any:
+    """Return the class that the label rule gives, by its position."""
+    if outputs.label_rule == "votes":
+        return winner(values.mid)
+    if outputs.label_rule == "scores":
+        return scores(outputs, values).mid.argmax(axis=1)
+    if outputs.label_rule == "value_threshold":
+        return by_numbers(outputs, np.hstack([values.mid, -values.mid]))
+    return by_numbers(outputs, probabilities(outputs, values).mid)
+
+
+def by_numbers(outputs: Outputs, numbers: Any) -> Any:
+    """Return the class of the greatest number, the first of several, or by a threshold of one of two."""
+    if outputs.threshold is None:
+        return numbers.argmax(axis=1)
+    label = outputs.threshold_label
+    return np.where(numbers[:, label] >= outputs.threshold, label, 1 - label)
+
+
 @quiet
 def as_decision_function(model: Any, values: Ball) -> Ball:
     """Return values in the order and sign of scikit-learn's decision_function, that of the sorted labels."""

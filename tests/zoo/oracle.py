@@ -15,10 +15,10 @@ import numpy as np
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import KernelModel
-from approxsvm.model.outputs import ClassProbability, MembersMean, Probability, ProcessProbability
+from approxsvm.model.outputs import ClassProbability, GaussianDensity, MembersMean, Probability, ProcessProbability
 from approxsvm.model.taylor_model import TaylorModel
 from zoo import class_numbers
-from zoo.balls import Ball, quiet
+from zoo.balls import Ball, Extended, quiet
 from zoo.mapped_rows import mapped
 
 
@@ -37,6 +37,52 @@ def probabilities(model: Any, rows: Any) -> tuple[Any, Any]:
     """
     found = probabilities_of(model, rows)
     return (None, None) if found is None else (found.mid, found.rad)
+
+
+@quiet
+def predicted(model: Any, rows: Any) -> Any:
+    """Return labels, values of a regression, both in columns if there are several targets."""
+    outputs, values = model.outputs, values_of(model, rows)
+    if model.task == "regression":
+        return values.mid if values.mid.shape[1] > 1 else values.mid[:, 0]
+    if model.task == "one_class":
+        threshold = outputs.threshold
+        return np.where(values.mid[:, 0] > 0 if threshold is None else values.mid[:, 0] >= threshold, 1, -1)
+    if values.mid.shape[1] > 0:
+        return model.labels[class_numbers.predicted_class(outputs, values)]
+    if model.of_targets:
+        found = [predicted(member, rows).reshape(len(values.mid), -1) for member in model.members]
+        labels = [model.labels[(one > 0).astype(int)] if one.dtype.kind == "f" else one for one in found]
+        return np.hstack(labels)
+    if model.counts_votes:
+        votes = np.zeros((len(values.mid), len(model.labels)), Extended)
+        for weight, member in zip(outputs.weights, model.members, strict=True):
+            is_it = predicted(member, rows)[:, np.newaxis] == model.labels
+            votes += np.where(is_it, weight, outputs.addend * weight)
+        return model.labels[votes.argmax(axis=1)]
+    if outputs.of_processes and len(model.labels) == 2 and outputs.threshold is None:
+        return predicted(model.members[0], rows)
+    return model.labels[class_numbers.by_numbers(outputs, probabilities_of(model, rows).mid)]
+
+
+@quiet
+def answers(model: Any, rows: Any) -> dict[str, Any]:
+    """Return what the methods of scikit-learn give: labels as an array, numbers as balls, in its order and sign."""
+    values = values_of(model, rows)
+    if isinstance(model.outputs.probability, GaussianDensity):
+        logs = values.log() + 0.5 * model.n_features * np.log(Extended(model.gamma) / np.pi)
+        return {"score_samples": logs}
+    if model.task == "regression":
+        return {"predict": values}
+    found: dict[str, Any] = {"predict": predicted(model, rows)}
+    if model.task == "one_class":
+        return found | {"decision_function": values, "score_samples": values - model.intercept}
+    if values.mid.shape[1] > 0:
+        found["decision_function"] = class_numbers.as_decision_function(model, values)
+    shares = probabilities_of(model, rows)
+    if shares is not None:
+        found["predict_proba"] = shares[:, np.argsort(model.labels, kind="stable")]
+    return found
 
 
 # --- decision values

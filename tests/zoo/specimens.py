@@ -199,8 +199,22 @@ class Specimen:
 
 
 @lru_cache(64)
+def as_float64(table: Table) -> Table:
+    """The same numbers as float64, in a container of the same family, beside the same texts."""
+    if table.container == "texts":
+        return table
+    kinds = tuple("float64" if j in table.numeric else kind for j, kind in enumerate(table.kinds))
+    if table.container == "frame":
+        return replace(table, kinds=kinds)
+    container = "CSR" if table.family == "sparse" else "array"
+    return replace(table, values=table.values.astype(np.float64), kinds=kinds, container=container)
+
+
+@lru_cache(64)
 def as_float32(table: Table) -> Table:
     """The table whose numbers an interface of float32 rows sees, as float64."""
+    table = as_float64(table)
+    values = table.values.copy()
     with np.errstate(over="ignore"):
-        values = table.values.astype(np.float32).astype(np.float64)
-    return replace(table, values=values, kinds=("float64",) * len(table.kinds), container="array", names=None)
+        values[:, table.numeric] = values[:, table.numeric].astype(np.float32)
+    return replace(table, values=values)

@@ -64,6 +64,13 @@ class Table:
         return f"{self.container} of {', '.join(sorted(set(self.kinds)))}"
 
     @property
+    def family(self) -> str:
+        """Which kind of rows a source is fitted on: "dense", "sparse", "frame" or "texts"."""
+        if self.container in _CONTAINERS:
+            return "dense" if self.container in _DENSE else "sparse"
+        return self.container
+
+    @property
     def numeric(self) -> list[int]:
         """Positions of the columns of numbers."""
         return [j for j, kind in enumerate(self.kinds) if kind not in _NO_NUMBERS]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 from zoo.specimens import Answers, Specimen, as_float32
 from zoo.tables import Table
@@ -16,9 +17,18 @@ class Executor(ABC):
     name: str
     refuses = True  # whether it raises `RefusedError` for rows without an answer; else these are not certified
     float32 = False  # whether it sees rows of float32 alone
+    settles = True  # whether labels that are not certified are the source's, too
     share = 1.0  # of the entries, how many it is asked about in a selection
     names_row = True  # whether its refusals say which row they are about
     twin: Executor | None = None  # another interface that the documentation promises the same bits of
+
+    def prepare(self, built: Callable[[str, Callable[[Path], None]], Path]) -> None:
+        """Build what it needs by `built(name, fill)`, which returns a folder that is filled once."""
+        return
+
+    def may_answer(self, specimen: Specimen, row: Table) -> bool:
+        """Return whether the documentation says that it answers a row that the source refuses."""
+        return False
 
     def why_not(self, specimen: Specimen) -> str:
         """Return why the interface cannot serve a source, "" if it can; skips are reported."""
