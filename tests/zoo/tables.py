@@ -18,7 +18,7 @@ _NUMPY = (
     *("float32", "float32", "float16", "longdouble", ">f8", "int64", "int32", "int16", "int8", "uint8", "uint16"),
     *("uint64", "bool", "object"),
 )
-_NOT_SPARSE = ("float16", ">f8", "object")
+NOT_SPARSE = ("float16", ">f8", "object")
 _PANDAS = (
     *("Float64", "Float32", "Int64", "Int32", "Int8", "UInt8", "boolean", "double[pyarrow]", "float[pyarrow]"),
     *("halffloat[pyarrow]", "int64[pyarrow]", "int8[pyarrow]", "uint8[pyarrow]", "bool[pyarrow]"),
@@ -122,7 +122,7 @@ def random_kinds(draw: Draw, container: str, n_columns: int) -> tuple[str, ...]:
     if draw.maybe(0.45):
         return ("float64",) * n_columns
     if container != "frame":
-        return (draw.one(*(kind for kind in _NUMPY if container not in SPARSE or kind not in _NOT_SPARSE)),) * n_columns
+        return (draw.one(*(kind for kind in _NUMPY if container not in SPARSE or kind not in NOT_SPARSE)),) * n_columns
     few = [draw.one("float64", *_NUMPY, *_PANDAS) for _ in range(draw.one(1, 3))]
     return tuple(draw.one(*few) for _ in range(n_columns))
 

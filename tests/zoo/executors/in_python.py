@@ -34,7 +34,7 @@ from approxsvm.evaluator import (
 )
 from zoo.executors import Executor
 from zoo.specimens import Answers, RefusedError, Specimen
-from zoo.tables import Table
+from zoo.tables import NOT_SPARSE, Table
 
 _DENSE = ("array", "Fortran order", "not contiguous", "read-only", "lists")
 _SIZES = (1, 2, 3, 4, 5, 8, 15, 16, 17, 33, 64, 70)  # at the seams of blocks, and behind them
@@ -267,21 +267,20 @@ class OneRow(Executor):
         self.all_outputs = all_outputs
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
-        return table.container in ("array", "frame", "texts") and table.kinds[0] not in ("float16", "longdouble")
+        is_native = table.container == "array" and table.kinds[0] in ("float32", "float64")
+        return is_native or table.container in ("frame", "texts")
 
     @staticmethod
     def _forms(specimen: Specimen, table: Table) -> list[Callable[[Any], Any]]:
-        kinds = {table.kinds[j] for j in table.numeric}
         forms = dict(_FORMS[table.container])
-        if table.container == "array" and not kinds <= {"float32", "float64"}:
-            forms = _FORMS["array of float64"]  # lists of whole numbers
-        elif table.container != "texts" and kinds <= {"float64"}:
+        if table.container != "texts" and {table.kinds[j] for j in table.numeric} <= {"float64"}:
             forms |= _FORMS[f"{table.container} of float64"]
-        if not all(isinstance(name, str) and name.isidentifier() for name in table.names or ()):
-            forms = {name: form for name, form in forms.items() if name != "named tuple"}
-        if specimen.artifact.raw_columns.names is None:
-            forms.pop("Series in another order", None)
-        return list(forms.values())
+        lacking = set()
+        if specimen.artifact.feature_names is None:  # a Series goes by position
+            lacking = {"dict", "named tuple", "Series in another order"}
+        elif not all(isinstance(name, str) and name.isidentifier() for name in table.names or ()):
+            lacking = {"named tuple"}
+        return [form for name, form in forms.items() if name not in lacking]
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:
         forms = self._forms(specimen, table)
@@ -321,11 +320,8 @@ class Container(Executor):
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
         plain = table.container == "array" or (table.container == "frame" and set(table.kinds) <= {"float64"})
-        return (
-            plain
-            and table.container != self.container
-            and table.kinds[0] not in ("object", "float16", "longdouble", ">f8")
-        )
+        is_held = table.kinds[0] not in ("longdouble", *NOT_SPARSE)
+        return plain and table.container != self.container and is_held
 
     def seen(self, table: Table) -> Table:
         names = tuple(f"f{j}" for j in range(len(table.kinds))) if self.container == "frame" else None

@@ -82,7 +82,10 @@ class Arrow(InTable):
             raise RefusedError(str(error)) from error
         lacking = np.flatnonzero(found[0].is_null().to_numpy())
         if len(lacking):  # `on_error` is "null": say what "fail" says of the row
-            Arrow("fail").answers(specimen, table.take(slice(lacking[0], lacking[0] + 1)))
+            try:
+                Arrow("fail").answers(specimen, table.take(slice(lacking[0], lacking[0] + 1)))
+            except RefusedError as error:
+                raise RefusedError(str(error).replace("row 0", f"row {lacking[0]}")) from error
             raise AssertionError(f"row {lacking[0]} is null, and answered if bad rows fail")
         return from_columns(specimen, {name: found[name].to_numpy() for name in found.schema.names})
 
