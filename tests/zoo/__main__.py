@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -22,7 +23,7 @@ sys.path.extend([str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
 
 from zoo.composed import Attempt, Fault
 from zoo.executors.every import EVERY
-from zoo.workers import Task, try_for
+from zoo.workers import Task, prepare, try_for
 
 
 class _Summary:
@@ -101,7 +102,10 @@ def main(
     if not task.zoo().entries:
         raise click.BadParameter(f"no entry has {only!r} in its name")
     if number is not None:
-        tried = task.attempt(task.zoo(), number, known=Counter())
+        with tempfile.TemporaryDirectory() as folder:
+            zoo = task.zoo()
+            prepare(zoo.executors, Path(folder))
+            tried = task.attempt(zoo, number, known=Counter())
         for name, value in vars(tried).items():
             click.echo(f"{name}: {value}")
         sys.exit(int(bool(tried.judged.faults)))

@@ -9,6 +9,7 @@ an entry has a fault that it has not without them. Exit status 1: some are not f
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
@@ -17,15 +18,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import click
 
+sys.path.extend([str(Path(__file__).parents[1]), str(Path(__file__).parents[2])])  # tests, and benchmarks
+
+import approxsvm._native
+from zoo.composed import entry_faults, quiet
+from zoo.executors import Executor
+from zoo.executors.every import EVERY
+from zoo.sources import ZOO, specimen
+from zoo.workers import prepare
+
 REPOSITORY = Path(__file__).parents[2]
-sys.path.extend([str(REPOSITORY / "tests"), str(REPOSITORY)])
 
 # The package of an editable installation would come before that of the copy.
 _SITE_CUSTOMIZE = """\
@@ -98,8 +106,6 @@ def write_tree(tree: Path, fault: PastFault) -> None:
     if fault.is_native:
         _build(tree)
     else:
-        import approxsvm._native
-
         shutil.copy(approxsvm._native.__file__, tree / "approxsvm")
 
 
@@ -126,25 +132,29 @@ def _build(tree: Path) -> None:
         shutil.copy(built, tree / "approxsvm")
 
 
-def faults_by_entry(names: Iterable[str], executors: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the faults of each entry, by the selection of test_zoo.py; `executors` is a regular expression."""
-    from zoo.composed import entry_faults, quiet
-    from zoo.executors.every import EVERY
-    from zoo.sources import ZOO, specimen
-
+@cache
+def _prepared(executors: str) -> list[Executor]:
+    """Executors whose names match a regular expression, with what they need in a folder that stays until the end."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     chosen = [one for one in EVERY if re.search(executors, one.name)]
-    for name in names:
-        with quiet() as folder:
-            try:
-                found = [str(fault) for fault in entry_faults(specimen(ZOO[name], folder), chosen, 0)[1]]
-            except Exception as error:  # a test that fails
-                found = [f"{type(error).__name__}: {error}"]
-        yield name, found
+    prepare(chosen, Path(folder))
+    return chosen
+
+
+def entry_words(name: str, executors: str) -> list[str]:
+    """Return the faults of an entry by the selection of test_zoo.py."""
+    with quiet() as folder:
+        try:
+            one = specimen(ZOO[name], folder)
+            return [str(fault) for fault in entry_faults(one, _prepared(executors), 0)[1]]
+        except Exception as error:  # a test that fails
+            return [f"{type(error).__name__}: {error}"]
 
 
 @cache
 def _faults_without(name: str, executors: str) -> frozenset[str]:
-    return frozenset(_kind(words) for _, found in faults_by_entry([name], executors) for words in found)
+    return frozenset(map(_kind, entry_words(name, executors)))
 
 
 def _kind(words: str) -> str:
@@ -179,12 +189,9 @@ def search(tree: Path, fault: PastFault, executors: str, seconds: float) -> str:
 
 def report(first: str, executors: str) -> None:
     """Print the faults of all entries, one line of JSON for each, those first whose name matches."""
-    import approxsvm
-    from zoo.sources import ZOO
-
     assert Path(approxsvm.__file__).parents[1] == Path.cwd(), approxsvm.__file__
-    for name, found in faults_by_entry(sorted(ZOO, key=lambda name: not re.search(first, name)), executors):
-        print(json.dumps([name, found]), flush=True)
+    for name in sorted(ZOO, key=lambda name: not re.search(first, name)):
+        print(json.dumps([name, entry_words(name, executors)]), flush=True)
 
 
 @click.command(help=__doc__)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 
 from zoo.composed import Attempt, Fault, Judged, Zoo, composed_attempt, entry_attempt
+from zoo.executors import Executor
 from zoo.executors.every import EVERY
 from zoo.sources import ENTRIES
 
@@ -48,10 +51,26 @@ def _numbers(worker: int, n_workers: int, first: int) -> Iterator[int]:
     return (number for number in itertools.count(first) if number // 2 % n_workers == worker)
 
 
-def _work(connection: Connection, task: Task, worker: int, n_workers: int, first: int) -> None:
+def prepare(executors: Sequence[Executor], folder: Path) -> None:
+    """Build what the executors need, once in a folder that all processes know."""
+
+    def built(name: str, fill: Callable[[Path], None]) -> Path:
+        done = folder / name
+        if not done.exists():
+            unfinished = Path(tempfile.mkdtemp(dir=folder))
+            fill(unfinished)
+            unfinished.rename(done)
+        return done
+
+    for executor in executors:
+        executor.prepare(built)
+
+
+def _work(connection: Connection, task: Task, folder: Path, worker: int, n_workers: int, first: int) -> None:
     """Try one source after the other until the other end is closed."""
     known: Counter[str] = Counter()
     zoo = task.zoo()
+    prepare(zoo.executors, folder)
     for number in _numbers(worker, n_workers, first):
         try:
             tried = task.attempt(zoo, number, lambda place, number=number: connection.send((number, place)), known)  # type: ignore[misc]
@@ -66,6 +85,7 @@ class _Worker:
     """A process, and what it has reported."""
 
     task: Task
+    folder: Path
     worker: int
     n_workers: int
     report: Callable[[Attempt], None]
@@ -75,7 +95,7 @@ class _Worker:
     def start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        arguments = (theirs, self.task, self.worker, self.n_workers, self.number)
+        arguments = (theirs, self.task, self.folder, self.worker, self.n_workers, self.number)
         self.process = context.Process(target=_work, args=arguments, daemon=True)
         self.process.start()
         theirs.close()
@@ -114,15 +134,17 @@ class _Worker:
 def try_for(seconds: float, n_workers: int, task: Task, report: Callable[[Attempt], None]) -> Counter[str]:
     """Try sources for so long in some processes; return which of these died or hung, and where."""
     deaths: Counter[str] = Counter()
-    workers = [_Worker(task, k, n_workers, report, deaths) for k in range(n_workers)]
-    for worker in workers:
-        worker.start()
-    wait([worker.connection for worker in workers], timeout=_HANGING_SECONDS)  # until the first has imported everything
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        wait([worker.connection for worker in workers], timeout=_TICK_SECONDS)
+    with tempfile.TemporaryDirectory() as folder:
+        prepare(task.zoo().executors, Path(folder))
+        workers = [_Worker(task, Path(folder), k, n_workers, report, deaths) for k in range(n_workers)]
         for worker in workers:
-            worker.hear()
-    for worker in workers:
-        worker.stop()
+            worker.start()
+        wait([worker.connection for worker in workers], timeout=_HANGING_SECONDS)  # until the first has imported all
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            wait([worker.connection for worker in workers], timeout=_TICK_SECONDS)
+            for worker in workers:
+                worker.hear()
+        for worker in workers:
+            worker.stop()
     return deaths
