@@ -103,14 +103,12 @@ def write_tree(tree: Path, fault: PastFault) -> None:
     (tree / "sitecustomize.py").write_text(_SITE_CUSTOMIZE)
     for edit in fault.edits:
         (tree / edit.file).write_text(edit.applied(tree))
-    if fault.is_native:
-        _build(tree)
-    else:
-        shutil.copy(approxsvm._native.__file__, tree / "approxsvm")
+    built = _build(tree) if fault.is_native else Path(approxsvm._native.__file__).parent
+    shutil.copytree(built, tree / "approxsvm", ignore=shutil.ignore_patterns("*.py"), dirs_exist_ok=True)
 
 
-def _build(tree: Path) -> None:
-    """Compile the extension of a copy for one instruction set."""
+def _build(tree: Path) -> Path:
+    """Compile what a copy has in C++ for one instruction set, and return where that is."""
     site = tree / "site"
     command = [
         sys.executable,
@@ -128,8 +126,7 @@ def _build(tree: Path) -> None:
     subprocess.run(
         [*command, site, tree, *(f"-Ccmake.define.{name}={value}" for name, value in defined.items())], check=True
     )
-    for built in (site / "approxsvm").glob("_native*.so"):
-        shutil.copy(built, tree / "approxsvm")
+    return site / "approxsvm"
 
 
 @cache
@@ -183,7 +180,10 @@ def search(tree: Path, fault: PastFault, executors: str, seconds: float) -> str:
                 process.kill()
                 return f"entry {n_entries}, {name}: {new[0]}" if new else ""
     if process.returncode:
-        return f"the process died: {errors.read_text()[-300:]}" if n_entries else ""
+        died = f"the process died: {errors.read_text()[-500:]}"
+        if not n_entries:
+            raise RuntimeError(died)
+        return died
     return ""
 
 
