@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,15 +16,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 
+from approxsvm.errors import UnsupportedModelError
 from zoo import composed
 from zoo.composed import ESTIMATOR, Judged, Zoo, composed_attempt
 from zoo.draw import Draw
 from zoo.executors.in_python import PYTHON
 from zoo.past_faults import PastFault, past_faults
 from zoo.random_sources import Made
+from zoo.refused import REFUSED
 from zoo.shrinking import Case, as_code, shrunk
-from zoo.sources import ENTRIES
-from zoo.specimens import RefusedError
+from zoo.sources import ENTRIES, specimen
+from zoo.specimens import Entry, RefusedError
 from zoo.tables import Table
 from zoo.tampering import parts_of, tampered
 
@@ -48,6 +51,14 @@ def test_faults_of_the_past_can_be_put_back(fault: PastFault) -> None:
     for edit in fault.edits:
         assert edit.applied(REPOSITORY) != (REPOSITORY / edit.file).read_text()
     re.compile(fault.first)
+
+
+@pytest.mark.parametrize(
+    ("words", "entry"), [(words, entry) for words, several in REFUSED.items() for entry in several]
+)
+def test_sources_that_compute_otherwise_are_refused(words: str, entry: Entry, tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedModelError, match=words):
+        specimen(entry, tmp_path).fast  # noqa: B018
 
 
 @pytest.mark.slow

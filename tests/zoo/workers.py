@@ -18,7 +18,7 @@ from zoo.executors.every import EVERY
 from zoo.sources import ENTRIES
 
 # Without a word from a worker for so long, it is ended.
-_HANGING_SECONDS = 60.0
+_HANGING_SECONDS = 180.0
 _TICK_SECONDS = 1.0
 
 

@@ -337,7 +337,8 @@ class Polars(Executor):
     name, share = "a Polars frame", 0.5
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
-        return table.container == "frame" and set(table.kinds) <= {"float64", "text", "str"}
+        has_names = all(isinstance(name, str) for name in table.names or ())
+        return has_names and table.container == "frame" and set(table.kinds) <= {"float64", "text", "str"}
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:
         import polars as pl
