@@ -1,4 +1,4 @@
-"""Sources that have no compiled model, as they compute otherwise than any model here: each with words of its refusal."""
+"""Sources without a compiled model, as they compute otherwise than any: each with words of its refusal."""
 
 from __future__ import annotations
 

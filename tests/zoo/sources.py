@@ -126,7 +126,7 @@ TARGETS: dict[str, Any] = {
     "values": np.column_stack([_VALUE, _NUMBERS[:, 0] ** 2]),
     "labels": (_SIGNED[:, :2] > 0).astype(int),
     "constant label": (_SIGNED[:, :2] > 0) * [1, 0],
-    "mirrored": np.repeat([0, 2, 1, 2], 3),
+    "mirrored": np.repeat([0, 2, 1, 2], [5, 1, 5, 1]),
     "mirrored labels": np.column_stack([np.repeat([0, 1], 6), _MIRRORED[:, 1] > 0]).astype(int),
     "two columns": np.array(["no", "yes"])[(_SIGNED[:, :2] > 0).astype(int)],
 }
