@@ -113,22 +113,10 @@ def write_tree(tree: Path, fault: PastFault) -> None:
 def _build(tree: Path) -> Path:
     """Compile what a copy has in C++ for one instruction set, and return where that is."""
     site = tree / "site"
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--no-deps",
-        "--no-build-isolation",
-        "--target",
-        site,
-        tree,
-    ]
     defined = {"APPROXSVM_TARGETS": "avx2", "CMAKE_CXX_FLAGS_RELEASE": "-O1"}
-    subprocess.run(
-        [*command, site, tree, *(f"-Ccmake.define.{name}={value}" for name, value in defined.items())], check=True
-    )
+    options = ["-q", "--no-deps", "--no-build-isolation", "--target", site]
+    options += [f"-Ccmake.define.{name}={value}" for name, value in defined.items()]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, tree], check=True)
     return site / "approxsvm"
 
 

@@ -563,22 +563,13 @@ def fitted(estimator: Any) -> Any:
 
 def _on_an_edge(step: Any, X: Any, y: Any) -> Any:
     """A source that makes sparse columns, and compares them with a number that dense columns would be beyond."""
-    fronts = [
-        make_pipeline(
-            compose.ColumnTransformer(
-                [("codes", _P.OneHotEncoder(), [0, 1])], remainder="passthrough", sparse_threshold=share
-            ),
-            clone(step),
-        )
-        for share in (1.0, 0.0)
-    ]
-    sparse, dense = (front.fit_transform(X, y) for front in fronts)
-    sparse = sparse.toarray()
-    return make_pipeline(
-        *(front for _, front in fronts[0].steps),
-        _P.Binarizer(threshold=sparse[(dense > sparse) & (sparse > 0)][0]),
-        _SVC(),
-    ).fit(X, y)
+    columns = compose.ColumnTransformer(
+        [("codes", _P.OneHotEncoder(), [0, 1])], remainder="passthrough", sparse_threshold=1.0
+    )
+    step, made = clone(step), columns.fit_transform(X)
+    sparse, dense = step.fit_transform(made).toarray(), step.transform(made.toarray())
+    edge = sparse[(dense > sparse) & (sparse > 0)][0]
+    return make_pipeline(columns, step, _P.Binarizer(threshold=edge), _SVC()).fit(X, y)
 
 
 def _bag() -> Any:
