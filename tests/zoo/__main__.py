@@ -89,18 +89,18 @@ def _alike(words: str) -> str:
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--only", default="", metavar="NAME", help="Entries whose name has this in it, and what is made of them.")
-@click.option("--executors", default="", metavar="A,B", help="These alone.")
+@click.option("--executors", default="", metavar="A,B", help="Those whose names begin so.")
 @click.option("--composed-only", is_flag=True, help="No entries as they are.")
 @click.option("--number", type=click.IntRange(0), help="This source alone, in full.")
 def main(
     seconds: float, workers: int, seed: int, only: str, executors: str, composed_only: bool, number: int | None
 ) -> None:
     names = tuple(filter(None, executors.split(",")))
-    if unknown := set(names) - {one.name for one in EVERY}:
-        raise click.BadParameter(f"no executor {', '.join(unknown)}: {', '.join(one.name for one in EVERY)}")
     task = Task(seed, only, names, composed_only)
     if not task.zoo().entries:
         raise click.BadParameter(f"no entry has {only!r} in its name")
+    if not task.zoo().executors:
+        raise click.BadParameter(f"no executor begins with {executors}: {', '.join(one.name for one in EVERY)}")
     if number is not None:
         with tempfile.TemporaryDirectory() as folder:
             zoo = task.zoo()
