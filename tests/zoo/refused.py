@@ -7,7 +7,6 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
-    Binarizer,
     FunctionTransformer,
     MinMaxScaler,
     OrdinalEncoder,
@@ -23,8 +22,8 @@ REFUSED = {
     "would compute in float32": (
         Entry(
             "float32 from an encoder",
-            fitted(make_pipeline(OrdinalEncoder(dtype=np.float32), MinMaxScaler(), Binarizer(threshold=0.7), SVC())),
-            "codes",
+            fitted(make_pipeline(OrdinalEncoder(dtype=np.float32), MinMaxScaler((0.0, 0.7)), SVC())),
+            "grid",
         ),
     ),
     "computes 2 - lambda in": (
