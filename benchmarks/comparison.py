@@ -218,10 +218,10 @@ class _Part:
     exact: npt.NDArray[np.bool_]  # rows of which all terms are 0, so that nothing rounds
 
     @classmethod
-    def of(cls, source: Any, model: SingleModel, rows: FloatArray) -> _Part:
+    def of(cls, steps: Any, model: SingleModel, rows: FloatArray) -> _Part:
         mapped = rows if model.input_map is None else model.input_map.apply(rows)
         definition = definition_of(model)
-        noise = source_rounding(definition, model, own_steps(source), rows, mapped)
+        noise = source_rounding(definition, model, steps, rows, mapped)
         values = exact_decision_values(model, rows, mapped)
         slack = definition.rounding(mapped, values) + noise
         exact = (mapped == 0.0).all(axis=1) & (getattr(model, "kernel", "") == "linear")
@@ -273,7 +273,7 @@ class _Rounding:
             rows = self._fast._rows(fresh(self._rows))
             rows = np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
             members = self._model.members if isinstance(self._model, Ensemble) else (self._model,)
-            return [_Part.of(self._source, member, rows) for member in members]
+            return [_Part.of(own_steps(self._source, k), member, rows) for k, member in enumerate(members)]
         except Exception as error:
             self.problem = f"{type(error).__name__}: {error}"
             return []
@@ -309,6 +309,8 @@ class _Rounding:
         first = parts[0]
         if first.model.task == "one_class":
             return np.asarray(np.abs(first.values[:, 0]) > first.near[:, 0])
+        if self._model.outputs.of_processes:
+            return self.certified  # no rule of probabilities with a variance is known here
         if isinstance(self._model, Ensemble):
             return classes_of(self._model, *([getattr(part, name) for part in parts] for name in ("values", "near")))[1]
         return np.asarray(first.outputs.certified_class(first.values, first.near)[1])
@@ -317,10 +319,11 @@ class _Rounding:
         """How far beyond rounding theirs are from ours."""
         if not self._parts:
             return np.full(theirs.shape, np.inf)
-        if not hasattr(self._fast, "probability_bound"):  # votes, of which any member's may be undecided
-            settled = [part.outputs.certified_class(part.values, part.near)[1] for part in self._parts]
-            return np.where(np.all(settled, axis=0)[:, np.newaxis], np.abs(ours - theirs), 0.0)
-        off = np.abs(ours - theirs) - self._fast.probability_bound(fresh(self._rows))
+        off = np.abs(ours - theirs)
+        if not hasattr(self._fast, "probability_bound"):  # shares of votes, each of which may be open
+            votes = [np.asarray(member.certified(fresh(self._rows))) for member in self._fast.members]
+            return np.where(np.all(votes, axis=0)[:, np.newaxis], off, 0.0)
+        off -= self._fast.probability_bound(fresh(self._rows))
         if isinstance(self._model, Ensemble) and self._model.n_decisions > 0:  # members are values, not probabilities
             return np.maximum(off, 0.0)
         parts = [part.probabilities() for part in self._parts]

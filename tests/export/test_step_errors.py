@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attacks import Extended
 from c_header import C99, NEEDS_GCC, STRICT
 from conftest import random_model
 from sklearn.svm import SVC
-from test_export_c_kinds import mapped
 from test_onnx import run
+from zoo.mapped_rows import mapped
 
 import approxsvm
 from approxsvm.export.onnx.graph import _Export
@@ -119,14 +118,14 @@ def rows() -> Any:
 
 def assert_held(model: Any, rows: Any, values: Any, errors: Any, refuses: bool = False) -> None:
     """What the function of real numbers has no value for, a header refuses; others may where they are not sure."""
-    with np.errstate(all="ignore"):
-        exact = mapped(model, rows)
+    real = mapped(model.input_map, rows)
+    exact, slack = real.mid, np.sqrt((real.rad**2).sum(axis=1))
     off = np.sqrt(((values - exact) ** 2).sum(axis=1))
     proven = np.isfinite(errors) & np.isfinite(values).all(axis=1)
     proven &= refuses | np.isfinite(exact).all(axis=1)
-    broken = proven & ~(off <= Extended(1.001) * errors + 1e-300)
+    broken = proven & ~(off <= errors + slack)
     assert not broken.any(), (rows[broken][0], values[broken][0], exact[broken][0], errors[broken][0])
-    assert proven.mean() > 0.3
+    assert (proven & (slack < np.inf)).mean() > 0.3
 
 
 @pytest.mark.parametrize(("name", "front"), CASES)

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs, make_gaussian_quantiles
 from sklearn.svm import SVC
+from zoo import class_numbers
 
 import approxsvm
 from approxsvm import Artifact, KernelModel
@@ -43,14 +44,7 @@ def exact_values(model: KernelModel, rows: Rows) -> Rows:
 
 def exact_labels(model: KernelModel, rows: Rows) -> npt.NDArray[np.intp]:
     """By LIBSVM's votes on values in float64; rows with a value near 0 are not to be had from `rows_to_judge`."""
-    values = exact_values(model, rows)
-    n, votes = len(model.labels), np.zeros((len(rows), len(model.labels)), np.intp)
-    k = 0
-    for i in range(n):
-        for j in range(i + 1, n):
-            votes[np.arange(len(rows)), np.where(values[:, k] > 0.0, i, j)] += 1
-            k += 1
-    return votes.argmax(axis=1)
+    return class_numbers.winner(exact_values(model, rows))
 
 
 def rows_to_judge(model: KernelModel, X: Rows, seed: int) -> Rows:

@@ -26,6 +26,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_extraction.text import CountVectorizer
@@ -35,7 +36,7 @@ from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessR
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, Sum, WhiteKernel
 from sklearn.kernel_approximation import Nystroem
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import LogisticRegression, MultiTaskLasso, Ridge
+from sklearn.linear_model import LogisticRegression, MultiTaskLasso, Ridge, RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
@@ -345,6 +346,20 @@ def examples_of_calibrators(name, cls):
         yield source, (inner if name == "_CalibratedClassifier" else inner.calibrators[0])
 
 
+def examples_of_encoders(name, cls):
+    if name == "LabelBinarizer":
+        for y in (THREE, TWO, LABELS):
+            source = OneVsRestClassifier(SVC()).fit(X, y)
+            yield source, source.label_binarizer_
+        source = RidgeClassifier().fit(X, THREE)
+        yield source, source._label_binarizer
+    else:
+        source = VotingClassifier([("a", SVC()), ("b", LinearSVC())]).fit(X, THREE)
+        yield source, source.le_
+        source = StackingClassifier([("a", SVC()), ("b", LinearSVC())], cv=2).fit(X, TWO)
+        yield source, source._label_encoder
+
+
 def examples_of_linear_models(name, cls, y):
     if name == "SGDClassifier":
         for loss in ("log_loss", "modified_huber"):
@@ -397,6 +412,7 @@ EXAMPLES = {
     "wrapper": examples_of_wrappers,
     "search": examples_of_searches,
     "calibrator": examples_of_calibrators,
+    "encoder of labels": examples_of_encoders,
 }
 # Not on PyPI for every machine; tests/readers/test_sources.py has stand-ins of both.
 NOT_INSTALLABLE = ("cuml", "thundersvm")
@@ -714,6 +730,41 @@ def test_no_object_with_a_method_of_its_own_is_read(known):
                 with pytest.raises(UnsupportedModelError, match=f"{re.escape(name)} of its own, set on the object"):
                     read_any(source)
                 del vars(thing)[name]
+
+
+def helpers(thing):
+    """Objects that an object holds as attributes or in lists, but for arrays, functions and templates of members."""
+    others = (type, FunctionType, np.ndarray, np.ufunc, type(np.mean))
+    for name, held in vars(thing).items():
+        for inner in held if isinstance(held, (list, tuple)) else [held]:
+            is_helper = hasattr(inner, "__dict__") and not issparse(inner) and not isinstance(inner, others)
+            if is_helper and name not in ("estimator", "estimator_"):
+                yield inner
+
+
+def called(ask, rows):
+    """Whether a method of its own is."""
+    try:
+        with contextlib.suppress(TypeError, ValueError, AttributeError, NotImplementedError):
+            ask(rows.copy())
+    except AssertionError:
+        return True
+    return False
+
+
+@of_each(READ)
+def test_no_helper_with_a_method_of_its_own_is_read(known):
+    """A helper is what predict asks: encoders of labels, scalers, trees, splines. Most are in the table themselves."""
+    for source, thing in examples(known):
+        ask, rows = getattr(source, "predict", getattr(source, "score_samples", None)), rows_for(source)
+        for inner in helpers(thing):
+            cls = type(inner)
+            for name in (name for name in members_that_matter(cls) if name == "__call__" or name[:2] != "__"):
+                inner.__class__ = subclass_of(cls, **{name: own})
+                if called(ask, rows):
+                    with pytest.raises(ApproxSVMError):
+                        read_any(source)
+                inner.__class__ = cls
 
 
 @of_each(READ)

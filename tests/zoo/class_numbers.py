@@ -66,15 +66,15 @@ def winner(values: Any) -> Any:
     return votes.argmax(axis=1)
 
 
-def predicted_class(outputs: Outputs, values: Ball) -> Any:
-    """Return the class that the label rule gives, by its position."""
+def predicted_class(outputs: Outputs, values: Ball, shares: Ball | None = None) -> Any:
+    """Return the class that the label rule gives, by its position; `shares` are probabilities, if they are known."""
     if outputs.label_rule == "votes":
         return winner(values.mid)
     if outputs.label_rule == "scores":
         return scores(outputs, values).mid.argmax(axis=1)
     if outputs.label_rule == "value_threshold":
         return by_numbers(outputs, np.hstack([values.mid, -values.mid]))
-    return by_numbers(outputs, probabilities(outputs, values).mid)
+    return by_numbers(outputs, (probabilities(outputs, values) if shares is None else shares).mid)
 
 
 def by_numbers(outputs: Outputs, numbers: Any) -> Any:

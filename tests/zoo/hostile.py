@@ -18,7 +18,7 @@ from zoo.specimens import Specimen
 from zoo.tables import Table, edges_of, fitting, numpy_dtype, random_container, random_kinds, with_edges
 from zoo.tampering import parts_of
 
-_N_ROWS, _N_PAIRS, _MOST_HALVINGS = 24, 8, 64
+_N_ROWS, _N_PAIRS, _MOST_HALVINGS, _TRIES = 24, 8, 64, 4
 _FAR = (1e6, -1e6, 1e15, 1e30, -1e30, 1e300)
 _NO_NUMBERS = (np.nan, np.inf, -np.inf)
 _UNKNOWN = (2.5, -1.0, 2.0**53 + 2, 2.0**54 + 4, 1e17, -7.0)
@@ -45,7 +45,7 @@ def hostile_tables(specimen: Specimen, seed: int) -> Iterator[Table]:
     yield _with_cells(draw, some, _NO_NUMBERS)
     yield _with_cells(draw, some, _UNKNOWN, _TEXTS)
     for _ in range(2):
-        yield with_edges(draw, _in_other_form(draw, some.take(slice(12))), edges)
+        yield with_edges(draw, _in_other_form(draw, specimen, some.take(slice(12))), edges)
 
 
 # --- numbers inside a source
@@ -130,8 +130,17 @@ def _with_cells(draw: Draw, table: Table, numbers: Any, texts: Any = ()) -> Tabl
         return replace(table, values=fitting(values, kinds))
 
 
-def _in_other_form(draw: Draw, table: Table) -> Table:
-    """The rows in another container and of other dtypes."""
+def _in_other_form(draw: Draw, specimen: Specimen, table: Table) -> Table:
+    """The rows in another container and of other dtypes, which the source takes."""
+    for _ in range(_TRIES):
+        other = _of_random_form(draw, table, getattr(specimen.fast, "feature_names_in_", None))
+        with contextlib.suppress(Exception):  # whatever sources and steps raise
+            _labels(specimen, other)
+            return other
+    return table
+
+
+def _of_random_form(draw: Draw, table: Table, names: Any) -> Table:
     container, width = table.container, len(table.kinds)
     if len(table.numeric) == width:
         container = random_container(draw, container)
@@ -139,9 +148,9 @@ def _in_other_form(draw: Draw, table: Table) -> Table:
     if len(table.numeric) < width:  # missing values of pandas' own are an accident where they meet texts
         several = tuple("float64" if kind[0].isupper() or "pyarrow" in kind else kind for kind in several)
     kinds = tuple(several[j] if j in table.numeric else kind for j, kind in enumerate(table.kinds))
-    names = (table.names or tuple(f"y{j}" for j in range(width))) if container == "frame" else None
+    names = table.names or (tuple(f"y{j}" for j in range(width)) if names is None else tuple(names))
     with np.errstate(all="ignore"):
-        return Table(fitting(table.values, kinds), kinds, container, names)
+        return Table(fitting(table.values, kinds), kinds, container, names if container == "frame" else None)
 
 
 def _texts(draw: Draw, table: Table) -> Table:
@@ -193,7 +202,8 @@ def _at_boundary(draw: Draw, specimen: Specimen) -> list[Table]:
 def _labels(specimen: Specimen, table: Table) -> Any:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        return np.asarray(specimen.source.predict(table.make())).reshape(len(table.values), -1)
+        predict = getattr(specimen.source, "predict", None) or specimen.source.score_samples  # of a density
+        return np.asarray(predict(table.make())).reshape(len(table.values), -1)
 
 
 def _beside(draw: Draw, table: Table) -> Table:

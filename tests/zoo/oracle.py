@@ -40,29 +40,11 @@ def probabilities(model: Any, rows: Any) -> tuple[Any, Any]:
 
 
 @quiet
-def predicted(model: Any, rows: Any) -> Any:
-    """Return labels, values of a regression, both in columns if there are several targets."""
-    outputs, values = model.outputs, values_of(model, rows)
-    if model.task == "regression":
-        return values.mid if values.mid.shape[1] > 1 else values.mid[:, 0]
-    if model.task == "one_class":
-        threshold = outputs.threshold
-        return np.where(values.mid[:, 0] > 0 if threshold is None else values.mid[:, 0] >= threshold, 1, -1)
-    if values.mid.shape[1] > 0:
-        return model.labels[class_numbers.predicted_class(outputs, values)]
-    if model.of_targets:
-        found = [predicted(member, rows).reshape(len(values.mid), -1) for member in model.members]
-        labels = [model.labels[(one > 0).astype(int)] if one.dtype.kind == "f" else one for one in found]
-        return np.hstack(labels)
-    if model.counts_votes:
-        votes = np.zeros((len(values.mid), len(model.labels)), Extended)
-        for weight, member in zip(outputs.weights, model.members, strict=True):
-            is_it = predicted(member, rows)[:, np.newaxis] == model.labels
-            votes += np.where(is_it, weight, outputs.addend * weight)
-        return model.labels[votes.argmax(axis=1)]
-    if outputs.of_processes and len(model.labels) == 2 and outputs.threshold is None:
-        return predicted(model.members[0], rows)
-    return model.labels[class_numbers.by_numbers(outputs, probabilities_of(model, rows).mid)]
+def holds(model: Any, rows: Any, values: Any, bounds: Any) -> Any:
+    """Return which rows have all decision values, (n, n_decisions) or (n,) of one, within bounds of the exact ones."""
+    exact = values_of(model, rows)
+    values, bounds = (np.reshape(numbers, exact.mid.shape) for numbers in (values, bounds))
+    return (np.abs(values - exact.mid) <= bounds + exact.rad).all(axis=1)
 
 
 @quiet
@@ -74,15 +56,36 @@ def answers(model: Any, rows: Any) -> dict[str, Any]:
         return {"score_samples": logs}
     if model.task == "regression":
         return {"predict": values}
-    found: dict[str, Any] = {"predict": predicted(model, rows)}
     if model.task == "one_class":
-        return found | {"decision_function": values, "score_samples": values - model.intercept}
+        least = 0.0 if model.outputs.threshold is None else np.nextafter(model.outputs.threshold, -np.inf)
+        labels = np.where(values.mid[:, 0] > least, 1, -1)
+        return {"predict": labels, "decision_function": values, "score_samples": values - model.intercept}
+    shares = probabilities_of(model, rows)
+    found: dict[str, Any] = {"predict": _labels(model, rows, values, shares)}
     if values.mid.shape[1] > 0:
         found["decision_function"] = class_numbers.as_decision_function(model, values)
-    shares = probabilities_of(model, rows)
     if shares is not None:
         found["predict_proba"] = shares[:, np.argsort(model.labels, kind="stable")]
     return found
+
+
+def _labels(model: Any, rows: Any, values: Ball, shares: Ball | None) -> Any:
+    """Labels, side by side if there are several targets, from what else is known of the rows."""
+    outputs, labels = model.outputs, model.labels
+    if not isinstance(model, Ensemble) or model.n_decisions > 0:
+        return labels[class_numbers.predicted_class(outputs, values, shares)]
+    if not (model.of_targets or model.counts_votes):
+        if outputs.of_processes and len(labels) == 2 and outputs.threshold is None:
+            return answers(model.members[0], rows)["predict"]
+        return labels[class_numbers.by_numbers(outputs, class_numbers.known(shares).mid)]
+    given = [answers(member, rows)["predict"] for member in model.members]
+    if model.of_targets:
+        return np.column_stack([labels[(one.mid > 0).astype(int)] if isinstance(one, Ball) else one for one in given])
+    votes = sum(
+        np.where(one[:, np.newaxis] == labels, weight, outputs.addend * weight)
+        for weight, one in zip(outputs.weights, given, strict=True)
+    )
+    return labels[votes.argmax(axis=1)]
 
 
 # --- decision values
@@ -113,7 +116,7 @@ def values_at(model: Any, x: Ball) -> Ball:
     vectors = model.dense_support_vectors(0, model.n_sv)
     if x.mid.shape[1] > model.n_features:  # sparse rows may have columns that are 0 in every support vector
         vectors = np.pad(vectors, ((0, 0), (0, x.mid.shape[1] - model.n_features)))
-    coef = np.array([model.coefficients(k) for k in range(model.n_decisions)])
+    coef = np.array([model.coefficients(k) for k in range(model.n_decisions)]).reshape(model.n_decisions, model.n_sv)
     return _KERNELS[model.kernel](model, x, vectors) @ coef.T + model.intercept
 
 

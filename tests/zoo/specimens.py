@@ -36,6 +36,7 @@ class Entry:
     # If the source is a file of another program: writes it into a folder, returns what compile takes.
     write: Callable[[Any, Path], Any] | None = None
     compile: Callable[[Any, Any], Any] | None = None  # source and rows -> compiled, if not by approxsvm.compile
+    slow: bool = False  # whether it takes most of a second of CPU in one interface, ten times the mean
     # Interfaces that refuse to serve it, by the name of the executor, with what they say (a regular expression).
     closed: Mapping[str, str] = field(default_factory=dict)
 
@@ -153,6 +154,9 @@ class Specimen:
         if isinstance(theirs[method], Exception):
             for i in range(len(refused)):
                 refused[i] = isinstance(answers(self.source, table.take(slice(i, i + 1)))[method], Exception)
+        elif theirs[method].dtype.kind == "f":  # linear models do not look at sparse rows
+            refused = np.isnan(theirs[method]).reshape(len(refused), -1).any(axis=1)
+        if refused.any():
             table = table.take(~refused)
             theirs = answers(self.source, table) if not refused.all() else {}
         found = {name: None if isinstance(answer, Exception) else answer for name, answer in theirs.items()}
@@ -175,7 +179,19 @@ class Specimen:
         return not isinstance(answers(self.source, row)[method], Exception)
 
     def certain(self, table: Table) -> npt.NDArray[np.bool_]:
-        """Whether the source's own rounding does not decide the label of a row."""
+        """Whether the source's own rounding does not decide the label of a row; no rows that the package refuses."""
+        try:
+            return self._certain(table)
+        except InputError:
+            if len(table.values) == 1:
+                return np.zeros((1, *self._shape_of_labels), bool)
+            return np.concatenate([self.certain(table.take(slice(i, i + 1))) for i in range(len(table.values))])
+
+    @property
+    def _shape_of_labels(self) -> tuple[int, ...]:
+        return (self.artifact.n_targets,) if self.artifact.of_targets else ()
+
+    def _certain(self, table: Table) -> npt.NDArray[np.bool_]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if self.artifact.outputs.of_processes:  # what their probabilities round is not known
@@ -192,9 +208,8 @@ class Specimen:
         try:
             rows = self.fast._rows(made)
         except InputError:  # of a dtype that nobody answers
-            numbers = np.zeros(table.values.shape)  # texts are used by no source whose rows have other faults
-            numbers[:, table.numeric] = table.values[:, table.numeric].astype(np.float64)
-            return numbers
+            plain = tuple("float64" if j in table.numeric else kind for j, kind in enumerate(table.kinds))
+            rows = self.fast._rows(replace(table, kinds=plain).make())
         return np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
 
 

@@ -12,7 +12,7 @@ from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.onnx.graph import _Export
 from zoo.executors import Executor
 from zoo.executors.in_python import from_outputs
-from zoo.specimens import Answers, Specimen
+from zoo.specimens import Answers, RefusedError, Specimen
 from zoo.tables import Table
 
 
@@ -58,6 +58,8 @@ class Graph(Executor):
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:
         rows = table.values.astype(self.input_type)
+        if why := self.why_not(specimen):
+            raise RefusedError(why)
         graph, with_bounds = specimen.once(self.name, self._exported)
         names = [output.name for output in graph.get_outputs()]
         found = dict(zip(names, graph.run(None, {"X": rows}), strict=True))
@@ -70,7 +72,8 @@ class Graph(Executor):
         answers = vars(from_outputs(specimen, outputs))
         if with_bounds is not None:
             values, bounds = with_bounds.run(["values", "bounds"], {"X": rows})
-            answers |= {"values": values, "bounds": np.where(np.isnan(bounds), np.inf, bounds)}  # neither is certain
+            is_open = np.isnan(values) | ~np.isfinite(bounds)  # and never certain
+            answers |= {"values": np.where(is_open, 0.0, values), "bounds": np.where(is_open, np.inf, bounds)}
         return Answers(**answers)
 
     @staticmethod
