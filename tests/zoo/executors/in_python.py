@@ -323,7 +323,8 @@ class Container(Executor):
         self.name, self.container = f"rows as {container}", container
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
-        plain = table.container == "array" or (table.container == "frame" and set(table.kinds) <= {"float64"})
+        is_frame = table.container == "frame" and set(table.kinds) <= {"float64"}
+        plain = is_frame or table.container in ("array", "CSR")
         is_held = table.kinds[0] not in ("longdouble", *NOT_SPARSE)
         splits = self.container in ("COO", "CSR repeated")  # in two parts, of which infinity has none
         return plain and table.container != self.container and is_held and not (splits and _has_infinity(table))
