@@ -321,6 +321,8 @@ class Container(Executor):
 
     def __init__(self, container: str) -> None:
         self.name, self.container = f"rows as {container}", container
+        if container == "CSR repeated":  # few sources take these
+            self.share = 1.0
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
         is_frame = table.container == "frame" and set(table.kinds) <= {"float64"}
