@@ -28,7 +28,7 @@ from zoo.draw import Draw
 from zoo.executors import Executor, selected
 from zoo.executors.in_python import BATCH
 from zoo.hostile import hostile_tables
-from zoo.properties import compiling_faults, estimator_faults, faults, source_faults
+from zoo.properties import closed_faults, compiling_faults, estimator_faults, faults, source_faults
 from zoo.random_data import random_data, varied_data
 from zoo.random_sources import Made, random_source, varied_source
 from zoo.shrinking import Case, as_code, shrunk
@@ -144,8 +144,8 @@ def entry_faults(
     say("compile")
     n_answers, at = 0, one.table
     found = [Fault("compile", words) for words in (*compiling_faults(one), *source_faults(one, one.table))]
-    for table in hostile_tables(one, seed=seed):
-        for place in (ESTIMATOR, *selected(executors, one.name, seed)):
+    for number, table in enumerate(hostile_tables(one, seed=seed)):
+        for place in (ESTIMATOR, *selected(executors, one.name, number, seed)):
             say(_name(place))
             more = [Fault(_name(place), _without_name(one, words)) for words in _asked(one, place, table)]
             at = table if more and not found else at
@@ -261,12 +261,16 @@ def _asked(one: Specimen, place: str | Executor, table: Table) -> Iterator[str]:
     """Yield the faults of the estimator or of an executor."""
     if isinstance(place, str):
         yield from estimator_faults(one, table)
-    elif not place.why_not(one) and place.takes(one, table):
+    elif place.why_not(one):
+        yield from closed_faults(one, place)
+    elif place.takes(one, table):
         yield from faults(one, place, table)
 
 
 def _told(one: Specimen, place: str | Executor, table: Table, source_refuses: bool) -> Iterator[str]:
     """Yield the same, an exception as a fault or a refusal."""
+    if not isinstance(place, str) and place.why_not(one):
+        return
     try:
         yield from _asked(one, place, table)
     except (ApproxSVMError, NotFittedError, RefusedError) as error:  # an interface that does not serve this source

@@ -384,7 +384,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "OneHotEncoder, unknown": _P.OneHotEncoder(drop="first", handle_unknown="ignore", dtype=np.float32),
         "OneHotEncoder, infrequent": _P.OneHotEncoder(max_categories=3, handle_unknown="infrequent_if_exist"),
         "OneHotEncoder, chosen": (_P.OneHotEncoder(drop="if_binary"), feature_selection.SelectKBest(k=5)),
-        "splines of codes": _P.SplineTransformer(4, knots="quantile"),
+        "splines of codes": _P.SplineTransformer(25, knots="quantile"),
         "OrdinalEncoder": _P.OrdinalEncoder(),
         "OrdinalEncoder, unknown": _P.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
         "OrdinalEncoder, unknown to an imputer": (
