@@ -258,6 +258,9 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
     ("wide", "two", {"SVC of many values": _SVC(gamma=5.0)}),
     ("grid", "two", {"SVC of a grid": (_SVC(gamma=0.01, C=0.1), {"mode": "exact"})}),
     ("grid", "three", {"SVC of a grid, three": _SVC(gamma=0.01)}),
+    ("CSR", "three", {"products of CSR": make_pipeline(_P.PolynomialFeatures(2, include_bias=False), _SVC())}),
+    ("numbers", "two", {"box-cox before an imputer": make_pipeline(
+        _P.PowerTransformer("box-cox"), impute.SimpleImputer(), _SVC())}),
     ("CSR", "value", {"SVR of CSR": _SVR(), "LinearSVR of CSR": _LinearSVR(random_state=0)}),
     ("float32", "value", {"SVR of float32": make_pipeline(_P.MinMaxScaler(), _SVR()), "Ridge of float32": _Ridge()}),
     # Linear models and feature maps
@@ -577,9 +580,15 @@ def _bag() -> Any:
     return ensemble.BaggingClassifier(_SVC(), 5, random_state=0)
 
 
-def _of_tiny_weights(X: Any, y: Any) -> Any:
-    """A source of which two of three pairs have coefficients that are tiny beside those of the third."""
-    return _SVC().fit(X, y, sample_weight=np.where(y == "green", 1e-32, 1.0))
+def _of_a_tiny_pair(X: Any, y: Any) -> Any:
+    """A source whose first pair of classes has tiny coefficients, beside those of the others, and intercept."""
+    source = _SVC(gamma=0.01).fit(X, y)
+    n_first, n_second, _ = source.n_support_
+    for coef in {id(coef): coef for coef in (source.dual_coef_, source._dual_coef_)}.values():
+        coef[0, : n_first + n_second] *= 1e-32
+    for intercept in {id(one): one for one in (source.intercept_, source._intercept_)}.values():
+        intercept[0] *= 1e-32
+    return source
 
 
 def _entries() -> Iterator[Entry]:
@@ -597,7 +606,7 @@ def _entries() -> Iterator[Entry]:
         name = type(step).__name__
         yield Entry(f"{name} of sparse columns on an edge", functools.partial(_on_an_edge, step), "codes and numbers")
     yield Entry("bag, some members", lambda X, y: _bag().fit(X, y).set_params(n_estimators=2), "signed", "three")
-    yield Entry("SVC of a grid, weights of 1e-32", _of_tiny_weights, "grid", "three")
+    yield Entry("SVC of a grid, a pair of 1e-32", _of_a_tiny_pair, "grid", "three")
     for rows, target, degree in ("signed", "two", 0), ("signed", "two", 2), ("grid", "three", 0):
         compiled = functools.partial(_in_subspaces, degree=degree)
         yield Entry(f"SVC in subspaces of {rows}, {degree}", fitted(_SVC(gamma=0.05)), rows, target, compile=compiled)
