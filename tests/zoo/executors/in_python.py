@@ -324,8 +324,8 @@ class Container(Executor):
 
     def __init__(self, container: str) -> None:
         self.name, self.container = f"rows as {container}", container
-        if container == "CSR repeated":  # few sources take these
-            self.share = 1.0
+        # Few sources take the first; a few take the second for other rows.
+        self.share = {"CSR repeated": 1.0, "CSR unsorted": 0.3}.get(container, self.share)
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
         is_frame = table.container == "frame" and set(table.kinds) <= {"float64"}
