@@ -81,7 +81,7 @@ def _build() -> None:
     stamp = FOLDER / "built"
     if stamp.exists() and stamp.read_text() == digest:
         return
-    for stale in (stamp, FOLDER / "record.json", FOLDER / "results.jsonl"):
+    for stale in (stamp, FOLDER / "results.jsonl", *FOLDER.glob("record-*.json")):
         stale.unlink(missing_ok=True)
     shutil.rmtree(SITE, ignore_errors=True)
     command = [
@@ -128,14 +128,11 @@ def main() -> int:
         print("\n".join(str(places[n]) for n in chosen))
         return 0
     _build()
-    record_file, result_file = FOLDER / "record.json", FOLDER / "results.jsonl"
-    selected = tests or list(_TESTS)
-    known = json.loads(record_file.read_text()) if record_file.exists() and not arguments.record else {}
-    if known.get("selected") != selected:
-        _pytest(*selected, "--mutants-record", str(FOLDER / "tests.json"))
-        known = {"selected": selected, "tests": json.loads((FOLDER / "tests.json").read_text())}
-        record_file.write_text(json.dumps(known))
-    record = known["tests"]
+    selected, result_file = tests or list(_TESTS), FOLDER / "results.jsonl"
+    record_file = FOLDER / f"record-{hashlib.sha256(json.dumps(selected).encode()).hexdigest()[:12]}.json"
+    if arguments.record or not record_file.exists():
+        _pytest(*selected, "--mutants-record", str(record_file))
+    record = json.loads(record_file.read_text())
     reached = {n for test in record.values() for n in test["places"]}
     results = _results(result_file)
     plan = {
