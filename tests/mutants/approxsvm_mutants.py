@@ -25,13 +25,13 @@ def nothing(n: int, value: Any) -> Any:
     """Return an error term, or 0 in its place; what is no number, nor the name of one in an ONNX graph, stays."""
     if isinstance(value, str):
         graph = _graph(sys._getframe(1)) if re.fullmatch(r"[a-z]+_\d+", value) else None
-        if graph is not None and on(n):
-            return graph.op("Min", graph.op("Abs", value), 0.0)
-    elif isinstance(value, np.ndarray):
-        if value.dtype.kind == "f" and on(n):
-            return np.zeros_like(value)
-    elif isinstance(value, (float, np.floating)) and on(n):
-        return type(value)(0.0)
+        if graph is not None:
+            return graph.op("Min", graph.op("Abs", value), 0.0) if on(n) else value
+    elif isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return np.zeros_like(value) if on(n) else value
+    elif isinstance(value, (float, np.floating)):
+        return type(value)(0.0) if on(n) else value
+    reached.add(-1 - n)  # what is no number after all
     return value
 
 

@@ -18,7 +18,7 @@ _NAMES = r"\w*(?:error|bound|rounding|slack|moved|carried|lost|residual|remainde
 _ERROR = re.compile(rf"(?:{_NAMES})")
 _EXPORTED_ERROR = re.compile(rf"(?:{_NAMES}|own|beyond|after)")
 # Other meanings of such names.
-_NO_ERROR = re.compile(r"with_(?:bounds|errors)|has_\w+|n_\w+|\w*Error|\w*_moduli|\w*bound_to\w*|on_error")
+_NO_ERROR = re.compile(r"with_(?:bounds|errors)|has_\w+|n_\w+|\w*Error|\w*_moduli|\w*degree|on_error")
 # A sum times such a factor is rounded up: its terms are error terms, too.
 _UP = re.compile(r"\w*(?:up|UP)|1\.0+\d+f?|\(1\.0 \+ [\w-]+\)|1\.0 \+ 2\.0 ?\*\* ?-\d+")
 # In these files each condition is a rule, and each dtype of a `_Does`.
@@ -28,7 +28,7 @@ _C_TEXTS = ("approxsvm/export/c99/", "approxsvm/export/steps/")
 _C_TEXT_DOOR = ("approxsvm/export/c99/header.py", "CHeader", "text")
 _CPP = ("cpp/include/", "cpp/dispatch/", "cpp/python/", "cpp/text/")
 # Numbers of figures and costs, which nothing is certified by.
-_NO_BOUNDS = ("approxsvm/reports/", "approxsvm/planning/", "approxsvm/cli.py", "approxsvm/progress_bar.py")
+_NO_BOUNDS = ("approxsvm/reports/", "approxsvm/planning/", "approxsvm/tables/", "approxsvm/cli.py")
 
 
 @dataclass(frozen=True)
@@ -203,11 +203,16 @@ def _terms(node: ast.AST, outside: list[ast.AST], names: re.Pattern[str]) -> Ite
         yield from _with_addends(value)
 
 
+# A name is another term's, which is a place itself.
+_NO_TERMS = (ast.Name, ast.Constant, ast.Compare, ast.JoinedStr, ast.List, ast.Dict, ast.Starred, ast.Lambda)
+
+
 def _with_addends(value: ast.expr) -> Iterator[ast.expr]:
     """Find an error term, and the terms that it is a sum of."""
     parts = value.elts if isinstance(value, ast.Tuple) else [value]
     for part in parts:
-        if not isinstance(part, (ast.Constant, ast.Compare, ast.JoinedStr, ast.Starred, ast.ListComp, ast.Lambda)):
+        is_object = isinstance(part, ast.Call) and re.match(r"(?:\w+\.)*(?:_?[A-Z]|zeros)", ast.unparse(part.func))
+        if not is_object and not isinstance(part, _NO_TERMS):
             yield part
             yield from _addends(part)
 
