@@ -146,10 +146,28 @@ def test_errors_hold_in_graphs_and_in_the_core(name: str, front: str, rows: Any)
     assert_held(model, taken, values, errors)
     bounds = fast.error_bound(taken).reshape(values.shape)
     assert_held(model, taken, fast.predict(taken).reshape(values.shape), np.linalg.norm(bounds, axis=1))
-    least = map_.mapped_with_errors(taken.astype(float), exactly=True)[1]
+    values_of_few, least = map_.mapped_with_errors(taken.astype(float), exactly=True)
+    assert_held(model, taken, values_of_few, least)
     behind = bounds - sums_of(map_.n_features).error_bound(values).reshape(values.shape)  # what the map adds
     small = least < 1e-2  # beyond that the core knows more of pieces, and the less is held by the line above
     assert (behind >= 0.99 * least[:, np.newaxis])[small].all(), (behind[small] / least[small, np.newaxis]).min()
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_what_is_unknown_of_a_number_stays_unknown(name: str) -> None:
+    """The logarithm of what may be 0 has an infinite error."""
+
+    def behind(step: Any) -> InputMap:
+        scaled = FRONTS["the first scaled"](FRONTS["the first scaled"](InputMap.identity(N)))
+        return scaled.then_stage(steps.Logarithm(np.array([0.0, np.inf, np.inf]))).then_stage(step)
+
+    rows = np.array([[1.3e-4, 0.3, 0.6], [1.83e-4, 0.3, 0.6]])
+    map_ = behind(STEPS[name])
+    rows = rows[map_.takes(rows)]
+    exact = mapped(SimpleNamespace(input_map=behind(MEANT.get(name, STEPS[name]))), rows)
+    for exactly in (False, True):
+        values, errors = map_.mapped_with_errors(rows, exactly=exactly)
+        assert (np.sqrt(((values - exact) ** 2).sum(axis=1)) <= Extended(1.001) * errors).all()
 
 
 MODELS: dict[str, tuple[Any, int]] = {
