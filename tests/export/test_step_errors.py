@@ -43,7 +43,7 @@ STEPS: dict[str, Any] = {
     "pieces": steps.Piecewise.of(N, [(0, CURVE), (2, CURVE)]),
     "turns": steps.Interval("turns", np.full(N, 0.31), np.array([0.2, np.inf, np.inf])),
     "turns far from 0": steps.Interval("turns", np.full(N, 300.7), np.array([0.5, np.inf, np.inf])),
-    "ends": steps.Interval("refuses", np.full(N, 0.25), np.array([0.8, np.inf, np.inf])),
+    "ends": steps.Interval("refuses", np.full(N, 0.31), np.array([0.8, np.inf, np.inf])),
     "quantiles": steps.InverseNormal(np.array([True, True, False])),
     "waves": steps.Waves(
         N, ALL, np.array([True, False, True]), np.array([1.0, 0.7, np.inf]), np.array([0.9, 7.0, 0.0])
