@@ -31,8 +31,8 @@ from approxsvm.model.steps.table import SAME, Steps
 from approxsvm.reference import decision_values as reference
 
 N = 3
-BINS = Steps.of([0.25, 0.5], [SAME, 1.0, -2.0])
-CURVE = Pieces(np.array([0.5]), np.array([0.1, 0.7]), np.array([[0.3, -1.0, 2.0], [1.0, 0.4, -0.7]]))
+BINS = Steps.of([0.31, 0.51], [SAME, 1.0, -2.0])
+CURVE = Pieces(np.array([0.51]), np.array([0.1, 0.7]), np.array([[0.3, -1.0, 2.0], [1.0, 0.4, -0.7]]))
 ALL, TURN = np.arange(N), np.array([[1.0, 0.3], [-1.0, 0.7], [0.0, -1.0]])  # sums cancel
 STEPS: dict[str, Any] = {
     "affine": steps.Affine.of(N, subtract=0.3, multiply=1.7, divide=0.9, low=-0.5, high=1.5),
