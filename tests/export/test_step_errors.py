@@ -36,6 +36,7 @@ CURVE = Pieces(np.array([0.51]), np.array([0.1, 0.7]), np.array([[0.3, -1.0, 2.0
 ALL, TURN = np.arange(N), np.array([[1.0, 0.3], [-1.0, 0.7], [0.0, -1.0]])  # sums cancel
 STEPS: dict[str, Any] = {
     "affine": steps.Affine.of(N, subtract=0.3, multiply=1.7, divide=0.9, low=-0.5, high=1.5),
+    **{f"{part} alone": steps.Affine.of(N, **{part: 0.7}) for part in ("subtract", "multiply", "divide", "add")},
     "affine, parameters off": steps.Affine.of(N, multiply=3.0, add=0.1, relative_error=1e-9),
     "projection": steps.Projection(np.full(N, 300.3), TURN, np.full(2, 0.2), np.zeros(2)),
     "projection, bias off": steps.Projection(np.full(N, 300.3), TURN, np.full(2, 0.2), np.full(2, 1e-9)),
