@@ -53,6 +53,7 @@ STEPS: dict[str, Any] = {
     "logarithm of a sum": steps.Logarithm(np.array([0.3, np.inf, np.inf])),
     "box-cox": steps.Power("box-cox", np.array([0.4, -1.3, np.inf])),
     "yeo-johnson, a logarithm": steps.Power("yeo-johnson", np.array([0.0, np.inf, np.inf])),
+    "yeo-johnson, nearly a logarithm": steps.Power("yeo-johnson", np.array([9e-13, np.inf, np.inf])),
     "yeo-johnson": steps.Power("yeo-johnson", np.array([1.7, 0.0, np.inf])),
     "products": steps.Monomials.of_powers([[2, 1, 0], [0, 1, 2], [0, 0, 3]]),
     **{f"{norm} norm": steps.Normalizer(norm, np.array([1, 1, 0])) for norm in ("l1", "l2", "max")},
@@ -108,7 +109,7 @@ def rows() -> Any:
     near = np.concatenate(
         [edges, *(np.nextafter(edges, np.float32(end)) for end in (0, 1)), edges + 5e-5, edges - 5e-5]
     )
-    tiny = np.repeat([[1e-20], [1e-12], [1e-9], [1e-5], [-1e-5], [1.3e-4], [1.83e-4]], N, axis=1)
+    tiny = np.repeat([[1e-20], [1e-12], [1e-9], [1e-5], [-1e-5], [1.3e-4], [1.83e-4], [1.84e-4]], N, axis=1)
     rows = [
         rng.uniform(0.05, 0.95, (60, N)),
         np.stack([rng.permutation(near) for _ in range(N)], axis=1),
