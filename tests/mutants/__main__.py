@@ -54,7 +54,7 @@ def write_tree(tree: Path, files: Sequence[str]) -> list[Place]:
             content = switched(file, content.decode(), number).encode()
         _write(tree / file, content)
     _write(tree / "cpp" / "include" / "approxsvm" / "mutants.hpp", (HERE / "mutants.hpp").read_bytes())
-    _write(tree / "approxsvm_mutants.py", (HERE / "approxsvm_mutants.py").read_bytes())
+    _write(tree / "approxsvm" / "_mutants.py", (HERE / "runtime.py").read_bytes())
     _write(tree / "sitecustomize.py", _SITE_CUSTOMIZE.encode())
     return places
 

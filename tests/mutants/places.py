@@ -137,7 +137,7 @@ def _of_python(file: str, source: str) -> Iterator[_Edit]:
             yield place(node.value, "", "approxsvm_mutants.resolved(", ")")
     for one in tree.body:
         if not _is_docstring(one) and getattr(one, "module", "") != "__future__":
-            yield place(one, "", "import approxsvm_mutants; ")
+            yield place(one, "", "import approxsvm._mutants as approxsvm_mutants; ")
             break
 
 

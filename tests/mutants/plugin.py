@@ -16,14 +16,15 @@ import time
 import traceback
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import approxsvm_mutants
 import pytest
 from _pytest.runner import runtestprotocol
 
+from approxsvm import _mutants as approxsvm_mutants
 from approxsvm import _native
 
 _MOST_PLACES = 10000
@@ -203,9 +204,11 @@ class _Runner:
         if not done:
             if time.monotonic() < mutant.begin + mutant.limit:
                 return None
-            os.killpg(pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
             status = signal.SIGKILL
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)  # what its tests have started
         own = self.folder / str(pid)
         name = (own / "running").read_text() if status and (own / "running").exists() else ""
         shutil.rmtree(own, ignore_errors=True)

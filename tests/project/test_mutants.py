@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mutants import approxsvm_mutants
+from mutants import runtime
 from mutants.explained import EXPLAINED, reason
 from mutants.places import Place, has_places, switched
 from native_build import REPOSITORY, run
@@ -49,8 +49,8 @@ def places_of(file: str, source: str) -> tuple[str, list[Place]]:
 
 @pytest.fixture
 def switch(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    monkeypatch.setitem(sys.modules, "approxsvm_mutants", approxsvm_mutants)
-    return lambda n: monkeypatch.setattr(approxsvm_mutants, "active", n)
+    monkeypatch.setitem(sys.modules, "approxsvm._mutants", runtime)
+    return lambda n: monkeypatch.setattr(runtime, "active", n)
 
 
 def test_places_of_python_become_nothing_one_by_one(switch: Callable[[int], None]) -> None:
@@ -77,9 +77,9 @@ def test_terms_in_texts_of_c_are_marked_and_resolved(switch: Callable[[int], Non
     names: dict[str, Any] = {}
     exec(text, names)
     assert [place.text for place in places] == ["2.0 * after + @tiny@@", "2.0 * after", "@tiny@@"]
-    assert approxsvm_mutants.resolved(names["TEXT"]) == source[8:-2]
+    assert runtime.resolved(names["TEXT"]) == source[8:-2]
     switch(1)
-    assert approxsvm_mutants.resolved(names["TEXT"]) == "error = ((2.0 * after) < 0 ? 0 : 0) + @tiny@@;"
+    assert runtime.resolved(names["TEXT"]) == "error = ((2.0 * after) < 0 ? 0 : 0) + @tiny@@;"
 
 
 @pytest.mark.native
