@@ -83,7 +83,7 @@ def _build() -> None:
     stamp = FOLDER / "built"
     if stamp.exists() and stamp.read_text() == digest:
         return
-    for stale in (stamp, FOLDER / "results.jsonl", *FOLDER.glob("record-*.json")):
+    for stale in (stamp, FOLDER / "results.jsonl", *FOLDER.glob("record-*.jsonl")):
         stale.unlink(missing_ok=True)
     shutil.rmtree(SITE, ignore_errors=True)
     command = [
@@ -131,17 +131,17 @@ def main() -> int:
         return 0
     _build()
     selected, result_file = tests or list(_TESTS), FOLDER / "results.jsonl"
-    record_file = FOLDER / f"record-{hashlib.sha256(json.dumps(selected).encode()).hexdigest()[:12]}.json"
-    if arguments.record or not record_file.exists():
-        _pytest(*selected, "--mutants-record", str(record_file))
-    record = json.loads(record_file.read_text())
-    reached = {n for test in record.values() for n in test["places"]}
+    record_file = FOLDER / f"record-{hashlib.sha256(json.dumps(selected).encode()).hexdigest()[:12]}.jsonl"
+    if arguments.record:
+        record_file.unlink(missing_ok=True)
+    _pytest(*selected, "--mutants-record", str(record_file))
+    reached = {n for line in record_file.read_text().splitlines() for n in json.loads(line)["places"]}
     chosen = [n for n in chosen if n in reached or -1 - n not in reached]
     results = _results(result_file)
     plan = {
         "numbers": [n for n in chosen if n in reached and not (n in results and results[n]["by"])],
         "files": {n: place.file for n, place in enumerate(places)},
-        "record": record,
+        "record": str(record_file),
         "jobs": arguments.jobs,
         "seconds": arguments.seconds,
         "total_seconds": 60.0 * arguments.minutes,

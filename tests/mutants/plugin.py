@@ -44,15 +44,23 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Runner(json.loads(config.option.mutants_plan.read_text())))
 
 
+def read_record(path: Path) -> dict[str, Any]:
+    """Read how long each test takes, and the places that it reaches."""
+    lines = map(json.loads, path.read_text().splitlines() if path.exists() else ())
+    return {line["test"]: line for line in lines}
+
+
 class _Recorder:
     """Places that each passing test reaches, its own processes and what its fixtures do included."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.tests: dict[str, Any] = {}
+        self.path, self.known = path, read_record(path)
         self.of_fixtures: dict[str, set[int]] = defaultdict(set)
         self.folder = Path(tempfile.mkdtemp())
         os.environ["APPROXSVM_MUTANTS_REACHED"] = str(self.folder)
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [item for item in items if item.nodeid not in self.known]
 
     def taken(self) -> set[int]:
         """Return the places reached since the last call."""
@@ -83,8 +91,10 @@ class _Recorder:
         self.passed, begin = False, time.monotonic()
         result = yield
         found = self.taken().union(*(self.of_fixtures[name] for name in getattr(item, "fixturenames", ())))
-        if self.passed and found:
-            self.tests[item.nodeid] = {"seconds": round(time.monotonic() - begin, 3), "places": sorted(found)}
+        line: dict[str, Any] = {"test": item.nodeid, "seconds": round(time.monotonic() - begin, 3)}
+        line["places"] = sorted(found) if self.passed else []
+        with self.path.open("a") as record:  # so that the next call goes on where this one is ended
+            print(json.dumps(line), file=record)
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -92,7 +102,6 @@ class _Recorder:
             self.passed = report.passed
 
     def pytest_sessionfinish(self) -> None:
-        self.path.write_text(json.dumps(self.tests))
         shutil.rmtree(self.folder)
 
 
@@ -108,7 +117,7 @@ class _Runner:
     """Runs the mutants of a plan: numbers, their files, the record of tests, and limits."""
 
     def __init__(self, plan: Any) -> None:
-        self.record, self.files = plan["record"], plan["files"]
+        self.record, self.files = read_record(Path(plan["record"])), plan["files"]
         self.queue, self.jobs, self.seconds, self.results = (
             plan["numbers"],
             plan["jobs"],
