@@ -22,7 +22,7 @@ from approxsvm.model.kernel_model import FloatArray, Task
 from approxsvm.model.outputs import Outputs, class_pairs
 from approxsvm.model.schema import TASKS
 from approxsvm.named_rows import is_one_row_frame, row_by_name
-from approxsvm.row_dtypes import FLOAT32, check_extended
+from approxsvm.row_dtypes import FLOAT32, SPARSE, WIDE_SPARSE, check_extended
 from approxsvm.rows import as_row, chunks, of_the_whole, one_row
 from approxsvm.table_columns import check_exact, known_rows, numpy_rows
 from approxsvm.threads import n_threads
@@ -81,7 +81,7 @@ class Evaluator:
         columns = artifact.raw_columns
         self._reads_codes = columns.has_categories or not columns.uses_all or artifact.takes_texts
         # The core takes float32 and float64 alone, and lists of integers become float64.
-        looks_at_dtypes = any(kind in self._dtypes.refused for kind in (FLOAT32, "small", "integer"))
+        looks_at_dtypes = not {*self._dtypes.refused} <= {"float16", SPARSE, WIDE_SPARSE}
         self._reads_values = self._reads_codes or looks_at_dtypes
         self._labels: Any = np.array([1, -1]) if self._task == "one_class" else artifact.labels
         # Labels by position for a single row; None where the answer is a value. A list, whose items are there already.

@@ -20,7 +20,7 @@ from approxsvm.text_rows import are_texts
 
 
 class Predictor(Predicting):
-    """A compiled model for programs that only predict; needs NumPy, but not scikit-learn.
+    """A compiled model for programs that only predict; needs NumPy, but not scikit-learn. Texts need SciPy as well.
 
     Parameters
     ----------

@@ -17,11 +17,14 @@ import numpy.typing as npt
 from approxsvm.errors import ArtifactError, InputError
 
 FLOAT32: Final = "float32"
-# Kinds of rows: float32, float16, integers of 8 and 16 bits and bool, wider integers; sparse ones of any dtype, and of
-# any but float32. All others are as dense float64 rows.
+EXTENDED: Final = "extended"
+# Kinds of rows: float32, float16, integers of 8 and 16 bits and bool, wider integers, longdouble; sparse ones of any
+# dtype, and of any but float32; bool and unsigned integers, which steps reject that take other integers. All others are
+# as dense float64 rows.
 SPARSE: Final = "sparse"
 WIDE_SPARSE: Final = "wide_sparse"
-KINDS: Final = (FLOAT32, "float16", "small", "integer", SPARSE, WIDE_SPARSE)
+_UNSIGNED: Final = ("bool", "small_unsigned", "unsigned")
+KINDS: Final = (FLOAT32, "float16", "small", "integer", EXTENDED, SPARSE, WIDE_SPARSE, *_UNSIGNED)
 # Names that are not NumPy's: Arrow's, and Polars' in lower case.
 _NAMES: Final = {"float": "float32", "double": "float64", "halffloat": "float16", "boolean": "bool"}
 _OBJECT: Final = np.dtype(object)
@@ -79,9 +82,9 @@ class RowDtypes:
 
     def check_dtype(self, dtype: Any, remedy: str = _REMEDY) -> None:
         """Raise InputError where the source computes something else of an array of this dtype."""
-        effect = self.refused.get(_kind_of(dtype))
-        if effect is not None:
-            raise InputError(_refusal("rows are", dtype, effect, remedy))
+        for kind in _kinds_of(dtype):
+            if kind in self.refused:
+                raise InputError(_refusal("rows are", dtype, self.refused[kind], remedy))
 
     def _check_sparse(self, dtype: np.dtype[Any]) -> None:
         kinds = (SPARSE,) if dtype == np.float32 else (SPARSE, WIDE_SPARSE)
@@ -103,15 +106,15 @@ class RowDtypes:
         if not self.by_column:
             common = np.result_type(*dtypes) if dtypes and _OBJECT not in dtypes else _OBJECT
             self.check_dtype(common, remedy or _REMEDY)
-            return self.rounded is not None and _kind_of(common) == FLOAT32
+            return self.rounded is not None and FLOAT32 in _kinds_of(common)
         rounds = False
         # Together with integers of 16 bits float16 is float32.
         widens = any(np.dtype(dtype).kind in "iu" and np.dtype(dtype).itemsize == 2 for dtype in dtypes)
         where = [None] * len(dtypes) if positions is None else list(positions)
         for dtype, position, name in zip(dtypes, where, names, strict=True):
-            kinds = [_kind_of(dtype)]
-            if widens and kinds == ["float16"]:
-                kinds.append(FLOAT32)
+            kinds = _kinds_of(dtype)
+            if widens and kinds == ("float16",):
+                kinds = ("float16", FLOAT32)
             for effect in (self.refused[kind] for kind in kinds if kind in self.refused):
                 if _is_in(position, effect.columns):
                     cast = remedy or f"X.astype({{{name!r}: np.float64}})"
@@ -131,7 +134,7 @@ class RowDtypes:
             self.check_dtype(dtype)
             if hasattr(X, "tocsr"):
                 self._check_sparse(dtype)
-            return self.rounded is not None and _kind_of(dtype) == FLOAT32
+            return self.rounded is not None and FLOAT32 in _kinds_of(dtype)
         labels = list(getattr(X, "column_names", None) or X.columns)
         positions: list[int] | None = list(range(len(labels)))
         places = {name: k for k, name in enumerate(names or ())}
@@ -155,6 +158,7 @@ def as_checked(rows: Any, narrow: bool, used: npt.NDArray[np.intp]) -> Any:
     if hasattr(rows, "tocsr") or rows.dtype.kind not in "fiub" or (narrow and rows.dtype == np.float32):
         return rows
     if not narrow:
+        check_extended(rows)
         return rows.astype(np.float64, copy=False)
     with np.errstate(over="ignore"):
         narrowed = rows.astype(np.float32)
@@ -211,11 +215,15 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
     return found if found.kind in "fiub" else _OBJECT
 
 
-def _kind_of(dtype: Any) -> str:
+def _kinds_of(dtype: Any) -> tuple[str, ...]:
     dtype = np.dtype(dtype)
     if dtype.kind == "f":
-        return {2: "float16", 4: FLOAT32}.get(dtype.itemsize, "")
-    return ("small" if dtype.itemsize <= 2 else "integer") if dtype.kind in "iub" else ""
+        return {2: ("float16",), 4: (FLOAT32,), 8: ()}.get(dtype.itemsize, (EXTENDED,))
+    if dtype.kind == "b":
+        return "small", "bool"
+    small = dtype.itemsize <= 2
+    signed = ("small" if small else "integer",)
+    return {"i": signed, "u": (*signed, "small_unsigned" if small else "unsigned")}.get(dtype.kind, ())
 
 
 def _dtype_of(X: Any) -> np.dtype[Any] | None:

@@ -34,7 +34,6 @@ from approxsvm.readers.sklearn.vectorizers import split
 from approxsvm.reference.definition import GaussianDefinition, definition_of
 from approxsvm.reports.judgement import classes_of, combined, exact_decision_values, own_steps
 from approxsvm.reports.source_rounding import NEAR_TIE, source_rounding
-from benchmarks.row_tables import Table
 
 _VERDICTS = ("equal", "other methods", "differs", "refused", "wrong exception", "source has no answer")
 FAULTS = ("differs", "wrong exception")
@@ -108,8 +107,8 @@ def compiled(source: Any, X: Any, **options: Any) -> Any:
 
 
 def fresh(rows: Any) -> Any:
-    """Rows that nobody else has: made again, so that strides and flags stay, or a copy."""
-    return rows.make() if isinstance(rows, Table) else copy.deepcopy(rows)
+    """Return rows that nobody else holds: made anew, so that strides and flags stay, or a copy."""
+    return rows.make() if hasattr(rows, "make") else copy.deepcopy(rows)
 
 
 def answers(estimator: Any, rows: Any) -> Answers:
@@ -219,10 +218,10 @@ class _Part:
     exact: npt.NDArray[np.bool_]  # rows of which all terms are 0, so that nothing rounds
 
     @classmethod
-    def of(cls, source: Any, model: SingleModel, rows: FloatArray) -> _Part:
+    def of(cls, steps: Any, model: SingleModel, rows: FloatArray) -> _Part:
         mapped = rows if model.input_map is None else model.input_map.apply(rows)
         definition = definition_of(model)
-        noise = source_rounding(definition, model, own_steps(source), rows, mapped)
+        noise = source_rounding(definition, model, steps, rows, mapped)
         values = exact_decision_values(model, rows, mapped)
         slack = definition.rounding(mapped, values) + noise
         exact = (mapped == 0.0).all(axis=1) & (getattr(model, "kernel", "") == "linear")
@@ -274,7 +273,7 @@ class _Rounding:
             rows = self._fast._rows(fresh(self._rows))
             rows = np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
             members = self._model.members if isinstance(self._model, Ensemble) else (self._model,)
-            return [_Part.of(self._source, member, rows) for member in members]
+            return [_Part.of(own_steps(self._source, k), member, rows) for k, member in enumerate(members)]
         except Exception as error:
             self.problem = f"{type(error).__name__}: {error}"
             return []
@@ -288,7 +287,9 @@ class _Rounding:
         certain, certified = np.asarray(self._certain(parts)), self.certified
         if self._fast.artifact.mode == "approximate":
             return certain & certified  # no other label is promised
-        if self._fast.artifact.mode == "exact" and not self._fast.artifact.has_labels_alone and len(parts) == 1:
+        artifact = self._fast.artifact
+        is_open = artifact.mode == "exact" or artifact.row_dtypes.rounded is not None
+        if is_open and not artifact.members:
             bound = np.asarray(self._fast.error_bound(fresh(self._rows))).reshape(len(certain), -1)
             certain &= certified | self._certain([replace(parts[0], near=parts[0].near + bound)])
         return certain
@@ -308,19 +309,27 @@ class _Rounding:
         first = parts[0]
         if first.model.task == "one_class":
             return np.asarray(np.abs(first.values[:, 0]) > first.near[:, 0])
+        if self._model.outputs.of_processes:
+            return self.certified  # no rule of probabilities with a variance is known here
         if isinstance(self._model, Ensemble):
             return classes_of(self._model, *([getattr(part, name) for part in parts] for name in ("values", "near")))[1]
         return np.asarray(first.outputs.certified_class(first.values, first.near)[1])
 
     def near_probabilities(self, ours: FloatArray, theirs: FloatArray) -> FloatArray:
         """How far beyond rounding theirs are from ours."""
-        parts = [part.probabilities() for part in self._parts]
-        if not parts:
+        if not self._parts:
             return np.full(theirs.shape, np.inf)
+        off = np.abs(ours - theirs)
+        if not hasattr(self._fast, "probability_bound"):  # shares of votes, each of which may be open
+            votes = [np.asarray(member.certified(fresh(self._rows))) for member in self._fast.members]
+            return np.where(np.all(votes, axis=0)[:, np.newaxis], off, 0.0)
+        off -= self._fast.probability_bound(fresh(self._rows))
+        if isinstance(self._model, Ensemble) and self._model.n_decisions > 0:  # members are values, not probabilities
+            return np.maximum(off, 0.0)
+        parts = [part.probabilities() for part in self._parts]
         if len(parts[0]) == 2:
             lo, hi = (np.mean([part[end] for part in parts], axis=0) for end in (0, 1))
-            bounds = self._fast.probability_bound(fresh(self._rows))
-            return np.maximum(np.abs(ours - theirs) - (hi - lo) - bounds, 0.0)
+            return np.maximum(off - (hi - lo), 0.0)
         return np.asarray(np.min([np.abs(possible - theirs) for possible in parts[0]], axis=0))
 
     def near_values(self, ours: FloatArray, theirs: FloatArray) -> FloatArray:

@@ -1,7 +1,4 @@
-"""Random models with adversarial rows, and what judges every answer: bounds hold, promised labels are right.
-
-The exact value is the real-number f of the float64 parameters and of the row as given, in extended precision.
-"""
+"""Random models with adversarial rows, and what judges every answer: bounds hold, promised labels are right."""
 
 from __future__ import annotations
 
@@ -10,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from artifact_changes import ROUTER, changed, content, section
+from artifact_changes import changed, content
 from awkward import awkward_coefficients, awkward_vectors
 from conftest import EVERYTHING, random_model
 from scipy.sparse import csr_array
+from zoo import oracle
+from zoo.balls import Ball
 
 import approxsvm
 from approxsvm import Artifact, KernelModel, _native
@@ -22,7 +21,6 @@ from approxsvm.expansion.certificate import least_tolerance
 
 TARGETS = _native.runnable_targets()
 DEFINITION = STAGES.index("definition")
-Extended = np.longdouble
 N_UNSEEN = 3
 # 2 gamma ||z - center||^2 at ends of cells, where factors vanish, and in between.
 TIGHT_S = (0.0, 2.0**-60, 1e-6, 1e-3, 0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0, 20.0, 60.0, 173.9, 174.66, 175.0, 300.0)
@@ -49,17 +47,9 @@ class Tally:
         return self
 
 
-def exact_values(model: KernelModel, X: Any, unseen_sq_norm: Any = 0.0) -> Any:
-    """f in extended precision."""
-    vectors = model.dense_support_vectors(0, model.n_sv).astype(Extended)
-    coef = model.coefficients(0).astype(Extended)
-    unseen = np.broadcast_to(np.asarray(unseen_sq_norm, Extended), len(X))
-    values = np.empty(len(X), Extended)
-    with np.errstate(all="ignore"):
-        for i, z in enumerate(np.asarray(X).astype(Extended)):
-            sq_distance = ((vectors - z) ** 2).sum(axis=1) + unseen[i]
-            values[i] = (coef * np.exp(-Extended(model.gamma) * sq_distance)).sum() + Extended(model.intercept[0])
-    return values
+def truth_of(model: KernelModel, X: Any) -> Ball:
+    """The value of a model of one function at each row, with the oracle's slack."""
+    return Ball(*oracle.decision_values(model, X))[:, 0]
 
 
 def sum_moduli(model: KernelModel) -> float:
@@ -67,12 +57,10 @@ def sum_moduli(model: KernelModel) -> float:
 
 
 def judge(
-    model: KernelModel, artifact: Artifact, target: str, answers: Any, exact: Any, tally: Tally, what: str = ""
+    model: KernelModel, artifact: Artifact, target: str, answers: Any, truth: Ball, tally: Tally, what: str = ""
 ) -> None:
     """The bound holds, a row that a stage settled has its sign, and every label that is promised is right."""
-    values, bounds, stages = answers
-    terms = model.n_sv + model.n_features + 10
-    slack = terms * 2.0**-63 * (sum_moduli(model) + abs(float(model.intercept[0])))  # of the judge itself
+    (values, bounds, stages), exact, slack = answers, truth.mid, truth.rad
     error = np.abs(values - exact)
     broken = ~(error <= bounds + slack)
     what = f"{artifact.mode}, {target}, {what}"
@@ -112,8 +100,7 @@ def judge_artifact(model: KernelModel, artifact: Artifact, X: Any, seed: int) ->
     reach = 10.0 ** rng.uniform(-3, 1, (len(X), 1)) / np.sqrt(2 * model.gamma)
     unseen = rng.normal(size=(len(X), N_UNSEEN)) * reach * (rng.random((len(X), 1)) < 0.5)
     sparse = csr_array(np.hstack([X, unseen]))
-    truths = exact_values(model, X), exact_values(model, narrow)
-    with_unseen = exact_values(model, X, (unseen.astype(Extended) ** 2).sum(axis=1))
+    truths, with_unseen = (truth_of(model, X), truth_of(model, narrow)), truth_of(model, sparse)
     plain = csr_array(X)
     tally = Tally()
     for target in TARGETS:
@@ -121,7 +108,7 @@ def judge_artifact(model: KernelModel, artifact: Artifact, X: Any, seed: int) ->
         for rows, truth in zip((X, narrow), truths, strict=True):
             for values in ("settled", "promised"):
                 judge(model, artifact, target, predictor.dense(rows, 1, EVERYTHING, values=values), truth, tally)
-            judge_labels(model, artifact, predictor.dense, (rows, 1), truth)
+            judge_labels(model, artifact, predictor.dense, (rows, 1), truth.mid)
             few = predictor.dense(rows[:4], 1, EVERYTHING, values="settled")
             judge(model, artifact, target, few, truth[:4], tally)
             first = few[0][0]
@@ -130,14 +117,14 @@ def judge_artifact(model: KernelModel, artifact: Artifact, X: Any, seed: int) ->
             for values in ("settled", "promised"):
                 answers = predictor.csr(csr.indptr, csr.indices, csr.data, 2, EVERYTHING, values=values)
                 judge(model, artifact, target, answers, truth, tally)
-            judge_labels(model, artifact, predictor.csr, (csr.indptr, csr.indices, csr.data, 2), truth)
+            judge_labels(model, artifact, predictor.csr, (csr.indptr, csr.indices, csr.data, 2), truth.mid)
     return tally
 
 
 def routed_at_random(artifact: Artifact, seed: int) -> Artifact:
     """The same artifact, but rows go to whatever center they go to."""
     rng = np.random.default_rng([seed, 3])
-    router = bytearray(section(artifact, ROUTER))
+    router = bytearray(artifact.section("router"))
     n_groups, n_panels = struct.unpack_from("<2I", router)
     first = 4 * (3 + n_groups)
     members = rng.integers(0, artifact.n_centers, 16 * n_panels).astype("<u4").tobytes()
@@ -146,7 +133,7 @@ def routed_at_random(artifact: Artifact, seed: int) -> Artifact:
     n_numbers = (len(router) - panels) // 4
     numbers = rng.normal(size=n_numbers) * 10.0 ** rng.uniform(-3, 38, n_numbers)
     router[panels:] = numbers.clip(-3.4e38, 3.4e38).astype("<f4").tobytes()
-    return Artifact(changed(content({ROUTER: bytes(router)}), artifact))
+    return Artifact(changed(content({"router": bytes(router)}), artifact))
 
 
 # --- models and rows at random ---------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import lzma
 import os
 import re
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,13 +19,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy looks at them
 import numpy as np
 import pytest
 import sklearn
-from native_build import REPOSITORY, run
+from native_build import REPOSITORY
 from predict_tool import Files, Libsvm
 from sklearn import calibration
 
 from approxsvm import KernelModel, _native
 from approxsvm.evaluator import BOUNDS, STAGE_NUMBERS, VALUES
 
+sys.path.append(str(REPOSITORY))  # benchmarks and docs are no part of the package
 GOLDEN = REPOSITORY / "models"
 EVERYTHING = VALUES | BOUNDS | STAGE_NUMBERS  # that is known of decision values
 
@@ -74,17 +76,6 @@ def filled_once(factory: pytest.TempPathFactory, name: str, fill: Callable[[Path
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
     return folder
-
-
-@pytest.fixture(scope="session")
-def doors(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A program of the C++ headers, predict/doors.cpp."""
-
-    def build(folder: Path) -> None:
-        flags = ["-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", f"-I{REPOSITORY}/cpp/include"]
-        run("c++", *flags, "-o", folder / "doors", Path(__file__).parent / "predict" / "doors.cpp")
-
-    return filled_once(tmp_path_factory, "doors", build) / "doors"
 
 
 @pytest.fixture

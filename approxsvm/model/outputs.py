@@ -2,8 +2,8 @@
 
 Decision values have LIBSVM's orientation and order everywhere: one column per pair of classes (0, 1), (0, 2), ...,
 (1, 2), ...; a value above 0 votes for the first class of the pair, any other value for the second. Classes are numbers
-here, in the model's own label order. The core evaluates this (predictor.native_outputs); tests/reference_outputs.py is
-the judge of it, in NumPy.
+here, in the model's own label order. The core evaluates this (predictor.native_outputs); tests/zoo/class_numbers.py is
+the judge of it, in extended precision.
 """
 
 from __future__ import annotations

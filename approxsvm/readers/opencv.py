@@ -48,7 +48,9 @@ def read_opencv(path: str | os.PathLike[str]) -> KernelModel:
     if len(rows) != n_sv or n_sv == 0:
         raise ModelFormatError(f"{fields.where}: sv_total is {n_sv}, but there are {len(rows)} support vectors")
     where = f"{fields.where}.support_vectors"
-    support_vectors = np.array([as_numbers(row, n_features, f"{where}[{k}]") for k, row in enumerate(rows)])
+    decimals = np.array([as_numbers(row, n_features, f"{where}[{k}]") for k, row in enumerate(rows)])
+    with np.errstate(over="ignore"):
+        support_vectors = decimals.astype(np.float32).astype(np.float64)  # OpenCV writes nine digits of a float32
     functions = [
         Fields.of(item, f"{fields.where}.decision_functions[{k}]")
         for k, item in enumerate(fields.items("decision_functions"))

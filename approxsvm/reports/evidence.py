@@ -356,8 +356,7 @@ def _judge(compiled: Compiled, against: Any, rows: Any, given: Any, progress: Ca
 
 def _judge_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any, given: Any) -> Judged:
     """Judge an ensemble member by member, with float64 rounding in each; for classifiers the mean probabilities."""
-    steps = own_steps(against)
-    of_members = [judge(member, member, rows, steps=steps) for member in ensemble.members]
+    of_members = [judge(member, member, rows, steps=own_steps(against, k)) for k, member in enumerate(ensemble.members)]
     evaluator = compiled._evaluator
     own = own_predictions(against, rows, texts=compiled.artifact.raw_columns.texts, given=given)
     exact, slacks = ([getattr(judged, name) for judged in of_members] for name in ("values", "slack"))

@@ -183,7 +183,7 @@ def doubt_of_sample(source: Any, model: SingleModel | Ensemble, rows: Any) -> st
     members = model.members if isinstance(model, Ensemble) else (model,)
     most = min(_SAMPLED_ROWS, max(1, _SAMPLED_NUMBERS // rows.shape[1]))
     some = rows[:: -(-rows.shape[0] // most)]
-    steps = own_steps(source)
+    steps = [own_steps(source, k) for k in range(len(members))]
     n_open = n_rows = 0
     for piece in chunks(*some.shape):
         part = _dense(some[piece])
@@ -196,20 +196,20 @@ def doubt_of_sample(source: Any, model: SingleModel | Ensemble, rows: Any) -> st
 
 
 def _open_rows(
-    model: SingleModel | Ensemble, members: Sequence[SingleModel], steps: Sequence[Any] | None, rows: FloatArray
+    model: SingleModel | Ensemble, members: Sequence[SingleModel], steps: Sequence[list[Any] | None], rows: FloatArray
 ) -> int:
     """Number of rows that the source leaves open; a classifier is evaluated only if its noise is unusual."""
     definitions = [definition_of(member) for member in members]
     all_mapped = [rows if one.input_map is None else one.input_map.apply(rows) for one in members]
-    of_each = list(zip(definitions, members, all_mapped, strict=True))
-    noises = [source_rounding(definition, one, steps, rows, mapped) for definition, one, mapped in of_each]
+    of_each = list(zip(definitions, members, steps, all_mapped, strict=True))
+    noises = [source_rounding(definition, one, own, rows, mapped) for definition, one, own, mapped in of_each]
     noises = [np.where(np.isnan(noise), np.inf, noise) for noise in noises]  # NaN: an overflow
     pairs = list(zip(definitions, noises, strict=True))
     if model.task == "regression":
         return int((~np.all([_is_close(*pair) for pair in pairs], axis=0)).sum())
     if all((noise <= NEAR_TIE * definition.scale).all() for definition, noise in pairs):
         return 0
-    values = [definition.values(mapped) for definition, _, mapped in of_each]
+    values = [definition.values(mapped) for definition, _, _, mapped in of_each]
     if isinstance(model, Ensemble):
         certain = classes_of(model, values, noises)[1]
         certain = np.asarray(certain if certain.ndim == 1 else certain.all(axis=1))
@@ -398,21 +398,25 @@ def _own_rows(source: Any, model: SingleModel, rows: Any, given: Any) -> FloatAr
     return np.asarray(mapped if own is None else own.apply(mapped))
 
 
-def own_steps(source: Any) -> list[Any] | None:
-    """Transformers and final estimator of a source, in order; None if it is not an estimator."""
+def own_steps(source: Any, member: int = 0) -> list[Any] | None:
+    """Transformers and final estimator of a source, in order; None if it is not an estimator.
+
+    A calibration has those of each fold; `member` is the position of the one that is meant.
+    """
     for inner in ("best_estimator_", "regressor_"):
         if hasattr(source, inner):
-            return own_steps(getattr(source, inner))
+            return own_steps(getattr(source, inner), member)
     if hasattr(source, "calibrated_classifiers_"):
-        return own_steps(source.calibrated_classifiers_[0].estimator)
+        folds = source.calibrated_classifiers_
+        return own_steps(folds[min(member, len(folds) - 1)].estimator, member)
     if name_of(source) == "FrozenEstimator":
-        return own_steps(source.estimator)
+        return own_steps(source.estimator, member)
     if not hasattr(source, "predict"):
         return None
     if name_of(source) != "Pipeline":
         return [source]
     steps = [step for _, step in flat_steps(source)]
-    return steps[:-1] + (own_steps(steps[-1]) or [])
+    return steps[:-1] + (own_steps(steps[-1], member) or [])
 
 
 def _named(estimator: Any, rows: Any, texts: Mapping[int, TextColumn] | None) -> Any:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from approxsvm.model.compensated import norms_above
 from approxsvm.model.constants import UNIT64
-from approxsvm.model.kernel_model import FloatArray
+from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers.sklearn import linear_models
 from approxsvm.readers.sklearn.known_types import name_of
@@ -56,18 +57,23 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
     moduli = np.abs(model.dual_coef[0])
     if nystroem is not None:
         assert steps is not None
+        where = _landmarks(model, np.asarray(nystroem.components_, np.float64))
         normalization = np.asarray(nystroem.normalization_, np.float64).T
         # Of several targets the one whose coefficients the model has.
         if kind in linear_models.NAMES:
             functions = linear_models.linear_parts(steps[-1], kind).coef
         else:  # several estimators around linear models: what gives the model's own coefficients
-            functions = np.linalg.lstsq(normalization, model.dual_coef[0], rcond=None)[0][np.newaxis]
+            own_coef = np.zeros((len(normalization), model.n_decisions))
+            np.add.at(own_coef, where, np.transpose([model.coefficients(k) for k in range(model.n_decisions)]))
+            functions = np.asarray(np.linalg.lstsq(normalization, own_coef, rcond=None)[0].T, np.float64)
         sums = np.abs(functions @ normalization.T).sum(axis=1)
         own = int(np.abs(sums - definition.scale).argmin())
         coef, summed = functions[own], float(sums[own])
         # In the units of the model, which may be those of another target.
         unit = definition.scale / summed if summed > 0.0 else 1.0
-        moduli = unit * (np.abs(normalization) @ np.abs(coef))
+        first = np.unique(where, return_index=True)[1]
+        moduli = np.zeros(model.n_sv)
+        moduli[first] = unit * (np.abs(normalization) @ np.abs(coef))[where[first]]
     total, exponent = float(moduli.sum()), model.gamma * 2.0 * (model.n_features + 8) * UNIT64 * reach**2
     lost = exponent * total
     if (lost > NEAR_TIE * definition.scale).any():  # a small error changes small kernels less
@@ -75,3 +81,11 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
         growth = np.expm1(np.where(is_off, exponent, 0.0)) * definition.sums(mapped, moduli[:, np.newaxis])
         lost = np.where(is_off, np.minimum(growth, total), total)
     return np.asarray(lost + 4.0 * (model.n_sv + 8) * UNIT64 * total)
+
+
+def _landmarks(model: KernelModel, landmarks: FloatArray) -> npt.NDArray[np.intp]:
+    """Find the landmark that each support vector is; models of pairs have some of them more than once."""
+    if not model.has_pairs:
+        return np.arange(model.n_sv)
+    position = {row.tobytes(): k for k, row in enumerate(landmarks + 0.0)}  # -0.0 is 0.0
+    return np.array([position[row.tobytes()] for row in model.dense_support_vectors(0, model.n_sv) + 0.0], np.intp)

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import importlib.util
 import json
 import math
-import os
 import re
-import shutil
 import struct
 import subprocess
-import sysconfig
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,121 +14,27 @@ from typing import Any
 
 import numpy as np
 import pytest
-from artifact_changes import CENTER as CENTER_SECTION
-from artifact_changes import (
-    CLASS_COUNTS,
-    DEGREE,
-    DUAL_COEF,
-    HIGHER,
-    LINEAR,
-    N_FEATURES,
-    N_RAW_FEATURES,
-    POLYNOMIAL,
-    QUADRATIC,
-    SUBSPACES,
-    SUPPORT_VECTORS,
-    changed,
-    classifier,
-    content,
-    deep,
-    entries,
-    polynomial,
-    refused,
-    section,
-)
+from artifact_changes import changed, classifier, content, deep, entries, polynomial, refused, with_header
 from chromium import PROGRAM, Chromium
 from conftest import GOLDEN, REPOSITORY, filled_once
 from sklearn.svm import SVC, SVR
-from test_cpp_programs import ANSWERED
 from test_runtime import rows_for
+from wasm_runtime import Door, RefusedError, build, missing, packed
 
 import approxsvm
-from approxsvm import _native
-from approxsvm.evaluator import BOUNDS, PROBABILITIES, PROBABILITY_BOUNDS, VALUES, Artifact, read_artifact
+from approxsvm.evaluator import VALUES, Artifact, read_artifact
 
 pytestmark = pytest.mark.slow  # zig takes a minute to build the first module on a machine
-needs_baseline = pytest.mark.skipif(
-    "baseline" not in _native.runnable_targets(), reason="the baseline kernels were not built in"
-)
-
-PATH = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]
 IRIS = GOLDEN / "iris_classes.asvm"
-OF_ROWS = {"values": VALUES, "bounds": BOUNDS, "probabilities": PROBABILITIES, "probabilityBounds": PROBABILITY_BOUNDS}
 OUT_OF_MEMORY, NOT_FINITE, WRONG_ROW_SIZE, NO_PROBABILITIES = 2, 30, 41, 45
-
-
-def zig_folder() -> str | None:
-    """Where zig is: on the PATH, or in the package ziglang."""
-    if found := shutil.which("zig", path=PATH):
-        return str(Path(found).parent)
-    package = importlib.util.find_spec("ziglang")
-    return package.submodule_search_locations[0] if package and package.submodule_search_locations else None
 
 
 @pytest.fixture(scope="session")
 def web(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that is built: approxsvm.wasm, approxsvm.mjs and the page."""
-    tools = {tool: shutil.which(tool, path=PATH) for tool in ("cmake", "ninja", "node")}
-    zig = zig_folder()
-    missing = [tool for tool, path in {**tools, "zig (pip install ziglang)": zig}.items() if path is None]
-    if missing:
-        pytest.skip(f"not installed: {', '.join(missing)}")
-
-    def build(folder: Path) -> None:
-        environment = {**os.environ, "PATH": f"{zig}{os.pathsep}{PATH}"}
-        environment.pop("CMAKE_CXX_COMPILER_LAUNCHER", None)
-        options = [f"-DCMAKE_TOOLCHAIN_FILE={REPOSITORY}/cpp/cmake/zig.cmake", "-DZIG_TARGET=wasm32-wasi"]
-        for step in (["-S", str(REPOSITORY), "-B", str(folder), "-G", "Ninja", *options], ["--build", str(folder)]):
-            ran = subprocess.run([str(tools["cmake"]), *step], env=environment, capture_output=True, text=True)
-            assert ran.returncode == 0, (ran.stdout + ran.stderr)[-4000:]
-
+    if missing():
+        pytest.skip(f"not installed: {', '.join(missing())}")
     return filled_once(tmp_path_factory, "wasm", build) / "web"
-
-
-class RefusedError(Exception):
-    """What JavaScript threw: an ApproxsvmError with a code, or another exception with none."""
-
-    def __init__(self, name: str, message: str, code: int | None = None, row: int | None = None) -> None:
-        super().__init__(message)
-        self.name, self.code, self.row = name, code, row
-
-
-class Door:
-    """One process of Node.js with one runtime, for all tests of the module."""
-
-    def __init__(self, web: Path) -> None:
-        command = [
-            "node",
-            str(Path(__file__).with_name("wasm_door.mjs")),
-            web / "approxsvm.wasm",
-            web / "approxsvm.mjs",
-        ]
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen([str(part) for part in command], stdin=pipe, stdout=pipe, text=True)
-
-    def ask(self, act: str, artifact: bytes = b"", **request: Any) -> Any:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        encoded = base64.b64encode(artifact).decode()
-        self.process.stdin.write(json.dumps({"act": act, "artifact": encoded, **request}) + "\n")
-        self.process.stdin.flush()
-        reply = json.loads(self.process.stdout.readline())
-        if "found" not in reply:
-            raise RefusedError(**reply)
-        return reply["found"]
-
-    def evaluate(self, artifact: bytes, rows: Any, *wanted: str, kind: str = "promised") -> dict[str, Any]:
-        asked = dict.fromkeys(wanted, True) | {"kind": kind}
-        found: dict[str, Any] = self.ask("evaluate", artifact, rows=packed(rows), wanted=asked)
-        for name in set(found) - {"labels"}:
-            number = np.uint8 if name == "certified" else np.float64
-            found[name] = np.frombuffer(base64.b64decode(found[name]), number)
-        return found
-
-
-def packed(rows: Any) -> Any:
-    kind = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}[rows.dtype]
-    return [kind, base64.b64encode(np.ascontiguousarray(rows).tobytes()).decode()]
 
 
 @pytest.fixture(scope="module")
@@ -158,53 +59,16 @@ def failure(act: Any, message: str, code: int | None = None) -> RefusedError:
 # --- answers
 
 
-@needs_baseline
-@pytest.mark.parametrize("name", [*ANSWERED, *sorted(GOLDEN.glob("*.asvm"))], ids=lambda n: getattr(n, "stem", n))
-def test_answers_are_those_of_the_baseline(door: Door, name: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("APPROXSVM_TARGET", "baseline")
-    artifact = read_artifact(name) if isinstance(name, Path) else ANSWERED[name]().artifact
-    predictor = approxsvm.Predictor(artifact)
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.asvm")), ids=lambda path: path.stem)
+def test_what_models_say_of_themselves(door: Door, path: Path) -> None:
+    artifact = read_artifact(path)
     about = door.ask("describe", artifact.data)
     assert about["task"] == artifact.task.replace("_", "-")
     assert about["mode"] == ("ensemble" if artifact.members else artifact.mode)
     assert (about["nFeatures"], about["nDecisions"]) == (artifact.n_raw_features, artifact.header["n_decisions"])
-    for rows in (
-        rows_for(artifact),
-        rows_for(artifact).astype(np.float32),
-        rows_for(artifact, 1),
-        rows_for(artifact, 0),
-    ):
-        check_answers(door, predictor, artifact, about, rows)
-
-
-def check_answers(door: Door, predictor: Any, artifact: Any, about: dict[str, Any], rows: Any) -> None:
-    """Labels and values to the last bit; the rest but for the last bits of the C library's exp and log."""
-    wanted = [*(["values", "bounds"] if about["nDecisions"] else [])]
-    wanted += ["probabilities", "probabilityBounds"] if about["nProbabilities"] else []
-    found = door.evaluate(artifact.data, rows, *wanted)
-    for name in wanted:
-        expected = np.ravel(predictor._evaluator.evaluate(rows, OF_ROWS[name]))
-        if name == "values":
-            np.testing.assert_array_equal(found[name], expected)
-        else:
-            np.testing.assert_allclose(found[name], expected, rtol=1e-13, atol=1e-15, err_msg=name)
-    if artifact.task == "regression":
-        assert about["labels"] == []
-        return
-    answers = door.evaluate(artifact.data, rows, "labels", "certified")
-    assert answers["labels"] == predictor.predict(rows).tolist()
-    np.testing.assert_array_equal(answers["certified"] != 0, predictor._evaluator.certified(rows))
-
-
-@needs_baseline
-@pytest.mark.parametrize("kind", ["promised", "settled", "exact"])
-def test_every_kind_of_values(door: Door, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("APPROXSVM_TARGET", "baseline")
-    artifact = read_artifact(GOLDEN / "breast_cancer.asvm")
-    rows = rows_for(artifact)
-    found = door.evaluate(artifact.data, rows, "values", "bounds", kind=kind)
-    exact = approxsvm.Predictor(artifact)._evaluator.evaluate(rows, VALUES)
-    assert (np.abs(found["values"] - exact) <= 1.001 * found["bounds"] + 1e-9).all()
+    assert (about["labels"] == []) == (artifact.task == "regression")
+    if about["nDecisions"]:
+        assert len(door.evaluate(artifact.data, rows_for(artifact, 0), "values")["values"]) == 0
 
 
 def test_rows_as_arrays_of_arrays(door: Door) -> None:
@@ -289,43 +153,34 @@ def test_a_form_that_is_too_large(door: Door) -> None:
     n_numbers = (4 + n_features + n_features * (n_features + 1) // 2) % 2**29
     artifact = polynomial("approximate")
 
-    def claim(data: bytearray) -> None:
-        content({POLYNOMIAL: struct.pack("<2d", 0.5, 0.0) + bytes(8 * n_numbers)})(data)
-        for offset in (N_FEATURES, N_RAW_FEATURES):
-            struct.pack_into("<Q", data, offset, n_features)
-
-    refused_everywhere(door, changed(claim, artifact))
+    form = {"polynomial": struct.pack("<2d", 0.5, 0.0) + bytes(8 * n_numbers)}
+    wide = with_header(changed(content(form), artifact), n_features=n_features, n_raw_features=n_features)
+    refused_everywhere(door, wide)
 
 
 def test_monomials_that_are_too_many(door: Door) -> None:
     n, degree = 474, 4
     n_higher = sum(math.comb(n + k - 1, k) for k in range(3, degree + 1)) % 2**30
-
-    def claim(data: bytearray) -> None:
-        triangle = n * (n + 1) // 2
-        sizes = {CENTER_SECTION: n, LINEAR: n, QUADRATIC: triangle, HIGHER: n_higher}
-        content({identifier: bytes(4 * size) for identifier, size in sizes.items()} | {12: None})(data)
-        struct.pack_into("<I", data, DEGREE, degree)
-        for offset in (N_FEATURES, N_RAW_FEATURES):
-            struct.pack_into("<Q", data, offset, n)
-
-    refused_everywhere(door, changed(claim, deep("approximate")))
+    sizes = {"center": n, "linear": n, "quadratic": n * (n + 1) // 2, "higher": n_higher}
+    parts: dict[str, bytes | None] = {name: bytes(4 * size) for name, size in sizes.items()}
+    many = changed(content({**parts, "feature_names": None}), deep("approximate"))
+    refused_everywhere(door, with_header(many, degree=degree, n_features=n, n_raw_features=n))
 
 
 def test_counts_that_are_too_many(door: Door) -> None:
-    def more(identifier: int, first: int) -> Any:
+    def more(section: str, first: int) -> Any:
         def claim(data: bytearray) -> None:
-            at = entries(data)[identifier][1] + first
+            at = entries(data)[section][0] + first
             for offset in (at, at + 4):
                 struct.pack_into("<I", data, offset, struct.unpack_from("<I", data, offset)[0] + 2**31)
 
         return claim
 
-    refused_everywhere(door, changed(more(CLASS_COUNTS, 0), read_artifact(IRIS)))
+    refused_everywhere(door, changed(more("class_counts", 0), read_artifact(IRIS)))
     subspaces = read_artifact(GOLDEN / "digits_subspace.asvm")
-    n_stages = struct.unpack_from("<I", section(subspaces, SUBSPACES))[0]
+    n_stages = struct.unpack_from("<I", subspaces.section("subspaces"))[0]
     others = (8 + 4 * n_stages + 7) // 8 * 8 + 8 + 4  # behind the skew and the own support vectors
-    refused_everywhere(door, changed(more(SUBSPACES, others), subspaces))
+    refused_everywhere(door, changed(more("subspaces", others), subspaces))
 
 
 def refused_everywhere(door: Door, data: bytes) -> None:
@@ -340,16 +195,10 @@ def test_models_larger_than_32_bits_address(door: Door, kernel: str) -> None:
         artifact, n_features, n_sv = polynomial("exact", 3), 2**20, 2**12
     else:
         artifact, n_features, n_sv = classifier("exact"), 2**16, 2**14
-
-    def claim(data: bytearray) -> None:
-        vectors = struct.pack("<4IQd", 0, 2, 0, 1, n_sv * n_features, 0.0)  # one number, which is not stored
-        parts = {DUAL_COEF: bytes(8 * n_sv), SUPPORT_VECTORS: vectors, 12: None}
-        parts |= {CENTER_SECTION: bytes(4 * n_features)} if kernel == "gaussian" else {}
-        content(parts)(data)
-        for offset in (N_FEATURES, N_RAW_FEATURES):
-            struct.pack_into("<Q", data, offset, n_features)
-
-    data = changed(claim, artifact)
+    vectors = struct.pack("<4IQd", 0, 2, 0, 1, n_sv * n_features, 0.0)  # one number, which is not stored
+    parts = {"dual_coef": bytes(8 * n_sv), "support_vectors": vectors, "feature_names": None}
+    parts |= {"center": bytes(4 * n_features)} if kernel == "gaussian" else {}
+    data = with_header(changed(content(parts), artifact), n_features=n_features, n_raw_features=n_features)
     Artifact(data)  # a good one, that machines of 64 bits may open
     failure(lambda: door.ask("describe", data), "^out of memory$", OUT_OF_MEMORY)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import mpmath
@@ -17,6 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.special import gammainc, gammaln
+from zoo import oracle
+from zoo.balls import Extended
 
 from approxsvm import _native
 from approxsvm.errors import InputError, UnsupportedModelError
@@ -24,7 +27,6 @@ from approxsvm.expansion import kernel_sums, monomials, stack
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.stack import expand_and_certify
 
-Extended = np.longdouble
 GRAM = 0
 # Where norms come from: powers of the Gram matrix, or moments this far beyond the degree.
 SOURCES = {"gram": lambda degree: GRAM, "none": lambda degree: degree} | {
@@ -46,10 +48,8 @@ def source(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def exact_values(model: Any, X: Any, decision: int) -> Any:
-    vectors = model.dense_support_vectors(0, model.n_sv).astype(Extended)
-    coef = model.coefficients(decision).astype(Extended)
-    with np.errstate(all="ignore"):
-        return np.array([coef @ np.exp(-Extended(model.gamma) * ((vectors - z) ** 2).sum(axis=1)) for z in X])
+    """Without the intercept."""
+    return oracle.decision_values(replace(model, intercept=0.0 * model.intercept), X)[0][:, decision]
 
 
 def exponents(d: int, degree: int) -> Any:

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference_outputs
-from attacks import COEFFICIENTS, VECTORS, Extended, adversarial_rows
+from attacks import COEFFICIENTS, VECTORS, adversarial_rows
 from awkward import awkward_coefficients, awkward_vectors
 from boards import BOARDS
 from c_header import C99, NEEDS_GCC, STRICT, Program, build
@@ -23,7 +22,9 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
-from test_export_c_kinds import FUSED, assert_proven, at_boundary, exact_values
+from test_export_c_kinds import FUSED, assert_proven, at_boundary
+from zoo import class_numbers, oracle
+from zoo.balls import Extended
 
 import approxsvm
 from approxsvm import KernelModel, _native
@@ -199,13 +200,13 @@ def test_no_bound_is_broken_for_rows_of_codes(plan: Any, inputs: str, tmp_path: 
     beyond = X[:5] + 3 * np.ptp(X, axis=0) + 1e-20
     answers = program.answers(np.concatenate([rows, beyond, np.full_like(X[:1], np.nan)]))
     n = len(rows)
-    exact, slack = exact_values(model, rows)
+    exact, slack = oracle.decision_values(model, rows)
     error = np.abs(answers.values[:n].astype(Extended) - exact)
     assert (error <= answers.bounds[:n].astype(Extended) + slack).all()
     assert np.isfinite(answers.bounds[:n]).all()
     assert np.isinf(answers.bounds[n:]).all()
     assert not answers.certain[n:].any()
-    right = exact[:, 0] <= 0 if len(compiled.artifact.labels) == 2 else reference_outputs.winner(exact)
+    right = exact[:, 0] <= 0 if len(compiled.artifact.labels) == 2 else class_numbers.winner(exact)
     assert (answers.predicted[:n] == right)[answers.certain[:n]].all()
 
 

@@ -12,11 +12,8 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-import reference_outputs
-from attacks import Extended
 from c_header import C99, NEEDS_GCC, STRICT, build
 from conftest import random_model
-from scipy.special import ndtri
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
@@ -49,29 +46,17 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
+from zoo import class_numbers, oracle
+from zoo.balls import Ball, Extended
 
 import approxsvm
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.c99.device_steps import on_device
 from approxsvm.export.c99.header import export_c
 from approxsvm.export.c99.sums import sums_of
-from approxsvm.model.constants import LEAST_INVERSE_NORMAL
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.outputs import ClassProbability, DensityMarks, Outputs
-from approxsvm.model.steps import (
-    Affine,
-    Interval,
-    InverseNormal,
-    Logarithm,
-    Monomials,
-    Piecewise,
-    Power,
-    Step,
-    Table,
-    Waves,
-)
-from approxsvm.model.steps import Normalizer as RowNorms
-from approxsvm.model.steps.normalizer import LEAST_NORM
+from approxsvm.model.steps import Step
 
 pytestmark = [pytest.mark.native, NEEDS_GCC]
 # Without optimization, which takes most of the time under sanitizers, and changes no bit.
@@ -79,144 +64,7 @@ SANITIZED = ["gcc", "-std=c99", "-O0", "-fsanitize=address,undefined,float-cast-
 FUSED = ["gcc", "-std=gnu99", "-O2", "-mfma", "-ffp-contract=fast"]
 
 
-# --- the exact value, in extended precision
-
-
-def mapped(model: Any, rows: Any) -> Any:
-    """Rows through the steps of the source, over numbers of more digits than float64; all others are projections."""
-    x = rows.astype(Extended)
-    if model.input_map is None:
-        return x
-    x = x[:, model.input_map.columns]
-    own, is_source = x.astype(float), True  # the source's own numbers, which say where pieces begin
-    for stage in model.input_map.stages:
-        at = own if is_source else x
-        with np.errstate(all="ignore"):
-            own, is_source = stage.run(own.copy(), None)[0], is_source and stage.as_source
-        if type(stage) in AT_PIECES:
-            x = AT_PIECES[type(stage)](stage, x, at)
-            continue
-        if isinstance(stage, Monomials):
-            x = np.concatenate([x, np.ones_like(x[:, :1])], axis=1)[:, stage.factors].prod(axis=2)
-            continue
-        if isinstance(stage, Logarithm):
-            x[:, stage.taken] = np.log(x[:, stage.taken] + stage.offset[stage.taken].astype(Extended))
-            continue
-        if isinstance(stage, Power):
-            x = powered(stage, x)
-            continue
-        if isinstance(stage, RowNorms):
-            x = normalized(stage, x)
-            continue
-        if not isinstance(stage, Affine):
-            x = (x - stage.center.astype(Extended)) @ stage.matrix.astype(Extended) + stage.bias.astype(Extended)
-            continue
-        for name, combine in (
-            ("subtract", np.subtract),
-            ("multiply", np.multiply),
-            ("divide", np.divide),
-            ("add", np.add),
-            ("low", np.maximum),
-            ("high", np.minimum),
-        ):
-            if getattr(stage, name) is not None:
-                x = combine(x, getattr(stage, name).astype(Extended))
-    return x
-
-
-def stepped(stage: Table, x: Any, at: Any) -> Any:
-    """Step functions of features; NaN for a row that is refused, or to be replaced by a table behind."""
-    y = []
-    for j, (edges, values, nan) in zip(stage.source, stage.steps, strict=True):
-        found = values[np.searchsorted(edges.astype(at.dtype), at[:, j], side="right")]
-        found = np.where(np.isnan(x[:, j]), nan, found)
-        y.append(np.where(np.isinf(found), x[:, j], found.astype(Extended)))
-    return np.stack(y, axis=1)
-
-
-def turned(stage: Interval, x: Any, at: Any) -> Any:
-    """Full turns taken off, or NaN beyond the ends."""
-    low, second = stage.low.astype(Extended), stage.second.astype(Extended)
-    if stage.rule == "refuses":
-        return np.where((second < np.inf) & ((at < low) | (at > second)), np.nan, x)
-    length = np.where(second < np.inf, second, 1)
-    y, of_source = (low + (numbers - low) % length for numbers in (x, at - low.astype(at.dtype) + low))
-    y = y + length * np.rint((of_source - y) / length)
-    return np.where(second < np.inf, y, x)
-
-
-def quantiles(stage: InverseNormal, x: Any, at: Any) -> Any:
-    """Of the normal distribution, within a few units of float64."""
-    t = np.minimum(x, 1 - x).astype(float).clip(LEAST_INVERSE_NORMAL)
-    return np.where(stage.taken, np.where(x < 0.5, 1, -1) * ndtri(t), x)
-
-
-def waves(stage: Waves, x: Any, at: Any) -> Any:
-    """Waves of logarithms under a root."""
-    passed = x[:, stage.source]
-    x, w = np.where(at < 0, np.nan, np.maximum(x, 0))[:, stage.source], stage.frequencies.astype(Extended)
-    with np.errstate(all="ignore"):
-        turn = w * np.log(np.where(x == 0, 1, x))
-        y = stage.amplitudes * np.sqrt(x) * np.where(stage.sines, np.sin(turn), np.cos(turn))
-    return np.where(stage.passes, passed, y)
-
-
-def bent(stage: Piecewise, x: Any, at: Any) -> Any:
-    """Piecewise polynomials of features, by their definition."""
-    y = []
-    for j, (edges, origins, coefs) in zip(stage.source, stage.pieces, strict=True):
-        piece = np.searchsorted(edges.astype(at.dtype), at[:, j], side="right")
-        t = x[:, j] - origins[piece].astype(Extended)
-        y.append((coefs[piece].astype(Extended) * t[:, np.newaxis] ** np.arange(coefs.shape[1])).sum(axis=1))
-    return np.stack(y, axis=1)
-
-
-AT_PIECES = {Table: stepped, Interval: turned, InverseNormal: quantiles, Waves: waves, Piecewise: bent}
-
-
-def powered(stage: Power, x: Any) -> Any:
-    """Box-Cox or Yeo-Johnson."""
-    is_shifted, y = stage.method == "yeo-johnson", x.copy()
-    for j in np.flatnonzero(stage.taken):
-        mirrored = is_shifted & (x[:, j] < 0)
-        p = np.where(mirrored, 2 - Extended(stage.powers[j]), Extended(stage.powers[j]))
-        log = np.log1p(np.abs(x[:, j])) if is_shifted else np.log(x[:, j])
-        y[:, j] = np.where(mirrored, -1, 1) * np.where(p == 0, log, np.expm1(p * log) / np.where(p == 0, 1, p))
-    return y
-
-
-def normalized(stage: RowNorms, x: Any) -> Any:
-    """Vectors by their norms, unless these are next to nothing."""
-    y = x.copy()
-    for group in range(1, int(stage.groups.max()) + 1):
-        own = x[:, stage.groups == group]
-        norms = {"l1": np.abs(own).sum(axis=1), "l2": np.sqrt((own**2).sum(axis=1)), "max": np.abs(own).max(axis=1)}
-        norm = norms[stage.norm][:, np.newaxis]
-        y[:, stage.groups == group] = np.where(norm >= LEAST_NORM, own / np.where(norm == 0, 1, norm), own)
-    return y
-
-
-def exact_values(model: Any, rows: Any) -> tuple[Any, Any]:
-    """Decision values, (n_rows, n_decisions), and what extended precision may round."""
-    x = mapped(model, rows)
-    if isinstance(model, CosineModel):
-        coef, intercept = model.coef.astype(Extended), model.intercept.astype(Extended)
-        terms = np.cos(x @ model.frequencies.astype(Extended).T + model.phases.astype(Extended))
-        moduli = np.abs(x) @ np.abs(model.frequencies.T) + 1
-    else:
-        vectors = model.dense_support_vectors(0, model.n_sv).astype(Extended)
-        coef = np.array([model.coefficients(k) for k in range(model.n_decisions)]).astype(Extended)
-        intercept, gamma, coef0 = model.intercept.astype(Extended), Extended(model.gamma), Extended(model.coef0)
-        if model.kernel == "gaussian":
-            terms = np.array([np.exp(-gamma * ((vectors - z) ** 2).sum(axis=1)) for z in x])
-            moduli = np.ones_like(terms)
-        else:
-            products = gamma * (x @ vectors.T) + coef0
-            moduli = np.abs(gamma) * (np.abs(x) @ np.abs(vectors.T)) + np.abs(coef0)
-            terms = np.tanh(products) if model.is_sigmoid else products**model.degree
-            moduli = moduli if model.is_sigmoid else moduli**model.degree
-    path = (coef.shape[1] + 8 * x.shape[1] + 60) * 2.0**-63
-    return terms @ coef.T + intercept, path * (moduli @ np.abs(coef).T + np.abs(intercept))
+# --- what is proven
 
 
 def assert_proven(model: Any, compiled: Any, program: Any, rows: Any, refused: int = 0) -> Any:
@@ -226,7 +74,7 @@ def assert_proven(model: Any, compiled: Any, program: Any, rows: Any, refused: i
     strange[:, artifact.raw_columns.used[-1]] = (np.nan, np.inf, -np.inf)
     answers = program.answers(np.concatenate([rows, strange]))
     n = len(rows) - refused
-    exact, slack = exact_values(model, rows[:n])
+    exact, slack = oracle.decision_values(model, rows[:n])
     assert np.isfinite(answers.values[:n]).all()
     error = np.abs(answers.values[:n].astype(Extended) - exact)
     broken = ~(error <= answers.bounds[:n].astype(Extended) + slack).all(axis=1)
@@ -247,12 +95,12 @@ def assert_proven(model: Any, compiled: Any, program: Any, rows: Any, refused: i
         best = np.sort(exact, axis=1)
         right, is_tie = exact.argmax(axis=1), best[:, -1] - best[:, -2] <= 2 * slack.max(axis=1)
     elif artifact.outputs.label_rule == "scores":
-        scores = reference_outputs.one_vs_rest_scores(exact.astype(float))
+        scores = class_numbers.one_vs_rest_scores(Ball(exact, slack)).mid
         best = np.sort(scores, axis=1)
         right, is_tie = scores.argmax(axis=1), best[:, -1] - best[:, -2] < 1e-12
     else:
         assert artifact.outputs.label_rule == "votes"
-        right, is_tie = reference_outputs.winner(exact), (np.abs(exact) <= slack).any(axis=1)
+        right, is_tie = class_numbers.winner(exact), (np.abs(exact) <= slack).any(axis=1)
     wrong = answers.certain[:n] & ~is_tie & (answers.predicted[:n] != right)
     assert not wrong.any(), rows[:n][wrong]
     return answers
@@ -292,13 +140,13 @@ def random_machine(kind: str, seed: int, n_labels: int = 2) -> tuple[Any, Any]:
 
 def at_boundary(model: Any, X: Any, rng: Any) -> Any:
     """Points where the first decision value changes its sign, by bisection between rows, and a little off them."""
-    positive = exact_values(model, X)[0][:, 0] > 0
+    positive = oracle.decision_values(model, X)[0][:, 0] > 0
     if positive.all() or not positive.any():
         return X[:0]
     a, b = (X[rng.choice(np.flatnonzero(side), 40)] for side in (positive, ~positive))
     for _ in range(40):
         middle = 0.5 * (a + b)
-        side = (exact_values(model, middle)[0][:, 0] > 0)[:, np.newaxis]
+        side = (oracle.decision_values(model, middle)[0][:, 0] > 0)[:, np.newaxis]
         a, b = np.where(side, middle, a), np.where(side, b, middle)
     near = [a, b, *(a + step * rng.normal(size=a.shape) * np.abs(a).max() for step in (1e-7, 1e-6, 1e-5))]
     return np.concatenate(near)
@@ -374,7 +222,7 @@ def test_bounds_are_of_the_size_of_rounding(tmp_path: Path) -> None:
         model, rows = random_machine(kind, 5)
         compiled = approxsvm.compile(model, mode="exact")
         answers = build(compiled, tmp_path / kind).answers(rows)
-        error = np.abs(answers.values - exact_values(model, rows)[0].astype(float))
+        error = np.abs(answers.values - oracle.decision_values(model, rows)[0].astype(float))
         assert (error / answers.bounds).max() > 0.005
 
 
@@ -534,10 +382,10 @@ def test_no_bound_is_broken_for_rows_of_codes(name: str, inputs: str, tmp_path: 
     beyond = X[:5] + 3 * np.ptp(X, axis=0)
     answers = program.answers(np.concatenate([rows, beyond]))
     n = len(rows)
-    exact, slack = exact_values(model, rows)
+    exact, slack = oracle.decision_values(model, rows)
     assert (np.abs(answers.values[:n].astype(Extended) - exact) <= answers.bounds[:n] + slack).all()
     assert np.isinf(answers.bounds[n:]).all()
-    right = exact[:, 0] <= 0 if n_classes == 2 else reference_outputs.winner(exact)
+    right = exact[:, 0] <= 0 if n_classes == 2 else class_numbers.winner(exact)
     assert (answers.predicted[:n] == right)[answers.certain[:n]].all()
     assert not answers.certain[n:].any()
     assert inputs == "int8" or answers.certain.any()
@@ -649,7 +497,7 @@ def test_rules_of_several_models(name: str, tmp_path: Path) -> None:
         exact = fitted.predict_proba(rows.astype(float))[:, np.argsort(np.argsort(compiled.artifact.labels))]
         assert (np.abs(answers.shares[n:] - exact) <= answers.share_bounds[n:] + 1e-9).all()
     if answers.values.size:
-        exact = np.concatenate([exact_values(member, rows)[0] for member in model.members], axis=1)
+        exact = np.concatenate([oracle.decision_values(member, rows)[0] for member in model.members], axis=1)
         assert (np.abs(answers.values[n:] - exact) <= answers.bounds[n:] + 1e-12).all()
 
 
@@ -713,7 +561,7 @@ def test_sums_of_several_models(name: str, tmp_path: Path) -> None:
     model, compiled = approxsvm.read_any(fitted), approxsvm.compile(fitted, X)
     rows = np.concatenate([X, 5 * X[:30], np.full_like(X[:1], np.nan)]).astype(np.float32)
     answers = build(compiled, tmp_path, *STRICT, compiler=SANITIZED).answers(rows)
-    values = [exact_values(member, rows[:-1])[0][:, 0] for member in model.members]
+    values = [oracle.decision_values(member, rows[:-1])[0][:, 0] for member in model.members]
     exact = sum((Extended(w) * v for w, v in zip(model.outputs.weights, values, strict=True)), Extended(0))
     exact = exact + Extended(model.outputs.addend)
     np.testing.assert_allclose(exact[:60].astype(float), fitted.predict(rows[:60].astype(float)), rtol=1e-9, atol=1e-9)
@@ -768,9 +616,7 @@ def test_probabilities_of_one_class(tmp_path: Path) -> None:
     model = replace(model, outputs=Outputs(probability=DensityMarks(marks)))
     compiled = approxsvm.compile(model, X, mode="exact")
     answers = build(compiled, tmp_path, *STRICT).answers(X.astype(np.float32))
-    exact = reference_outputs.probabilities(
-        model.outputs.probability, exact_values(model, X.astype(np.float32))[0].astype(float)
-    )
+    exact, _ = oracle.probabilities(model, X.astype(np.float32))
     assert (np.abs(answers.shares - exact) <= answers.share_bounds + 1e-12).all()
     assert (answers.share_bounds < 1e-6).all(axis=1).mean() > 0.9
     assert len(np.unique(answers.shares[:, 0])) > 5
@@ -929,7 +775,7 @@ def test_rows_as_long_as_allowed_have_values(tmp_path: Path) -> None:
         answers = program.answers(np.concatenate([0.999 * row, 1.001 * row]).astype(np.float32))
         assert np.isfinite(answers.values[0]).all()
         assert np.isnan(answers.values[1]).all()
-        exact, slack = exact_values(model, (0.999 * row).astype(np.float32))
+        exact, slack = oracle.decision_values(model, (0.999 * row).astype(np.float32))
         assert np.abs(answers.values[0] - exact) <= answers.bounds[0] + slack
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
-import reference_outputs
-from attacks import Extended
 from c_header import C99, NEEDS_GCC, STRICT
 from conftest import random_model
+from zoo import class_numbers
+from zoo.balls import Ball, Extended
 
 import approxsvm
 from approxsvm.export.onnx.graph_builder import GraphBuilder
@@ -29,7 +29,6 @@ from approxsvm.model.outputs import (
     PairwiseSigmoid,
     SigmoidCalibrator,
     TemperatureCalibration,
-    class_pairs,
 )
 
 STEEP = SigmoidCalibrator(-1e9, 1e9)  # of 1 its terms cancel
@@ -79,55 +78,10 @@ def head_of_one(name: str) -> Any:
     return approxsvm.compile(random_model(0, n_sv=6 * n, n_features=2, **more), mode="exact")
 
 
-def exact(name: str, values: Any) -> Any:
-    """Probabilities, over numbers of more digits than float64."""
-    head, n = HEADS[name]
-    if name == "coupled":
-        return reference_outputs.probabilities(head, values[:, :1].astype(float))
-    if n > 2 and not outputs_of(name).of_each_class:
-        scores = np.zeros((len(values), n), Extended)
-        sums = np.zeros_like(scores)
-        for k, (i, j) in enumerate(class_pairs(n)):
-            scores[:, i] += values[:, k] >= 0
-            scores[:, j] += values[:, k] < 0
-            sums[:, i] += values[:, k]
-            sums[:, j] -= values[:, k]
-        scores = scores + sums / (3 * (np.abs(sums) + 1))
-    else:
-        scores = values[:, :n] if n > 2 else np.stack([values[:, 0], -values[:, 0]], axis=1)
-    if isinstance(head, TemperatureCalibration):
-        shares = np.exp(Extended(head.inverse_temperature) * (scores - scores.max(axis=1, keepdims=True)))
-        return shares / shares.sum(axis=1, keepdims=True)
-    if isinstance(head, DensityMarks):
-        x = values[:, 0]
-        share = np.select([x < head.marks[0], x > head.marks[-1], x == head.marks[-1]], [0.001, 0.999, 0.0])
-        share = np.where(
-            (x >= head.marks[0]) & (x < head.marks[-1]), (head.marks[:, None] <= x).sum(axis=0) / 10, share
-        )
-        return np.stack([share, 1 - share], axis=1)
-    if isinstance(head, PairwiseSigmoid):
-        share = sigmoid(values[:, 0], head.prob_a[0], head.prob_b[0]).clip(1e-7, 1 - Extended(1e-7))
-        return np.stack([share, 1 - share], axis=1)
-    inputs = values if n > 2 and head.decision_shape == "ovo" else scores
-    if n == 2:
-        share = calibrated(head.calibrators[0], inputs[:, head.positive])
-        return np.stack([share, 1 - share][:: 1 if head.positive == 0 else -1], axis=1)
-    shares = np.stack([calibrated(one, inputs[:, c]) for c, one in enumerate(head.calibrators)], axis=1)
-    return shares / shares.sum(axis=1, keepdims=True)
-
-
-def sigmoid(x: Any, slope: float, intercept: float) -> Any:
-    with np.errstate(over="ignore"):
-        return 1 / (1 + np.exp(Extended(slope) * x + Extended(intercept)))
-
-
-def calibrated(one: Any, x: Any) -> Any:
-    if isinstance(one, SigmoidCalibrator):
-        return sigmoid(x, one.slope, one.intercept)
-    knots, heights = one.knots.astype(Extended), one.heights.astype(Extended)
-    i = (np.searchsorted(knots, x, side="right") - 1).clip(0, len(knots) - 2)
-    share = heights[i] + (heights[i + 1] - heights[i]) / (knots[i + 1] - knots[i]) * (x - knots[i])
-    return share.clip(heights[0], heights[-1])
+def exact(name: str, values: Any) -> Ball:
+    """Probabilities over the real numbers."""
+    outputs, n = outputs_of(name), HEADS[name][1]
+    return class_numbers.probabilities(outputs, Ball.of(values[:, : 1 if n < 3 else ROOM]))
 
 
 @pytest.fixture(scope="module")
@@ -151,8 +105,8 @@ def assert_between(name: str, known: tuple[Any, Any], low: Any, high: Any, slack
         signs = np.array([1.0, -1.0, 1.0]) * share
         for moved in (values + Extended(share) * bounds, values + signs.astype(Extended) * bounds):
             p = exact(name, moved)
-            broken = ~((low - slack <= p) & (p <= high + slack)).all(axis=1)
-            assert not broken.any(), (name, values[broken][0], bounds[broken][0], low[broken][0], p[broken][0])
+            broken = ~((low - slack <= p.mid + p.rad) & (p.mid - p.rad <= high + slack)).all(axis=1)
+            assert not broken.any(), (name, values[broken][0], bounds[broken][0], low[broken][0], p.mid[broken][0])
     width = (high - low)[bounds[:, 0] == 0.0].max(axis=1)
     assert name == "coupled" or (width < 1e-4).mean() > 0.3, name
 

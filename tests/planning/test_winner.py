@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from artifact_changes import PRESUMPTION, changed, content
+from artifact_changes import changed, content
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs, make_gaussian_quantiles
 from sklearn.svm import SVC
+from zoo import class_numbers
 
 import approxsvm
 from approxsvm import Artifact, KernelModel
@@ -43,14 +44,7 @@ def exact_values(model: KernelModel, rows: Rows) -> Rows:
 
 def exact_labels(model: KernelModel, rows: Rows) -> npt.NDArray[np.intp]:
     """By LIBSVM's votes on values in float64; rows with a value near 0 are not to be had from `rows_to_judge`."""
-    values = exact_values(model, rows)
-    n, votes = len(model.labels), np.zeros((len(rows), len(model.labels)), np.intp)
-    k = 0
-    for i in range(n):
-        for j in range(i + 1, n):
-            votes[np.arange(len(rows)), np.where(values[:, k] > 0.0, i, j)] += 1
-            k += 1
-    return votes.argmax(axis=1)
+    return class_numbers.winner(exact_values(model, rows))
 
 
 def rows_to_judge(model: KernelModel, X: Rows, seed: int) -> Rows:
@@ -119,7 +113,7 @@ def test_a_wrong_presumption_costs_time_alone(presumed: int | str) -> None:
         else:
             weights[0, int(presumed)] = 1e6
         wrong = found[:start] + weights.astype("<f4").tobytes()
-    misled = estimator_for(Artifact(changed(content({PRESUMPTION: wrong}), artifact)))
+    misled = estimator_for(Artifact(changed(content({"presumption": wrong}), artifact)))
     expected = model.labels[exact_labels(model, rows)]
     np.testing.assert_array_equal(misled.predict(rows), expected)
     np.testing.assert_array_equal([misled.predict_one(row) for row in rows], expected)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import re
-import subprocess
 import warnings
 from decimal import Decimal
 
@@ -13,7 +11,6 @@ import onnxruntime
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from predict_tool import needs_tool, predict
 from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_transformer
@@ -516,16 +513,6 @@ def test_dask(known):
     assert score(dd.from_pandas(frame, npartitions=3), path)["label"].compute().tolist() == labels.tolist()
 
 
-@needs_tool
-def test_the_tool_by_codes(known, tmp_path):
-    _, frame, labels, compiled, path = known
-    rows, out = tmp_path / "rows.txt", tmp_path / "out.txt"
-    with rows.open("w", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([0, *row] for row in compiled._rows(frame).tolist())
-    predict("--dense", rows, path, out)
-    assert out.read_text().splitlines() == labels.tolist()
-
-
 def test_c_by_codes(known):
     from runtime_library import Runtime
 
@@ -540,14 +527,6 @@ def test_c_by_codes(known):
     assert [runtime.label_text(k) for k in positions[:, 0].tolist()] == labels.tolist()
     assert [runtime.category_code(1, text) for text in ("Private ", "", "zzz", "Private\0")] == [UNKNOWN] * 4
     assert [runtime.category_code(column, "Private") for column in (0, 77)] == [UNKNOWN] * 2
-
-
-def test_cplusplus_by_codes(known, doors):
-    _, frame, labels, _, path = known
-    cells = frame.assign(married=frame["married"].astype(int)).astype(object).where(frame.notna(), "")
-    lines = "".join("\t".join(map(str, row)) + "\n" for row in cells.itertuples(index=False))
-    done = subprocess.run([doors, path], input=lines, capture_output=True, text=True, encoding="utf-8")
-    assert (done.returncode, done.stdout.splitlines()) == (0, labels.tolist())
 
 
 def test_onnx_by_codes(known):

@@ -21,12 +21,12 @@ from types import FunctionType
 
 import numpy as np
 import pytest
-import reference_outputs
 from conftest import REPOSITORY
 from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_extraction.text import CountVectorizer
@@ -36,22 +36,21 @@ from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessR
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, Sum, WhiteKernel
 from sklearn.kernel_approximation import Nystroem
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import LogisticRegression, MultiTaskLasso, Ridge
+from sklearn.linear_model import LogisticRegression, MultiTaskLasso, Ridge, RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, OneClassSVM
 from sklearn.utils.metaestimators import available_if
+from zoo import oracle
+from zoo.balls import Ball
 
 import approxsvm
 from approxsvm.errors import ApproxSVMError, ModelFormatError, UnsupportedModelError
-from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.outputs import ClassProbability, GaussianDensity
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn import known_types
 from approxsvm.readers.sklearn.known_types import KNOWN
-from approxsvm.reports.judgement import exact_decision_values
 
 sys.path.append(str(REPOSITORY))  # docs are no part of the package
 
@@ -347,6 +346,20 @@ def examples_of_calibrators(name, cls):
         yield source, (inner if name == "_CalibratedClassifier" else inner.calibrators[0])
 
 
+def examples_of_encoders(name, cls):
+    if name == "LabelBinarizer":
+        for y in (THREE, TWO, LABELS):
+            source = OneVsRestClassifier(SVC()).fit(X, y)
+            yield source, source.label_binarizer_
+        source = RidgeClassifier().fit(X, THREE)
+        yield source, source._label_binarizer
+    else:
+        source = VotingClassifier([("a", SVC()), ("b", LinearSVC())]).fit(X, THREE)
+        yield source, source.le_
+        source = StackingClassifier([("a", SVC()), ("b", LinearSVC())], cv=2).fit(X, TWO)
+        yield source, source._label_encoder
+
+
 def examples_of_linear_models(name, cls, y):
     if name == "SGDClassifier":
         for loss in ("log_loss", "modified_huber"):
@@ -399,6 +412,7 @@ EXAMPLES = {
     "wrapper": examples_of_wrappers,
     "search": examples_of_searches,
     "calibrator": examples_of_calibrators,
+    "encoder of labels": examples_of_encoders,
 }
 # Not on PyPI for every machine; tests/readers/test_sources.py has stand-ins of both.
 NOT_INSTALLABLE = ("cuml", "thundersvm")
@@ -457,67 +471,12 @@ def answers(source, rows):
 
 
 def answers_of_model(model, rows):
-    """By the reference, with the columns as scikit-learn has them: those of the sorted labels."""
-    rows = rows.toarray() if issparse(rows) else rows
-    if isinstance(model, Ensemble):
-        members, outputs = [answers_of_model(member, rows) for member in model.members], model.outputs
-        if model.of_targets:
-            return {"predict": np.column_stack([member["predict"] for member in members])}
-        if model.n_decisions > 0:
-            values = np.column_stack([added(model, *pair) for pair in zip(model.members, members, strict=True)])
-            if outputs.weights is not None:
-                weights, addends = outputs.sums
-                values = values @ weights.T + addends
-            return answers_of_values(model, values)
-        if outputs.of_processes:
-            values = [member["predict"] for member in members]
-            latent = zip(values[::2], values[1::2], outputs.weights[::2], strict=True)
-            shares = np.transpose([reference_outputs.process_share(*numbers) for numbers in latent])
-            found = {"predict_proba": shares / shares.sum(axis=1, keepdims=True)}
-            return found | {"predict": model.labels[shares.argmax(axis=1)]}
-        if not model.averages:
-            votes = [np.searchsorted(model.labels, member["predict"]) for member in members]
-            return {"predict": model.labels[reference_outputs.vote_of_members(outputs, votes, len(model.labels))]}
-        shares = np.average([member["predict_proba"] for member in members], axis=0, weights=outputs.weights)
-        order = np.argsort(model.labels)
-        predicted = reference_outputs.predicted_by(outputs, shares[:, np.argsort(order)])
-        return {"predict": model.labels[predicted], "predict_proba": shares}
-    return answers_of_values(model, exact_decision_values(model, rows))
-
-
-def added(ensemble, member, found):
-    """What of a member is added up: values, or of a classifier that of the ensemble's first label, or all."""
-    if member.task == "regression":
-        return found["predict"]
-    if ensemble.outputs.of_sums:
-        scores = found["decision_function" if member.outputs.probability is None else "predict_proba"]
-        return scores[:, np.argsort(np.argsort(member.labels))]
-    return found["predict_proba"][:, np.unique(ensemble.labels).tolist().index(ensemble.labels[0])]
-
-
-def answers_of_values(model, values):
-    if isinstance(model.outputs.probability, GaussianDensity):
-        constant = 0.5 * model.n_features * np.log(model.gamma / np.pi)
-        return {"predict": np.log(values[:, 0]) + constant}
-    if model.task == "regression":
-        return {"predict": values if values.shape[1] > 1 else values[:, 0]}
-    if model.task == "one_class":
-        least = 0.0 if model.outputs.threshold is None else np.nextafter(model.outputs.threshold, -np.inf)
-        found = {"predict": np.where(values[:, 0] > least, 1, -1), "decision_function": values[:, 0]}
-        return found | {"score_samples": values[:, 0] - model.intercept[0]}
-    found = {"predict": model.labels[reference_outputs.predicted_class(model.outputs, values)]}
-    if len(model.labels) == 2:
-        ascends = model.labels[0] == np.unique(model.labels)[0]
-        found["decision_function"] = -values[:, 0] if ascends else values[:, 0]
-    else:
-        pairs = model.outputs.decision_shape == "ovo"
-        scores = values if pairs else reference_outputs.class_scores(model.outputs, values)
-        found["decision_function"] = scores if pairs else scores[:, np.argsort(model.labels)]
-    if isinstance(model.outputs.probability, ClassProbability):
-        scores = values if model.outputs.of_each_class else None
-        shares = reference_outputs.probabilities(model.outputs.probability, values, scores)
-        found["predict_proba"] = shares[:, np.argsort(model.labels)]
-    return found
+    """By the oracle, rounded to float64."""
+    found = oracle.answers(model, rows.toarray() if issparse(rows) else rows)
+    if "predict" not in found:
+        found["predict"] = found["score_samples"]
+    numbers = {name: answer.mid.astype(float) for name, answer in found.items() if isinstance(answer, Ball)}
+    return found | {name: one[:, 0] if one.shape[1] == 1 else one for name, one in numbers.items()}
 
 
 def same(given, expected):
@@ -771,6 +730,41 @@ def test_no_object_with_a_method_of_its_own_is_read(known):
                 with pytest.raises(UnsupportedModelError, match=f"{re.escape(name)} of its own, set on the object"):
                     read_any(source)
                 del vars(thing)[name]
+
+
+def helpers(thing):
+    """Objects that an object holds as attributes or in lists, but for arrays, functions and templates of members."""
+    others = (type, FunctionType, np.ndarray, np.ufunc, type(np.mean))
+    for name, held in vars(thing).items():
+        for inner in held if isinstance(held, (list, tuple)) else [held]:
+            is_helper = hasattr(inner, "__dict__") and not issparse(inner) and not isinstance(inner, others)
+            if is_helper and name not in ("estimator", "estimator_"):
+                yield inner
+
+
+def called(ask, rows):
+    """Whether a method of its own is."""
+    try:
+        with contextlib.suppress(TypeError, ValueError, AttributeError, NotImplementedError):
+            ask(rows.copy())
+    except AssertionError:
+        return True
+    return False
+
+
+@of_each(READ)
+def test_no_helper_with_a_method_of_its_own_is_read(known):
+    """A helper is what predict asks: encoders of labels, scalers, trees, splines. Most are in the table themselves."""
+    for source, thing in examples(known):
+        ask, rows = getattr(source, "predict", getattr(source, "score_samples", None)), rows_for(source)
+        for inner in helpers(thing):
+            cls = type(inner)
+            for name in (name for name in members_that_matter(cls) if name == "__call__" or name[:2] != "__"):
+                inner.__class__ = subclass_of(cls, **{name: own})
+                if called(ask, rows):
+                    with pytest.raises(ApproxSVMError):
+                        read_any(source)
+                inner.__class__ = cls
 
 
 @of_each(READ)

@@ -97,6 +97,7 @@ def test_opencv(kind, y, kernel, tmp_path):
 def test_opencv_in_every_form(suffix, kernel, tmp_path):
     svm = trained("C_SVC", kernel, FOUR)
     same, other = (read_any(saved(svm, tmp_path, one)) for one in ("xml", suffix))
+    assert np.isin(same.support_vectors, svm.getSupportVectors()).all()  # float32, of which files have nine digits
     assert np.array_equal(same.support_vectors, other.support_vectors)
     assert np.array_equal(same.dual_coef, other.dual_coef)
     assert (same.gamma, same.degree, same.coef0, same.labels.tolist()) == (

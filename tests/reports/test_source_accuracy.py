@@ -21,7 +21,8 @@ from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessR
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.multiclass import OneVsOneClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
@@ -45,6 +46,13 @@ def nystroem(final: Any) -> Any:
 IN_DOUBT = {
     "Nystroem": (nystroem(LinearSVC()), TWO),
     "Nystroem of sparse coefficients": (nystroem(LogisticRegression(l1_ratio=1.0, solver="liblinear")), TWO),
+    "Nystroem of pairs": (nystroem(OneVsOneClassifier(RidgeClassifier())), np.digitize(TARGET, [-0.5, 0.5])),
+    "folds with Nystroem maps of 10 and 20 components": (
+        CalibratedClassifierCV(
+            nystroem(LinearSVC()), cv=[(np.arange(10), np.arange(10, 80)), (np.arange(10, 80), np.arange(10))]
+        ),
+        np.arange(80) % 2,
+    ),
     "Nystroem regression": (nystroem(Ridge(1e-3)), TARGET),
     "target in other units": (
         TransformedTargetRegressor(nystroem(Ridge(1e-3)), transformer=StandardScaler()),

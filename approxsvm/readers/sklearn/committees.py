@@ -42,7 +42,7 @@ from approxsvm.readers.pairs import PairTerms, pair_block
 from approxsvm.readers.sklearn import linear_models
 from approxsvm.readers.sklearn.instead import refusal
 from approxsvm.readers.sklearn.kernel_machines import restored, rounded_float
-from approxsvm.readers.sklearn.known_types import class_name, name_of, recognise
+from approxsvm.readers.sklearn.known_types import class_name, helper, name_of, recognise
 from approxsvm.readers.sklearn.pipeline import Model, Read, overwrites, with_input_map
 from approxsvm.readers.sklearn.support_vector_machines import (
     ascending_classes,
@@ -53,10 +53,8 @@ from approxsvm.readers.sklearn.support_vector_machines import (
 
 _UP = 1.0 + 2.0**-30
 _CONSTANT = "constant"
-# Of output codes, the largest sum of absolute values: squares of these are rounded to 2e-6 of it.
-_MOST_MODULI = 2.0**32
-# Of polynomials, bounds cover that rounding for values up to this: for more, they would be too wide for ordinary rows.
-_COVERED_VALUES = 2.0**16
+# The largest value of a member of output codes: distances round the square of it, which bounds cover.
+_MOST_CODED = 2.0**28
 # Scores count a value of 0 for the first class of a pair. A member whose label is then the second has this intercept.
 _BELOW_0 = -(2.0**-1074)
 # Whose members know the classes themselves.
@@ -101,7 +99,7 @@ def read_multi_output_classifier(estimator: Any, read: Read) -> Model:
 def read_voting_classifier(estimator: Any, read: Read) -> Model:
     """Read a fitted VotingClassifier: a mean of probabilities, or votes, with weights."""
     models = _models(estimator, read)
-    if not np.array_equal(estimator.le_.classes_, estimator.classes_):
+    if not np.array_equal(helper(estimator.le_, "le_", "LabelEncoder").classes_, estimator.classes_):
         raise ModelFormatError("le_ and classes_ of this VotingClassifier have other classes")
     if estimator.voting not in ("soft", "hard"):
         raise ModelFormatError(f"voting of this VotingClassifier is {estimator.voting!r}")
@@ -182,7 +180,7 @@ def read_stacking_classifier(estimator: Any, read: Read) -> Model:
     if isinstance(estimator._label_encoder, list):
         raise UnsupportedModelError(refusal(estimator, "of several labels for each row"))
     classes = ascending_classes(estimator.classes_, "StackingClassifier")
-    if not np.array_equal(estimator._label_encoder.classes_, classes):
+    if not np.array_equal(helper(estimator._label_encoder, "_label_encoder", "LabelEncoder").classes_, classes):
         raise ModelFormatError("_label_encoder and classes_ of this StackingClassifier have other classes")
     if len(estimator.stack_method_) != len(models):
         raise ModelFormatError(f"stack_method_ has {len(estimator.stack_method_)} entries for {len(models)} members")
@@ -314,9 +312,8 @@ def read_output_code(estimator: Any, read: Read) -> Model:
     each class, of which the greatest wins: a sum of the members' kernels. A class with the row of an earlier one is
     put below that one, and never wins.
 
-    The source rounds its squared distances, by `_rounding_of_distances` times the moduli of all values, which is part
-    of the bounds. Where kernels have no limit, bounds cover values up to `_COVERED_VALUES`, and rows whose moduli may
-    be beyond `_MOST_MODULI` are refused.
+    The source rounds its squared distances, which is part of the bounds (`_rounding_of_distances`). Where kernels have
+    no limit, rows are rejected for which a value may be beyond `_MOST_CODED`.
     """
     classes = ascending_classes(estimator.classes_, "OutputCodeClassifier")
     constants = [name_of(inner) == "_ConstantPredictor" for inner in estimator.estimators_]
@@ -336,20 +333,25 @@ def read_output_code(estimator: Any, read: Read) -> Model:
     varying = np.flatnonzero(~np.array(constants))
     machines = _alike(estimator, [functions[k] for k in varying])
     answers = {int(k): Fraction(float(np.ravel(estimator.estimators_[k].y_)[0])) for k in np.flatnonzero(constants)}
-    moduli, limit = _moduli_and_limit(estimator, machines, float(sum(map(abs, answers.values()))))
-    if limit is not None:
-        machines = [_of_rows_within(machine, limit) for machine in machines]
-    off = _rounding_of_distances(len(members), moduli if limit is None else _COVERED_VALUES)
-    fixed = off * (moduli if limit is None else _intercepts(machines) + len(answers)) + 5.0 * len(members) * UNIT64
+    constant = float(sum(map(abs, answers.values())))
+    constant += fsum(abs(float(machine.intercept[0])) for machine in machines)
+    relative, fixed = _rounding_of_distances(len(members), _MOST_CODED)
+    if machines[0].is_polynomial:
+        machines = _of_small_values(estimator, machines)
+        most, fixed = len(members) * _MOST_CODED, fixed + relative * constant
+    else:  # a Gaussian and a sigmoid are at most 1
+        most = (constant + fsum(float(machine.absolute_sums()[0]) for machine in machines)) * _UP
+        relative, fixed = _rounding_of_distances(len(members), most)
+        relative, fixed = 0.0, fixed + relative * most
 
     def of_class(c: int) -> KernelModel:
         signs = [Fraction(int(sign)) for sign in book[c].tolist()]
         addend = sum((signs[k] * answer for k, answer in answers.items()), Fraction(0))
         if c not in kept:
-            addend -= Fraction(4.0 * (moduli + len(members)))
+            addend -= Fraction(4.0 * (most + len(members)))
         one = _summed(machines, [signs[k] for k in varying], addend)
-        coef_error = 0.0 if limit is None else one.coef_error + off
-        return replace(one, value_error=(one.value_error + fixed) * _UP, coef_error=coef_error * _UP)
+        coef_error = (one.coef_error + relative) * _UP
+        return replace(one, value_error=(one.value_error + fixed) * _UP, coef_error=coef_error)
 
     source = f"output codes: {machines[0].source}"
     return replace(
@@ -361,40 +363,39 @@ def read_output_code(estimator: Any, read: Read) -> Model:
     )
 
 
-def _rounding_of_distances(n: int, most: float) -> float:
-    """What float64 may change in |f|^2 - 2 c.f + |c|^2 of n values, relatively to m = sum_k |f_k|, beside 5 n UNIT64.
+def _rounding_of_distances(n: int, most: float) -> tuple[float, float]:
+    """Bound the change of f.c by float64 in |f|^2 - 2 f.c + |c|^2: a multiple of m = sum_k |f_k|, and an addend.
 
-    |f|^2 is common to all classes. An inner product is off by n UNIT64 sqrt(n) m, two sums and a root by 4 UNIT64
-    (m + sqrt(n))^2; and m is at most `most`.
+    There are n values, none beyond `most`. An inner product, times 2, errs by 2 n u m, with u = UNIT64. Each of two
+    sums rounds a number of at most |f|^2 + 2 m + n, and of two roots that become equal, by 2 u of this for each
+    distance. |f|^2 is at most `most` times m, and its own rounding is common to all classes, except that of a distance
+    which comes out below 0 and counts as 0: f is next to the code word then, and n u |f|^2 at most 2 n^2 u. Half of the
+    sum of these is the error of f.c.
     """
-    return (5.0 * most + 12.0 * n * n) * UNIT64 * _UP
+    return (2.0 * most + n + 4.0) * UNIT64 * _UP, (2.0 * n + n * n) * UNIT64 * _UP
 
 
-def _intercepts(machines: Sequence[KernelModel]) -> float:
-    return fsum(abs(float(machine.intercept[0])) for machine in machines)
-
-
-def _moduli_and_limit(estimator: Any, machines: Sequence[KernelModel], constant: float) -> tuple[float, float | None]:
-    """What the sum of all absolute values never exceeds, and the largest number in rows for that; None for any."""
-    fixed = constant + _intercepts(machines)
-    if not machines[0].is_polynomial:  # a Gaussian and a sigmoid are at most 1
-        return (fixed + fsum(float(machine.absolute_sums()[0]) for machine in machines)) * _UP, None
+def _of_small_values(estimator: Any, machines: Sequence[KernelModel]) -> list[KernelModel]:
+    """Machines with polynomial kernels, of rows of numbers so small that no value is beyond `_MOST_CODED`."""
     first = machines[0]
     reaches = [abs(first.gamma) * np.asarray(abs(machine.support_vectors).sum(axis=1)).ravel() for machine in machines]
 
     def fits(exponent: int) -> bool:
         with np.errstate(over="ignore", invalid="ignore"):
             powers = [(reach * 2.0**exponent + abs(first.coef0)) ** first.degree for reach in reaches]
-            sums = [float(np.abs(one.dual_coef[0]) @ power) for one, power in zip(machines, powers, strict=True)]
-        return (fixed + sum(sums)) * _UP <= _MOST_MODULI
+            values = [
+                abs(float(one.intercept[0])) + float(np.abs(one.dual_coef[0]) @ power)
+                for one, power in zip(machines, powers, strict=True)
+            ]
+        return bool(np.max(values) * _UP <= _MOST_CODED)  # False for NaN
 
     if not fits(-1000):
-        raise UnsupportedModelError(refusal(estimator, f"of members whose values are beyond {_MOST_MODULI:.2g}"))
+        raise UnsupportedModelError(refusal(estimator, f"of members whose values are beyond {_MOST_CODED:.2g}"))
     low, high = -1000, 1000
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    return _MOST_MODULI, 2.0**low
+    return [_of_rows_within(machine, 2.0**low) for machine in machines]
 
 
 def _of_rows_within(machine: KernelModel, limit: float) -> KernelModel:
@@ -409,10 +410,11 @@ def read_one_vs_rest(estimator: Any, read: Read) -> Model:
 
     Members without a decision_function are asked for probabilities, which label in its place.
     """
-    if estimator.label_binarizer_.y_type_.startswith("multilabel"):
+    require_fitted(estimator, "OneVsRestClassifier", "label_binarizer_")
+    binarizer = helper(estimator.label_binarizer_, "label_binarizer_", "LabelBinarizer")
+    if binarizer.y_type_.startswith("multilabel"):
         return _of_several_labels(estimator, read)
-    models = _models(estimator, read)
-    classes, binarizer = ascending_classes(estimator.classes_, "OneVsRestClassifier"), estimator.label_binarizer_
+    models, classes = _models(estimator, read), ascending_classes(estimator.classes_, "OneVsRestClassifier")
     expected = (0, 1, "multiclass" if len(classes) > 2 else "binary")
     found = (binarizer.neg_label, binarizer.pos_label, binarizer.y_type_)
     if found != expected or binarizer.sparse_input_ or not np.array_equal(binarizer.classes_, classes):
@@ -598,7 +600,7 @@ def read_threshold(estimator: Any, read: Read) -> Model:
         inner, threshold, positive = (
             estimator.estimator_,
             estimator.best_threshold_,
-            estimator._curve_scorer._get_pos_label(),
+            helper(estimator._curve_scorer, "_curve_scorer", "_CurveScorer")._get_pos_label(),
         )
     else:
         inner = getattr(estimator, "estimator_", estimator.estimator)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.readers.sklearn.known_types import KNOWN, class_name, name_of, recognise
 from approxsvm.readers.sklearn.support_vector_machines import host_array, is_dropped
-from approxsvm.row_dtypes import FLOAT32, SAME, SPARSE, WIDE_SPARSE, Effect, RowDtypes
+from approxsvm.row_dtypes import EXTENDED, FLOAT32, SAME, SPARSE, WIDE_SPARSE, Effect, RowDtypes
 
 DType = np.dtype[Any]
 _F64: Final = np.dtype(np.float64)
@@ -35,6 +35,9 @@ _RAW: Final[Mapping[str, tuple[DType, ...]]] = {
     "float16": (np.dtype(np.float16),),
     "small": (np.dtype(np.int8), np.dtype(np.int16)),  # beside float16 the latter is float32
     "integer": (np.dtype(np.int64),),
+    "bool": (np.dtype(bool),),
+    "small_unsigned": (np.dtype(np.uint8), np.dtype(np.uint16)),
+    "unsigned": (np.dtype(np.uint64),),
 }
 # Before NumPy 2 an operation of float32 numbers with one number of float64 is one of float32.
 _NUMBERS_COUNT: Final = (np.ones(1, np.float32) * np.float64(1.0)).dtype == _F64
@@ -131,6 +134,8 @@ def _follow(step: Any, rows: _Rows, found: _Found, name: str) -> _Rows:
         rows = replace(rows, columns=rows.columns[step.get_support()]) if is_frame else replace(rows, is_raw=False)
     if kind in _INSIDE:
         given = replace(rows, is_raw=False) if kind in _OF_ARRAYS else rows
+        if kind == "OneVsRestClassifier" and _narrows_values(step):
+            found.refuse(EXTENDED, _words(step, name), rows)
         after = rows
         for inner in _inside(step, kind):
             after = _follow(inner, given, found, name)
@@ -142,6 +147,14 @@ def _follow(step: Any, rows: _Rows, found: _Found, name: str) -> _Rows:
     if kind not in _RULES:
         raise _unknown(step, name)
     return _behind(step, _RULES[kind], rows, found, name)
+
+
+def _narrows_values(step: Any) -> bool:
+    """Whether a OneVsRestClassifier looks for longdouble values of members among maxima that it keeps in float64."""
+    if step.multilabel_ or len(step.classes_) == 2:
+        return False
+    last = [member[-1] if name_of(member) == "Pipeline" else member for member in step.estimators_]
+    return any(name_of(member) not in (*_IN_FLOAT64, "CalibratedClassifierCV") for member in last)
 
 
 def _unknown(step: Any, name: str) -> UnsupportedModelError:
@@ -356,7 +369,27 @@ def _k_bins(step: Any, dtype: DType) -> _Does:
 
 
 def _encoder(step: Any, dtype: DType) -> _Does:
-    return _Does(np.dtype(step.dtype))
+    given = _F64 if name_of(step) == "TargetEncoder" else np.dtype(step.dtype)
+    return _Does(given, dtype if _fails_on_unknown(step, dtype) else _F64)
+
+
+def _fails_on_unknown(step: Any, dtype: DType) -> bool:
+    """Whether an encoder raises an error for unknown numbers in rows of a dtype, which it means to take.
+
+    It writes its first category in their place, which the dtype may not hold. Of bool rows that has to be a category
+    then, of integers its place is looked up by some encoders alone.
+    """
+    looks_up = dtype.kind == "b" or name_of(step) == "TargetEncoder" or getattr(step, "_infrequent_enabled", False)
+    if getattr(step, "handle_unknown", "ignore") == "error" or dtype.kind not in "iub" or not looks_up:
+        return False
+    for categories in map(np.asarray, step.categories_):
+        if categories.dtype.kind not in "iuf" or not len(categories):
+            continue
+        with np.errstate(invalid="ignore", over="ignore"):
+            written = categories[:1].astype(dtype)
+        if written not in categories if dtype.kind == "b" else written > categories[categories == categories].max():
+            return True
+    return False
 
 
 def _imputer(step: Any, dtype: DType) -> _Does:
@@ -365,6 +398,8 @@ def _imputer(step: Any, dtype: DType) -> _Does:
     if fitted.kind == "O":
         return _Does(_F64)
     taken = _taken(dtype) if step.strategy in ("constant", "most_frequent") else _taken(dtype, *_FLOATS)
+    if taken.kind == "b":
+        return _Does(taken, taken)  # the source refuses them
     if step.strategy == "constant" and not np.can_cast(getattr(step, "_fill_dtype", fitted), taken, "same_kind"):
         return _Does(taken, taken)  # the source refuses them
     numbers = _plain_numbers([step.missing_values])
@@ -375,7 +410,7 @@ def _imputer(step: Any, dtype: DType) -> _Does:
 
 def _indicator(step: Any, dtype: DType) -> _Does:
     taken = _taken(dtype)
-    holds = all(_holds(taken, number) for number in _plain_numbers([step.missing_values]))
+    holds = taken.kind != "b" and all(_holds(taken, number) for number in _plain_numbers([step.missing_values]))
     return _Does(np.dtype(bool), _F64 if holds else taken)
 
 
@@ -452,7 +487,6 @@ _RULES: Final[Mapping[str, _Rule]] = {
     "SimpleImputer": _imputer,
     "SkewedChi2Sampler": _log_of_sum,
     "StandardScaler": _standard_scaler,
-    "TargetEncoder": _agglomeration,
     "TaylorFeatures": _in_wide,
     "TruncatedSVD": _product("components_"),
     **dict.fromkeys(
@@ -462,7 +496,7 @@ _RULES: Final[Mapping[str, _Rule]] = {
     **dict.fromkeys(("GaussianRandomProjection", "SparseRandomProjection"), _product("components_", kept=_WIDE)),
     **dict.fromkeys(("IncrementalPCA", "PCA"), _product("components_", kept=_WIDE)),
     **dict.fromkeys(("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "Normalizer"), _in_own),
-    **dict.fromkeys(("OneHotEncoder", "OrdinalEncoder"), _encoder),
+    **dict.fromkeys(("OneHotEncoder", "OrdinalEncoder", "TargetEncoder"), _encoder),
     **dict.fromkeys(("PolynomialFeatures", "QuantileTransformer", "SplineTransformer"), _in_own),
     **dict.fromkeys((known.name for known in KNOWN if known.role.startswith("linear ")), _product("coef_")),
 }

@@ -17,6 +17,7 @@ from approxsvm.model.kernel_model import KernelModel
 from approxsvm.model.outputs import GaussianDensity, Outputs
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers.sklearn import linear_models
+from approxsvm.readers.sklearn.known_types import class_name, helper
 from approxsvm.readers.sklearn.support_vector_machines import (
     check_kernel,
     feature_names,
@@ -72,8 +73,10 @@ def read_density(estimator: Any, name: str) -> KernelModel:
             f"this {name} has the kernel {estimator.kernel!r} and the metric {estimator.metric!r}: only 'gaussian' "
             "and 'euclidean' can be compiled"
         )
-    rows = np.array(estimator.tree_.data, dtype=np.float64)
-    given = estimator.tree_.sample_weight
+    tree = helper(estimator.tree_, "tree_", "KDTree", "BallTree")
+    if not any(class_name(part) in ("EuclideanDistance64", "EuclideanDistance") for part in tree.__getstate__()):
+        raise ModelFormatError(f"tree_ of this {name} has another metric than 'euclidean'")
+    rows, given = np.array(tree.data, dtype=np.float64), tree.sample_weight
     weights = [Fraction(1)] * len(rows) if given is None else [fraction(w) for w in np.asarray(given)]
     total = sum(weights, Fraction(0))
     if min(weights) < 0 or total == 0:

@@ -33,6 +33,7 @@ Role = Literal[
     "wrapper",
     "search",
     "calibrator",
+    "encoder of labels",
 ]
 
 
@@ -231,6 +232,9 @@ calibrator: sklearn.calibration
 calibrator: sklearn.isotonic
     IsotonicRegression | X_thresholds_ y_thresholds_ X_min_ X_max_ f_ out_of_bounds | out_of_bounds other than 'clip';
         one that computes in float32
+encoder of labels: sklearn.preprocessing
+    LabelBinarizer | classes_ y_type_ neg_label pos_label sparse_input_ |
+    LabelEncoder | classes_ |
 """
 # Versions of the libraries, for people.
 VERSIONS: Final = {
@@ -330,6 +334,27 @@ def name_of(thing: Any) -> str:
     """Name of the class of the table that an object is of, or an empty string."""
     known = recognise(thing)
     return "" if known is None else known.name
+
+
+def helper(held: Any, attribute: str, *classes: str) -> Any:
+    """Return what an estimator holds as `attribute` and asks for a part of its answers: of one of these classes.
+
+    Classes that are not in the table are SciPy's and compiled ones. Of these it has to be exactly one, without a method
+    set on the object. UnsupportedModelError for any other object.
+    """
+    known, cls = recognise(held), type(held)
+    if known is None:
+        methods = {name for base in cls.__mro__ for name in vars(base)}
+        is_plain = not methods.intersection(getattr(held, "__dict__", {})) and _is_authentic(cls)
+        name = cls.__name__ if is_plain and cls.__module__.partition(".")[0] in ("sklearn", "scipy") else ""
+    else:
+        name = known.name
+    if name not in classes:
+        raise UnsupportedModelError(
+            f"its {attribute} is a {_full_name(cls)} instead of a {' or '.join(classes)}, and only that knows what it "
+            "computes; fit it again"
+        )
+    return held
 
 
 def class_name(thing: Any) -> str:

@@ -22,7 +22,7 @@ from approxsvm.model.outputs import (
 )
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers.sklearn.instead import refusal
-from approxsvm.readers.sklearn.known_types import KNOWN
+from approxsvm.readers.sklearn.known_types import KNOWN, helper
 from approxsvm.readers.sklearn.support_vector_machines import ascending_classes, feature_names, require_fitted
 
 _CLASSIFIERS = frozenset(known.name for known in KNOWN if known.role == "linear classifier")
@@ -62,8 +62,11 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
         # SGDRegressor flattens its predictions.
         outputs = Outputs(is_column=given.shape[:-1] == (1,) and name != "SGDRegressor")
         return LinearParts("regression", coef, intercept, np.empty(0), outputs)
-    binarizer = getattr(estimator, "_label_binarizer", None) if name.startswith("RidgeClassifier") else None
-    if binarizer is not None and binarizer.y_type_.startswith("multilabel"):
+    if (
+        name.startswith("RidgeClassifier")
+        and hasattr(estimator, "_label_binarizer")
+        and helper(estimator._label_binarizer, "_label_binarizer", "LabelBinarizer").y_type_.startswith("multilabel")
+    ):
         raise UnsupportedModelError(refusal(estimator, "of several labels for each row"))
     labels = ascending_classes(estimator.classes_, name)
     if len(labels) == 1:

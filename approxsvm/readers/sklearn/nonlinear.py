@@ -17,6 +17,7 @@ from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import Interval, InverseNormal, Monomials, Piecewise, Waves
 from approxsvm.model.steps.pieces import MAX_DEGREE, Pieces
 from approxsvm.readers.sklearn.dtypes import keeps_zeros
+from approxsvm.readers.sklearn.known_types import helper
 from approxsvm.readers.sklearn.support_vector_machines import require_fitted
 
 # The most products and the most factors of each.
@@ -68,7 +69,8 @@ def _spline_transformer(map_: InputMap, step: Any) -> InputMap:
         )
     columns: list[tuple[int, Pieces]] = []
     low, high = [], []
-    for j, spline in enumerate(step.bsplines_):
+    for j, held in enumerate(step.bsplines_):
+        spline = helper(held, "bsplines_", "BSpline")
         degree = int(spline.k)
         if not 1 <= degree <= MAX_DEGREE:
             raise UnsupportedModelError(f"its degree is {degree}; supported are 1 to {MAX_DEGREE}")

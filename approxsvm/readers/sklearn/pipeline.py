@@ -19,7 +19,7 @@ from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.single_model import SingleModel
 from approxsvm.model.steps import Logarithm, Normalizer, Power, Projection
 from approxsvm.readers.sklearn import feature_maps, kernel_machines, linear_models, nonlinear, tables
-from approxsvm.readers.sklearn.known_types import class_name, name_of, recognise
+from approxsvm.readers.sklearn.known_types import class_name, helper, name_of, recognise
 from approxsvm.readers.sklearn.support_vector_machines import feature_names, host_array, is_dropped, require_fitted
 from approxsvm.text_columns import is_na, is_nan
 
@@ -360,7 +360,7 @@ def _power_transformer(map_: InputMap, step: Any) -> InputMap:
     else:
         powers[np.abs(powers) < 1e-19] = 0.0
     mapped = map_.then_stage(Power(step.method, powers))
-    return _standard_scaler(mapped, step._scaler) if step.standardize else mapped
+    return _standard_scaler(mapped, helper(step._scaler, "_scaler", "StandardScaler")) if step.standardize else mapped
 
 
 def _linear_discriminants(map_: InputMap, step: Any) -> InputMap:

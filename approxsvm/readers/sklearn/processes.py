@@ -20,7 +20,7 @@ from approxsvm.model.schema import limit
 from approxsvm.readers.sklearn.committees import read_one_vs_rest
 from approxsvm.readers.sklearn.instead import refusal
 from approxsvm.readers.sklearn.kernel_machines import fraction, rounded_float
-from approxsvm.readers.sklearn.known_types import class_name, name_of
+from approxsvm.readers.sklearn.known_types import class_name, name_of, recognise
 from approxsvm.readers.sklearn.support_vector_machines import ascending_classes, feature_names, require_fitted
 
 # exp(-r^2 / 2) changes by at most 1 / sqrt(e) per unit of distance.
@@ -210,6 +210,8 @@ class _Kernels:
         Kernels built of ConstantKernel, RBF and WhiteKernel by sums and products with one RBF in all. Length scales per
         feature become an input map, and the support vectors are divided by them.
         """
+        for kernel in (estimator.kernel, trained.kernel):  # which predict asks what rows it takes
+            recognise(kernel)
         terms = _terms(trained.kernel_)
         if terms.length_scale is None:
             raise UnsupportedModelError(f"the kernel of this {name} is {trained.kernel_}: there is no RBF in it")

@@ -16,7 +16,7 @@ from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.steps import Affine
 from approxsvm.model.steps.table import GIVES_NAN, REFUSED, SAME, Steps, Table
-from approxsvm.readers.sklearn.known_types import class_name, name_of
+from approxsvm.readers.sklearn.known_types import helper, name_of
 from approxsvm.readers.sklearn.support_vector_machines import require_fitted
 from approxsvm.text_columns import NONE, UNKNOWN, TextColumn, is_na, is_nan, unknown_text
 
@@ -38,14 +38,16 @@ def _bins(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "KBinsDiscretizer", "bin_edges_")
     if step.dtype is not None and np.dtype(step.dtype) != np.float64:
         raise UnsupportedModelError(f"it rounds to {np.dtype(step.dtype)}; refit it with dtype=np.float64")
+    if step.encode != "ordinal":
+        _check_encoder_of_bins(
+            helper(step._encoder, "_encoder", "OneHotEncoder"), [len(e) - 1 for e in step.bin_edges_]
+        )
     columns: Columns = []
     for j, given in enumerate(step.bin_edges_):
         edges = np.asarray(given, np.float64)
         n_bins = len(edges) - 1
         if not (edges[1:] >= edges[:-1]).all():
             raise ModelFormatError(f"the edges of column {j} do not ascend")
-        if step.encode != "ordinal" and not np.array_equal(step._encoder.categories_[j], np.arange(n_bins)):
-            raise ModelFormatError(f"its encoder knows other bins of column {j} than 0 to {n_bins - 1}")
         # Of edges that are equal scikit-learn passes all at once.
         inner, first = np.unique(edges[1:-1][::-1], return_index=True)
         bins = np.append(0.0, n_bins - 1.0 - first)
@@ -54,6 +56,14 @@ def _bins(map_: InputMap, step: Any) -> InputMap:
         else:
             columns += [(j, Steps.of(inner, (bins == k).astype(np.float64))) for k in range(n_bins)]
     return _then(map_, columns)
+
+
+def _check_encoder_of_bins(encoder: Any, counts: list[int]) -> None:
+    """Refuse an encoder that does anything but give each bin a column of its own."""
+    bins = np.minimum(np.arange(max(counts))[:, np.newaxis], np.array(counts) - 1.0)
+    expected = np.hstack([bins[:, [j]] == np.arange(count) for j, count in enumerate(counts)])
+    if not np.array_equal(_transformed(encoder, bins), expected):
+        raise ModelFormatError(f"its _encoder is not one of {counts} bins")
 
 
 def _imputer(map_: InputMap, step: Any) -> InputMap:
@@ -76,7 +86,7 @@ def _imputer(map_: InputMap, step: Any) -> InputMap:
             _check_is_no_text(map_, j)
             columns.append((j, _replaced(missing, [SAME], number)))
     if step.add_indicator:
-        map_, marks = _marks(map_, step.indicator_)
+        map_, marks = _marks(map_, helper(step.indicator_, "indicator_", "MissingIndicator"))
         columns += marks
     if is_nan(missing):
         # Columns that were empty are left out: nobody looks at them.
@@ -98,8 +108,6 @@ def _indicator(map_: InputMap, step: Any) -> InputMap:
 
 
 def _marks(map_: InputMap, step: Any) -> tuple[InputMap, Columns]:
-    if name_of(step) != "MissingIndicator":
-        raise UnsupportedModelError(f"its indicator is a {class_name(step)}")
     some = step.features == "missing-only" and len(step.features_) < step._n_features
     missing = step.missing_values
     columns: Columns = []

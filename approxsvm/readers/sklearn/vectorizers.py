@@ -12,7 +12,7 @@ import numpy as np
 from approxsvm.errors import ArtifactError, ModelFormatError, UnsupportedModelError
 from approxsvm.packages import import_package
 from approxsvm.readers.sklearn.dtypes import row_dtypes
-from approxsvm.readers.sklearn.known_types import class_name, name_of, recognise
+from approxsvm.readers.sklearn.known_types import class_name, helper, name_of, recognise
 from approxsvm.readers.sklearn.support_vector_machines import edits_named, is_dropped, require_fitted
 from approxsvm.text_columns import check_unicode
 from approxsvm.text_rows import PARAMETERS, TextRows, width_of
@@ -178,9 +178,7 @@ def described(name: str, vectorizer: Any) -> dict[str, Any]:
         _check_calls(name, vectorizer)
     if kind in ("CountVectorizer", "TfidfVectorizer"):
         require_fitted(vectorizer, kind, "vocabulary_")
-    of_idf = vectorizer._tfidf if kind == "TfidfVectorizer" else vectorizer
-    if kind == "TfidfVectorizer" and name_of(of_idf) != "TfidfTransformer":
-        raise UnsupportedModelError(f"step {name!r} weighs its terms by a {class_name(of_idf)}")
+    of_idf = helper(vectorizer._tfidf, "_tfidf", "TfidfTransformer") if kind == "TfidfVectorizer" else vectorizer
     parameters: dict[str, Any] = {}
     for parameter in PARAMETERS[kind]:
         holder = of_idf if hasattr(of_idf, "use_idf") and hasattr(of_idf, parameter) else vectorizer

@@ -21,7 +21,7 @@ from approxsvm.model.outputs import (
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers.sklearn.committees import mean_of
 from approxsvm.readers.sklearn.kernel_machines import Regression, restored
-from approxsvm.readers.sklearn.known_types import class_name, name_of
+from approxsvm.readers.sklearn.known_types import class_name, helper, name_of
 from approxsvm.readers.sklearn.pipeline import Model, Read, allows_nan, overwrites, with_input_map
 from approxsvm.readers.sklearn.support_vector_machines import ascending_classes, feature_names, require_fitted
 
@@ -211,8 +211,12 @@ def _isotonic(calibrator: Any) -> IsotonicCalibrator:
         )
     if calibrator.out_of_bounds != "clip":
         raise UnsupportedModelError(f"isotonic calibration with out_of_bounds={calibrator.out_of_bounds!r}")
-    asked = np.append(knots, (knots[1:] + knots[:-1]) / 2)
-    agrees = np.allclose(calibrator.f_(asked), np.interp(asked, knots, heights), 1e-9, 1e-12)
+    if len(knots) == 1:  # a function of scikit-learn's without a name
+        agrees = np.array_equal(calibrator.f_(knots), heights)
+    else:
+        f = helper(calibrator.f_, "f_", "interp1d")
+        agrees = np.array_equal(f.x, knots) and np.array_equal(f.y, heights)
+        agrees = agrees and np.allclose(f((knots[1:] + knots[:-1]) / 2), (heights[1:] + heights[:-1]) / 2, 1e-9, 1e-12)
     if not agrees or (calibrator.X_min_, calibrator.X_max_) != (knots[0], knots[-1]):
         raise ModelFormatError("f_, X_min_ or X_max_ of an IsotonicRegression contradict its thresholds")
     return IsotonicCalibrator(knots, heights)

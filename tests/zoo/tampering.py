@@ -23,7 +23,7 @@ from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 
 from approxsvm.readers.sklearn.known_types import KNOWN
-from benchmarks.draw import Draw
+from zoo.draw import Draw
 
 # Methods that transform, predict or look up what those need, in any class of scikit-learn.
 _COMPUTING = """
@@ -74,6 +74,19 @@ def parts_of(source: Any, path: str = "source") -> Iterator[tuple[str, Any]]:
             queue += [(f"{path}[{k}]", value) for k, value in reversed(list(enumerate(thing)))]
         elif isinstance(thing, dict) and len(thing) < 50:
             queue += [(f"{path}[{key!r}]", value) for key, value in reversed(list(thing.items()))]
+
+
+def state_of(source: Any) -> dict[str, str]:
+    """Every attribute inside a source, as text; but for flags that SciPy sets in a sparse matrix when it is read."""
+    return {f"{path}.{name}": _as_text(value) for path, part in parts_of(source) for name, value in vars(part).items()}
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.shape} {value.tolist()}"
+    if hasattr(value, "indptr"):
+        return " ".join(map(_as_text, (value.data, value.indices, value.indptr)))
+    return repr(value) if isinstance(value, (int, float, str, type(None))) else type(value).__name__
 
 
 def _is_part(thing: Any) -> bool:

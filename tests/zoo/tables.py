@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import bsr_array, coo_array, csc_matrix, csr_array, csr_matrix, issparse
 
-from benchmarks.draw import Draw
-from benchmarks.tampering import parts_of
+from zoo.draw import Draw
+from zoo.tampering import parts_of
 
 _NUMPY = (
     *("float32", "float32", "float16", "longdouble", ">f8", "int64", "int32", "int16", "int8", "uint8", "uint16"),
     *("uint64", "bool", "object"),
 )
-_NOT_SPARSE = ("float16", ">f8", "object")
+NOT_SPARSE = ("float16", ">f8", "object")
 _PANDAS = (
     *("Float64", "Float32", "Int64", "Int32", "Int8", "UInt8", "boolean", "double[pyarrow]", "float[pyarrow]"),
     *("halffloat[pyarrow]", "int64[pyarrow]", "int8[pyarrow]", "uint8[pyarrow]", "bool[pyarrow]"),
@@ -54,10 +54,21 @@ class Table:
         names, kinds = self.names and tuple(self.names[j] for j in kept), tuple(self.kinds[j] for j in kept)
         return replace(self, values=self.values[rows][:, kept], kinds=kinds, names=names)
 
+    def joined(self, other: Table) -> Table:
+        """These rows, and behind them those of another table of the same form."""
+        return replace(self, values=np.concatenate([self.values, other.values]))
+
     @property
     def form(self) -> str:
         """Container and dtypes, in words."""
         return f"{self.container} of {', '.join(sorted(set(self.kinds)))}"
+
+    @property
+    def family(self) -> str:
+        """Which kind of rows a source is fitted on: "dense", "sparse", "frame" or "texts"."""
+        if self.container in _CONTAINERS:
+            return "dense" if self.container in _DENSE else "sparse"
+        return self.container
 
     @property
     def numeric(self) -> list[int]:
@@ -111,9 +122,7 @@ def random_kinds(draw: Draw, container: str, n_columns: int) -> tuple[str, ...]:
     if draw.maybe(0.45):
         return ("float64",) * n_columns
     if container != "frame":
-        return (
-            draw.one(*(kind for kind in _NUMPY if container not in _SPARSE or kind not in _NOT_SPARSE)),
-        ) * n_columns
+        return (draw.one(*(kind for kind in _NUMPY if container not in SPARSE or kind not in NOT_SPARSE)),) * n_columns
     few = [draw.one("float64", *_NUMPY, *_PANDAS) for _ in range(draw.one(1, 3))]
     return tuple(draw.one(*few) for _ in range(n_columns))
 
@@ -143,7 +152,7 @@ def _read_only(values: Any) -> Any:
     return values
 
 
-_SPARSE: dict[str, Callable[[Any], Any]] = {
+SPARSE: dict[str, Callable[[Any], Any]] = {
     "CSR": csr_array,
     "CSC": csc_matrix,
     "BSR": bsr_array,
@@ -161,15 +170,15 @@ _DENSE: dict[str, Callable[[Any], Any]] = {
     "read-only": _read_only,
     "lists": lambda values: values.tolist(),
 }
-_CONTAINERS = _DENSE | _SPARSE
+_CONTAINERS = _DENSE | SPARSE
 
 
 def random_container(draw: Draw, like: str = "") -> str:
     """A container; most often of the family of another."""
     family = draw.one("array", "array", "dense", "sparse", "frame", "frame")
     if like and draw.maybe(0.7):
-        family = "sparse" if like in _SPARSE else "frame" if like == "frame" else draw.one("array", "array", "dense")
-    return draw.one(*_SPARSE) if family == "sparse" else draw.one(*_DENSE) if family == "dense" else family
+        family = "sparse" if like in SPARSE else "frame" if like == "frame" else draw.one("array", "array", "dense")
+    return draw.one(*SPARSE) if family == "sparse" else draw.one(*_DENSE) if family == "dense" else family
 
 
 def fitting(values: Any, kinds: Sequence[str], middle: Any = None) -> Any:

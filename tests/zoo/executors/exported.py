@@ -1,0 +1,115 @@
+"""Exported C99 headers: with and without fused multiply-adds, under sanitizers, for rows and coefficients of codes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from c_header import C99 as PLAIN
+from c_header import Program, build
+
+from approxsvm.errors import InputError, UnsupportedModelError
+from zoo.executors import Executor
+from zoo.executors.native import in_codes, is_unused_alone
+from zoo.specimens import Answers, Specimen
+from zoo.tables import Table
+
+# What the export says of sources that it does not take.
+_CLOSED = re.compile(
+    "coefficients are int8 in expansions alone|the C export takes rows of codes where nothing but scalers comes first|"
+    "the C export takes rows of codes for one model alone|the C export looks up rows of float32 numbers alone|"
+    "the C export has no variances of Gaussian processes|X holds NaN, infinity or numbers beyond float32|"
+    "the C export has no ensembles of ensembles|which is no float32|the C export has no .* probabilities"
+)
+FUSED = ["gcc", "-std=c99", "-O1", "-mfma", "-ffp-contract=fast"]
+SANITIZED = [*PLAIN, "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+
+@lru_cache(maxsize=8)
+def _program(specimen: Specimen, compiler: tuple[str, ...], inputs: str, coefficients: str) -> Program | str:
+    """Export and compile; return the reason where there is no such header."""
+    options: dict[str, Any] = {"inputs": inputs, "coefficients": coefficients}
+    if inputs != "float32":
+        options["X"] = _codes(specimen, specimen.table)
+    folder = specimen.folder / f"c99 {abs(hash((compiler, inputs, coefficients)))}"
+    try:
+        return build(specimen.fast, folder, compiler=list(compiler), **options)
+    except (InputError, UnsupportedModelError) as error:
+        return str(error)
+
+
+def _codes(specimen: Specimen, table: Table) -> Any:
+    texts = specimen.artifact.texts
+    return in_codes(specimen, table, lambda j, text: texts[j].null if text is None else texts[j].code(text))
+
+
+class C99(Executor):
+    """An exported header in a program of its own; it certifies nothing where it cannot answer."""
+
+    float32, refuses, settles = True, False, False
+
+    def __init__(
+        self,
+        name: str,
+        compiler: list[str],
+        inputs: str = "float32",
+        coefficients: str = "float32",
+        share: float = 1.0,
+    ) -> None:
+        self.name, self.share, self.by_entry = f"C99{name}", share, True
+        self._how = (tuple(compiler), inputs, coefficients)
+
+    def why_not(self, specimen: Specimen) -> str:
+        """Return what the export says."""
+        if shutil.which("gcc") is None:
+            return "gcc is not installed"
+        if specimen.table.container == "texts":
+            return "counts of words are not rows for a device"
+        program = _program(specimen, *self._how)
+        assert isinstance(program, Program) or _CLOSED.search(program), f"{specimen.name}: {program}"
+        return program if isinstance(program, str) else ""
+
+    def may_answer(self, specimen: Specimen, row: Table) -> bool:
+        return is_unused_alone(specimen, self.seen(row))
+
+    def takes(self, specimen: Specimen, table: Table) -> bool:
+        return table.family == specimen.table.family
+
+    def answers(self, specimen: Specimen, table: Table) -> Answers:
+        program = _program(specimen, *self._how)
+        assert isinstance(program, Program)
+        with np.errstate(over="ignore"):
+            rows = _codes(specimen, self.seen(table)).astype(np.float32)
+        given = program.answers(rows)
+        found: dict[str, Any] = {"certified": given.certain}
+        if specimen.artifact.task != "regression":
+            known = given.if_certain >= 0
+            assert (given.certain == known.reshape(len(rows), -1).all(axis=1)).all()
+            assert (given.if_certain == np.where(known, given.predicted, -1)).all()
+            found |= {"labels": specimen.labels[given.predicted], "certified": known}
+        elif given.values.shape[1] == 1:
+            assert np.array_equal(given.predicted, given.values[:, 0], equal_nan=True)
+        if given.values.shape[1]:
+            found["values"], found["bounds"] = _promised(given.values, given.bounds, np.inf)
+        if given.shares.shape[1] and specimen.artifact.has_class_probabilities:
+            found["probabilities"], found["probability_bounds"] = _promised(given.shares, given.share_bounds, 1.0)
+        return Answers(**found)
+
+
+def _promised(numbers: Any, bounds: Any, largest: float) -> tuple[Any, Any]:
+    """Numbers and bounds as float64, 0 in place of NaN whose bound says nothing."""
+    numbers, bounds = numbers.astype(np.float64), bounds.astype(np.float64)
+    return np.where(np.isnan(numbers) & (bounds >= largest), 0.0, numbers), bounds
+
+
+EXPORTED: tuple[Executor, ...] = (
+    C99("", PLAIN, share=0.25),
+    C99(", fused", FUSED, share=0.1),
+    C99(", sanitized", SANITIZED, share=0.05),
+    C99(", rows of int16", PLAIN, inputs="int16", share=0.05),
+    C99(", rows of int8", PLAIN, inputs="int8", share=0.05),
+    C99(", coefficients of int8", PLAIN, coefficients="int8", share=0.05),
+)

@@ -1,0 +1,360 @@
+"""The C library, the C++ headers alone with buffers of exact sizes under sanitizers, and both with sparse rows."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shutil
+import struct
+import subprocess
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from native_build import REPOSITORY, run
+from runtime_library import LIB, LIBRARY, Error, Runtime, RuntimeLibraryError, pointer
+from scipy.sparse import csr_array
+
+from approxsvm import _native
+from zoo.executors import Executor
+from zoo.specimens import Answers, RefusedError, Specimen, as_float64
+from zoo.tables import Table
+
+Array = np.ndarray[Any, Any]
+# Kinds of values, by their numbers in approxsvm.h and in model_view.hpp.
+PROMISED, SETTLED, EXACT = range(3)
+_TYPES = {"labels": np.uint32, "certified": np.uint8} | dict.fromkeys(
+    ("values", "bounds", "probabilities", "probability_bounds"), np.float64
+)
+_DENSE_NUMBERS = 1 << 20  # a table with more of them is asked about as sparse rows alone
+
+
+class InMemory(Executor):
+    """An interface of rows in memory, which asks for answers by their names."""
+
+    def __init__(
+        self,
+        dtype: str = "float64",
+        index: str = "",
+        call_size: int = 0,
+        kind: int = PROMISED,
+        words: str = "",
+        share: float = 0.25,
+    ) -> None:
+        form = f"sparse {dtype} rows, {index} indices" if index else f"{dtype} rows"
+        calls = f", calls of {call_size}" if call_size else ""
+        kinds = ("", ", values as settled", ", exact values")
+        self.name = f"{self.interface}{words}, {form}{calls}{kinds[kind]}"
+        self.float32, self.share = dtype == "float32", share
+        self._dtype, self._index, self._call_size, self._kind = np.dtype(dtype), index, call_size, kind
+
+    interface: str
+    names_row = False  # a refusal names the row of a call
+
+    def seen(self, table: Table) -> Table:
+        """Return float64 rows, or float32 rows as float64: these interfaces know no other types."""
+        return super().seen(table) if self.float32 else as_float64(table)
+
+    def may_answer(self, specimen: Specimen, row: Table) -> bool:
+        return is_unused_alone(specimen, self.seen(row))
+
+    def takes(self, specimen: Specimen, table: Table) -> bool:
+        """Return whether the source has an answer to the same numbers as float64."""
+        if table.container == "texts":
+            return bool(self._index) and not self.float32
+        return table.family == specimen.table.family and (bool(self._index) or table.values.size <= _DENSE_NUMBERS)
+
+    def answers(self, specimen: Specimen, table: Table) -> Answers:
+        """Ask for labels alone, for certificates, and for numbers with their bounds."""
+        artifact = specimen.artifact
+        rows = self._rows(specimen, self.seen(table))
+        kind = PROMISED if self._kind == EXACT and artifact.mode != "exact" else self._kind
+        asked: list[tuple[tuple[str, ...], int]] = []
+        if artifact.task != "regression":
+            asked += [(("labels",), PROMISED), (("certified",), SETTLED)]
+        if artifact.n_decisions:
+            asked.append((("values", "bounds"), kind))
+        if artifact.has_class_probabilities:
+            asked.append((("probabilities", "probability_bounds"), PROMISED))
+        found: dict[str, Array] = {}
+        for names, values_kind in asked:
+            found |= self._ask(specimen, rows, names, values_kind)
+        for name in ("labels", "certified"):
+            if name in found and not artifact.of_targets:
+                found[name] = found[name].ravel()
+        if "labels" in found:
+            found |= {"labels": specimen.labels[found["labels"]], "certified": found["certified"].astype(bool)}
+        return Answers(**found)
+
+    def _rows(self, specimen: Specimen, table: Table) -> Any:
+        if table.container == "texts":
+            rows = specimen.fast._rows(table.make())
+        else:
+            rows = in_codes(specimen, table, lambda column, text: self.code(specimen, column, text))
+        rows = rows.astype(self._dtype)
+        if self._index:
+            rows = csr_array(rows)
+            rows.sort_indices()
+            rows.indices, rows.indptr = (x.astype(self._index) for x in (rows.indices, rows.indptr))
+        return rows
+
+    @abstractmethod
+    def code(self, specimen: Specimen, column: int, text: str | None) -> float:
+        """Return what stands for a text in a row."""
+
+    @abstractmethod
+    def _ask(self, specimen: Specimen, rows: Any, names: tuple[str, ...], kind: int) -> Mapping[str, Array]:
+        """Return answers of shape (n_rows, per row)."""
+
+
+# --- rows
+
+
+def in_codes(specimen: Specimen, table: Table, code: Callable[[int, str | None], float]) -> Array:
+    """Return rows of numbers, codes in place of texts."""
+    if len(table.numeric) == len(table.kinds):
+        return table.values.astype(np.float64)
+    rows = np.empty(table.values.shape)
+    for j, column in enumerate(table.values.T):
+        if j in table.numeric:
+            rows[:, j] = column.astype(np.float64)
+        else:
+            codes = {text: code(j, text) for text in {x if isinstance(x, str) else None for x in column}}
+            rows[:, j] = [codes[x if isinstance(x, str) else None] for x in column]
+    return rows
+
+
+def is_unused_alone(specimen: Specimen, row: Table) -> bool:
+    """Return whether NaN or infinity stands in columns that are not used: these may hold anything, but for Python."""
+    unused = sorted(set(row.numeric) - set(specimen.artifact.raw_columns.used.tolist()))
+    return not np.isfinite(row.values[:, unused].astype(np.float64)).all()
+
+
+# --- the C library
+
+
+@lru_cache(maxsize=2)
+def _opened(specimen: Specimen, target: str) -> Runtime:
+    with _forced(target):
+        model = Runtime(specimen.path)
+    n = model.count("labels")  # 0 of a regression
+    *labels, beyond = [model.label(k) for k in range(n + 1)]
+    expected = specimen.labels.tolist()[:n]
+    assert labels in (expected, list(map(str, expected))), labels  # texts where one is beyond int64
+    assert beyond is None
+    return model
+
+
+@contextlib.contextmanager
+def _forced(target: str) -> Iterator[None]:
+    before = os.environ.get("APPROXSVM_TARGET")
+    if target:
+        os.environ["APPROXSVM_TARGET"] = target
+    try:
+        yield
+    finally:
+        if target:
+            os.environ.pop("APPROXSVM_TARGET")
+            if before is not None:
+                os.environ["APPROXSVM_TARGET"] = before
+
+
+class CLibrary(InMemory):
+    """approxsvm.h, by ctypes."""
+
+    interface = "C library"
+
+    def __init__(self, *arguments: Any, target: str = "", n_threads: int = 1, **options: Any) -> None:
+        words = (f", {target}" if target else "") + (f", {n_threads} threads" if n_threads > 1 else "")
+        super().__init__(*arguments, words=words, **options)
+        self._target, self._n_threads = target, n_threads
+
+    def code(self, specimen: Specimen, column: int, text: str | None) -> float:
+        """Return what stands for a text in a row."""
+        model = _opened(specimen, self._target)
+        return model.category_code(column, text) if LIB.approxsvm_n_categories(model.handle, column) else 0.0
+
+    def _ask(self, specimen: Specimen, rows: Any, names: tuple[str, ...], kind: int) -> Mapping[str, Array]:
+        model = _opened(specimen, self._target)
+        size = self._call_size or max(rows.shape[0], 1)
+        try:
+            parts = [
+                [_predicted(model, rows[i : i + size])]
+                if names == ("labels",) and not self._index and self._n_threads == 1
+                else model.evaluate(rows[i : i + size], *names, values_kind=kind, n_threads=self._n_threads)
+                for i in range(0, max(rows.shape[0], 1), size)
+            ]
+        except RuntimeLibraryError as error:
+            raise RefusedError(str(error)) from error
+        return dict(zip(names, map(np.concatenate, zip(*parts, strict=True)), strict=True))
+
+
+def _predicted(model: Runtime, rows: Array) -> Array:
+    """Ask for labels by the function that gives nothing else."""
+    labels, error = np.full((len(rows), model.count("targets")), 77, np.uint32), Error()
+    suffix, real = ("f32", ctypes.c_float) if rows.dtype == np.float32 else ("f64", ctypes.c_double)
+    rows = np.ascontiguousarray(rows)
+    code = getattr(LIB, f"approxsvm_predict_{suffix}")(
+        model.handle, pointer(rows, real), rows.size, pointer(labels, ctypes.c_uint32), labels.size, error
+    )
+    if code:
+        raise RuntimeLibraryError(code, error)
+    return labels
+
+
+# --- the C++ headers
+
+
+class Headers(InMemory):
+    """The C++ headers in a program of their own, headers.cpp, whose buffers have exact sizes."""
+
+    interface = "C++ headers"
+    program: Path
+
+    def prepare(self, built: Callable[[str, Callable[[Path], None]], Path]) -> None:
+        """Compile the program."""
+        if not hasattr(Headers, "program"):
+            Headers.program = built("headers", _build) / "headers"
+
+    def why_not(self, specimen: Specimen) -> str:
+        """Name what is missing."""
+        return "" if hasattr(Headers, "program") else "no C++ compiler"
+
+    def code(self, specimen: Specimen, column: int, text: str | None) -> float:
+        """Return what stands for a text in a row."""
+        return _process(Headers.program).code(specimen.path, column, text)
+
+    def _ask(self, specimen: Specimen, rows: Any, names: tuple[str, ...], kind: int) -> Mapping[str, Array]:
+        found = _process(Headers.program).evaluate(specimen.path, rows, names, kind, self._call_size)
+        return {name: found[name].reshape(rows.shape[0], -1) for name in names}
+
+
+def _build(folder: Path) -> None:
+    """Compile with address and undefined behavior sanitizers by Clang, with the first alone by slower compilers."""
+    flags = ["-std=c++17", "-O0", "-g1", "-Wall", "-Wextra", "-Werror", "-march=native"]
+    if shutil.which("clang++"):
+        compiler = "clang++"
+        flags += ["-fsanitize=address,undefined", "-fno-sanitize=null,object-size", "-fno-sanitize-recover=all"]
+    else:
+        compiler = "c++"
+        flags += ["-fsanitize=address", "--param=asan-instrumentation-with-call-threshold=0"]
+    source = Path(__file__).with_name("headers.cpp")
+    run(compiler, *flags, f"-I{REPOSITORY}/cpp/include", "-o", folder / "headers", source)
+
+
+@lru_cache(maxsize=1)
+def _process(program: Path) -> HeadersProcess:
+    return HeadersProcess(program)
+
+
+class HeadersProcess:
+    """The program at work: one process for all models."""
+
+    def __init__(self, program: Path) -> None:
+        pipe = subprocess.PIPE
+        environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
+        self._process = subprocess.Popen([program], stdin=pipe, stdout=pipe, stderr=pipe, env=environment)
+        self._path: Path | None = None
+        self.sizes: dict[str, int] = {}
+        self.labels: list[str] = []
+
+    def open(self, path: Path) -> None:
+        """Open a model, unless it is the one that is open."""
+        if path == self._path:
+            return
+        self._path = None
+        self._send(struct.pack("=I", 0) + _array(str(path).encode()))
+        self._check_status()
+        self._path = path
+        names = ("features", "decisions", "probabilities", "targets", "labels")
+        self.sizes = {name: self._number("Q") for name in names}
+        *self.labels, beyond = [
+            self._receive_array(np.uint8).tobytes().decode() for _ in range(self.sizes["labels"] + 1)
+        ]
+        assert not beyond
+
+    def evaluate(
+        self, path: Path, rows: Any, names: tuple[str, ...], kind: int, call_size: int = 0
+    ) -> dict[str, Array]:
+        """Return answers by name, one after the other."""
+        self.open(path)
+        if isinstance(rows, np.ndarray):
+            form, parts = 10 * rows.itemsize, [np.ascontiguousarray(rows)]
+        else:
+            form, parts = 10 * rows.data.itemsize + rows.indices.itemsize, [rows.data, rows.indices, rows.indptr]
+        wanted = sum(1 << k for k, name in enumerate(_TYPES) if name in names)
+        n = rows.shape[0]
+        head = struct.pack("=4I2Q", 1, wanted, kind, form, n, call_size or max(n, 1))
+        self._send(head + b"".join(map(_array, parts)))
+        self._check_status()
+        return {name: self._receive_array(number) for name, number in _TYPES.items()}
+
+    def code(self, path: Path, column: int, text: str | None) -> float:
+        """Return what stands for a text in a row, 0 in a column without texts."""
+        self.open(path)
+        self._send(struct.pack("=IQI", 2, column, text is None) + _array((text or "").encode()))
+        code = self._number("d")
+        self._number("Q")
+        return float(code)
+
+    def _send(self, request: bytes) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(request)
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            self._fail()
+
+    def _receive(self, n_bytes: int) -> bytes:
+        assert self._process.stdout is not None
+        received = self._process.stdout.read(n_bytes)
+        if len(received) != n_bytes:
+            self._fail()
+        return received
+
+    def _fail(self) -> None:
+        """Raise what a sanitizer said; the next request starts another process."""
+        _process.cache_clear()
+        said = self._process.communicate()[1].decode(errors="replace")
+        raise AssertionError(f"the program of the C++ headers ended, asked about {self._path}: {said[:4000]}")
+
+    def _number(self, kind: str) -> Any:
+        return struct.unpack(f"={kind}", self._receive(struct.calcsize(f"={kind}")))[0]
+
+    def _receive_array(self, number: Any) -> Array:
+        n = self._number("Q")
+        return np.frombuffer(self._receive(n * np.dtype(number).itemsize), number)
+
+    def _check_status(self) -> None:
+        if self._number("I"):
+            text, row = self._receive_array(np.uint8).tobytes().decode(), self._number("Q")
+            raise RefusedError(f"row {row}: {text}")
+
+
+def _array(numbers: Any) -> bytes:
+    return struct.pack("=Q", len(numbers) if isinstance(numbers, bytes) else numbers.size) + bytes(numbers)
+
+
+C_LIBRARY = (
+    []
+    if not LIBRARY.exists()
+    else [
+        CLibrary(share=1.0),
+        CLibrary("float32", call_size=3),
+        CLibrary("float64", "int64", n_threads=3, kind=SETTLED),
+        CLibrary("float32", "int32", call_size=1),
+        *(CLibrary(call_size=70, kind=EXACT, target=target) for target in _native.runnable_targets()[1:]),
+    ]
+)
+HEADERS = [
+    Headers(share=0.5),
+    Headers("float32", kind=SETTLED),
+    Headers("float64", "int32", call_size=4, kind=EXACT),
+    Headers("float32", "int64", call_size=1),
+    Headers(call_size=5),
+]
+NATIVE = [*C_LIBRARY, *HEADERS]

@@ -1,0 +1,89 @@
+"""ONNX graphs in onnxruntime, of float32 and float64 rows."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.export.onnx.graph import _Export
+from zoo.executors import Executor
+from zoo.executors.in_python import from_outputs
+from zoo.specimens import Answers, RefusedError, Specimen
+from zoo.tables import Table
+
+
+def session(graph: Any) -> Any:
+    """Return a session of one thread that says nothing."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+class Graph(Executor):
+    """A graph as `to_onnx` makes it, and the same with the decision values and bounds that it has inside."""
+
+    refuses, names_row, share = False, False, 0.03
+
+    def __init__(self, input_type: Any) -> None:
+        self.name, self.input_type, self.float32 = f"ONNX, {input_type}", input_type, input_type == "float32"
+
+    def _exported(self, specimen: Specimen) -> Any:
+        """The two sessions, or why there are none."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of answers that are open without the exact model
+                graph = specimen.fast.to_onnx(input_type=self.input_type)
+                return session(graph), session(self._with_bounds(specimen)) if not specimen.artifact.members else None
+        except UnsupportedModelError as error:
+            return str(error)
+
+    def _with_bounds(self, specimen: Specimen) -> Any:
+        export = _Export(specimen.artifact, self.input_type, certain=True, fallback=False, max_bytes=1 << 28)
+        (known,) = export.known_values()
+        for name, numbers in (("values", known.values), ("bounds", known.bounds)):
+            export.output(name, numbers, np.float64, [None, specimen.artifact.n_decisions])
+        return export.finished()
+
+    def why_not(self, specimen: Specimen) -> str:
+        found = specimen.once(self.name, self._exported)
+        return found if isinstance(found, str) else ""
+
+    def takes(self, specimen: Specimen, table: Table) -> bool:
+        return table.container == "array" and set(table.kinds) <= {"float64", "float32"}
+
+    def answers(self, specimen: Specimen, table: Table) -> Answers:
+        rows = table.values.astype(self.input_type)
+        if why := self.why_not(specimen):
+            raise RefusedError(why)
+        graph, with_bounds = specimen.once(self.name, self._exported)
+        names = [output.name for output in graph.get_outputs()]
+        found = dict(zip(names, graph.run(None, {"X": rows}), strict=True))
+        outputs: dict[str, Any] = {}
+        if "label" in found:
+            outputs["label"] = found["label"].astype(specimen.labels.dtype)
+        outputs["certified"] = self._certain(specimen, found, len(rows))
+        if "probabilities" in found and specimen.artifact.has_class_probabilities:
+            outputs["probability"] = found["probabilities"]
+        answers = vars(from_outputs(specimen, outputs))
+        if with_bounds is not None:
+            values, bounds = with_bounds.run(["values", "bounds"], {"X": rows})
+            is_open = np.isnan(values) | ~np.isfinite(bounds)  # and never certain
+            answers |= {"values": np.where(is_open, 0.0, values), "bounds": np.where(is_open, np.inf, bounds)}
+        return Answers(**answers)
+
+    @staticmethod
+    def _certain(specimen: Specimen, found: dict[str, Any], n_rows: int) -> Any:
+        """Rows that are certain; of graphs that do not say so none, and of values those that are numbers."""
+        if "certain" in found:
+            return found["certain"]
+        if "variable" in found:
+            return np.isfinite(found["variable"].reshape(n_rows, -1)).all(axis=1)
+        return np.zeros(found["label"].shape, bool).reshape(n_rows, -1)[:, : specimen.artifact.n_targets]
+
+
+ONNX: tuple[Executor, ...] = tuple(map(Graph, ("float32", "float64")))

@@ -1,0 +1,229 @@
+"""Rows behind the input map of a model in extended precision, apart from the package's arithmetic.
+
+Pieces and turns are looked up where the source's own numbers are, as long as all steps in front compute what the source
+does, bit for bit; behind others where the real numbers are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from approxsvm.model.input_map import InputMap
+from approxsvm.model.steps import (
+    Affine,
+    Interval,
+    InverseNormal,
+    Logarithm,
+    Monomials,
+    Normalizer,
+    Piecewise,
+    Power,
+    Projection,
+    Table,
+    Waves,
+)
+from zoo.balls import Ball, Extended, quiet
+
+# models/FORMAT.md: normal quantiles are of no smaller probability, and vectors of no smaller norm are divided.
+_LEAST_PROBABILITY = 2.0**-24
+_LEAST_NORM = 10 * 2.0**-52
+# A number of a table that stands for the feature itself.
+_SAME = np.inf
+
+Array = Any
+
+
+class _Rows:
+    """Mapped rows up to some step: real numbers, the source's own while these are known, and rows that it refuses."""
+
+    def __init__(self, numbers: Array) -> None:
+        self.x = Ball.of(numbers)
+        self.own: Array | None = np.array(numbers, np.float64)
+        self.refused = np.zeros(len(numbers), bool)
+
+    @property
+    def at(self) -> Array:
+        """Numbers that say which piece is meant."""
+        return self.x.mid if self.own is None else self.own
+
+    def refuse(self, outside: Array) -> None:
+        self.refused |= outside.any(axis=1)
+
+    def find(self, j: int, edges: Array, side: str = "right") -> tuple[Array, Array]:
+        """Return the first and the last interval between edges that feature j may be in."""
+        ends = (self.own[:, j],) * 2 if self.own is not None else self.x[:, j].ends
+        first, last = (np.searchsorted(edges.astype(end.dtype), end, side=side) for end in ends)
+        return first, np.maximum(first, last)
+
+
+@quiet
+def mapped(map_: InputMap | None, rows: Any) -> Ball:
+    """Return mapped rows; those that the source refuses are NaN."""
+    dense = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)
+    if map_ is None:
+        x = Ball.of(dense)
+        return x.where(np.isfinite(dense).all(axis=1, keepdims=True), np.nan)
+    found = _Rows(dense[:, map_.columns])
+    found.refuse(np.isinf(dense[:, map_.columns]))
+    for column, takes_nan in map_.checked.items():
+        bad = np.isinf(dense[:, [column]]) if takes_nan else ~np.isfinite(dense[:, [column]])
+        found.refuse(bad)
+    for stage in map_.stages:
+        found.x, found.own = _STEPS[type(stage)](stage, found)
+    found.refuse(np.isnan(found.x.mid))
+    return found.x.where(~found.refused[:, np.newaxis], np.nan)
+
+
+def _affine(stage: Affine, rows: _Rows) -> tuple[Ball, Array | None]:
+    x, own = rows.x, rows.own
+    for name, operation in (
+        ("subtract", lambda a, b: a - b),
+        ("multiply", lambda a, b: a * b),
+        ("divide", lambda a, b: a / b),
+        ("add", lambda a, b: a + b),
+    ):
+        numbers = getattr(stage, name)
+        if numbers is not None:
+            x, own = operation(x, numbers), None if own is None else operation(own, numbers)
+    low = -np.inf if stage.low is None else stage.low
+    high = np.inf if stage.high is None else stage.high
+    return x.clip(low, high), None if own is None else np.clip(own, low, high)
+
+
+def _table(stage: Table, rows: _Rows) -> tuple[Ball, Array | None]:
+    columns, own = [], []
+    for j, (edges, values, nan) in zip(stage.source, stage.steps, strict=True):
+        first, last = rows.find(j, edges)
+        x = rows.x[:, j]
+        found = np.where(np.isnan(rows.at[:, j]), nan, values[first])
+        known = np.where(first == last, 0.0, np.inf)
+        rows.refuse(np.isnan(found)[:, np.newaxis])
+        passes = found == _SAME
+        columns.append(x.where(passes & (known == 0), Ball(np.where(passes, x.mid, found), known.astype(Extended))))
+        own.append(np.where(passes, rows.at[:, j], found))
+    return Ball.stack(columns), None if rows.own is None else np.stack(own, axis=1)
+
+
+def _interval(stage: Interval, rows: _Rows) -> tuple[Ball, Array | None]:
+    x, at, taken = rows.x, rows.at, stage.second < np.inf
+    if stage.rule == "refuses":
+        rows.refuse(taken & ((at < stage.low) | (at > stage.second)))
+        return x, rows.own
+    length = np.where(taken, stage.second, 1.0)
+    low = stage.low.astype(at.dtype)
+    own = low + (at - low) % length
+    # Behind steps of another arithmetic a row next to a full turn may have taken it or not.
+    turned = x - length * np.rint((x.mid - own) / length.astype(Extended))
+    near = np.minimum(np.abs(turned.mid - low), np.abs(low + length - turned.mid)) <= turned.rad
+    if rows.own is None:
+        turned = Ball(turned.mid, np.where(near, np.inf, turned.rad))
+    return turned.where(taken, x), None if rows.own is None else np.where(taken, own, at)
+
+
+def _monomials(stage: Monomials, rows: _Rows) -> tuple[Ball, Array | None]:
+    ones = np.ones((len(rows.at), 1))
+    with_one = Ball.join([rows.x, Ball.of(ones)])
+    own = None if rows.own is None else np.concatenate([rows.own, ones], axis=1)
+    last = stage.factors[:, -1]
+    y, own_y = with_one[:, last], None if own is None else own[:, last]
+    for factor in stage.factors.T[-2::-1]:
+        y = (y * with_one[:, factor]).where(factor != stage.n_features, y)
+        own_y = None if own is None else own_y * own[:, factor]
+    return y, own_y
+
+
+def _piecewise(stage: Piecewise, rows: _Rows) -> tuple[Ball, Array | None]:
+    columns = []
+    for j, (edges, origins, coefs) in zip(stage.source, stage.pieces, strict=True):
+        first, last = rows.find(j, edges)
+        values = []
+        for piece in (first, last):
+            t, y = rows.x[:, j] - origins[piece], Ball.of(coefs[piece, -1])
+            for k in range(coefs.shape[1] - 2, -1, -1):
+                y = y * t + coefs[piece, k]
+            values.append(y)
+        apart = np.abs(values[0].mid - values[1].mid) + values[1].rad
+        apart = np.where(last - first > 1, np.inf, np.where(last > first, apart, 0))
+        columns.append(Ball(values[0].mid, np.maximum(values[0].rad, apart)))
+    return Ball.stack(columns), None
+
+
+def _inverse_normal(stage: InverseNormal, rows: _Rows) -> tuple[Ball, Array | None]:
+    p = rows.x
+    is_low = p.mid < 0.5
+    # Features that stay as they are need not be probabilities.
+    t = p.where(is_low, 1 - p).where(stage.taken, 0.5).clip(_LEAST_PROBABILITY, 0.5)
+    y = t.normal_quantiles()
+    return y.where(is_low, -y).where(stage.taken, p), None
+
+
+def _waves(stage: Waves, rows: _Rows) -> tuple[Ball, Array | None]:
+    x, taken = rows.x[:, stage.source], ~stage.passes
+    rows.refuse(taken & (rows.at[:, stage.source] < 0))
+    root = x.sqrt()
+    turn = x.where(x.mid > 0, 1.0).log() * stage.frequencies
+    wave = turn.sin().where(stage.sines, turn.cos()) * root * np.where(taken, stage.amplitudes, 0.0)
+    # Around 0 a wave is no larger than its root.
+    most = np.sqrt(np.maximum(x.mid, 0) + x.rad) * np.where(taken, stage.amplitudes, 0.0)
+    near = Ball(wave.mid, np.fmin(wave.rad, 2 * most)).where(x.mid > 0, Ball(0 * most, most))
+    return near.where(taken, x), None
+
+
+def _logarithm(stage: Logarithm, rows: _Rows) -> tuple[Ball, Array | None]:
+    taken, offset = stage.taken, np.where(stage.taken, stage.offset, 0.0)
+    rows.refuse(taken & (rows.at <= -offset))
+    return (rows.x + offset).where(taken, 1.0).log().where(taken, rows.x), None
+
+
+def _power(stage: Power, rows: _Rows) -> tuple[Ball, Array | None]:
+    taken, is_shifted = stage.taken, stage.method == "yeo-johnson"
+    if not is_shifted:
+        rows.refuse(taken & (rows.at <= 0))
+    mirrored = (rows.x.mid < 0) & is_shifted
+    powers = np.where(taken, stage.powers, 1.0).astype(Extended)
+    p = np.where(mirrored, 2 - powers, powers)
+    x = rows.x.where(~mirrored, -rows.x)
+    log = x.log1p() if is_shifted else x.where(taken, 1.0).log()
+    y = log.where(p == 0, (log * p).expm1() / np.where(p == 0, 1, p))
+    return y.where(~mirrored, -y).where(taken, rows.x), None
+
+
+def _normalizer(stage: Normalizer, rows: _Rows) -> tuple[Ball, Array | None]:
+    x, norms = rows.x, np.ones_like(rows.x.mid)
+    norm = Ball.of(norms)
+    for group in range(1, int(stage.groups.max(initial=0)) + 1):
+        some = stage.groups == group
+        part = x[:, some].abs()
+        if stage.norm == "max":
+            of_part = Ball(part.mid.max(axis=1, keepdims=True), part.rad.max(axis=1, keepdims=True))
+        else:
+            of_part = part.sum() if stage.norm == "l1" else part.norms()
+        norm = norm.where(~some, of_part)
+    least = Extended(_LEAST_NORM)
+    divided = x.where(norm.mid < least, x / norm.where(norm.mid >= least, 1.0))
+    doubtful = (np.abs(norm.mid - least) <= norm.rad) & (stage.groups > 0)
+    return Ball(divided.mid, np.where(doubtful, np.inf, divided.rad)).where(stage.groups > 0, x), None
+
+
+def _projection(stage: Projection, rows: _Rows) -> tuple[Ball, Array | None]:
+    x = rows.x - stage.center
+    products = (x[:, [j]] * coefs for j, coefs in enumerate(stage.matrix))
+    return sum(products, Ball.of(np.zeros((len(x.mid), stage.n_outputs)))) + stage.bias, None
+
+
+_STEPS: dict[type, Callable[[Any, _Rows], tuple[Ball, Array | None]]] = {
+    Affine: _affine,
+    Table: _table,
+    Interval: _interval,
+    Monomials: _monomials,
+    Piecewise: _piecewise,
+    InverseNormal: _inverse_normal,
+    Waves: _waves,
+    Logarithm: _logarithm,
+    Power: _power,
+    Normalizer: _normalizer,
+    Projection: _projection,
+}

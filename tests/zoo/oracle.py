@@ -1,0 +1,204 @@
+"""Decision values and probabilities in extended precision: the judge of every value and bound.
+
+It takes the numbers that a model was read with, and none of the package's arithmetic. Results come with their slack:
+how far they may be from the real numbers. A row without an answer, such as one that the source refuses, is NaN.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+from math import factorial, prod
+from typing import Any
+
+import numpy as np
+
+from approxsvm.model.cosine_model import CosineModel
+from approxsvm.model.ensemble import Ensemble
+from approxsvm.model.kernel_model import KernelModel
+from approxsvm.model.outputs import ClassProbability, GaussianDensity, MembersMean, Probability, ProcessProbability
+from approxsvm.model.taylor_model import TaylorModel
+from zoo import class_numbers
+from zoo.balls import Ball, Extended, quiet
+from zoo.mapped_rows import mapped
+
+
+@quiet
+def decision_values(model: Any, rows: Any) -> tuple[Any, Any]:
+    """Return values, (n, n_decisions) in the order and sign of the model, and their slack."""
+    found = values_of(model, rows)
+    return found.mid, found.rad
+
+
+@quiet
+def probabilities(model: Any, rows: Any) -> tuple[Any, Any]:
+    """Return probabilities, in the order of the model's labels, and their slack; (None, None) if it has none.
+
+    They are (normal, outlier) of one class, and deviations of a Gaussian process for a regression.
+    """
+    found = probabilities_of(model, rows)
+    return (None, None) if found is None else (found.mid, found.rad)
+
+
+@quiet
+def holds(model: Any, rows: Any, values: Any, bounds: Any) -> Any:
+    """Return which rows have all decision values, (n, n_decisions) or (n,) of one, within bounds of the exact ones."""
+    exact = values_of(model, rows)
+    values, bounds = (np.reshape(numbers, exact.mid.shape) for numbers in (values, bounds))
+    return (np.abs(values - exact.mid) <= bounds + exact.rad).all(axis=1)
+
+
+@quiet
+def answers(model: Any, rows: Any) -> dict[str, Any]:
+    """Return what the methods of scikit-learn give: labels as an array, numbers as balls, in its order and sign."""
+    values = values_of(model, rows)
+    if isinstance(model.outputs.probability, GaussianDensity):
+        logs = values.log() + 0.5 * model.n_features * np.log(Extended(model.gamma) / np.pi)
+        return {"score_samples": logs}
+    if model.task == "regression":
+        return {"predict": values}
+    if model.task == "one_class":
+        least = 0.0 if model.outputs.threshold is None else np.nextafter(model.outputs.threshold, -np.inf)
+        labels = np.where(values.mid[:, 0] > least, 1, -1)
+        return {"predict": labels, "decision_function": values, "score_samples": values - model.intercept}
+    shares = probabilities_of(model, rows)
+    found: dict[str, Any] = {"predict": _labels(model, rows, values, shares)}
+    if values.mid.shape[1] > 0:
+        found["decision_function"] = class_numbers.as_decision_function(model, values)
+    if shares is not None:
+        found["predict_proba"] = shares[:, np.argsort(model.labels, kind="stable")]
+    return found
+
+
+def _labels(model: Any, rows: Any, values: Ball, shares: Ball | None) -> Any:
+    """Labels, side by side if there are several targets, from what else is known of the rows."""
+    outputs, labels = model.outputs, model.labels
+    if not isinstance(model, Ensemble) or model.n_decisions > 0:
+        return labels[class_numbers.predicted_class(outputs, values, shares)]
+    if not (model.of_targets or model.counts_votes):
+        if outputs.of_processes and len(labels) == 2 and outputs.threshold is None:
+            return answers(model.members[0], rows)["predict"]
+        return labels[class_numbers.by_numbers(outputs, class_numbers.known(shares).mid)]
+    given = [answers(member, rows)["predict"] for member in model.members]
+    if model.of_targets:
+        return np.column_stack([labels[(one.mid > 0).astype(int)] if isinstance(one, Ball) else one for one in given])
+    votes = sum(
+        np.where(one[:, np.newaxis] == labels, weight, outputs.addend * weight)
+        for weight, one in zip(outputs.weights, given, strict=True)
+    )
+    return labels[votes.argmax(axis=1)]
+
+
+# --- decision values
+
+
+def values_of(model: Any, rows: Any) -> Ball:
+    """Decision values of a model or an ensemble; no columns where it has none."""
+    if not isinstance(model, Ensemble):
+        return values_at(model, mapped(model.input_map, rows))
+    if model.n_decisions == 0:
+        return Ball.of(np.zeros((rows.shape[0], 0)))
+    members = model.members[:1] if model.outputs.of_processes else model.members
+    if model.outputs.of_processes or model.outputs.weights is None:
+        values = Ball.join([values_of(member, rows) for member in members])
+    else:
+        weights, addends = model.outputs.sums
+        values = Ball.join([_columns(model, member, rows) for member in members]) @ weights.T + addends
+    return values.where(~np.isnan(values.mid).any(axis=1, keepdims=True), np.nan)
+
+
+def values_at(model: Any, x: Ball) -> Ball:
+    """Decision values of a single model at mapped rows."""
+    if isinstance(model, TaylorModel):
+        return _taylor(model, x) + model.intercept
+    if isinstance(model, CosineModel):
+        return (x @ model.frequencies.T + model.phases).cos() @ model.coef.T + model.intercept
+    assert isinstance(model, KernelModel)
+    vectors = model.dense_support_vectors(0, model.n_sv)
+    if x.mid.shape[1] > model.n_features:  # sparse rows may have columns that are 0 in every support vector
+        vectors = np.pad(vectors, ((0, 0), (0, x.mid.shape[1] - model.n_features)))
+    coef = np.array([model.coefficients(k) for k in range(model.n_decisions)]).reshape(model.n_decisions, model.n_sv)
+    return _KERNELS[model.kernel](model, x, vectors) @ coef.T + model.intercept
+
+
+def _gaussian(model: KernelModel, x: Ball, vectors: Any) -> Ball:
+    extended = Ball.of(vectors).mid
+    sq_distance = np.array([((extended - z) ** 2).sum(axis=1) for z in x.mid]).reshape(len(x.mid), len(vectors))
+    rad = 0
+    if x.rad.any():
+        moved = Ball.of(x.rad).norms().mid
+        rad = 2 * np.sqrt(sq_distance) * moved + moved**2
+    return (Ball.rounded(sq_distance, rad, x.mid.shape[1] + 3.0) * -model.gamma).exp()
+
+
+def _products(model: KernelModel, x: Ball, vectors: Any) -> Ball:
+    return (x @ vectors.T) * model.gamma + model.coef0
+
+
+_KERNELS: dict[str, Any] = {
+    "gaussian": _gaussian,
+    "polynomial": lambda model, x, vectors: _products(model, x, vectors) ** model.degree,
+    "sigmoid": lambda model, x, vectors: _products(model, x, vectors).tanh(),
+}
+
+
+def _taylor(model: TaylorModel, x: Ball) -> Ball:
+    scaled = x * (Ball.of(2.0) * model.gamma).sqrt()
+    products = {(): ((x * x).sum() * -model.gamma).exp()}
+    total = Ball.of(np.zeros((len(x.mid), 1)))
+    for k, weights in enumerate(model.weights):
+        for weight, factors in zip(weights, combinations_with_replacement(range(model.n_features), k), strict=True):
+            if factors:
+                products[factors] = products[factors[:-1]] * scaled[:, factors[-1:]]
+            alpha = prod(factorial(factors.count(i)) for i in set(factors))
+            total = total + products[factors] * (Ball.of(weight) / Ball.of(float(alpha)).sqrt())
+    return total
+
+
+def _columns(model: Ensemble, member: Any, rows: Any) -> Ball:
+    """Numbers of a member that sums of an ensemble are of."""
+    if member.task == "regression":
+        return values_of(member, rows)
+    found = probabilities_of(member, rows)
+    if found is None:
+        return class_numbers.scores(member.outputs, values_of(member, rows))
+    if model.outputs.of_sums:
+        return found
+    return found[:, [member.labels.tolist().index(model.labels[0])]]
+
+
+# --- probabilities
+
+
+def probabilities_of(model: Any, rows: Any) -> Ball | None:
+    """Probabilities of a model or an ensemble, None if it has none."""
+    head = model.outputs.probability
+    if isinstance(model, Ensemble) and head is not None and head.of_members:
+        return _processes(model, head, rows) if model.outputs.of_processes else _mean(model, rows)
+    if not class_numbers.has_probabilities(head):
+        return None
+    return class_numbers.probabilities(model.outputs, values_of(model, rows))
+
+
+def _mean(model: Ensemble, rows: Any) -> Ball:
+    assert isinstance(model.outputs.probability, MembersMean)
+    weights = np.ones(len(model.members)) if model.outputs.weights is None else model.outputs.weights
+    shares = [class_numbers.known(probabilities_of(member, rows)) for member in model.members]
+    total = sum((Ball.of(weight) for weight in weights), Ball.of(0.0))
+    found = sum((share * weight for share, weight in zip(shares, weights, strict=True)), Ball.of(0.0))
+    return class_numbers.known(found) / total
+
+
+def _processes(model: Ensemble, head: Probability, rows: Any) -> Ball:
+    """Deviations, or probabilities; members are the mean and the functions of the variance of each, in turn."""
+    assert model.outputs.weights is not None
+    of_classes, members, weights = [], model.members, model.outputs.weights
+    for k in range(0, len(members), 2):
+        mean, functions = values_of(members[k], rows), values_of(members[k + 1], rows)
+        variance = (Ball.of(weights[k]) - (functions * functions).sum()).clip(0, np.inf)
+        if not isinstance(head, ClassProbability):
+            return variance.sqrt() * weights[k + 1]
+        assert isinstance(head, ProcessProbability)
+        of_classes.append(class_numbers.process_probability(mean, variance))
+    if len(of_classes) == 1:
+        return Ball.join([of_classes[0], 1 - of_classes[0]])
+    return class_numbers.shares(Ball.join(of_classes))

@@ -1,0 +1,258 @@
+"""What has to hold for every answer of every interface."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import approxsvm
+from benchmarks.comparison import FAULTS, answers, compare_answers
+from zoo import oracle
+from zoo.balls import Ball
+from zoo.executors import Executor
+from zoo.executors.in_python import BATCH
+from zoo.specimens import Answers, Expected, RefusedError, Specimen
+from zoo.tables import Table
+from zoo.tampering import state_of
+
+_NUMBERS = (("values", "bounds", "slack"), ("probabilities", "probability_bounds", "probability_slack"))
+# Rows that a source answers and the package refuses, as the documentation says: dtypes and containers of which steps
+# make other numbers, entries that SciPy adds up, what is beyond the range of float64.
+_REFUSED_ALONE = (
+    r"hand over|several entries in a column|X\.sort_indices|exceeds the range of float64|"
+    r"certain to .* in float64, and not to the tolerance"
+)
+
+
+def closed_faults(specimen: Specimen, executor: Executor) -> Iterator[str]:
+    """Yield where a closed interface answers all the same, or says something else than `why_not`."""
+    try:
+        executor.answers(specimen, specimen.table)
+    except RefusedError as error:
+        if executor.why_not(specimen) not in str(error):
+            yield f"{specimen.name}, {executor.name} is closed: {executor.why_not(specimen)}; but says: {error}"
+    else:
+        yield f"{specimen.name}, {executor.name} is closed: {executor.why_not(specimen)}; but answers"
+
+
+def faults(specimen: Specimen, executor: Executor, table: Table) -> Iterator[str]:
+    """Yield what is wrong with the answers of an interface for the rows of a table."""
+    for fault in _faults(specimen, executor, table):
+        yield f"{specimen.name}, {executor.name}, {table.form}: {fault}"
+
+
+def _faults(specimen: Specimen, executor: Executor, table: Table) -> Iterator[str]:
+    expected = specimen.expected(executor.seen(table))
+    good = specimen.rows_of(table, ~expected.refused)
+    for i in np.flatnonzero(expected.refused)[:4]:
+        row = table.take(slice(i, i + 1))
+        if not executor.may_answer(specimen, row):
+            yield from _refusal_faults(specimen, executor, row, good)
+    if len(good.values) == 0:
+        return
+    try:
+        found = executor.answers(specimen, good)
+    except RefusedError as error:
+        alone = [_refused_alone(specimen, executor, good.take(slice(i, i + 1))) for i in range(len(good.values))]
+        if not all(re.search(_REFUSED_ALONE, words) for words in (str(error), *alone) if words):
+            yield f"refused: {error}"
+        kept = np.array([not words for words in alone])
+        if not kept.any():
+            return
+        expected, good = expected.take(kept), specimen.rows_of(good, kept)
+        try:
+            found = executor.answers(specimen, good)
+        except RefusedError as error:  # sparse rows are out of order together
+            if not re.search(_REFUSED_ALONE, str(error)):
+                yield f"refused: {error}"
+            return
+    yield from _answer_faults(specimen, executor, found, expected)
+    yield from _relation_faults(specimen, executor, found, good)
+
+
+def _promises(found: Answers) -> bool:
+    """Whether answers of one row are more than a guess."""
+    if found.certified is not None:
+        return bool(found.certified.any())
+    return found.bounds is None or bool(np.isfinite(found.bounds).any())
+
+
+def _refused_alone(specimen: Specimen, executor: Executor, row: Table) -> str:
+    """Return why the interface refuses rows, "" if it answers."""
+    try:
+        executor.answers(specimen, row)
+    except RefusedError as error:
+        return str(error)
+    return ""
+
+
+def _refusal_faults(specimen: Specimen, executor: Executor, row: Table, good: Table) -> Iterator[str]:
+    """The source refuses this row: so has the interface, or it certifies nothing."""
+    try:
+        found = executor.answers(specimen, row)
+    except RefusedError as error:
+        if executor.names_row and re.search("NaN|infini", str(error)) and "column" not in str(error):
+            yield f"the refusal of a row names no column: {error}"
+    else:
+        # In float32 a source's own steps may overflow: a guess is allowed.
+        if (executor.refuses and "float32" not in row.kinds) or _promises(found):
+            yield f"answers a row that the source refuses: {row.code()[:200]}"
+        return
+    n = min(3, len(good.values))
+    if executor.refuses and executor.names_row and n and not _refused_alone(specimen, executor, good):
+        try:
+            executor.answers(specimen, good.take(slice(n)).joined(row))
+        except RefusedError as error:
+            if not re.search(rf"\brow {n}\b|^rows are", str(error)):
+                yield f"the refusal of row {n} is: {error}"
+        else:
+            yield f"answers a row among others that the source refuses: {row.code()[:200]}"
+
+
+def _answer_faults(specimen: Specimen, executor: Executor, found: Answers, expected: Expected) -> Iterator[str]:
+    if found.labels is not None and expected.labels is not None:
+        if found.labels.shape != expected.labels.shape:
+            yield f"labels of shape {found.labels.shape} instead of {expected.labels.shape}"
+            return
+        differ = found.labels != expected.labels
+        certified = np.zeros(differ.shape, bool) if found.certified is None else found.certified
+        if certified.shape != differ.shape or certified.dtype != bool:
+            yield f"certified is {certified.dtype} of shape {certified.shape}"
+            return
+        if (differ & certified).any():
+            yield f"certified labels differ from the source's in rows {np.flatnonzero(differ & certified)[:5]}"
+        elif differ.any() and _promises_labels(specimen, executor) and (differ & specimen.certain(expected.rows)).any():
+            yield f"labels differ from the source's in rows {np.flatnonzero(differ)[:5]}"
+    for name, of_bounds, _ in _NUMBERS:
+        given, bounds = getattr(found, name), getattr(found, of_bounds)
+        if given is not None and bounds is not None:
+            if given.shape != bounds.shape:
+                yield f"{name} of shape {given.shape}, bounds of shape {bounds.shape}"
+                return
+            if not (bounds >= 0.0).all():
+                yield f"{name} have a bound of {bounds[~(bounds >= 0.0)][0]}"
+    for name, bounds, slack in _NUMBERS:
+        given, exact = getattr(found, name), getattr(expected, name)
+        if given is not None and exact is not None and getattr(found, bounds) is not None:
+            yield from _bound_faults(name, given, getattr(found, bounds), exact, getattr(expected, slack))
+
+
+def _promises_labels(specimen: Specimen, executor: Executor) -> bool:
+    return executor.settles and bool(specimen.artifact.mode != "approximate")
+
+
+def _bound_faults(name: str, found: Any, bounds: Any, exact: Any, slack: Any) -> Iterator[str]:
+    if found.shape != exact.shape:
+        yield f"{name} of shape {found.shape} instead of {exact.shape}"
+        return
+    error = np.abs(found - exact)
+    # Where the oracle has no value, none may be given with a bound.
+    broken = np.where(np.isnan(exact), np.isfinite(found) & (bounds < np.inf), ~(error <= bounds + slack))
+    if broken.any():
+        i = int(np.flatnonzero(broken.any(axis=1))[0])
+        n_others = broken.any(axis=1).sum() - 1
+        yield (
+            f"{name}: off by {error[i]} where the bound is {np.broadcast_to(bounds, error.shape)[i]}, in row {i} and "
+            f"{n_others} others"
+        )
+
+
+def _relation_faults(specimen: Specimen, executor: Executor, found: Answers, table: Table) -> Iterator[str]:
+    """Yield where answers differ in bits from those of the twin, or in more than the bounds from those of a batch."""
+    twin = executor.twin
+    if twin is not None:
+        theirs = specimen.once((twin.name, table), lambda one: twin.answers(one, table))
+        for name, answer in vars(found).items():
+            other = getattr(theirs, name)
+            if answer is not None and other is not None and not _same_bits(answer, other):
+                yield f"{name} are not bit for bit those of {twin.name}: {answer.tolist()} and {other.tolist()}"[:400]
+    elif executor is not BATCH:
+        seen = executor.seen(table)
+        if _refused_alone(specimen, BATCH, seen):
+            return
+        theirs = specimen.once((BATCH.name, seen), lambda one: BATCH.answers(one, seen))
+        if found.values is not None and theirs.values is not None and found.bounds is not None:
+            yield from _bound_faults(
+                "values beside a batch's", found.values, found.bounds, theirs.values, theirs.bounds
+            )
+
+
+def _same_bits(a: Any, b: Any) -> bool:
+    return a.shape == b.shape and bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
+
+
+# --- the source, and the compiled estimator as an estimator
+
+
+def source_faults(specimen: Specimen, table: Table) -> Iterator[str]:
+    """Yield where the source's own numbers are not those of the model that was read from it."""
+    model, theirs = specimen.model, answers(specimen.source, table)
+    ours = oracle.answers(model, specimen.numbers(table))
+    is_file = specimen.compiled_from is not specimen.source  # which does not say what scores of several classes are
+    if not specimen.artifact.has_decision_function or (is_file and len(model.labels) > 2):
+        ours.pop("decision_function", None)
+    narrow = any(kind in ("float32", "float16") for kind in table.kinds)
+    for method, exact in ours.items():
+        found = theirs[method]
+        if isinstance(found, Exception) or not isinstance(exact, Ball):
+            continue  # labels are held against the source's elsewhere
+        scale = 1.0 if method == "predict_proba" else np.abs(exact.mid).max(axis=0)
+        off = np.abs(found.reshape(exact.mid.shape) - exact.mid)
+        if not (off <= (1e-3 if narrow else 1e-7) * scale + exact.rad).all():
+            yield f"{specimen.name}: {method} is off by {off.max(axis=0)} from the oracle's"
+
+
+def compiling_faults(specimen: Specimen) -> Iterator[str]:
+    """Yield what `compile` changes in its source."""
+    before = state_of(specimen.source)
+    specimen.fast  # noqa: B018
+    after = state_of(specimen.source)
+    for path in sorted(path for path in before | after if before.get(path) != after.get(path)):
+        yield f"{specimen.name}: compile changes {path} of its source"
+
+
+def estimator_faults(specimen: Specimen, table: Table) -> Iterator[str]:
+    """Yield where methods of the compiled estimator, or their answers, are not the source's."""
+    good = specimen.expected(table).rows  # sparse ones are dense where the source takes no others
+    is_file = specimen.compiled_from is not specimen.source  # what is beside it are numbers alone: `source_faults`
+    if is_file or len(good.values) == 0 or _refused_alone(specimen, BATCH, good):
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for fault in _method_faults(specimen, good):
+            yield f"{specimen.name}, as an estimator, {table.form}: {fault}"
+
+
+def _method_faults(specimen: Specimen, table: Table) -> Iterator[str]:
+    source, fast = specimen.source, specimen.fast
+    theirs, ours = answers(source, table), answers(fast, table)
+    if not hasattr(source, "predict"):  # a density, whose `predict` is our own
+        logs, bounds = fast.score_samples(table.make(), return_bound=True)
+        off = np.abs(logs - theirs["score_samples"])
+        if not ((off <= bounds + 1e-9 * (1.0 + np.abs(logs))) | (logs == theirs["score_samples"])).all():
+            yield f"score_samples are off by {off}, and their bounds are {bounds}"
+        return
+    finding = compare_answers(source, fast, table, theirs, ours)
+    if finding.verdict in (*FAULTS, "refused"):
+        yield f"{finding.verdict}: {finding.reason}"
+    artifact = specimen.artifact
+    for method, answer in ours.items():
+        reasons = (artifact.why_no_decision_function, artifact.why_no_probabilities)
+        lacks = isinstance(answer, Exception) and not isinstance(theirs[method], Exception)
+        if lacks and not any(reason in str(answer) for reason in reasons):
+            yield f"{method} is missing: {answer}"
+    if artifact.task == "classification" and ours["predict"].dtype != theirs["predict"].dtype:
+        yield f"labels are {ours['predict'].dtype} instead of {theirs['predict'].dtype}"
+    if hasattr(source, "predict_log_proba") and hasattr(fast, "predict_proba"):
+        with np.errstate(divide="ignore"):
+            if not _same_bits(fast.predict_log_proba(table.make()), np.log(ours["predict_proba"])):
+                yield "predict_log_proba is not the logarithm of predict_proba"
+    # Ensembles have no values to compare, and verify compares with the source's own labels.
+    if finding.verdict == "equal" and not artifact.members and specimen.options.get("labels") != "probability":
+        kept = approxsvm.verify(fast, specimen.compiled_from, table.make()).kept
+        if kept is not True:
+            yield f"verify says kept is {kept}"

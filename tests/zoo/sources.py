@@ -1,0 +1,620 @@
+"""Every source that the frontends accept, by kind: data, read by the tests and by the generator of random sources.
+
+A group has the rows and the target that its sources are fitted on; a line is one source. Sources with options of
+compile are ``(estimator, options)``. Files of other programs are in zoo/foreign.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn import (
+    calibration,
+    compose,
+    decomposition,
+    ensemble,
+    feature_extraction,
+    feature_selection,
+    gaussian_process,
+    impute,
+    kernel_approximation,
+    linear_model,
+    model_selection,
+    multiclass,
+    multioutput,
+    neighbors,
+    preprocessing,
+    random_projection,
+    semi_supervised,
+    svm,
+)
+from sklearn.base import BaseEstimator, clone
+from sklearn.cluster import FeatureAgglomeration
+from sklearn.cross_decomposition import CCA, PLSCanonical, PLSRegression
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+
+import approxsvm
+from approxsvm.estimators import estimator_for
+from approxsvm.features import RandomBinningFeatures, TaylorFeatures
+from approxsvm.planning.subspaces import in_subspaces
+from zoo import foreign
+from zoo.specimens import Entry, Specimen
+from zoo.tables import Table
+
+# --- rows and targets, of one matrix of numbers
+
+_RNG = np.random.default_rng(7)
+_N, _WIDTH = 60, 4
+_NUMBERS = np.round(_RNG.gamma(2.0, size=(_N, _WIDTH)) * [1.0, 3.0, 0.5, 2.0] + 0.001, 3)
+_SIGNED = np.round(_NUMBERS - [2.0, 6.0, 1.0, 4.0], 3)
+_SIGNED[::9] = _SIGNED[0]  # equal rows
+_CODES = np.minimum(np.floor(_NUMBERS / [1.0, 3.0, 0.5, 2.0]), 4.0)
+_MARKS = (_CODES[:, :, np.newaxis] == np.arange(5.0)).reshape(_N, -1).astype(float)
+_HOLES = np.where(_RNG.random(_NUMBERS.shape) < 0.15, np.nan, _SIGNED)
+_HOLES[0] = _SIGNED[0]
+_SPARSE = np.where(_RNG.random(_NUMBERS.shape) < 0.4, 0.0, _SIGNED)
+_GRID = np.round(_NUMBERS[:, [0, 1, 2, 3, 0, 1]] * [2.0, 1.0, 4.0, 1.0, -3.0, 2.0])
+_SCALES = _SIGNED * [1e-150, 1e6, 1e-30, 1e12]  # huge and tiny
+_WORDS = ("apple", "Pear", "plum", "the", "naïve", "über", "don't", "x", "2026", "a-b")
+_TEXTS = [" ".join(_WORDS[int(k)] for k in row) for row in _CODES + np.arange(4)]
+_MIXED = np.column_stack(
+    [
+        _HOLES[:, 0].astype(object),
+        np.array(["Private", "State", "", "Straße", np.nan], object)[_CODES[:, 1].astype(int)],
+        np.array(["F", "M"], object)[(_CODES[:, 2] > 1).astype(int)],
+        _CODES[:, 3].astype(object),
+        (_NUMBERS[:, 0] > 2.0).astype(object),
+    ]
+)
+_MIRRORED = np.round(np.random.default_rng(29).normal(size=(6, _WIDTH)), 3)  # for which intercepts are exactly 0
+_MIRRORED = np.vstack([_MIRRORED, -_MIRRORED])
+_NAMES = ("age", "work", "sex", "school", "married")
+_VALUE = np.round(np.sin(_NUMBERS[:, 0]) + 0.3 * _NUMBERS[:, 1] - _NUMBERS[:, 2], 3)
+_CLASS = np.digitize(_VALUE, np.quantile(_VALUE, [0.33, 0.67]))
+
+
+def _floats(values: Any, kind: str = "float64", container: str = "array", names: Any = None) -> Table:
+    return Table(values.astype(kind).astype(np.float64), (kind,) * values.shape[1], container, names)
+
+
+ROWS: dict[str, Table] = {
+    "numbers": _floats(_NUMBERS),  # above 0
+    "signed": _floats(_SIGNED),
+    "float32": _floats(_SIGNED, "float32"),
+    "float16": _floats(_SIGNED, "float16"),
+    "int64": _floats(_GRID, "int64"),
+    "grid": _floats(_GRID),
+    "codes": _floats(_CODES),
+    "one-hot": _floats(_MARKS),
+    "slices": _floats(np.hstack([np.eye(2)[np.arange(_N) % 2], _SIGNED[:, :2]])),
+    "wide": _floats(np.hstack([_SIGNED, _SIGNED[::-1], -_SIGNED])),
+    "bool": _floats(_SIGNED > 0, "bool"),
+    "constant": _floats(_SIGNED * [1.0, 1.0, 0.0, 1.0] + [0.0, 1e6, -7.5, 0.0]),
+    "scales": _floats(_SCALES),
+    "holes": _floats(_HOLES),
+    "mirrored": _floats(_MIRRORED),
+    "long": _floats(2.0**54 + 4.0 * _CODES),  # numbers that have no fractions
+    "codes and numbers": _floats(np.hstack([_CODES[:, :2], _SIGNED[:, 2:]])),
+    "one code": _floats(_CODES * [1.0, 1.0, 0.0, 1.0]),
+    "CSR": _floats(_SPARSE, container="CSR"),
+    "CSR repeated": _floats(_SPARSE, container="CSR repeated"),
+    "frame": _floats(_SIGNED, container="frame", names=("b", "größe", "a b", "a")),
+    "mixed": Table(_MIXED, ("float64", "text", "category", "int8", "bool"), "frame", _NAMES),
+    "texts": Table(np.array(_TEXTS, object)[:, np.newaxis], ("text",), "texts"),
+}
+TARGETS: dict[str, Any] = {
+    "two": np.where(np.median(_VALUE) < _VALUE, 5, -2),
+    "yes or no": np.median(_VALUE) < _VALUE,
+    "three": np.array(["red", "green", "blue"])[_CLASS],
+    "numbered": _CLASS * 3 - 1,
+    "floats": np.array([0.0, -1.0, 1e6])[_CLASS],
+    "beyond int64": np.array([3, 2**63, 2**64 - 1], np.uint64)[_CLASS],
+    "half unknown": np.where(np.arange(_N) % 3 == 0, -1, _CLASS),
+    "value": _VALUE,
+    "column": _VALUE[:, np.newaxis],
+    "values": np.column_stack([_VALUE, _NUMBERS[:, 0] ** 2]),
+    "labels": (_SIGNED[:, :2] > 0).astype(int),
+    "constant label": (_SIGNED[:, :2] > 0) * [1, 0],
+    "mirrored": np.repeat([0, 2, 1, 2], [5, 1, 5, 1]),
+    "mirrored labels": np.column_stack([np.repeat([0, 1], 6), _MIRRORED[:, 1] > 0]).astype(int),
+    "two columns": np.array(["no", "yes"])[(_SIGNED[:, :2] > 0).astype(int)],
+}
+
+# --- sources
+
+
+_Calibrated = calibration.CalibratedClassifierCV
+
+
+def _each(*kinds: Any, **options: Any) -> dict[str, Any]:
+    """Sources by the names of their classes, of which some are deprecated."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        return {kind.__name__: kind(**options) for kind in kinds}
+
+
+def _half(**options: Any) -> Any:
+    """A classifier with probabilities, and without a decision function."""
+    return _Calibrated(svm.SVC(**options), ensemble=False, cv=2)
+
+
+def _columns(step: Any, columns: Any = (0, 2), **options: Any) -> Any:
+    return compose.ColumnTransformer([("some", step, list(columns))], **{"remainder": "passthrough", **options})
+
+
+def _before(machine: Any, steps: Mapping[str, Any], **options: Any) -> dict[str, Any]:
+    """Pipelines of steps, or of tuples of steps, and a machine; and options of compile."""
+    found = {name: step if isinstance(step, tuple) else (step,) for name, step in steps.items()}
+    return {name: (make_pipeline(*some, machine), options) for name, some in found.items()}
+
+
+class FirstColumns(feature_selection.SelectorMixin, BaseEstimator):
+    """A selector of somebody's own."""
+
+    def fit(self, X: Any, y: Any = None) -> FirstColumns:
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def _get_support_mask(self) -> Any:
+        return np.arange(self.n_features_in_) < 3
+
+
+_P = preprocessing
+_SVC, _SVR, _LinearSVC, _LinearSVR = svm.SVC, svm.SVR, svm.LinearSVC, svm.LinearSVR
+_GPR, _GPC = gaussian_process.GaussianProcessRegressor, gaussian_process.GaussianProcessClassifier
+_Logistic, _Ridge = linear_model.LogisticRegression, linear_model.Ridge
+_Text = feature_extraction.text
+_FREQUENT = impute.SimpleImputer(strategy="most_frequent")
+_LANDMARKS = kernel_approximation.Nystroem(gamma=0.1, n_components=12, random_state=0)
+_WAVES = kernel_approximation.RBFSampler(gamma=0.1, n_components=40, random_state=0)
+# fmt: off
+_GROUPS: list[tuple[str, str, dict[str, Any]]] = [
+    # Kernel machines
+    ("signed", "two", {
+        "SVC": _SVC(),
+        "SVC, exact": (_SVC(), {"mode": "exact"}),
+        "SVC, four centers": (_SVC(), {"n_centers": 4, "degree": 2}),
+        "SVC about the origin": (_SVC(gamma=0.05), {"n_centers": 1, "degree": 4, "center": "origin"}),
+        "SVC within a tolerance": (_SVC(), {"tolerance": 1e-4}),
+        "SVC, approximate": (_SVC(gamma=0.02), {"mode": "approximate", "degree": 3}),
+        "SVC, approximate by centers": (_SVC(gamma=0.05), {"mode": "approximate", "degree": 1, "n_centers": 5}),
+        "SVC, narrow": _SVC(gamma=50.0),
+        "SVC, wide": _SVC(gamma=1e-9, C=1e6),
+        "SVC, linear": _SVC(kernel="linear"),
+        "SVC, cubic": _SVC(kernel="poly", gamma=0.1),
+        "SVC, quadratic, approximate": (_SVC(kernel="poly", degree=2, coef0=1.0), {"mode": "approximate"}),
+        "SVC, sigmoid": _SVC(kernel="sigmoid", gamma=0.05, coef0=-0.5),
+        "SVC, probability": _SVC(probability=True, random_state=0),
+        "NuSVC": svm.NuSVC(nu=0.3),
+    }),
+    ("signed", "three", {
+        "SVC of three": _SVC(),
+        "SVC of three, exact": (_SVC(), {"mode": "exact"}),
+        "SVC of three, centers": (_SVC(), {"n_centers": 3, "degree": 3}),
+        "SVC of three, approximate": (_SVC(gamma=0.02), {"mode": "approximate"}),
+        "SVC, ties": _SVC(break_ties=True),
+        "SVC of three, degree 6": _SVC(kernel="poly", degree=6, coef0=1.0, gamma=0.05),
+        "SVC of three, quadratic": _SVC(kernel="poly", degree=2, coef0=1.0),
+        "SVC of three, sigmoid": _SVC(kernel="sigmoid", gamma=0.05),
+        "SVC of three, linear": _SVC(kernel="linear", break_ties=True),
+        "NuSVC, probability": svm.NuSVC(nu=0.3, kernel="poly", degree=3, coef0=1.0, probability=True, random_state=0),
+    }),
+    ("signed", "floats", {"SVC, pairs": _SVC(decision_function_shape="ovo")}),
+    ("signed", "beyond int64", {"SVC beyond int64": _SVC()}),
+    ("signed", "yes or no", {"SVC, yes or no": _SVC()}),
+    ("signed", "value", {
+        "SVR": _SVR(),
+        "SVR, exact": (_SVR(), {"mode": "exact"}),
+        "SVR, approximate": (_SVR(gamma=0.02), {"mode": "approximate", "degree": 4}),
+        "SVR within a tolerance": (_SVR(), {"tolerance": 1e-3}),
+        "SVR, cubic": _SVR(kernel="poly", coef0=1.0, gamma=0.1),
+        "SVR, sigmoid": _SVR(kernel="sigmoid", gamma=0.01),
+        "NuSVR, linear": svm.NuSVR(kernel="linear", C=0.1),
+        "OneClassSVM": svm.OneClassSVM(nu=0.3),
+        "OneClassSVM, linear": svm.OneClassSVM(nu=0.3, kernel="linear"),
+        "KernelRidge": KernelRidge(kernel="rbf", gamma=0.1),
+        "KernelRidge, linear": KernelRidge(),
+        "KernelRidge, sigmoid": KernelRidge(kernel="sigmoid", gamma=0.01, coef0=0.5, alpha=5.0),
+        "KernelRidge, quadratic": KernelRidge(kernel="polynomial", degree=2, gamma=0.3),
+        "process": _GPR(RBF([3.0, 9.0, 1.0, 6.0]) + WhiteKernel(0.1), optimizer=None),
+        "process, normalized": _GPR(ConstantKernel(2.0) * RBF(3.0) + 0.5, alpha=0.1, optimizer=None, normalize_y=True),
+        "process, variance": (_GPR(RBF(3.0) + WhiteKernel(0.1), optimizer=None), {"variance": True}),
+        "density": neighbors.KernelDensity(bandwidth=0.7),
+    }),
+    ("signed", "values", {
+        "KernelRidge, two targets": KernelRidge(kernel="rbf", gamma=0.1),
+        "process, two targets": _GPR(RBF(3.0), alpha=0.1, optimizer=None, normalize_y=True),
+        "targets": multioutput.MultiOutputRegressor(_SVR()),
+    }),
+    ("signed", "column", {
+        "KernelRidge, one column": KernelRidge(kernel="rbf", gamma=0.1),
+        "targets, one": multioutput.MultiOutputRegressor(_SVR()),
+    }),
+    ("signed", "two", {"process of two": _GPC(2.0 * RBF(1.5), optimizer=None),
+                       "process of two, variance": (_GPC(RBF(1.5) + 0.5, optimizer=None), {"variance": True})}),
+    ("signed", "three", {"process of three": _GPC(2.0 * RBF(1.5), optimizer=None)}),
+    # Rows of other dtypes, containers and scales
+    *((rows, target, {
+        f"SVC of {rows}": _SVC(),
+        f"StandardScaler, SVC of {rows}": (
+            make_pipeline(_P.StandardScaler(with_mean=rows != "CSR"), _SVC()), {"n_centers": 3, "degree": 2}),
+    }) for rows, target in (
+        *(("float32", "two"), ("float16", "three"), ("int64", "three"), ("one-hot", "two"), ("bool", "two")),
+        *(("constant", "three"), ("scales", "two"), ("CSR", "three"), ("frame", "three")),
+    )),
+    ("slices", "two", {"SVC of slices": (_SVC(gamma=0.1), {"n_centers": 9, "degree": 2})}),
+    ("wide", "two", {"SVC of many values": _SVC(gamma=5.0)}),
+    ("grid", "two", {"SVC of a grid": (_SVC(gamma=0.01, C=0.1), {"mode": "exact"})}),
+    ("grid", "three", {"SVC of a grid, three": _SVC(gamma=0.01)}),
+    ("CSR", "value", {"SVR of CSR": _SVR(), "LinearSVR of CSR": _LinearSVR(random_state=0)}),
+    ("float32", "value", {"SVR of float32": make_pipeline(_P.MinMaxScaler(), _SVR()), "Ridge of float32": _Ridge()}),
+    # Linear models and feature maps
+    ("signed", "two", {
+        **_each(_LinearSVC, _Logistic, linear_model.Perceptron, linear_model.RidgeClassifier),
+        "LogisticRegressionCV": linear_model.LogisticRegressionCV(Cs=2, cv=2),
+        **_each(linear_model.PassiveAggressiveClassifier, random_state=0),
+        "SGDClassifier": linear_model.SGDClassifier(loss="modified_huber", random_state=0),
+        "landmarks, LogisticRegression": make_pipeline(_LANDMARKS, _Logistic()),
+        "waves, LinearSVC": make_pipeline(_WAVES, _LinearSVC(random_state=0)),
+        "Taylor features": (make_pipeline(TaylorFeatures(0.02, 3), _LinearSVC()), {"mode": "approximate"}),
+        "SGDOneClassSVM": linear_model.SGDOneClassSVM(nu=0.3, random_state=0),
+        "waves, SGDOneClassSVM": make_pipeline(_WAVES, linear_model.SGDOneClassSVM(nu=0.3, random_state=0)),
+        "landmarks, SGDOneClassSVM": make_pipeline(_LANDMARKS, linear_model.SGDOneClassSVM(nu=0.3, random_state=0)),
+    }),
+    ("signed", "three", {
+        "LinearSVC of three": _LinearSVC(),
+        "LogisticRegression of three": _Logistic(),
+        "RidgeClassifierCV of three": linear_model.RidgeClassifierCV(),
+        "SGDClassifier of three": linear_model.SGDClassifier(loss="log_loss", random_state=0),
+        "landmarks, RidgeClassifier": make_pipeline(_LANDMARKS, linear_model.RidgeClassifier()),
+        "waves, LogisticRegression": make_pipeline(_P.StandardScaler(), _WAVES, _Logistic()),
+        "Taylor features of three": (make_pipeline(TaylorFeatures(0.02, 2), _Logistic()), {"mode": "approximate"}),
+    }),
+    ("signed", "value", {
+        **_each(linear_model.ARDRegression, linear_model.BayesianRidge, linear_model.ElasticNet, linear_model.Lasso),
+        **_each(linear_model.HuberRegressor, linear_model.LinearRegression, linear_model.QuantileRegressor, _Ridge),
+        **_each(linear_model.PassiveAggressiveRegressor, linear_model.SGDRegressor, _LinearSVR, random_state=0),
+        **_each(linear_model.TheilSenRegressor, random_state=0, max_subpopulation=100),
+        **_each(linear_model.ElasticNetCV, linear_model.LassoCV, cv=2),
+        **_each(linear_model.RidgeCV),
+        "landmarks, Ridge": make_pipeline(_LANDMARKS, _Ridge()),
+        "landmarks of other parameters": make_pipeline(
+            kernel_approximation.Nystroem(kernel_params={"gamma": 0.2}, n_components=8, random_state=0), _LinearSVR()),
+        "waves, Ridge": make_pipeline(_P.StandardScaler(), _WAVES, _Ridge()),
+        "Taylor features, Ridge": (make_pipeline(TaylorFeatures(0.02, 4), _Ridge()), {"mode": "approximate"}),
+    }),
+    ("numbers", "value", {"skewed waves, Ridge": make_pipeline(
+        kernel_approximation.SkewedChi2Sampler(skewedness=20.0, n_components=30, random_state=0), _Ridge())}),
+    ("numbers", "three", {"skewed waves, LinearSVC": make_pipeline(
+        kernel_approximation.SkewedChi2Sampler(skewedness=2.0, n_components=30, random_state=0), _LinearSVC())}),
+    # Steps that scale, project, select
+    ("signed", "three", _before(_SVC(C=9.0), {
+        "StandardScaler": _P.StandardScaler(),
+        "StandardScaler of means": _P.StandardScaler(with_std=False),
+        "MinMaxScaler": _P.MinMaxScaler((-1.0, 2.0)),
+        "MinMaxScaler, clipped": _P.MinMaxScaler(clip=True),
+        "MaxAbsScaler": _P.MaxAbsScaler(),
+        "RobustScaler": _P.RobustScaler(),
+        "scalers": (_P.RobustScaler(with_centering=False), _P.MinMaxScaler(), _P.StandardScaler()),
+        "nothing": _P.FunctionTransformer(),
+        "PCA": decomposition.PCA(3, whiten=True),
+        "IncrementalPCA": decomposition.IncrementalPCA(3),
+        "TruncatedSVD": (_P.StandardScaler(), decomposition.TruncatedSVD(3, random_state=0)),
+        "FastICA": decomposition.FastICA(3, random_state=0),
+        "discriminants": LinearDiscriminantAnalysis(),
+        "discriminants, eigen": LinearDiscriminantAnalysis(solver="eigen"),
+        "GaussianRandomProjection": random_projection.GaussianRandomProjection(3, random_state=0),
+        "SparseRandomProjection": random_projection.SparseRandomProjection(3, random_state=0),
+        "FeatureAgglomeration": FeatureAgglomeration(3),
+        **{kind.__name__: FrozenEstimator(kind(1).fit(_SIGNED, _VALUE)) for kind in (CCA, PLSCanonical, PLSRegression)},
+        "columns": compose.ColumnTransformer(
+            [("a", _P.StandardScaler(), [2, 0]), ("b", _P.MinMaxScaler(), [3]), ("c", "drop", [1])],
+            transformer_weights={"a": 2.0}),
+        "union": FeatureUnion(
+            [("a", _P.StandardScaler()), ("b", decomposition.PCA(2)), ("c", "passthrough")],
+            transformer_weights={"a": -1.0}),
+        "nested": Pipeline([("a", Pipeline([("b", _columns(_P.RobustScaler()))])), ("c", "passthrough")]),
+        "SelectKBest": (_P.StandardScaler(), feature_selection.SelectKBest(k=2)),
+        "own selector": FirstColumns(),
+        **_each(feature_selection.SelectFdr, feature_selection.SelectFpr, feature_selection.SelectFwe),
+        "SelectPercentile": feature_selection.SelectPercentile(percentile=60),
+        "GenericUnivariateSelect": feature_selection.GenericUnivariateSelect(mode="k_best", param=2),
+        **_each(feature_selection.VarianceThreshold),
+        **_each(feature_selection.RFE, feature_selection.RFECV, estimator=_LinearSVC()),
+        **_each(feature_selection.SelectFromModel, feature_selection.SequentialFeatureSelector, estimator=_LinearSVC()),
+    }, n_centers=1, degree=3)),
+    ("signed", "two", {"RFE, itself": feature_selection.RFE(_SVC(kernel="linear"), n_features_to_select=2),
+                       "RFECV, itself": feature_selection.RFECV(_SVC(kernel="linear"), cv=2)}),
+    # Steps that bend
+    ("numbers", "three", _before(_SVC(), {
+        "log": _P.FunctionTransformer(np.log),
+        "log1p": (_P.FunctionTransformer(np.log1p), _P.StandardScaler()),
+        "box-cox": _P.PowerTransformer("box-cox"),
+        "chi2": kernel_approximation.AdditiveChi2Sampler(),
+        "scaled chi2": (
+            _P.MinMaxScaler(clip=True), kernel_approximation.AdditiveChi2Sampler(sample_steps=3, sample_interval=0.7)),
+    })),
+    ("signed", "three", _before(_SVC(gamma=0.3), {
+        "yeo-johnson": _P.PowerTransformer(),
+        "yeo-johnson of some": _columns(_P.PowerTransformer(standardize=False)),
+        "quantiles": _P.QuantileTransformer(n_quantiles=20),
+        "normal quantiles": _P.QuantileTransformer(n_quantiles=9, output_distribution="normal"),
+        "scaled quantiles": (_P.StandardScaler(), _P.QuantileTransformer(n_quantiles=9)),
+        "products": (_P.StandardScaler(), _P.PolynomialFeatures(3, include_bias=False)),
+        "interactions": _P.PolynomialFeatures((2, 3), interaction_only=True),
+        "Normalizer, l1": _P.Normalizer("l1"),
+        "Normalizer, l2": (_P.StandardScaler(), _P.Normalizer()),
+        "Normalizer, max": _columns(_P.Normalizer("max")),
+        **{f"splines, {rule}": _P.SplineTransformer(4, degree=2, extrapolation=rule)
+           for rule in ("constant", "linear", "continue", "periodic", "error")},
+        "splines of degree 1": _P.SplineTransformer(5, degree=1, knots="quantile", include_bias=False),
+        "scaled splines": (_P.MinMaxScaler(), _P.SplineTransformer(extrapolation="periodic")),
+        "bent": compose.ColumnTransformer([
+            ("e", _P.QuantileTransformer(n_quantiles=20, output_distribution="normal"), [1, 2]),
+            ("f", _P.SplineTransformer(extrapolation="periodic"), [3]),
+            ("a", _P.SplineTransformer(degree=1), [0, 1]),
+            ("c", _P.PolynomialFeatures(), [2, 0]),
+            ("d", _P.KBinsDiscretizer(3), [3]),
+        ]),
+    }, n_centers=2, degree=2)),
+    ("signed", "value", _before(_SVR(), {"splines, SVR": _P.SplineTransformer(3), "powers, SVR": _P.PowerTransformer(),
+                                         "quantiles, SVR": _P.QuantileTransformer(n_quantiles=9)})),
+    # Steps that look up
+    ("signed", "three", _before(_SVC(), {
+        "Binarizer": _P.Binarizer(threshold=0.5),
+        "scaled Binarizer": (_P.StandardScaler(), _P.Binarizer()),
+        "bins": _P.KBinsDiscretizer(4, encode="ordinal", strategy="uniform"),
+        "bins, one-hot": (_P.StandardScaler(), _P.KBinsDiscretizer(4)),
+        "bins of equal edges": _P.KBinsDiscretizer(9, encode="onehot-dense", strategy="quantile"),
+    })),
+    ("codes", "two", _before(_SVC(), {
+        "OneHotEncoder": _P.OneHotEncoder(),
+        "OneHotEncoder, unknown": _P.OneHotEncoder(drop="first", handle_unknown="ignore", dtype=np.float32),
+        "OneHotEncoder, infrequent": _P.OneHotEncoder(max_categories=3, handle_unknown="infrequent_if_exist"),
+        "OneHotEncoder, chosen": (_P.OneHotEncoder(drop="if_binary"), feature_selection.SelectKBest(k=5)),
+        "splines of codes": _P.SplineTransformer(25, knots="quantile"),
+        "OrdinalEncoder": _P.OrdinalEncoder(),
+        "OrdinalEncoder, unknown": _P.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
+        "OrdinalEncoder, unknown to an imputer": (
+            _P.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan), impute.SimpleImputer()),
+        "TargetEncoder": _columns(_P.TargetEncoder(random_state=0, cv=2)),
+        "SimpleImputer of 0": impute.SimpleImputer(missing_values=0.0, strategy="most_frequent"),
+    })),
+    ("holes", "three", _before(_SVC(), {
+        "SimpleImputer": impute.SimpleImputer(),
+        "SimpleImputer, marked": (impute.SimpleImputer(strategy="median", add_indicator=True), _P.StandardScaler()),
+        "SimpleImputer, constant": impute.SimpleImputer(strategy="constant", fill_value=-1.0, keep_empty_features=True),
+        "scaled before": (_P.StandardScaler(), impute.SimpleImputer()),
+        "powers of holes": (_P.PowerTransformer(), impute.SimpleImputer(add_indicator=True)),
+        "MissingIndicator": impute.MissingIndicator(),
+        "MissingIndicator beside": FeatureUnion(
+            [("a", impute.SimpleImputer()), ("b", impute.MissingIndicator(features="all"))]),
+    })),
+    ("mixed", "two", _before(_SVC(gamma=0.3), {
+        "census": compose.ColumnTransformer([
+            ("texts", make_pipeline(_FREQUENT, _P.OneHotEncoder(handle_unknown="ignore")), ["work", "sex"]),
+            ("numbers", make_pipeline(impute.SimpleImputer(), _P.StandardScaler()), ["age", "school"]),
+            ("rest", "passthrough", ["married"])]),
+        "census, ordinal": compose.ColumnTransformer([
+            ("texts", _P.OrdinalEncoder(encoded_missing_value=-7), ["work"]),
+            ("unknown", _P.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-3), ["sex"]),
+            ("targets", _P.TargetEncoder(random_state=0, cv=2), ["work", "school"]),
+            ("numbers", impute.SimpleImputer(add_indicator=True), ["age"])]),
+        "census, infrequent": compose.ColumnTransformer([
+            ("texts", _P.OneHotEncoder(min_frequency=9, handle_unknown="infrequent_if_exist"), ["work", "school"]),
+            ("marks", impute.MissingIndicator(), ["age"]),
+            ("text", make_pipeline(impute.SimpleImputer(strategy="constant", fill_value="none"), _P.OneHotEncoder(
+                drop="first", handle_unknown="ignore")), ["work", "sex"])]),
+    })),
+    ("texts", "two", _before(_SVC(gamma=0.5), {
+        "CountVectorizer": _Text.CountVectorizer(),
+        "CountVectorizer of characters": _Text.CountVectorizer(binary=True, analyzer="char_wb", ngram_range=(2, 3)),
+        "TfidfVectorizer": _Text.TfidfVectorizer(stop_words="english", ngram_range=(1, 2), sublinear_tf=True),
+        "TfidfVectorizer of float32": _Text.TfidfVectorizer(dtype=np.float32, strip_accents="unicode", norm="l1"),
+        "HashingVectorizer": _Text.HashingVectorizer(n_features=64, strip_accents="ascii"),
+        "hashes and weights": (
+            _Text.HashingVectorizer(n_features=32, alternate_sign=False, norm=None), _Text.TfidfTransformer()),
+        "words, chosen": (_Text.TfidfVectorizer(), decomposition.TruncatedSVD(3, random_state=0)),
+    })),
+    ("texts", "three", {"words, LogisticRegression": make_pipeline(_Text.CountVectorizer(), _Logistic())}),
+    # Estimators around one
+    *(("signed", target, {
+        f"sigmoid of {target}": _half(),
+        f"sigmoids of {target}": _Calibrated(make_pipeline(_P.StandardScaler(), _SVC()), cv=2),
+        f"isotonic of {target}": _Calibrated(_SVC(), method="isotonic", ensemble=False, cv=2),
+        f"isotonics of {target}": _Calibrated(svm.NuSVC(nu=0.2), method="isotonic", cv=2),
+        f"temperature of {target}": _Calibrated(_SVC(), method="temperature", ensemble=False, cv=2),
+        f"temperatures of {target}": _Calibrated(_SVC(), method="temperature", cv=2),
+    }) for target in ("two", "three")),
+    ("signed", "two", {
+        "threshold of values": model_selection.FixedThresholdClassifier(_SVC(), threshold=0.3, pos_label=-2),
+        "threshold of probabilities": model_selection.FixedThresholdClassifier(_Logistic(), threshold=0.4),
+        "threshold of means": model_selection.FixedThresholdClassifier(_Calibrated(_SVC(), cv=2), threshold=0.4),
+        "tuned threshold": model_selection.TunedThresholdClassifierCV(_half(), cv=2),
+        "frozen": FrozenEstimator(make_pipeline(_P.StandardScaler(), _SVC()).fit(_SIGNED, TARGETS["two"])),
+        **{kind.__name__: kind(_SVC(), {"C": [1.0, 3.0]}, cv=2, **options) for kind, options in (
+            (model_selection.GridSearchCV, {}), (model_selection.HalvingGridSearchCV, {"random_state": 0}),
+            (model_selection.RandomizedSearchCV, {"n_iter": 2, "random_state": 0}),
+            (model_selection.HalvingRandomSearchCV, {"random_state": 0}))},
+    }),
+    ("signed", "half unknown", {"SelfTrainingClassifier": semi_supervised.SelfTrainingClassifier(_half())}),
+    ("signed", "value", {
+        "scaled target": compose.TransformedTargetRegressor(_SVR(), transformer=_P.StandardScaler()),
+        "restored target": compose.TransformedTargetRegressor(
+            make_pipeline(_P.RobustScaler(), _SVR()), transformer=_P.MinMaxScaler((-2, 5))),
+    }),
+    # Estimators around several
+    ("signed", "two", {
+        "soft votes": ensemble.VotingClassifier([("a", _half()), ("b", _Logistic())], voting="soft"),
+        "votes of two": ensemble.VotingClassifier([("a", _SVC()), ("b", _LinearSVC())], weights=[1, 2]),
+        "boost of two": ensemble.AdaBoostClassifier(_Logistic(C=0.1), n_estimators=4),
+        "bag of means": ensemble.BaggingClassifier(_half(), 2, random_state=0),
+        "stack": ensemble.StackingClassifier([("a", _SVC(gamma=0.3)), ("b", _half()), ("c", _LinearSVC())], cv=2),
+        "rest of two": multiclass.OneVsRestClassifier(_SVC()),
+    }),
+    ("signed", "three", {
+        "weighted soft votes": ensemble.VotingClassifier(
+            [("a", _Logistic()), ("b", _half())], voting="soft", weights=[0.3, 2]),
+        "votes": ensemble.VotingClassifier([("a", _SVC()), ("b", _LinearSVC()), ("c", _half())]),
+        "weighted votes": ensemble.VotingClassifier(
+            [("a", _SVC()), ("b", _LinearSVC()), ("c", _SVC(C=0.1))], weights=[2, 1, 1.5]),
+        "bag": ensemble.BaggingClassifier(_SVC(), 3, max_features=3, random_state=0),
+        "bag of some classes": ensemble.BaggingClassifier(_SVC(), 5, max_samples=6, random_state=9),
+        "bag of linear ones": ensemble.BaggingClassifier(_Logistic(), 3, random_state=0),
+        "boost": ensemble.AdaBoostClassifier(_SVC(C=0.1), n_estimators=3, random_state=0),
+        "rest": multiclass.OneVsRestClassifier(_SVC(gamma=0.3)),
+        "rest, calibrated": multiclass.OneVsRestClassifier(_half()),
+        "rest of unlike ones": multiclass.OneVsRestClassifier(make_pipeline(_WAVES, _LinearSVC())),
+        "pairs": multiclass.OneVsOneClassifier(_SVC(gamma=0.3)),
+        "pairs of unlike kernels": multiclass.OneVsOneClassifier(_SVC()),
+        "pairs of linear ones": make_pipeline(_P.StandardScaler(), multiclass.OneVsOneClassifier(_LinearSVC())),
+        "codes": multiclass.OutputCodeClassifier(_SVC(gamma=0.3), code_size=2, random_state=0),
+        "stack of three": ensemble.StackingClassifier([("a", _SVC(gamma=0.3)), ("b", _half())], cv=2, passthrough=True),
+    }),
+    ("one code", "two", _before(_SVC(), {
+        "OneHotEncoder of a constant": _P.OneHotEncoder(drop="first", handle_unknown="ignore")})),
+    ("long", "two", _before(_SVC(), {
+        "OneHotEncoder, long": _P.OneHotEncoder(handle_unknown="ignore"),
+        "OrdinalEncoder, long": (
+            _P.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), _P.StandardScaler())})),
+    ("mirrored", "mirrored", {"pairs, mirrored": multiclass.OneVsOneClassifier(_SVC(gamma=0.3)),
+                              "pairs of unlike kernels, mirrored": multiclass.OneVsOneClassifier(_SVC())}),
+    ("mirrored", "mirrored labels", {"rest, mirrored": multiclass.OneVsRestClassifier(_SVC(gamma=0.3)),
+                                     "targets, mirrored": multioutput.MultiOutputClassifier(_SVC(gamma=0.3))}),
+    ("signed", "labels", {"rest of several labels": multiclass.OneVsRestClassifier(_SVC())}),
+    ("signed", "constant label", {"rest of a constant": multiclass.OneVsRestClassifier(_Logistic())}),
+    ("signed", "two columns", {"several labels": multioutput.MultiOutputClassifier(_SVC()),
+                               "several probabilities": multioutput.MultiOutputClassifier(_half())}),
+    ("signed", "value", {
+        "mean": ensemble.VotingRegressor(
+            [("a", _SVR(gamma=0.1)), ("b", KernelRidge(kernel="rbf", gamma=1.0)), ("c", _Ridge())], weights=[1, 3, 2]),
+        "mean of one kernel": ensemble.VotingRegressor(
+            [("a", _SVR(gamma=0.3)), ("b", KernelRidge(kernel="rbf", gamma=0.3))]),
+        "bag of values": ensemble.BaggingRegressor(_SVR(gamma=0.1), 3, random_state=0),
+        "bag of linear values": ensemble.BaggingRegressor(_LinearSVR(random_state=0), 3, random_state=0),
+        "stack of values": ensemble.StackingRegressor([("a", _SVR()), ("b", _Ridge())], cv=2),
+        "stack, passed through": ensemble.StackingRegressor([("a", _SVR(gamma=0.3))], _Ridge(), cv=2, passthrough=True),
+    }),
+]
+# fmt: on
+if importlib.util.find_spec("imblearn"):
+    from imblearn import ensemble as balanced
+    from imblearn import over_sampling
+    from imblearn import pipeline as sampling
+
+    _GROUPS.append(
+        (
+            "signed",
+            "three",
+            {
+                "BalancedBaggingClassifier": balanced.BalancedBaggingClassifier(_SVC(), n_estimators=3, random_state=0),
+                "RUSBoostClassifier": balanced.RUSBoostClassifier(_SVC(C=0.1), n_estimators=3, random_state=0),
+                "sampled": sampling.make_pipeline(
+                    _P.StandardScaler(), over_sampling.RandomOverSampler(random_state=0), _SVC()
+                ),
+            },
+        )
+    )
+if importlib.util.find_spec("skopt"):
+    from skopt import BayesSearchCV
+
+    search = BayesSearchCV(_SVC(), {"C": [1.0, 2.0]}, n_iter=2, cv=2, random_state=0)
+    _GROUPS.append(("signed", "two", {"BayesSearchCV": search}))
+# Of classes that are known to be refused.
+REFUSED: dict[str, Any] = {
+    "PolynomialCountSketch": make_pipeline(kernel_approximation.PolynomialCountSketch(random_state=0), _Ridge()),
+    "RandomBinningFeatures": make_pipeline(RandomBinningFeatures(random_state=0), _Ridge()),
+}
+
+
+class _LikeliestClass:
+    """An SVC whose labels are those of the greatest probability, as compile(labels="probability") has them."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner, self.classes_, self.predict_proba = inner, inner.classes_, inner.predict_proba
+
+    @classmethod
+    def fitted(cls, X: Any, y: Any) -> _LikeliestClass:
+        return cls(_SVC(probability=True, random_state=0).fit(X, y))
+
+    def predict(self, X: Any) -> Any:
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+def _in_subspaces(source: Any, rows: Any, degree: int) -> Any:
+    return estimator_for(in_subspaces(approxsvm.read_model(source), (2, 3), degree, X=rows))
+
+
+def fitted(estimator: Any) -> Any:
+    """Return a function that fits a copy of the estimator."""
+    return lambda X, y: clone(estimator).fit(X, y)
+
+
+def _on_an_edge(step: Any, X: Any, y: Any) -> Any:
+    """A source that makes sparse columns, and compares them with a number that dense columns would be beyond."""
+    columns = compose.ColumnTransformer(
+        [("codes", _P.OneHotEncoder(), [0, 1])], remainder="passthrough", sparse_threshold=1.0
+    )
+    step, made = clone(step), columns.fit_transform(X)
+    sparse, dense = step.fit_transform(made).toarray(), step.transform(made.toarray())
+    edge = sparse[(dense > sparse) & (sparse > 0)][0]
+    return make_pipeline(columns, step, _P.Binarizer(threshold=edge), _SVC()).fit(X, y)
+
+
+def _bag() -> Any:
+    return ensemble.BaggingClassifier(_SVC(), 5, random_state=0)
+
+
+def _of_tiny_weights(X: Any, y: Any) -> Any:
+    """A source of which two of three pairs have coefficients that are tiny beside those of the third."""
+    return _SVC().fit(X, y, sample_weight=np.where(y == "green", 1e-32, 1.0))
+
+
+def _entries() -> Iterator[Entry]:
+    for rows, target, sources in _GROUPS:
+        for name, made in sources.items():
+            estimator, options = made if isinstance(made, tuple) else (made, {})
+            yield Entry(name, fitted(estimator), rows, target, options)
+    for target in "two", "three":
+        options = {"labels": "probability"}
+        inner = lambda source, _: source.inner  # noqa: E731
+        yield Entry(
+            f"label by probability of {target}", _LikeliestClass.fitted, target=target, options=options, write=inner
+        )
+    for step in _P.StandardScaler(with_mean=False), _P.PolynomialFeatures(3, include_bias=False):
+        name = type(step).__name__
+        yield Entry(f"{name} of sparse columns on an edge", functools.partial(_on_an_edge, step), "codes and numbers")
+    yield Entry("bag, some members", lambda X, y: _bag().fit(X, y).set_params(n_estimators=2), "signed", "three")
+    yield Entry("SVC of a grid, weights of 1e-32", _of_tiny_weights, "grid", "three")
+    for rows, target, degree in ("signed", "two", 0), ("signed", "two", 2), ("grid", "three", 0):
+        compiled = functools.partial(_in_subspaces, degree=degree)
+        yield Entry(f"SVC in subspaces of {rows}, {degree}", fitted(_SVC(gamma=0.05)), rows, target, compile=compiled)
+    yield from foreign.ENTRIES
+
+
+_SLOW = (
+    *("bag of linear ones", "census", "census, ordinal", "codes", "e1071", "LIBSVM file, of three", "LIBSVM object"),
+    *("LIBSVM file, one class", "LIBSVM file, cubic regression", "PCL", "process of three", "stack of three", "VMAF"),
+)
+ENTRIES = tuple(replace(entry, slow=entry.name in _SLOW) for entry in _entries())
+ZOO = {entry.name: entry for entry in ENTRIES}
+
+
+def specimen(entry: Entry, folder: Path) -> Specimen:
+    """Fit the source of an entry."""
+    table = ROWS[entry.rows]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Specimen(entry.name, entry.fit(table.make(), TARGETS[entry.target]), table, folder, entry)
