@@ -26,6 +26,11 @@ EXPLAINED: Final[tuple[tuple[str, str, str], ...]] = (
     ("export/steps/(affine|interval|monomials|pieces)", "own", _COVERED),
     ("export/steps/interval", r'ROUNDING \* second|g\.op\("Mul", g\.op\("Abs", y\), ROUNDING\)', _COVERED),
     ("export/steps/normalizer", "off", _COVERED),
+    (
+        "export/steps/interval",
+        r"most \+ np\.abs\(stage\.low\)|most|np\.abs\(stage\.low\)",
+        "how large numbers become on the way: `low` counts in the next line, too, and float32 rows are far below 1e300",
+    ),
     ("export/steps/power", r'g\.op\("Mul", g\.op\("Abs", y\), 2 \* ROUNDING\)', _COVERED),
     ("export/steps/power", r"@modulus@@\(p\) \* moved|0x1p-50 \* @modulus@@\([ty]\)", _COVERED),
     ("export/steps/projection", r"@modulus@@\(sum\)", _COVERED),
