@@ -161,18 +161,18 @@ def test_errors_hold_in_graphs_and_in_the_core(name: str, front: str, rows: Any)
     assert (behind >= 0.99 * least[:, np.newaxis])[small].all(), (behind[small] / least[small, np.newaxis]).min()
 
 
+def behind_unknown(step: Any) -> InputMap:
+    """A step behind the logarithm of what may be 0, whose error is infinite."""
+    scaled = FRONTS["the first scaled"](FRONTS["the first scaled"](InputMap.identity(N)))
+    return scaled.then_stage(steps.Logarithm(np.array([0.0, np.inf, np.inf]))).then_stage(step)
+
+
 @pytest.mark.parametrize("name", STEPS)
 def test_what_is_unknown_of_a_number_stays_unknown(name: str) -> None:
-    """The logarithm of what may be 0 has an infinite error."""
-
-    def behind(step: Any) -> InputMap:
-        scaled = FRONTS["the first scaled"](FRONTS["the first scaled"](InputMap.identity(N)))
-        return scaled.then_stage(steps.Logarithm(np.array([0.0, np.inf, np.inf]))).then_stage(step)
-
     rows = np.array([[1.3e-4, 0.3, 0.6], [1.83e-4, 0.3, 0.6]])
-    map_ = behind(STEPS[name])
+    map_ = behind_unknown(STEPS[name])
     rows = rows[map_.takes(rows)]
-    real = mapped(behind(MEANT.get(name, STEPS[name])), rows)
+    real = mapped(behind_unknown(MEANT.get(name, STEPS[name])), rows)
     for exactly in (False, True):
         values, errors = map_.mapped_with_errors(rows, exactly=exactly)
         off = np.sqrt(((values - real.mid) ** 2).sum(axis=1))
@@ -214,7 +214,9 @@ def test_every_bound_of_a_model_knows_what_its_map_loses(name: str, plan: dict[s
 @pytest.mark.native
 @NEEDS_GCC
 def test_errors_hold_in_headers(rows: Any, tmp_path: Path) -> None:
-    assert_held_in_headers([compiled(*case) for case in CASES], rows, tmp_path)
+    map_ = FRONTS["projected"](InputMap.identity(N)).then_stage(STEPS["turns"]).then_stage(STEPS["pieces"])
+    unknown = sums_of(map_.n_features, input_map=map_), SimpleNamespace(input_map=map_)
+    assert_held_in_headers([*(compiled(*case) for case in CASES), unknown], rows, tmp_path)
 
 
 # Sums that lose all of their terms but the first: no test of few terms needs a bound that grows with their number.
