@@ -45,6 +45,8 @@ EXPLAINED: Final[tuple[tuple[str, str, str], ...]] = (
         "of second order: 2^-106 of what cancels, beyond the digits of extended precision",
     ),
     ("(stages|steps)/table", r"nan > largest_double \? .*|0\.0 if np\.isfinite\(steps\.nan\) else np\.inf", _REFUSED),
+    ("sklearn/dtypes", r"not \(found\.refused or found\.rounded\)", "what refuses and rounds nothing is as SAME"),
+    ("sklearn/dtypes", r"name|does\.gives == dtype", "words of messages alone"),
     (
         "density",
         r"\(d \+ 12\) \* UNIT64 \* mean|\(n \+ 24\) \* UNIT64|4\.0 \* UNIT64 \* .*",
