@@ -25,7 +25,7 @@ WEIGHTS = RNG.exponential(size=200) * (RNG.random(200) < 0.8)
 def exact_log_density(training, weights, bandwidth, row):
     """Of float64 numbers over the reals."""
     with mp.workdps(60):
-        z, h = [mp.mpf(float(a)) for a in row], mp.mpf(float(bandwidth))
+        z, h = [mp.mpf(a) for a in row], mp.mpf(float(bandwidth))
         exponents = [
             sum((mp.mpf(float(a)) - b) ** 2 for a, b in zip(x, z, strict=True)) / (2 * h * h) for x in training
         ]
@@ -85,6 +85,19 @@ def test_pipelines_and_searches():
     assert (bounds[:20] < 1e-8).all()
     search = GridSearchCV(KernelDensity(), {"bandwidth": [0.1, 0.5]}, cv=3).fit(Z)
     np.testing.assert_allclose(approxsvm.compile(search).score_samples(Z), search.score_samples(Z), rtol=1e-6)
+
+
+def test_what_a_projection_loses_is_inside_the_bound_in_the_tails():
+    source = make_pipeline(PCA(2), KernelDensity(bandwidth=0.5)).fit(Z)
+    projection, density = source
+    projection.components_ = np.array([[1 / 3, 1 / 3, 0.0, 0.0], [0.0, 0.0, 1 / 7, 1 / 7]])
+    density.fit(projection.transform(Z))
+    rows = 100.0 * Z[:6] + 1e8 * np.array([1.0, -1.0, 1.0, -1.0])
+    numbers = [
+        [mp.mpf(float(a)) - mp.mpf(float(b)) for a, b in zip(row, projection.mean_, strict=True)] for row in rows
+    ]
+    mapped = [[mp.fdot(row, map(float, component)) for component in projection.components_] for row in numbers]
+    assert_bounded(approxsvm.compile(source), projection.transform(Z), np.ones(200), 0.5, rows, mapped)
 
 
 def test_predict_is_the_mean_of_the_kernel():

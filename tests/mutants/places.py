@@ -1,0 +1,404 @@
+"""Finds bounds, refusals and dtype rules in the sources, and writes sources in which each can be switched off.
+
+Place N becomes nothing where the program is told so: an error term 0, a refusal none, a condition of a dtype rule
+false, a dtype that a step computes in float64. Constants of modules are no places; the terms that use them are.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+# Names of error terms; in exported programs some have more.
+_NAMES = r"\w*(?:error|bound|rounding|slack|moved|carried|lost|residual|remainder|narrowing)\w*|(?:\w+_)?off"
+_ERROR = re.compile(rf"(?:{_NAMES})")
+_EXPORTED_ERROR = re.compile(rf"(?:{_NAMES}|own|beyond|after)")
+# Other meanings of such names.
+_NO_ERROR = re.compile(r"with_(?:bounds|errors)|has_\w+|n_\w+|\w*Error|\w*_moduli|\w*degree|on_error")
+# A sum times such a factor is rounded up: its terms are error terms, too.
+_UP = re.compile(r"\w*(?:up|UP)|1\.0+\d+f?|\(1\.0 \+ [\w-]+\)|1\.0 \+ 2\.0 ?\*\* ?-\d+")
+# In these files each condition is a rule, and each dtype of a `_Does`.
+_DTYPE_RULES = ("approxsvm/readers/sklearn/dtypes.py", "approxsvm/row_dtypes.py")
+_C_TEXTS = ("approxsvm/export/c99/", "approxsvm/export/steps/")
+# Where the texts of C99 come out: the value of this function has its marks resolved.
+_C_TEXT_DOOR = ("approxsvm/export/c99/header.py", "CHeader", "text")
+_CPP = ("cpp/include/", "cpp/dispatch/", "cpp/python/", "cpp/text/")
+# Numbers of figures and costs, which nothing is certified by.
+_NO_BOUNDS = ("approxsvm/reports/", "approxsvm/planning/", "approxsvm/tables/", "approxsvm/cli.py")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Something that can be set to nothing. Lines change; file, kind, text and occurrence name it."""
+
+    file: str
+    line: int
+    kind: str  # bound, refusal or dtype
+    text: str
+    occurrence: int
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        return self.file, self.kind, self.text, self.occurrence
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.kind}: {self.text}"
+
+
+class _Edit(NamedTuple):
+    """Texts around a part of a source, in which {n} is the number of the place; without a kind it is none."""
+
+    start: int
+    end: int
+    kind: str
+    before: str
+    after: str
+    text: str = ""
+
+
+def has_places(file: str) -> bool:
+    return file.startswith(("approxsvm/", *_CPP)) and file.endswith((".py", ".hpp", ".cpp"))
+
+
+def switched(file: str, source: str, number: Callable[[Place], int]) -> str:
+    """Write a source in which each place can be switched off; `number` is told each place, and gives its number."""
+    edits = sorted(set(_of_python(file, source) if file.endswith(".py") else _of_cpp(file, source)))
+    if not any(edit.kind for edit in edits):
+        return source
+    counts: dict[tuple[str, str], int] = {}
+    insertions = []
+    for edit in sorted(edits, key=lambda edit: (edit.start, -edit.end)):
+        n = ""
+        if edit.kind:
+            text = " ".join((edit.text or source[edit.start : edit.end]).split())[:200]
+            occurrence = counts[edit.kind, text] = counts.get((edit.kind, text), -1) + 1
+            n = str(number(Place(file, source.count("\n", 0, edit.start) + 1, edit.kind, text, occurrence)))
+        # At one position ends come first, the inner before the outer; then beginnings, the outer before the inner.
+        insertions.append((edit.start, 1, -edit.end, edit.before.replace("{n}", n)))
+        insertions.append((edit.end, 0, -edit.start, edit.after.replace("{n}", n)))
+    pieces, last = [], 0
+    for at, _, _, text in sorted(insertions):
+        pieces += [source[last:at], text]
+        last = at
+    return "".join([*pieces, source[last:]])
+
+
+# --- Python
+
+
+def _of_python(file: str, source: str) -> Iterator[_Edit]:
+    tree = ast.parse(source)
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    lines = source.splitlines(keepends=True)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+
+    def place(node: Any, kind: str, before: str = "", after: str = "", text: str = "") -> _Edit:
+        start, end = (
+            starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
+            for line, column in ((node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset))
+        )
+        return _Edit(start, end, kind, before, after, text)
+
+    def around(node: ast.AST) -> Iterator[ast.AST]:
+        while node in parents:
+            node = parents[node]
+            yield node
+
+    for node in ast.walk(tree):
+        outside = list(around(node))
+        if any(isinstance(one, ast.JoinedStr) for one in outside):
+            continue  # positions in f-strings are not known before Python 3.12
+        if file.startswith(_C_TEXTS) and _is_text(node) and not isinstance(parents[node], ast.Expr):
+            whole = place(node, "")
+            for start, end in _terms_of_c(source[: whole.end], whole.start, _EXPORTED_ERROR):
+                yield _Edit(start, end, "bound", "⟦{n}|", "⟧")
+        if not any(isinstance(one, (ast.FunctionDef, ast.Lambda)) for one in outside):
+            continue
+        if _is_refusal(node):
+            yield place(node, "refusal", "if not approxsvm_mutants.on({n}): ")
+        if not file.startswith(_NO_BOUNDS):
+            for term in _terms(node, outside, _EXPORTED_ERROR if "/export/" in file else _ERROR):
+                yield place(term, "bound", "approxsvm_mutants.nothing({n}, (", "))")
+        if file in _DTYPE_RULES:
+            if isinstance(node, (ast.If, ast.IfExp)) and not _only_refuses(node):
+                yield place(node.test, "dtype", "(not approxsvm_mutants.on({n}) and (", "))")
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "_Does":
+                for dtype in node.args:
+                    text = f"{ast.unparse(node)}: {ast.unparse(dtype)}"
+                    yield place(dtype, "dtype", "(_F64 if approxsvm_mutants.on({n}) else (", "))", text)
+        owners = tuple(getattr(one, "name", "") for one in reversed(outside[:2]))
+        if isinstance(node, ast.Return) and node.value and (file, *owners) == _C_TEXT_DOOR:
+            yield place(node.value, "", "approxsvm_mutants.resolved(", ")")
+    for one in tree.body:
+        if not _is_docstring(one) and getattr(one, "module", "") != "__future__":
+            yield place(one, "", "import approxsvm._mutants as approxsvm_mutants; ")
+            break
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _is_docstring(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and _is_text(node.value)
+
+
+def _is_refusal(node: ast.AST) -> bool:
+    """Tell a raise of a new exception, and a call for nothing but what it may raise."""
+    if isinstance(node, ast.Raise):
+        return node.exc is not None and "NotImplemented" not in ast.unparse(node.exc)
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        function = node.value.func
+        name = getattr(function, "attr", getattr(function, "id", ""))
+        return re.match("_?(check|refuse)", name) is not None
+    return False
+
+
+def _only_refuses(node: ast.If | ast.IfExp) -> bool:
+    return isinstance(node, ast.If) and not node.orelse and len(node.body) == 1 and _is_refusal(node.body[0])
+
+
+def _is_error(node: ast.AST | None, names: re.Pattern[str]) -> bool:
+    """Tell a variable, an attribute, an item or an argument with the name of an error term."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    name = next((getattr(node, part) for part in ("id", "attr", "arg", "name") if hasattr(node, part)), "")
+    name = str(name).lstrip("_")
+    return names.fullmatch(name) is not None and _NO_ERROR.fullmatch(name) is None
+
+
+def _terms(node: ast.AST, outside: list[ast.AST], names: re.Pattern[str]) -> Iterator[ast.expr]:
+    """Find what a node gives to names of errors."""
+    value: ast.expr | None = None
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target = node.targets[0]
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            for one, part in zip(target.elts, node.value.elts, strict=False):
+                yield from _with_addends(part) if _is_error(one, names) else ()
+        value = node.value if _is_error(target, names) else None
+    elif isinstance(node, (ast.AugAssign, ast.AnnAssign)):
+        value = (
+            node.value
+            if _is_error(node.target, names) and not isinstance(getattr(node, "op", None), ast.Mult)
+            else None
+        )
+    elif isinstance(node, ast.keyword):
+        value = node.value if _is_error(node, names) else None
+    elif isinstance(node, ast.Return):
+        function = next((one for one in outside if isinstance(one, (ast.FunctionDef, ast.Lambda))), None)
+        value = node.value if _is_error(function, names) else None
+    elif isinstance(node, ast.Dict):
+        for key, part in zip(node.keys, node.values, strict=True):
+            named = (
+                isinstance(key, ast.Constant) and isinstance(key.value, str) and _is_error(ast.Name(key.value), names)
+            )
+            yield from _with_addends(part) if named else ()
+    if value is not None:
+        yield from _with_addends(value)
+
+
+# A name is another term's, which is a place itself.
+_NO_TERMS = (ast.Name, ast.Constant, ast.Compare, ast.JoinedStr, ast.List, ast.Dict, ast.Starred, ast.Lambda)
+
+
+def _with_addends(value: ast.expr) -> Iterator[ast.expr]:
+    """Find an error term, and the terms that it is a sum of."""
+    parts = value.elts if isinstance(value, ast.Tuple) else [value]
+    for part in parts:
+        is_object = isinstance(part, ast.Call) and re.match(r"(?:\w+\.)*(?:_?[A-Z]|zeros)", ast.unparse(part.func))
+        if not is_object and not isinstance(part, _NO_TERMS):
+            yield part
+            yield from _addends(part)
+
+
+def _addends(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.IfExp):
+        for way in (node.body, node.orelse):
+            yield from _addends(way)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        for factor, other in ((node.left, node.right), (node.right, node.left)):
+            yield from _addends(factor) if _UP.fullmatch(ast.unparse(other)) else ()
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        parts = [node.left, node.right]
+        while isinstance(parts[0], ast.BinOp) and isinstance(parts[0].op, ast.Add):
+            parts[:1] = [parts[0].left, parts[0].right]
+        yield from _each(parts)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "op" and node.args:
+        kind = getattr(node.args[0], "value", "")  # of a node of an ONNX graph
+        if kind in ("Add", "Sum"):
+            yield from _each(node.args[1:])
+        elif kind in ("Where", "Max") or (kind == "Mul" and _UP.fullmatch(ast.unparse(node.args[-1]))):
+            for argument in node.args[1:]:
+                yield from _addends(argument)
+
+
+def _each(parts: list[ast.expr]) -> Iterator[ast.expr]:
+    if any(isinstance(part, ast.Constant) and abs(part.value) >= 0.5 for part in parts):
+        return  # a count, or a factor above 1
+    for part in parts:
+        numbers_alone = all(isinstance(one, (ast.Constant, ast.operator, ast.unaryop, ast.BinOp, ast.UnaryOp))
+                            for one in ast.walk(part))  # fmt: skip
+        if not numbers_alone and not isinstance(part, ast.Starred):
+            yield part
+            yield from _addends(part)
+
+
+# --- C++, and C in texts of Python
+
+
+_ON = "::approxsvm_mutants::on({n})"
+_NUMBER = re.compile(r"[-+]?(?:0x[\da-f.]+p[-+]?\d+|[\d.]+(?:e[-+]?\d+)?)f?|nullptr|true|false")
+_COUNT = re.compile(r"[1-9]\d*(?:\.\d*)?f?|0\.[5-9]\d*f?")
+# Calls of a Check (artifact/fault.hpp), which say whether a number of a file is as it has to be.
+_CHECK = re.compile(
+    r"(?<![\w.])(?!visit|may_be)\w+(?:\.(?:each|within|finite|refuse))?\((?=\s*(?:field::(?!Id\b)|rules\.field))"
+    r"|(?<!\w)check\.zeros\("
+)
+_TYPES_OF_NO_NUMBERS = re.compile(r"\b(?:size_t|uint\w+|int|bool|Span|auto)\b")
+
+
+def _of_cpp(file: str, source: str) -> Iterator[_Edit]:
+    text = re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', _blank, source, flags=re.DOTALL)
+    for start, end in _terms_of_c(text, 0, _ERROR) if file.startswith("cpp/include/") else ():
+        yield _Edit(start, end, "bound", "::approxsvm_mutants::nothing({n}, ", ")")
+    for found in re.finditer(r"\breturn (Status::(?!ok\b)\w+);|\bthrow\b[^;]*;", text):
+        said = text[_statement(text, found.start()) : found.end()]
+        if text[: found.start()].rstrip().endswith((")", "else")) or _is_in_condition(text, found.start()):
+            yield _Edit(found.start(), found.end(), "refusal", f"{{ if (!{_ON}) ", " }", said)
+        elif found[1]:
+            yield _Edit(*found.span(1), "refusal", f"({_ON} ? Status::ok : ", ")", said)
+    for found in re.finditer(r"(?<=[:=] )(Status::(?!ok\b)\w+);", text):
+        said = text[_statement(text, found.start()) : found.end()]
+        yield _Edit(*found.span(1), "refusal", f"({_ON} ? Status::ok : ", ")", said)
+    for found in _CHECK.finditer(text):
+        end = _closing(text, found.end() - 1)
+        if text[: found.start()].rstrip().endswith((";", "{", "}", ")")) and text[end] == ";":
+            yield _Edit(found.start(), end + 1, "refusal", f"{{ if (!{_ON}) ", " }")
+        else:
+            yield _Edit(found.start(), end, "refusal", f"({_ON} || ", ")")
+    yield _Edit(0, 0, "", "#include <approxsvm/mutants.hpp>\n", "")
+
+
+def _blank(found: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", found[0])
+
+
+def _closing(text: str, opening: int) -> int:
+    """Find the place behind what closes a parenthesis, a bracket or a brace."""
+    depth = 0
+    for at in range(opening, len(text)):
+        depth += (text[at] in "([{") - (text[at] in ")]}")
+        if depth == 0:
+            return at + 1
+    raise ValueError(f"nothing closes {text[opening : opening + 40]!r}")
+
+
+def _statement(text: str, at: int) -> int:
+    """Find the beginning of a statement."""
+    return max(text.rfind(mark, 0, at) for mark in ";{}") + 1
+
+
+def _is_in_condition(text: str, at: int) -> bool:
+    """Tell whether the innermost block is that of an if, so that the program goes on behind it."""
+    depth = 0
+    for k in range(at - 1, -1, -1):
+        depth += (text[k] == "}") - (text[k] == "{")
+        if depth < 0:
+            return re.search(r"\b(?:if|for|while)\s*\($|\belse\s*$", _without_group(text[:k].rstrip())) is not None
+    return False
+
+
+def _without_group(text: str) -> str:
+    """Leave out the last group in parentheses, up to what opens it."""
+    depth = 0
+    for k in range(len(text) - 1, -1, -1):
+        depth += (text[k] == ")") - (text[k] == "(")
+        if depth == 0:
+            return text[: k + 1]
+    return text
+
+
+def _terms_of_c(text: str, first: int, names: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    """Find what is given to names of errors, in C or C++ from `first` on, and the terms that it is a sum of."""
+    given = rf"(?<!\w)({names.pattern})_?(?:@@)?(?:\[[^\]\n]*\])?(?: \+?= )"
+    for found in re.compile(given).finditer(text, first):
+        before = text[_statement(text, found.start()) : found.start()]
+        is_pointer = re.search(r"[\w,>]\s*[*&]+\s*(?:const\s+)?$", before)
+        if not is_pointer and not _TYPES_OF_NO_NUMBERS.search(before) and not _NO_ERROR.fullmatch(found[1]):
+            yield from _with_addends_of_c(text, found.end())
+    functions = rf"\b(\w+)(?:<\w+>)? ({names.pattern})_?\("
+    for found in re.compile(functions).finditer(text, first):
+        if found[1] in ("return", "bool", "auto", "void") or _TYPES_OF_NO_NUMBERS.search(found[1]):
+            continue
+        end = _closing(text, found.end() - 1)
+        body = re.compile(r"\s*(?:const )?\{").match(text, end)
+        if body:
+            for returned in re.compile(r"\breturn ").finditer(text, body.end(), _closing(text, body.end() - 1)):
+                yield from _with_addends_of_c(text, returned.end())
+
+
+def _with_addends_of_c(text: str, start: int) -> Iterator[tuple[int, int]]:
+    if text[start] in "{[":
+        return
+    end = _end_of_expression(text, start)
+    if end is not None and not _NUMBER.fullmatch(text[start:end]) and "take<" not in text[start:end]:
+        yield start, end
+        yield from _addends_of_c(text, start, end)
+
+
+def _end_of_expression(text: str, start: int) -> int | None:
+    depth = 0
+    for at in range(start, len(text)):
+        if text[at] in "\"'\\":
+            return None  # a text of Python goes on elsewhere
+        if depth == 0 and text[at] in ";,)]}":
+            return at
+        depth += (text[at] in "([{") - (text[at] in ")]}")
+    return None
+
+
+def _addends_of_c(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    part = re.sub(r"<[\w:, ]+>", lambda found: "_" * len(found[0]), text[start:end])
+    tops, depth, groups = [], 0, []
+    for at, sign in enumerate(part):
+        if sign in "([{":
+            if depth == 0 and sign == "(" and not re.search(r"[\w@\])]$", part[:at]):
+                groups.append(at)
+            depth += 1
+        depth -= sign in ")]}"
+        tops.append(sign if depth == 0 else " ")
+    top = "".join(tops)
+    if " ? " in top:
+        ways = [top.index(" ? ") + 3, *(at.start() + 3 for at in re.finditer(" : ", top))]
+        if top.count(" ? ") == 1 and len(ways) == 2:
+            yield from _addends_of_c(text, start + ways[0], start + ways[1] - 3)
+            yield from _addends_of_c(text, start + ways[1], end)
+        return
+    if re.search(r" (?:[<>=!]=?|&&|\|\|) ", top):
+        return
+    ends = [at.start() for at in re.finditer(r"(?<=[\w@)\]])\s+\+(?=\s)", top)]
+    if ends:
+        cuts = [0, *ends, len(part)]
+        spans = []
+        for a, b in pairwise(cuts):
+            piece = part[a:b]
+            a += len(piece) - len(piece.lstrip(" \n+"))
+            spans.append((a, a + len(part[a:b].rstrip())))
+        if any(_COUNT.fullmatch(part[a:b]) for a, b in spans):
+            return  # a count, or a factor above 1
+        for a, b in spans:
+            if not _NUMBER.fullmatch(part[a:b]):
+                yield start + a, start + b
+                yield from _addends_of_c(text, start + a, start + b)
+        return
+    for at in groups:
+        closing = _closing(part, at)
+        others = (part[:at] + part[closing:]).strip(" *\n")
+        if not others or all(_UP.fullmatch(factor.strip()) for factor in others.split(" * ")):
+            yield from _addends_of_c(text, start + at + 1, start + closing - 1)
