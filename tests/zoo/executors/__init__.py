@@ -20,6 +20,7 @@ class Executor(ABC):
     settles = True  # whether labels that are not certified are the source's, too
     share = 1.0  # of the tables of all entries, how many it is asked about in a selection
     by_entry = False  # whether that is a share of the entries: what costs is to open a model
+    refuses_itself = True  # whether it raises `RefusedError` with the words of `why_not` where it serves no source
     names_row = True  # whether its refusals say which row they are about
     twin: Executor | None = None  # another interface that the documentation promises the same bits of
 

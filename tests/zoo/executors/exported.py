@@ -49,6 +49,7 @@ def _codes(specimen: Specimen, table: Table) -> Any:
 class C99(Executor):
     """An exported header in a program of its own; it certifies nothing where it cannot answer."""
 
+    refuses_itself = False
     float32, refuses, settles = True, False, False
 
     def __init__(

@@ -54,6 +54,7 @@ class InMemory(Executor):
 
     interface: str
     names_row = False  # a refusal names the row of a call
+    refuses_itself = False
 
     def seen(self, table: Table) -> Table:
         """Return float64 rows, or float32 rows as float64: these interfaces know no other types."""

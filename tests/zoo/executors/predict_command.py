@@ -23,6 +23,7 @@ _SIX_DIGITS = 1e-5  # what `-b 1` rounds, relatively
 class PredictCommand(Executor):
     """The command, a process for each call."""
 
+    refuses_itself = False
     names_row = False
 
     def __init__(self, dense: bool, share: float) -> None:
