@@ -80,6 +80,7 @@ _MIXED = np.column_stack(
 )
 _NAMES = ("age", "work", "sex", "school", "married")
 _VALUE = np.round(np.sin(_NUMBERS[:, 0]) + 0.3 * _NUMBERS[:, 1] - _NUMBERS[:, 2], 3)
+_NTH = np.arange(_N)
 _CLASS = np.digitize(_VALUE, np.quantile(_VALUE, [0.33, 0.67]))
 
 
@@ -112,6 +113,8 @@ TARGETS: dict[str, Any] = {
     "yes or no": np.median(_VALUE) < _VALUE,
     "three": np.array(["red", "green", "blue"])[_CLASS],
     "five": np.digitize(_VALUE, np.quantile(_VALUE, [0.2, 0.4, 0.6, 0.8])),
+    "rare": np.where((_NTH > 0) & (_NTH < 5), "a", np.array(["b", "c"])[_CLASS // 2]),
+    "rare last": np.where((_NTH > 0) & (_NTH < 5), "c", np.array(["a", "b"])[_CLASS // 2]),
     "numbered": _CLASS * 3 - 1,
     "floats": np.array([0.0, -1.0, 1e6])[_CLASS],
     "beyond int64": np.array([3, 2**63, 2**64 - 1], np.uint64)[_CLASS],
@@ -140,6 +143,11 @@ def _each(*kinds: Any, **options: Any) -> dict[str, Any]:
 def _half(**options: Any) -> Any:
     """A classifier with probabilities, and without a decision function."""
     return _Calibrated(svm.SVC(**options), ensemble=False, cv=2)
+
+
+def _small_bag(member: Any, share: float = 0.1) -> Any:
+    """A bag of which some members know no row of a rare class."""
+    return ensemble.BaggingClassifier(member, 6, max_samples=share, random_state=0)
 
 
 def _columns(step: Any, columns: Any = (0, 2), **options: Any) -> Any:
@@ -171,6 +179,7 @@ _Text = feature_extraction.text
 _FREQUENT = impute.SimpleImputer(strategy="most_frequent")
 _LANDMARKS = kernel_approximation.Nystroem(gamma=0.1, n_components=12, random_state=0)
 _WAVES = kernel_approximation.RBFSampler(gamma=0.1, n_components=40, random_state=0)
+_FOLDS = model_selection.PredefinedSplit(np.where(TARGETS["five"] == 0, 0, _NTH % 3))
 # fmt: off
 _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
     # Kernel machines
@@ -508,6 +517,18 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "codes": multiclass.OutputCodeClassifier(_SVC(gamma=0.3), code_size=2, random_state=0),
         "stack of three": ensemble.StackingClassifier([("a", _SVC(gamma=0.3)), ("b", _half())], cv=2, passthrough=True),
     }),
+    ("signed", "rare", {
+        "bag without a class": _small_bag(_SVC()),
+        "bag of pipelines without a class": _small_bag(make_pipeline(_P.StandardScaler(), _SVC())),
+        "bag of linear ones without a class": _small_bag(make_pipeline(_P.StandardScaler(), _LinearSVC())),
+        "bag of weighed ones without a class": _small_bag(_LinearSVC()),
+        "mean without a class": _small_bag(make_pipeline(_P.StandardScaler(), _Logistic())),
+        "mean of couples without a class": _small_bag(make_pipeline(_SVC(probability=True, random_state=0)), 0.2),
+    }),
+    ("signed", "five", {
+        "folds without a class": _Calibrated(_SVC(), cv=_FOLDS),
+        "folds of pairs without a class": _Calibrated(_SVC(decision_function_shape="ovo"), cv=_FOLDS)}),
+    ("signed", "rare last", {"bag without the last class": _small_bag(_SVC())}),
     ("signed", "labels", {"rest of several labels": multiclass.OneVsRestClassifier(_SVC())}),
     ("signed", "constant label", {"rest of a constant": multiclass.OneVsRestClassifier(_Logistic())}),
     ("signed", "two columns", {"several labels": multioutput.MultiOutputClassifier(_SVC()),
@@ -579,6 +600,11 @@ def fitted(estimator: Any) -> Any:
     return lambda X, y: clone(estimator).fit(X, y)
 
 
+def _without_weight(estimator: Any, labels: Any) -> Any:
+    """Return a function that fits a copy of the estimator with weights of 0 for some labels."""
+    return lambda X, y: clone(estimator).fit(X, y, sample_weight=1.0 - np.isin(y, labels))
+
+
 def _entries() -> Iterator[Entry]:
     for rows, target, sources in _GROUPS:
         for name, made in sources.items():
@@ -590,6 +616,14 @@ def _entries() -> Iterator[Entry]:
         yield Entry(
             f"label by probability of {target}", _LikeliestClass.fitted, target=target, options=options, write=inner
         )
+    boost, votes = ensemble.AdaBoostClassifier(_SVC(C=0.1), n_estimators=3), [("a", _SVC()), ("b", _LinearSVC())]
+    for name, estimator, target, labels in (
+        ("SVC without a class", _SVC(), "three", ["red"]),
+        ("SVC of two classes of five", _SVC(), "five", [0, 2, 3]),
+        ("boost without a class", boost, "three", ["red"]),
+        ("votes without a class", ensemble.VotingClassifier(votes), "three", ["blue"]),
+    ):
+        yield Entry(name, _without_weight(estimator, labels), "signed", target)
     for rows, target, degree in ("signed", "two", 0), ("signed", "two", 2), ("grid", "three", 0):
         compiled = functools.partial(_in_subspaces, degree=degree)
         yield Entry(f"SVC in subspaces of {rows}, {degree}", fitted(_SVC(gamma=0.05)), rows, target, compile=compiled)
