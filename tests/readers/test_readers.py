@@ -175,16 +175,7 @@ def test_missing_model_file_is_an_os_error(tmp_path):
         approxsvm.read_libsvm_model(tmp_path / "absent")
 
 
-GOLDEN_NAMES = [
-    "breast_cancer",
-    "breast_cancer_one_class",
-    "diabetes_svr",
-    "digits_subspace",
-    "iris_centers",
-    "iris_cubic",
-    "iris_degree3",
-    "iris_slices",
-]
+GOLDEN_NAMES = sorted(path.stem for path in GOLDEN.glob("*.model"))
 
 
 @pytest.mark.parametrize("name", GOLDEN_NAMES)

@@ -356,6 +356,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "nested": Pipeline([("a", Pipeline([("b", _columns(_P.RobustScaler()))])), ("c", "passthrough")]),
         "SelectKBest": (_P.StandardScaler(), feature_selection.SelectKBest(k=2)),
         "own selector": FirstColumns(),
+        "selected columns": _columns(feature_selection.SelectKBest(k=2), (3, 2, 0, 1)),
         **_each(feature_selection.SelectFdr, feature_selection.SelectFpr, feature_selection.SelectFwe),
         "SelectPercentile": feature_selection.SelectPercentile(percentile=60),
         "GenericUnivariateSelect": feature_selection.GenericUnivariateSelect(mode="k_best", param=2),
@@ -600,9 +601,9 @@ def fitted(estimator: Any) -> Any:
     return lambda X, y: clone(estimator).fit(X, y)
 
 
-def _without_weight(estimator: Any, labels: Any) -> Any:
-    """Return a function that fits a copy of the estimator with weights of 0 for some labels."""
-    return lambda X, y: clone(estimator).fit(X, y, sample_weight=1.0 - np.isin(y, labels))
+def _without_weight(estimator: Any, label: str) -> Any:
+    """Return a function that fits a copy of the estimator with weights of 0 for a label."""
+    return lambda X, y: clone(estimator).fit(X, y, sample_weight=(y != label) * 1.0)
 
 
 def _entries() -> Iterator[Entry]:
@@ -617,13 +618,8 @@ def _entries() -> Iterator[Entry]:
             f"label by probability of {target}", _LikeliestClass.fitted, target=target, options=options, write=inner
         )
     boost, votes = ensemble.AdaBoostClassifier(_SVC(C=0.1), n_estimators=3), [("a", _SVC()), ("b", _LinearSVC())]
-    for name, estimator, target, labels in (
-        ("SVC without a class", _SVC(), "three", ["red"]),
-        ("SVC of two classes of five", _SVC(), "five", [0, 2, 3]),
-        ("boost without a class", boost, "three", ["red"]),
-        ("votes without a class", ensemble.VotingClassifier(votes), "three", ["blue"]),
-    ):
-        yield Entry(name, _without_weight(estimator, labels), "signed", target)
+    yield Entry("boost without a class", _without_weight(boost, "red"), "signed", "three")
+    yield Entry("votes without a class", _without_weight(ensemble.VotingClassifier(votes), "blue"), "signed", "three")
     for rows, target, degree in ("signed", "two", 0), ("signed", "two", 2), ("grid", "three", 0):
         compiled = functools.partial(_in_subspaces, degree=degree)
         yield Entry(f"SVC in subspaces of {rows}, {degree}", fitted(_SVC(gamma=0.05)), rows, target, compile=compiled)
