@@ -14,14 +14,11 @@ from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
     BaggingRegressor,
-    StackingRegressor,
     VotingRegressor,
 )
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, PredefinedSplit
-from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.model_selection import GridSearchCV, PredefinedSplit
+from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import SVC, SVR
 
 import approxsvm
@@ -31,17 +28,7 @@ from approxsvm.readers import read_any
 RNG = np.random.default_rng(0)
 X, Z = RNG.normal(size=(160, 4)), 1.2 * RNG.normal(size=(600, 4))
 THREE = np.array(["a", "b", "c"])[np.digitize(X[:, 0] + X[:, 1] ** 2, [0.3, 1.2])]
-TWO = THREE != "a"
 TARGET = np.sin(X[:, 0]) + X[:, 1]
-
-
-def shares():
-    return CalibratedClassifierCV(SVC(gamma=0.3), ensemble=False, cv=2)
-
-
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:The `probability` parameter", "ignore:Attribute `prob", "ignore:divide by zero encountered in log"
-)
 
 
 @pytest.mark.parametrize(
@@ -124,30 +111,6 @@ def test_rounding_of_the_mean_is_bounded(kernel):
         assert lost <= Fraction(model.coef_error) * Fraction(float(np.abs(model.dual_coef).sum()))
     else:
         assert 0 < lost + off <= Fraction(float(model.value_error[0]))
-
-
-@pytest.mark.parametrize(
-    ("source", "y", "what"),
-    [
-        (OneVsOneClassifier(shares()), THREE, "labels by probability"),
-        (
-            FixedThresholdClassifier(OneVsRestClassifier(SVC(probability=True))),
-            TWO,
-            "by predict_proba of a one against the rest",
-        ),
-        (StackingRegressor([("a", SVR())], final_estimator=SVR(), cv=2), TARGET, "whose final_estimator_ is a SVR"),
-        (OneVsOneClassifier(SVC(gamma=0.3)), TWO, r"has 2 classes; compile estimators_\[0\]"),
-        (AdaBoostClassifier(CalibratedClassifierCV(SVC(), cv=2), n_estimators=2), TWO, "around a mean of 2"),
-        (
-            VotingRegressor([("a", make_pipeline(StandardScaler(copy=False), Ridge())), ("b", Ridge())]),
-            TARGET,
-            "overwrites",
-        ),
-    ],
-)
-def test_refusals(source, y, what):
-    with pytest.raises(UnsupportedModelError, match=what):
-        read_any(source.fit(X, y))
 
 
 def test_contradictions():

@@ -80,7 +80,8 @@ OneHotEncoder: OneHotEncoder, chosen; OneHotEncoder, infrequent
 OrdinalEncoder: OrdinalEncoder; OrdinalEncoder, unknown | SimpleImputer: SimpleImputer, marked; SimpleImputer of 0
 LinearDiscriminantAnalysis: discriminants; discriminants, eigen | ColumnTransformer: columns; masked columns
 FeatureUnion: union | SelectKBest: SelectKBest; selected columns | RFE: RFE; RFE, itself
-RFECV: RFECV; RFECV, itself | SelectorMixin: own selector | TfidfTransformer: hashes and weights | Pipeline: scalers; nested; sampled
+RFECV: RFECV; RFECV, itself | SelectorMixin: own selector | TfidfTransformer: hashes and weights
+Pipeline: scalers; nested; sampled
 CalibratedClassifierCV: sigmoid of two; isotonics of three; temperature of three
 TransformedTargetRegressor: scaled target | FrozenEstimator: frozen; CCA | MultiOutputRegressor: targets; targets, one
 MultiOutputClassifier: several labels; several probabilities | VotingClassifier: soft votes; weighted votes

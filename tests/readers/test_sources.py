@@ -18,6 +18,7 @@ from libsvm.svmutil import svm_save_model, svm_train
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.ensemble import AdaBoostClassifier, StackingRegressor, VotingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import RFE
@@ -28,8 +29,8 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler, SkewedChi2Sampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.metrics.pairwise import linear_kernel
-from sklearn.model_selection import GridSearchCV
-from sklearn.multiclass import OneVsOneClassifier
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, SplineTransformer, StandardScaler
@@ -113,6 +114,16 @@ REFUSED = [
         TWO,
         "; compile the steps behind it alone, and keep this one and all be",
     ),
+    (OneVsOneClassifier(CalibratedClassifierCV(SVC(), ensemble=False)), THREE, "labels by probability"),
+    (OneVsOneClassifier(SVC()), TWO, r"has 2 classes; compile estimators_\[0\]"),
+    (
+        FixedThresholdClassifier(OneVsRestClassifier(SVC(probability=True))),
+        TWO,
+        "by predict_proba of a one against the",
+    ),
+    (StackingRegressor([("a", SVR())], final_estimator=SVR(), cv=2), VALUE, "whose final_estimator_ is a SVR"),
+    (AdaBoostClassifier(CalibratedClassifierCV(SVC(), cv=2), n_estimators=2), TWO, "around a mean of 2"),
+    (VotingRegressor([("a", make_pipeline(StandardScaler(copy=False), Ridge())), ("b", Ridge())]), VALUE, "overwrites"),
     (SVC(kernel="poly", degree=7), TWO, "'poly' of degree 7; only 'rbf'"),
     (SVC(kernel=lambda a, b: a @ b.T), TWO, "callable '<lambda>'"),
     (GaussianNB(), TWO, r"cannot compile a sklearn.naive_bayes.GaussianNB; docs/sources.md says what can be compiled$"),
@@ -122,7 +133,7 @@ REFUSED = [
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("source", "y", "message"), REFUSED)
 def test_refusals_name_what_they_refuse(source, y, message):
-    fitted = clone(source).fit(X, y)
+    fitted = clone(source).fit(X.copy(), y)
     with pytest.raises(UnsupportedModelError, match=message):
         approxsvm.compile(fitted)
 
