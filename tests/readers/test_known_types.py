@@ -119,7 +119,7 @@ def fitted(name):
 
 @cache
 def examples(known):
-    """Fitted sources, the object of the class in each, and rows."""
+    """Return fitted sources with the object of the class in each, and rows."""
     pytest.importorskip(known.library, reason=f"{known.library} is not installed")
     found = []
     for name in EXAMPLES.get(known.name, [known.name]):
@@ -141,7 +141,7 @@ METHODS = ("predict", "decision_function", "predict_proba", "score_samples")
 
 
 def answers(source, rows):
-    """By each method that answers at all."""
+    """Return the answers of each method that has one."""
     found = {}
     for name in METHODS:
         with contextlib.suppress(Exception):  # whatever it does with an edited value, it answers nothing
@@ -152,7 +152,7 @@ def answers(source, rows):
 
 
 def answers_of_model(model, rows):
-    """By the oracle, rounded to float64."""
+    """Return the oracle's answers, rounded to float64."""
     found = oracle.answers(model, rows.toarray() if issparse(rows) else rows)
     if "predict" not in found:
         found["predict"] = found["score_samples"]
@@ -161,7 +161,7 @@ def answers_of_model(model, rows):
 
 
 def same(given, expected):
-    """Whether numbers agree, and labels but for ties."""
+    """Tell whether answers agree."""
     if given.shape != expected.shape and given.shape != expected.shape[:1] == (expected.size,):
         return False
     if given.size != expected.size:
@@ -174,7 +174,7 @@ def same(given, expected):
 
 
 def difference(ours, source):
-    """What both answer and differ in."""
+    """Return the methods that both have and differ in."""
     shared = [name for name in METHODS if name in ours and name in source]
     assert "predict" in shared
     return [name for name in shared if not same(ours[name], source[name])]
@@ -199,13 +199,13 @@ def changes_of_array(value):
 
 
 def options_of(thing, name):
-    """Other words that a parameter takes, as the class itself says."""
+    """Return other words that a parameter takes, as the class itself says."""
     constraints = getattr(type(thing), "_parameter_constraints", {}).get(name, [])
     return [word for c in constraints if hasattr(c, "options") for word in sorted(map(str, c.options))]
 
 
 def changes(thing, name, value):
-    """Other values for an attribute, of its own kind and of none."""
+    """Yield other values for an attribute, of its own kind and of none."""
     if isinstance(value, (bool, np.bool_)):
         yield not value
     elif isinstance(value, (int, float, np.number)):
@@ -254,7 +254,7 @@ def attributes(thing):
 
 
 def perturbed(known, thing):
-    """Each attribute with another value, one at a time; then as it was."""
+    """Set each attribute to other values, one at a time, and then back."""
     state = {key: copied(held) for key, held in vars(thing).items()}
     parameters = thing.get_params(deep=False) if hasattr(thing, "get_params") else {}
     for name in attributes(thing):
@@ -270,7 +270,7 @@ def perturbed(known, thing):
 
 
 def with_inner_parameters_set(thing):
-    """Each parameter of what is inside, such as the template of members, with another value, as set_params sets it."""
+    """Set each parameter of inner objects, such as the template of members, as set_params does, and then back."""
     every = thing.get_params() if hasattr(thing, "get_params") else {}
     for name, value in every.items():
         holder, _, last = name.rpartition("__")
@@ -294,7 +294,7 @@ def copied(held):
 
 
 def found_by_perturbing(known):
-    """How many changes of each attribute were refused or had which effect on the source; and those unnoticed by us."""
+    """Count refusals and effects on the source for each attribute, and list the changes that we do not notice."""
     found: dict[str, Counter[str]] = {}
     unnoticed = []
     for source, thing, rows in examples(known):
@@ -362,7 +362,7 @@ def test_vectorizers_whose_parameters_were_set_answer_as_the_source_or_are_refus
 
 
 def members_that_matter(cls):
-    """Names of all that a class has, but for what may be anybody's own."""
+    """Return the names of all members of a class that a subclass may not have of its own."""
     every = {name for base in cls.__mro__ for name in vars(base)} | set(known_types._ANSWERS)
     return sorted(every - {"__dict__", "__weakref__", "__class__"} - set(filter(harmless, every)))
 
@@ -398,7 +398,7 @@ def test_no_object_with_a_method_of_its_own_is_read(known):
 
 
 def helpers(thing):
-    """Objects that an object holds as attributes or in lists, but for arrays, functions and templates of members."""
+    """Yield objects held as attributes or in lists, except arrays, functions and templates of members."""
     others = (type, FunctionType, np.ndarray, np.ufunc, type(np.mean))
     for name, held in vars(thing).items():
         for inner in held if isinstance(held, (list, tuple)) else [held]:
@@ -408,7 +408,7 @@ def helpers(thing):
 
 
 def called(ask, rows):
-    """Whether a method of its own is."""
+    """Tell whether the replaced method is called."""
     try:
         with contextlib.suppress(TypeError, ValueError, AttributeError, NotImplementedError):
             ask(rows.copy())
