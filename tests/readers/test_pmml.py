@@ -214,7 +214,6 @@ FIELD, TRANSFORMED = '<FieldRef field="a"/>', "<LocalTransformations>"
 CONTRADICTIONS = [
     ('vectorId="v0"', 'vectorId="v999"', "there is no vector 'v999'"),
     ('id="v1"', 'id="v0"', "there are two vectors 'v0'"),
-    ('<FieldRef field="d"/>', "", "values of REAL-SparseArray: 4 numbers, expected 3|index is not from 1 to 3"),
     ("<VectorFields>", "<VectorFields/><VectorFields>", "there is no vector field"),
     ('targetCategory="virginica"', 'targetCategory="rose"', "the target has no value 'rose'"),
     ('targetCategory="versicolor"', 'targetCategory="virginica"', "two machines for setosa and virginica"),

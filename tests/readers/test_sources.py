@@ -5,6 +5,7 @@ The zoo asks for their answers.
 
 from __future__ import annotations
 
+import pickle
 import shutil
 import subprocess
 import sys
@@ -216,6 +217,23 @@ def test_calibrated_classifiers_have_no_decision_function():
         alone.decision_function(X)
     assert (alone.error_bound(X) == fast.error_bound(X)).all()
     assert fast.report(X, THREE, against=fitted).evidence.values is not None
+
+
+@pytest.mark.usefixtures("unmeasured")
+@pytest.mark.parametrize(
+    "source", [KernelRidge(kernel="rbf"), TransformedTargetRegressor(Ridge(), transformer=StandardScaler())]
+)
+def test_targets_of_one_column_are_predicted_as_columns(source, tmp_path):
+    y = TARGETS["column"]
+    fast = approxsvm.compile(source.fit(X, y), X)
+    fast.save(tmp_path / "m.asvm")
+    opened = approxsvm.load(tmp_path / "m.asvm"), approxsvm.Predictor(tmp_path / "m.asvm")
+    for door in (fast, pickle.loads(pickle.dumps(fast)), *opened):
+        assert door.predict(X).shape == door.error_bound(X).shape == source.predict(X).shape == y.shape
+        assert door.predict(X[:0]).shape == (0, 1)
+        assert np.shape(door.predict_one(X[0])) == (1,)
+    evidence = fast.report(X, y, against=source).evidence
+    assert evidence.predicted.shape == evidence.y.shape == (len(X),)
 
 
 def test_samplers_of_imbalanced_learn_do_nothing_when_predicting():
