@@ -79,7 +79,7 @@ Binarizer: Binarizer; scaled Binarizer | KBinsDiscretizer: bins; bins, one-hot
 OneHotEncoder: OneHotEncoder, chosen; OneHotEncoder, infrequent
 OrdinalEncoder: OrdinalEncoder; OrdinalEncoder, unknown | SimpleImputer: SimpleImputer, marked; SimpleImputer of 0
 LinearDiscriminantAnalysis: discriminants; discriminants, eigen | ColumnTransformer: columns; masked columns
-FeatureUnion: union | SelectKBest: SelectKBest; selected columns | RFE: RFE; RFE, itself
+FeatureUnion: union | RFE: RFE; RFE, itself
 RFECV: RFECV; RFECV, itself | SelectorMixin: own selector | TfidfTransformer: hashes and weights
 Pipeline: scalers; nested; sampled
 CalibratedClassifierCV: sigmoid of two; isotonics of three; temperature of three
@@ -657,11 +657,15 @@ def test_contradictions_inside_are_refused():
 def test_rows_that_one_part_overwrites_for_another_are_refused(scaler):
     """scikit-learn hands the same array to all parts, of which one that does not copy changes it for the next."""
     inside, member = make_pipeline(scaler(copy=False), MinMaxScaler()), make_pipeline(scaler(copy=False), SVC())
-    union = FeatureUnion([("a", "passthrough"), ("b", inside)])
+    frozen, some = (
+        FrozenEstimator(scaler(copy=False).fit(X.copy())),
+        ColumnTransformer([("c", scaler(copy=False), [0])]),
+    )
+    unions = [FeatureUnion([("a", "passthrough"), ("b", part)]) for part in (inside, frozen, some)]
     columns = ColumnTransformer([("a", scaler(copy=False), slice(0, 2)), ("b", MinMaxScaler(), slice(1, 4))])
     search = GridSearchCV(member, {}, cv=2)
     for source in (
-        make_pipeline(union, SVC()),
+        *(make_pipeline(union, SVC()) for union in unions),
         make_pipeline(columns, SVC()),
         CalibratedClassifierCV(member, cv=2),
         CalibratedClassifierCV(search, cv=2),

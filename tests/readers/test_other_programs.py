@@ -46,6 +46,7 @@ def trained(kind, y):
     svm.setType(getattr(cv2.ml, f"SVM_{kind}"))
     svm.setKernel(cv2.ml.SVM_RBF)
     svm.setGamma(0.3)
+    svm.setP(0.1)
     svm.train(X, cv2.ml.ROW_SAMPLE, y.astype(np.int32 if kind.endswith("SVC") else np.float32))
     return svm
 
@@ -104,6 +105,8 @@ opencv_ml_svm:
         ("   var_count: 2", "   ? 2", "line 6: expected a field"),
         ("index: [ 1, 0 ]", "index: [ 1, 0", "line 21: the file ends before ']'"),
         ("index: [ 1, 0 ]", "index: [ 1, 0 }", "line 21: '}' closes nothing"),
+        ("type:RBF, ", "type, ", "line 5: expected a field, got 'type'"),
+        ("support_vectors:", "vectors:", "there is no support_vectors"),
         ("type:RBF", "type:CHI2", "the kernel is CHI2"),
         ("type:RBF", "type:POLY, degree:2.5, coef0:1", "POLY of degree 2.5"),
         ("svmType: C_SVC", "layers: 3", "no model of ml::SVM"),

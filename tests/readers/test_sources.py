@@ -34,7 +34,7 @@ from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, SplineTransformer, StandardScaler
+from sklearn.preprocessing import Binarizer, FunctionTransformer, MinMaxScaler, SplineTransformer, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 from zoo import oracle
 from zoo.sources import ROWS, TARGETS
@@ -84,6 +84,7 @@ REFUSED = [
                 r"'knnimputer' \(KNNImputer\) cannot be folded into the model; compile pipe\[-1\] and give it pipe",
             ),
             ((SPLINES, SVC()), "SplineTransformer"),
+            ((Binarizer(threshold=-1.0), SplineTransformer(), SVC()), "a column of it has one value only"),
             ((FunctionTransformer(np.sqrt), SVC()), "FunctionTransformer.*it calls 'sqrt'"),
             ((FunctionTransformer(np.log1p, kw_args={"dtype": np.float32}), SVC()), "it calls 'log1p' with 'dtype'"),
             ((make_pipeline(StandardScaler(), SPLINES), SVC()), r"step 'pipeline__splinetransformer'"),

@@ -356,7 +356,6 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "nested": Pipeline([("a", Pipeline([("b", _columns(_P.RobustScaler()))])), ("c", "passthrough")]),
         "SelectKBest": (_P.StandardScaler(), feature_selection.SelectKBest(k=2)),
         "own selector": FirstColumns(),
-        "selected columns": _columns(feature_selection.SelectKBest(k=2), (3, 2, 0, 1)),
         **_each(feature_selection.SelectFdr, feature_selection.SelectFpr, feature_selection.SelectFwe),
         "SelectPercentile": feature_selection.SelectPercentile(percentile=60),
         "GenericUnivariateSelect": feature_selection.GenericUnivariateSelect(mode="k_best", param=2),
