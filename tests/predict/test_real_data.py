@@ -212,7 +212,7 @@ def check_against_sklearn(svc, X):
 
 
 def test_regression_values_stay_within_the_tolerance(unpacked):
-    """Every mode; readers/test_sources_compiled.py takes other data, behind a scaler."""
+    """Every mode, on real data."""
     X, y = approxsvm.read_libsvm_data(unpacked("data/cpusmall.bz2"))
     X = MaxAbsScaler().fit_transform(X).toarray()[:2000]
     svr = SVR(C=10.0).fit(X[:1000], y[:1000])

@@ -25,25 +25,12 @@ SV
 """
 
 
-def value(rows):
-    scaled = (rows - [3.0, 4.0]) / [0.5, 2.0]
-    vectors, coef = np.array([[0.5, -1.0], [-2.0, 0.0]]), np.array([1.0, -0.5])
-    return np.exp(-0.5 * ((scaled[:, None] - vectors) ** 2).sum(axis=2)) @ coef + 0.125
-
-
 @pytest.fixture
 def files(tmp_path):
     (tmp_path / "model.svm").write_text(REGRESSION)
     (tmp_path / "model.scale").write_text("3 0.5\n4 2\n")
     (tmp_path / "model.yscale").write_text("10 2.5\n")
     return tmp_path
-
-
-def test_rows_and_targets_are_in_raw_units(files):
-    rows = np.random.default_rng(0).normal([3.0, 4.0], 2.0, size=(50, 2))
-    for restore, expected in ((False, value(rows)), (True, 10.0 + 2.5 * value(rows))):
-        model = approxsvm.with_range_file(files / "model.svm", files / "model.scale", restore_target=restore)
-        assert np.abs(approxsvm.compile(model, mode="exact").predict(rows) - expected).max() < 1e-12
 
 
 def test_columns_that_no_support_vector_has(files):

@@ -7,7 +7,6 @@ import itertools
 import pickle
 import warnings
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
-from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 
 import approxsvm
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
@@ -41,17 +40,13 @@ FLOAT32 = 2e-4
 # --- OpenCV
 
 
-def trained(kind, kernel, y):
+def trained(kind, y):
     cv2 = pytest.importorskip("cv2")
     svm = cv2.ml.SVM_create()
     svm.setType(getattr(cv2.ml, f"SVM_{kind}"))
-    svm.setKernel(getattr(cv2.ml, f"SVM_{kernel}"))
+    svm.setKernel(cv2.ml.SVM_RBF)
     svm.setGamma(0.3)
-    svm.setC(2.0)
-    svm.setNu(0.2)
     svm.setP(0.1)
-    svm.setDegree(3.0 if kernel == "POLY" else 0.0)
-    svm.setCoef0(1.0 if kernel == "POLY" else 0.0)
     svm.train(X, cv2.ml.ROW_SAMPLE, y.astype(np.int32 if kind.endswith("SVC") else np.float32))
     return svm
 
@@ -60,52 +55,6 @@ def saved(svm, tmp_path, suffix):
     path = tmp_path / f"model.{suffix}"
     svm.save(str(path))
     return path
-
-
-@pytest.mark.parametrize("kernel", ["RBF", "LINEAR", "POLY"])
-@pytest.mark.parametrize(
-    ("kind", "y"),
-    [
-        ("C_SVC", TWO),
-        ("C_SVC", FOUR),
-        ("NU_SVC", TWO),
-        ("NU_SVC", FOUR),
-        ("ONE_CLASS", TARGET),
-        ("EPS_SVR", TARGET),
-        ("NU_SVR", TARGET),
-    ],
-    ids=["c2", "c4", "nu2", "nu4", "one", "eps", "nusvr"],
-)
-def test_opencv(kind, y, kernel, tmp_path):
-    svm = trained(kind, kernel, y)
-    fast = approxsvm.compile(saved(svm, tmp_path, "xml"), mode="exact")
-    own = svm.predict(Z)[1].ravel()
-    if kind.endswith("SVR"):
-        assert np.abs(fast.predict(Z) - own).max() < FLOAT32
-        return
-    assert (fast.predict(Z) == own).all()
-    raw = svm.predict(Z, flags=pytest.importorskip("cv2").ml.STAT_MODEL_RAW_OUTPUT)[1].ravel()
-    if kind == "ONE_CLASS":
-        assert np.abs(fast.decision_function(Z) - raw).max() < FLOAT32
-        assert fast.classes_.tolist() == [0, 1]
-    elif len(fast.classes_) == 2:  # OpenCV's is positive for the smaller label, ours for the greater
-        assert np.abs(fast.decision_function(Z) + raw).max() < FLOAT32
-
-
-@pytest.mark.parametrize("suffix", ["yml", "json", "xml.gz", "yml.gz"])
-@pytest.mark.parametrize("kernel", ["RBF", "POLY"])
-def test_opencv_in_every_form(suffix, kernel, tmp_path):
-    svm = trained("C_SVC", kernel, FOUR)
-    same, other = (read_any(saved(svm, tmp_path, one)) for one in ("xml", suffix))
-    assert np.isin(same.support_vectors, svm.getSupportVectors()).all()  # float32, of which files have nine digits
-    assert np.array_equal(same.support_vectors, other.support_vectors)
-    assert np.array_equal(same.dual_coef, other.dual_coef)
-    assert (same.gamma, same.degree, same.coef0, same.labels.tolist()) == (
-        other.gamma,
-        other.degree,
-        other.coef0,
-        other.labels.tolist(),
-    )
 
 
 OPENCV = """%YAML:1.0
@@ -156,6 +105,12 @@ opencv_ml_svm:
         ("   var_count: 2", "   ? 2", "line 6: expected a field"),
         ("index: [ 1, 0 ]", "index: [ 1, 0", "line 21: the file ends before ']'"),
         ("index: [ 1, 0 ]", "index: [ 1, 0 }", "line 21: '}' closes nothing"),
+        ("type:RBF, ", "type, ", "line 5: expected a field, got 'type'"),
+        ("support_vectors:", "vectors:", "there is no support_vectors"),
+        ("type:RBF", "type:CHI2", "the kernel is CHI2"),
+        ("type:RBF", "type:POLY, degree:2.5, coef0:1", "POLY of degree 2.5"),
+        ("svmType: C_SVC", "layers: 3", "no model of ml::SVM"),
+        ("   var_count: 2", "   var_count: 90000000", "the model has 90000000 features"),
     ],
 )
 def test_opencv_refuses_what_contradicts_itself(old, new, what, tmp_path):
@@ -164,32 +119,16 @@ def test_opencv_refuses_what_contradicts_itself(old, new, what, tmp_path):
     assert read_any(path).labels.tolist() == [3, 8]
     assert OPENCV.count(old) == 1
     path.write_text(OPENCV.replace(old, new))
-    with pytest.raises(ModelFormatError, match=what) as caught:
+    with pytest.raises((ModelFormatError, UnsupportedModelError), match=what) as caught:
         read_any(path)
     assert str(caught.value).startswith(str(path))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "what"),
-    [
-        ("type:RBF", "type:CHI2", "the kernel is CHI2"),
-        ("type:RBF", "type:POLY, degree:2.5, coef0:1", "POLY of degree 2.5"),
-        ("svmType: C_SVC", "layers: 3", "no model of ml::SVM"),
-        ("var_count: 2", "var_count: 90000000", "the model has 90000000 features"),
-    ],
-)
-def test_opencv_refuses_what_cannot_be_compiled(old, new, what, tmp_path):
-    path = tmp_path / "model.yml"
-    path.write_text(OPENCV.replace(old, new))
-    with pytest.raises(UnsupportedModelError, match=what):
-        read_any(path)
 
 
 @pytest.mark.parametrize("suffix", ["xml", "yml", "json"])
 @pytest.mark.parametrize(("kind", "y"), [("C_SVC", FOUR), ("EPS_SVR", TARGET)])
 def test_opencv_at_the_root_of_the_file(kind, y, suffix, tmp_path):
     """`svm.write(fs)` gives the model no name; a regression in YAML has no other sign of OpenCV."""
-    svm = trained(kind, "RBF", y)
+    svm = trained(kind, y)
     cv2 = pytest.importorskip("cv2")
     path = tmp_path / f"root.{suffix}"
     storage = cv2.FileStorage(str(path), cv2.FILE_STORAGE_WRITE)
@@ -212,6 +151,18 @@ def test_storages_of_opencv_2(tmp_path):
     path = tmp_path / "model.yml"
     path.write_text(OPENCV.replace("opencv_ml_svm:", "my_svm: !!opencv-ml-svm").replace("svmType", "svm_type"))
     assert read_any(path).source == "opencv C_SVC"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"opencv_ml_svm": {"gamma": 0.5, "gamma": 7}}',
+        "<opencv_storage><opencv_ml_svm><gamma>0.5</gamma><gamma>7</gamma></opencv_ml_svm></opencv_storage>",
+    ],
+)
+def test_fields_that_are_there_twice_are_refused(text):
+    with pytest.raises(ModelFormatError, match="gamma is there twice"):
+        parse_storage(text.encode(), "model")
 
 
 def test_nesting_and_compression_have_limits():
@@ -237,7 +188,7 @@ def test_xml_has_no_entities():
 
 @pytest.mark.parametrize("suffix", ["xml", "yml", "json"])
 def test_broken_opencv_files_are_refused(suffix, tmp_path):
-    content = saved(trained("C_SVC", "RBF", TWO), tmp_path, suffix).read_bytes()
+    content = saved(trained("C_SVC", TWO), tmp_path, suffix).read_bytes()
     changed_everywhere(content, tmp_path / "changed")
 
 
@@ -281,33 +232,35 @@ class TheirSVC(SVC):
     """What skops does not know."""
 
 
-def test_skops(tmp_path):
+def test_skops_asks_whom_to_trust(tmp_path):
     io = pytest.importorskip("skops.io")
-    fitted = make_pipeline(StandardScaler(), SVC()).fit(X, FOUR)
-    path = tmp_path / "model"
-    io.dump(fitted, path)
-    assert (approxsvm.compile(path).predict(Z) == fitted.predict(Z)).all()
+    path, name = tmp_path / "model", f"{TheirSVC.__module__}.TheirSVC"
     io.dump(TheirSVC().fit(X, FOUR), path)
-    name = f"{TheirSVC.__module__}.TheirSVC"
     with pytest.raises(UnsupportedModelError, match=f"skops does not trust {name}, whose code"):
         read_any(path)
     with pytest.raises(UnsupportedModelError, match=name):
         read_any(path, trust=["other.Type"])
     for trust in (True, [name]):
         assert read_any(path, trust=trust).n_raw_features == 4
-    (tmp_path / "model.pkl").write_bytes(pickle.dumps(fitted))
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(SVC().fit(X, FOUR)))
     with pytest.raises(UnsupportedModelError, match="a pickle can run any code"):
         read_any(tmp_path / "model.pkl", trust=[name])
+    fitted = CalibratedClassifierCV(SVC(), ensemble=False).fit(X, TWO)
+    io.dump(fitted, path)
+    name = io.get_untrusted_types(file=path)[0]
+    for trust in (False, f"{name}, {name}"):  # a text of names trusts no name that is part of it
+        with pytest.raises(UnsupportedModelError, match=r"does not trust .*CalibratedClassifier"):
+            read_any(path, trust=trust)
+    assert (approxsvm.compile(read_any(path, trust=True)).predict(Z) == fitted.predict(Z)).all()
 
 
 def test_broken_skops_files_are_refused(tmp_path):
     io = pytest.importorskip("skops.io")
     path = tmp_path / "model"
     io.dump(SVC().fit(X, TWO), path)
-    content = path.read_bytes()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        changed_everywhere(content, path, 60)
+        changed_everywhere(path.read_bytes(), path, 60)
 
 
 def test_an_archive_of_zeros_is_not_read(tmp_path):
@@ -333,64 +286,46 @@ def converted(fitted, path, **options):
 
 TABLE = ColumnTransformer([("a", StandardScaler(), [2, 0]), ("b", "passthrough", [1])])
 CLASSIFIERS = {
-    "scaled": make_pipeline(StandardScaler(), SVC()),
-    "names": make_pipeline(RobustScaler(), NuSVC(nu=0.2)),
-    "PCA": make_pipeline(MaxAbsScaler(), PCA(2), SVC()),
-    "table": make_pipeline(TABLE, SVC()),
-    "chosen": make_pipeline(StandardScaler(), SelectKBest(k=2), SVC()),
-    "union": make_pipeline(make_union(StandardScaler(), PCA(2)), SVC()),
-    "clipped": make_pipeline(MinMaxScaler(clip=True), SVC(C=10.0)),
-    "pairs": SVC(decision_function_shape="ovo"),
-    "polynomial": SVC(kernel="poly", degree=2, gamma=0.3),
+    "names": (make_pipeline(RobustScaler(), NuSVC(nu=0.2)), FOUR.astype(str)),
+    "two names": (SVC(), TWO.astype(str)),
+    "table": (make_pipeline(TABLE, SVC()), FOUR),
+    "chosen": (make_pipeline(MaxAbsScaler(), SelectKBest(k=2), SVC()), TWO),
+    "union": (make_pipeline(make_union(StandardScaler(), PCA(2)), SVC()), FOUR),
+    "clipped": (make_pipeline(MinMaxScaler(clip=True), SVC(C=10.0)), TWO),
+    "probabilities": (SVC(probability=True, random_state=0), TWO),
+    "probabilities of four": (make_pipeline(StandardScaler(), SVC(probability=True, random_state=0)), FOUR),
 }
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-@pytest.mark.parametrize("y", [TWO, FOUR], ids=["two", "four"])
-def test_onnx_classifiers(name, y, tmp_path):
-    labels = y.astype(str) if name == "names" else y
-    fitted = CLASSIFIERS[name].fit(X, labels)
+def test_onnx_classifiers(name, tmp_path):
+    """Beside probabilities labels stay those of the votes, as in onnxruntime."""
+    fitted, y = CLASSIFIERS[name]
+    fitted.fit(X, y)
     own, scores = converted(fitted, tmp_path / "model", options={id(fitted): {"zipmap": False}})
     fast = approxsvm.compile(tmp_path / "model", mode="exact")
-    values = fast.decision_function(Z)
     clear = np.abs(scores[:, 1]) > FLOAT32 if len(fast.classes_) == 2 else np.ones(len(Z), bool)
     assert (fast.predict(Z) == own)[clear].all()
     assert clear.mean() > 0.99
-    if values.ndim == 2:
-        assert np.abs(values - scores).max() < FLOAT32
-
-
-@pytest.mark.parametrize("y", [TWO, FOUR], ids=["two", "four"])
-def test_onnx_probabilities(y, tmp_path):
-    """Labels stay those of the votes, as in onnxruntime."""
-    fitted = make_pipeline(StandardScaler(), SVC(probability=True, random_state=0)).fit(X, y)
-    own, probabilities = converted(fitted, tmp_path / "model", options={id(fitted): {"zipmap": False}})
-    fast = approxsvm.compile(tmp_path / "model")
-    assert (fast.predict(Z) == own).all()
-    assert np.abs(fast.predict_proba(Z) - probabilities).max() < FLOAT32
-    assert (fast.classes_[probabilities.argmax(axis=1)] != own).any()
+    if "probabilities" in name:
+        assert np.abs(fast.predict_proba(Z) - scores).max() < FLOAT32
+        assert (fast.classes_[scores.argmax(axis=1)] != own).any()
+    elif len(fast.classes_) > 2:
+        assert np.abs(fast.decision_function(Z) - scores).max() < FLOAT32
 
 
 @pytest.mark.parametrize(
-    "fitted",
+    "source",
     [
-        make_pipeline(MinMaxScaler(), SVR()).fit(X, TARGET),
-        NuSVR(kernel="linear").fit(X, TARGET),
-        make_pipeline(RobustScaler(), MaxAbsScaler(), PCA(3), SVR(kernel="poly", degree=2)).fit(X, TARGET),
+        NuSVR(kernel="linear"),
+        make_pipeline(RobustScaler(), MaxAbsScaler(), PCA(3), SVR(kernel="poly", degree=2)),
     ],
-    ids=["RBF", "linear", "polynomial"],
 )
-def test_onnx_regressors(fitted, tmp_path):
-    (own,) = converted(fitted, tmp_path / "model")
+def test_onnx_regressors(source, tmp_path):
+    (own,) = converted(source.fit(X, TARGET), tmp_path / "model")
     found = approxsvm.compile(tmp_path / "model", mode="exact").predict(Z)
     assert found.shape == own.shape
     assert np.abs(found - own).max() < FLOAT32
-
-
-def test_onnx_one_class(tmp_path):
-    fitted = make_pipeline(StandardScaler(), OneClassSVM(nu=0.3)).fit(X)
-    own, _ = converted(fitted, tmp_path / "model")
-    assert (approxsvm.compile(tmp_path / "model").predict(Z) == own.ravel()).all()
 
 
 @pytest.mark.filterwarnings("ignore:\\nThe format of the columns of the 'remainder':FutureWarning")  # scikit-learn 1.6
@@ -462,30 +397,6 @@ def test_onnx_refusals(tmp_path):
 # --- LIBSVM's own objects
 
 
-@pytest.mark.parametrize(
-    ("options", "y"),
-    [
-        ("-s 0 -t 2", FOUR),
-        ("-s 0 -t 2 -b 1", FOUR),
-        ("-s 0 -t 1 -d 2 -r 1", TWO),
-        ("-s 0 -t 3 -g 0.1 -r 0.5", FOUR),
-        ("-s 2 -t 2", TARGET),
-        ("-s 3 -t 0", TARGET),
-        ("-s 4 -t 2", TARGET),
-    ],
-)
-def test_svm_model(options, y):
-    svmutil = pytest.importorskip("libsvm.svmutil")
-    model = svmutil.svm_train(y.astype(float).tolist(), X.astype(float), f"{options} -q")
-    fast = approxsvm.compile(model, mode="exact")
-    own, _, _ = svmutil.svm_predict([], Z.astype(float), model, "-q")
-    assert np.allclose(fast.predict(Z), own, rtol=0, atol=1e-9)
-    if "-b" in options:
-        _, _, probabilities = svmutil.svm_predict([], Z.astype(float), model, "-q -b 1")
-        order = np.argsort(model.get_labels())
-        assert np.allclose(fast.predict_proba(Z), np.array(probabilities)[:, order], rtol=0, atol=1e-9)
-
-
 def test_svm_model_refusals():
     svmutil = pytest.importorskip("libsvm.svmutil")
     model = svmutil.svm_train(TWO.astype(float).tolist(), X.astype(float), "-q")
@@ -499,32 +410,3 @@ def test_svm_model_refusals():
     model.SV[3][1].index, model.param.kernel_type = 2, 4
     with pytest.raises(UnsupportedModelError, match="precomputed"):
         read_any(model)
-
-
-# --- calibrated models of skops ask for a type
-
-
-def test_a_text_of_names_trusts_no_name_that_is_part_of_it(tmp_path):
-    io = pytest.importorskip("skops.io")
-    io.dump(CalibratedClassifierCV(SVC(), ensemble=False).fit(X, TWO), tmp_path / "model")
-    name = io.get_untrusted_types(file=tmp_path / "model")[0]
-    with pytest.raises(UnsupportedModelError, match="does not trust"):
-        read_any(tmp_path / "model", trust=f"{name}, {name}")
-
-
-def test_fields_that_are_there_twice_are_refused(tmp_path):
-    for text in (
-        '{"opencv_ml_svm": {"gamma": 0.5, "gamma": 7}}',
-        "<opencv_storage><opencv_ml_svm><gamma>0.5</gamma><gamma>7</gamma></opencv_ml_svm></opencv_storage>",
-    ):
-        with pytest.raises(ModelFormatError, match="gamma is there twice"):
-            parse_storage(text.encode(), "model")
-
-
-def test_skops_asks_for_types_of_calibration(tmp_path):
-    io = pytest.importorskip("skops.io")
-    fitted = CalibratedClassifierCV(SVC(), ensemble=False).fit(X, TWO)
-    io.dump(fitted, Path(tmp_path / "model"))
-    with pytest.raises(UnsupportedModelError, match="CalibratedClassifier"):
-        read_any(tmp_path / "model")
-    assert (approxsvm.compile(read_any(tmp_path / "model", trust=True)).predict(Z) == fitted.predict(Z)).all()

@@ -14,17 +14,10 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
-from conftest import GOLDEN, random_model
+from conftest import GOLDEN
 from scipy import sparse
-from scipy.sparse import csr_array, csr_matrix
-from sklearn.compose import ColumnTransformer
-from sklearn.datasets import make_classification
-from sklearn.exceptions import NotFittedError
-from sklearn.kernel_approximation import RBFSampler
-from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
+from scipy.sparse import csr_array
+from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
@@ -59,35 +52,23 @@ def test_a_libsvm_model_becomes_arrays(tmp_path):
     assert model.source == "libsvm c_svc"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        MODEL.replace("\n", "\r\n"),
-        "  " + MODEL.replace("\n", "\n  ", 3),
-        MODEL.replace("SV\n", "SV  \n"),
-        MODEL + "\n\n",
-        MODEL.rstrip("\n"),
-        MODEL.replace("gamma 0.5\nnr_class 2\n", "nr_class 2\ngamma 0.5\n"),
-        MODEL.replace(" 2:0.5\n", " 2:0.5 \n"),
-        "\ufeff" + MODEL,
-        "# trained in May\n" + MODEL.replace("rho", "#rho 3\nrho").replace("0.5\n", "0.5 # of two\n", 1),
-        MODEL.replace("SV\n", "scaling \nSV\n"),
-    ],
-    ids=[
-        "crlf",
-        "leading blanks",
-        "SV blanks",
-        "blank lines",
-        "no newline",
-        "reordered",
-        "trailing blank",
-        "byte order mark",
-        "comments",
-        "no scales",
-    ],
-)
-def test_variants_that_are_accepted(tmp_path, text):
-    model, expected = read_text(tmp_path, text), read_text(tmp_path, MODEL)
+VARIANTS = {
+    "crlf": MODEL.replace("\n", "\r\n"),
+    "leading blanks": "  " + MODEL.replace("\n", "\n  ", 3),
+    "SV blanks": MODEL.replace("SV\n", "SV  \n"),
+    "blank lines": MODEL + "\n\n",
+    "no newline": MODEL.rstrip("\n"),
+    "reordered": MODEL.replace("gamma 0.5\nnr_class 2\n", "nr_class 2\ngamma 0.5\n"),
+    "trailing blank": MODEL.replace(" 2:0.5\n", " 2:0.5 \n"),
+    "byte order mark": "\ufeff" + MODEL,
+    "comments": "# in May\n" + MODEL.replace("rho", "#rho 3\nrho").replace("0.5\n", "0.5 # of two\n", 1),
+    "no scales": MODEL.replace("SV\n", "scaling \nSV\n"),
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_variants_that_are_accepted(tmp_path, name):
+    model, expected = read_text(tmp_path, VARIANTS[name]), read_text(tmp_path, MODEL)
     np.testing.assert_array_equal(model.support_vectors.toarray(), expected.support_vectors.toarray())
     np.testing.assert_array_equal(model.dual_coef, expected.dual_coef)
 
@@ -194,186 +175,38 @@ def test_missing_model_file_is_an_os_error(tmp_path):
         approxsvm.read_libsvm_model(tmp_path / "absent")
 
 
-GOLDEN_NAMES = [
-    "breast_cancer",
-    "breast_cancer_one_class",
-    "diabetes_svr",
-    "digits_subspace",
-    "iris_centers",
-    "iris_cubic",
-    "iris_degree3",
-    "iris_slices",
-]
+GOLDEN_NAMES = sorted(path.stem for path in GOLDEN.glob("*.model"))
 
 
 @pytest.mark.parametrize("name", GOLDEN_NAMES)
-def test_golden_models_give_the_recorded_decision_values(name):
-    model = approxsvm.read_model(GOLDEN / f"{name}.model")
+def test_golden_models_and_artifacts_give_the_recorded_decision_values(name):
+    model, fast = approxsvm.read_model(GOLDEN / f"{name}.model"), approxsvm.load(GOLDEN / f"{name}.asvm")
     X, _ = approxsvm.read_libsvm_data(GOLDEN / f"{name}.t", n_features=model.n_features)
-    expected = np.loadtxt(GOLDEN / f"{name}.values").reshape(X.shape[0], -1)
-    rows = X.toarray()
-    errors = np.abs(reference.decision_function(model, rows) - expected)
-    assert (errors <= definition_of(model).rounding(rows, expected)).all()
-
-
-@pytest.mark.parametrize("name", GOLDEN_NAMES)
-def test_golden_artifacts_are_within_their_bounds_of_the_recorded_decision_values(name):
-    fast = approxsvm.load(GOLDEN / f"{name}.asvm")
-    X, _ = approxsvm.read_libsvm_data(GOLDEN / f"{name}.t", n_features=fast.n_features_in_)
-    expected = np.loadtxt(GOLDEN / f"{name}.values")
-    for rows in (X, X.toarray(), X[:3]):
+    expected, dense = np.loadtxt(GOLDEN / f"{name}.values").reshape(X.shape[0], -1), X.toarray()
+    errors = np.abs(reference.decision_function(model, dense) - expected)
+    assert (errors <= definition_of(model).rounding(dense, expected)).all()
+    for rows in (X, dense, X[:3]):
         values, bounds, _ = fast._evaluate(rows, bounds=True)
-        assert (np.abs(values - expected[: rows.shape[0]]) <= bounds + 1e-12).all()
-
-
-def data():
-    return make_classification(120, 6, random_state=0)
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("gamma", ["scale", "auto", 0.2])
-@pytest.mark.parametrize("estimator", [SVC, NuSVC, SVR, NuSVR, OneClassSVM])
-def test_sklearn_estimators_become_their_decision_function(estimator, gamma, sparse):
-    X, y = data()
-    fitted = estimator(gamma=gamma).fit(csr_matrix(X) if sparse else X, y)
-    model = approxsvm.read_model(fitted)
-    values = reference.decision_function(model, X)[:, 0]
-    rows = csr_matrix(X) if sparse else X
-    if estimator in (SVC, NuSVC):
-        np.testing.assert_allclose(-values, fitted.decision_function(rows), rtol=1e-10, atol=1e-10)
-        np.testing.assert_array_equal(model.labels, fitted.classes_)
-    elif estimator is OneClassSVM:
-        np.testing.assert_allclose(values, fitted.decision_function(rows), rtol=1e-10, atol=1e-10)
-    else:
-        np.testing.assert_allclose(values, fitted.predict(rows), rtol=1e-10, atol=1e-10)
-    assert model.source == f"sklearn {estimator.__name__}"
-
-
-def test_multi_class_sklearn_models_keep_libsvms_pairs():
-    X, _ = data()
-    y = np.arange(len(X)) % 4
-    fitted = SVC(decision_function_shape="ovo").fit(X, y)
-    values = reference.decision_function(approxsvm.read_model(fitted), X)
-    np.testing.assert_allclose(values, fitted.decision_function(X), rtol=1e-10, atol=1e-10)
-
-
-def test_subclasses_are_recognised():
-    class Mine(SVC):
-        pass
-
-    X, y = data()
-    assert approxsvm.read_model(Mine().fit(X, y)).source == "sklearn SVC"
-
-
-def test_subclasses_that_compute_something_else_are_refused():
-    class Rounding(StandardScaler):
-        def transform(self, X, copy=None):
-            return np.round(super().transform(X, copy))
-
-    class Squared(RBFSampler):
-        def transform(self, X):
-            return super().transform(X) ** 2
-
-    class Careful(SVC):
-        def predict(self, X):
-            return np.where(abs(self.decision_function(X)) < 0.5, 0, super().predict(X))
-
-    X, y = data()
-    columns = ColumnTransformer([("a", Rounding(), [0])])
-    for estimator, method in (
-        (make_pipeline(Rounding(), SVC()), "Rounding has a transform of its own"),
-        (make_pipeline(columns, SVC()), "Rounding has a transform of its own"),
-        (make_pipeline(Squared(random_state=0), LinearSVC()), "Squared has a transform of its own"),
-        (make_pipeline(StandardScaler(), Careful()), "Careful has a predict of its own"),
-        (Careful(), "Careful has a predict of its own"),
-    ):
-        with pytest.raises(UnsupportedModelError, match=method):
-            approxsvm.compile(estimator.fit(X, y))
-
-
-def test_unfitted_estimators_are_refused():
-    with pytest.raises(NotFittedError, match="SVC is not fitted"):
-        approxsvm.compile(SVC())
-
-
-@pytest.mark.parametrize(
-    ("estimator", "message"),
-    [
-        (SVC(kernel="poly", degree=7), "'poly' of degree 7; only 'rbf'"),
-        (SVC(kernel=lambda a, b: a @ b.T), "callable '<lambda>'"),
-        (GaussianNB(), r"cannot compile a sklearn.naive_bayes.GaussianNB; docs/sources.md says what can be compiled$"),
-    ],
-)
-def test_unsupported_estimators_are_named(estimator, message):
-    with pytest.raises(UnsupportedModelError, match=message):
-        approxsvm.compile(estimator.fit(*data()))
-
-
-def test_read_model_says_which_kernel():
-    model = approxsvm.read_model(SVC(kernel="linear").fit(*data()))
-    assert (model.degree, model.gamma, model.coef0) == (1, 1.0, 0.0)
-    model = approxsvm.read_model(SVC(kernel="poly", degree=4, gamma=0.5, coef0=-1).fit(*data()))
-    assert (model.degree, model.gamma, model.coef0) == (4, 0.5, -1.0)
-    source = LinearSVC().fit(*data())
-    model = approxsvm.read_model(source)
-    assert (model.degree, model.n_sv, model.dual_coef.tolist()) == (1, 1, [[1.0]])
-    np.testing.assert_array_equal(model.support_vectors, source.coef_)
-
-
-def test_precomputed_kernels_are_refused():
-    X, y = data()
-    with pytest.raises(UnsupportedModelError, match="'precomputed'"):
-        approxsvm.compile(SVC(kernel="precomputed").fit(X @ X.T, y))
-
-
-def test_a_tampered_estimator_is_refused():
-    fitted = SVC().fit(*data())
-    fitted._n_support = fitted._n_support + np.array([5, 0], np.int32)
-    with pytest.raises(ModelFormatError, match="n_support_ is"):
-        approxsvm.compile(fitted)
+        errors = np.abs(values.reshape(rows.shape[0], -1) - expected[: rows.shape[0]])
+        assert (errors <= bounds.reshape(errors.shape) + 1e-12).all()
 
 
 def test_pickles_need_trust(tmp_path):
-    fitted = SVC().fit(*data())
-    joblib.dump(fitted, tmp_path / "svc.joblib")
-    (tmp_path / "svc.pkl").write_bytes(pickle.dumps(fitted))
+    fitted = SVC().fit(np.eye(4), [0, 1, 0, 1])
     pickled = pickle.dumps(fitted)
-    for name in ("svc.p", "svc.sav"):
-        (tmp_path / name).write_bytes(pickled)
+    joblib.dump(fitted, tmp_path / "svc.joblib")
     joblib.dump(fitted, tmp_path / "svc.z", compress=3)
     for name, compress in (("svc.pkl.gz", gzip.compress), ("svc.gz", gzip.compress), ("svc.pickle.xz", lzma.compress)):
         (tmp_path / name).write_bytes(compress(pickled))
-    for name in ("svc.joblib", "svc.pkl", "svc.p", "svc.sav", "svc.z", "svc.pkl.gz", "svc.gz", "svc.pickle.xz"):
+    for name in ("svc.pkl", "svc.p", "svc.sav"):
+        (tmp_path / name).write_bytes(pickled)
+    for path in tmp_path.iterdir():
         with pytest.raises(UnsupportedModelError, match="can run any code"):
-            approxsvm.read_model(tmp_path / name)
-        assert approxsvm.read_model(tmp_path / name, trust=True).n_sv == len(fitted.support_)
+            approxsvm.read_model(path)
+        assert approxsvm.read_model(path, trust=True).n_sv == len(fitted.support_)
     (tmp_path / "bad.pkl").write_bytes(b"not a pickle")
     with pytest.raises(ModelFormatError, match=r"bad.pkl: not a readable pickle"):
         approxsvm.read_model(tmp_path / "bad.pkl", trust=True)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"dual_coef": np.ones((2, 40))}, r"dual_coef has shape \(2, 40\), expected \(1, 40\)"),
-        ({"intercept": np.ones(2)}, r"intercept has shape \(2,\), expected \(1,\)"),
-        ({"gamma": -1.0}, "gamma is -1.0"),
-        ({"gamma": np.inf}, "gamma is inf"),
-        ({"n_support": np.array([1, 2])}, "3 support vectors in all, but the model holds 40"),
-        ({"n_support": np.array([40])}, "1 support vector counts for 2 classes"),
-        ({"labels": np.array([1, 1])}, "not distinct"),
-        ({"labels": np.empty(0)}, "cannot have 0 labels"),
-        ({"support_vectors": np.full((40, 7), np.nan)}, "support_vectors holds NaN"),
-        ({"dual_coef": "many"}, "dual_coef is not an array of numbers"),
-        ({"support_vectors": np.ones(40)}, "support_vectors has 1 dimensions instead of 2"),
-        ({"feature_names": ("a",)}, "1 feature names for 7 features"),
-        ({"first_index": 2}, "first_index is 2"),
-        ({"task": "clustering"}, "unknown task 'clustering'"),
-    ],
-)
-def test_kernel_models_are_validated_when_built(changes, message):
-    with pytest.raises(ModelFormatError, match=message):
-        random_model(0, **changes)
 
 
 @pytest.fixture

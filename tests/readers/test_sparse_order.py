@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_matrix, csr_array, csr_matrix
 from sklearn.compose import make_column_transformer
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.kernel_approximation import Nystroem
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, PolynomialFeatures, StandardScaler
 from sklearn.random_projection import SparseRandomProjection
-from sklearn.svm import SVC, SVR
+from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
@@ -38,38 +37,18 @@ def reversed_entries(rows):
     return csr_matrix((rows.data[order], rows.indices[order], rows.indptr), shape=rows.shape)
 
 
-def test_products_of_what_a_vectorizer_has_fitted():
-    """Rows of fit_transform are out of order, and PolynomialFeatures makes repeated entries of them."""
-    words = [f"w{k}" for k in range(12)]
-    texts = [" ".join(RNG.choice(words, RNG.integers(3, 9))) for _ in range(200)]
-    y = [("w1" in text) != ("w2" in text) for text in texts]
-    pipeline = make_pipeline(TfidfVectorizer(token_pattern=r"\w+"), PolynomialFeatures(2), SVC(C=10)).fit(texts, y)
-    with pytest.raises(UnsupportedModelError, match=r"step 'svc' .* row \d+ of support_vectors_"):
-        approxsvm.compile(pipeline)
-    rows = pipeline[:1].transform(texts)
-    pipeline[1:].fit(rows, y)
-    assert approxsvm.compile(pipeline).predict(texts).tolist() == pipeline.predict(texts).tolist()
-
-
-@pytest.mark.parametrize("machine", [SVC(), SVR(), SVC(kernel="linear"), SVC(kernel="poly")])
-def test_repeated_entries_of_support_vectors(machine):
-    machine.fit(repeated(X), Y)
-    with pytest.raises(UnsupportedModelError, match="several entries in a column, or entries out of order"):
-        read_any(machine)
-
-
-def test_support_vectors_out_of_order():
-    machine = SVC().fit(csr_matrix(X), Y)
-    machine.support_vectors_ = reversed_entries(machine.support_vectors_)
-    with pytest.raises(UnsupportedModelError, match="several entries in a column, or entries out of order"):
-        read_any(machine)
-
-
-def test_coefficients_that_libsvm_takes_by_their_place():
-    machine = SVC().fit(csr_matrix(X), Y)
-    machine._dual_coef_ = machine._dual_coef_[:, ::-1]
+def test_support_vectors_with_repeated_or_unsorted_entries():
+    repeats, reverses, odd = (
+        machine.fit(rows, Y)
+        for machine, rows in ((SVC(kernel="poly"), repeated(X)), (SVC(), csr_matrix(X)), (SVC(), csr_matrix(X)))
+    )
+    reverses.support_vectors_ = reversed_entries(reverses.support_vectors_)
+    for machine in (repeats, reverses):
+        with pytest.raises(UnsupportedModelError, match="several entries in a column, or entries out of order"):
+            read_any(machine)
+    odd._dual_coef_ = odd._dual_coef_[:, ::-1]  # which LIBSVM takes by their place
     with pytest.raises(ModelFormatError, match="_dual_coef_ of this SVC has entries left out or out of order"):
-        read_any(machine)
+        read_any(odd)
 
 
 def test_kernels_by_scikit_learn():
@@ -104,27 +83,21 @@ def test_a_model_of_ones_own():
 
 @pytest.mark.parametrize("kind", [csr_matrix, csr_array])
 def test_rows(kind):
-    """Repeated entries are refused, as LIBSVM does not add them up; the order does not matter to it."""
+    """Repeated entries are refused, as LIBSVM does not add them up; PolynomialFeatures goes by the order of entries."""
     machine = SVC().fit(csr_matrix(X), Y)
-    fast = approxsvm.compile(machine, X)
+    products = make_pipeline(MaxAbsScaler(), PolynomialFeatures(2), SVC()).fit(csr_matrix(X), Y)
+    fast, of_products = approxsvm.compile(machine, X), approxsvm.compile(products, X)
     expected = machine.predict(csr_matrix(X)).tolist()
     for model in (fast, approxsvm.Predictor(fast.artifact)):
         with pytest.raises(InputError, match=r"row 0 of X has several entries in a column, .*X.sum_duplicates\(\)"):
             model.predict(kind(repeated(X)))
         for given in (kind(reversed_entries(X)), coo_matrix(repeated(X))):
             assert model.predict(given).tolist() == expected
+    for model in (of_products, approxsvm.Predictor(of_products.artifact)):
+        with pytest.raises(InputError, match=r"row 0 of X are not in the order of their columns.*X.sort_indices\(\)"):
+            model.predict(kind(reversed_entries(X)))
     with pytest.raises(InputError, match="row 0 of X has several entries"):
         approxsvm.compile(machine, repeated(X))
-
-
-def test_rows_for_products():
-    """PolynomialFeatures goes by the order of the entries."""
-    pipeline = make_pipeline(MaxAbsScaler(), PolynomialFeatures(2), SVC()).fit(csr_matrix(X), Y)
-    fast = approxsvm.compile(pipeline, X)
-    assert fast.predict(csr_matrix(X)).tolist() == pipeline.predict(csr_matrix(X)).tolist()
-    for model in (fast, approxsvm.Predictor(fast.artifact)):
-        with pytest.raises(InputError, match=r"row 0 of X are not in the order of their columns.*X.sort_indices\(\)"):
-            model.predict(reversed_entries(X))
 
 
 @pytest.mark.parametrize(

@@ -106,103 +106,97 @@ READ = {
 }
 
 
-@pytest.fixture(params=[name for name in NOT_A_MODEL if name not in READ])
-def stranger(request, tmp_path):
-    content, kind = NOT_A_MODEL[request.param]
-    path = tmp_path / "file"
+def written(name, path):
+    """Write a file of a kind, and return what it is called."""
+    content, kind = (NOT_A_MODEL | NOT_DATA)[name]
     path.write_bytes(content() if callable(content) else content)
-    return path, kind
+    return kind
 
 
-def test_in_place_of_a_model(stranger, tmp_path):
-    path, kind = stranger
+def assert_command_says_the_same(path, error):
+    result = CliRunner().invoke(main, ["convert-model", str(path), "-o", str(path.parent / "out")])
+    assert (result.exit_code, result.stderr) == (1, f"approxsvm: {' '.join(str(error).split())}\n")
+    assert not (path.parent / "out").exists()
+
+
+@pytest.mark.parametrize("name", [name for name in NOT_A_MODEL if name not in READ])
+def test_in_place_of_a_model(name, tmp_path):
+    path = tmp_path / "file"
+    kind = written(name, path)
     with pytest.raises(ModelFormatError) as caught:
         approxsvm.read_any(path)
     assert str(caught.value).startswith(f"{path}: this is {kind}, not a LIBSVM model")
-    result = CliRunner().invoke(main, ["convert-model", str(path), "-o", str(tmp_path / "out")])
-    assert (result.exit_code, result.stderr) == (1, f"approxsvm: {caught.value}\n")
-    assert not (tmp_path / "out").exists()
+    assert_command_says_the_same(path, caught.value)
 
 
 @pytest.mark.parametrize("name", READ)
 def test_broken_models_of_other_programs(name, tmp_path):
     pytest.importorskip("skops" if name == "skops" else "onnx")
     path = tmp_path / "file"
-    content, _ = STRANGERS[name]
-    path.write_bytes(content() if callable(content) else content)
+    written(name, path)
     with pytest.raises((ModelFormatError, UnsupportedModelError), match=READ[name]) as caught:
         approxsvm.read_any(path)
     assert str(caught.value).startswith(str(path))
-    result = CliRunner().invoke(main, ["convert-model", str(path), "-o", str(tmp_path / "out")])
-    assert (result.exit_code, result.stderr) == (1, f"approxsvm: {' '.join(str(caught.value).split())}\n")
+    assert_command_says_the_same(path, caught.value)
     with pytest.raises(DataFormatError, match=r"; approxsvm convert-model (--trust )?reads it$"):
         approxsvm.read_libsvm_data(path)
 
 
-@pytest.fixture(params=NOT_A_MODEL)
-def any_stranger(request, tmp_path):
-    content, kind = NOT_A_MODEL[request.param]
-    path = tmp_path / "file"
-    path.write_bytes(content() if callable(content) else content)
-    return path, kind
-
-
-def test_in_place_of_an_artifact(any_stranger):
-    path, kind = any_stranger
-    for door in (approxsvm.load, approxsvm.Predictor):
-        with pytest.raises(ArtifactError, match="not an approxsvm artifact") as caught:
-            door(path)
-        assert f"{path}: not an approxsvm artifact: this is {kind}" in str(caught.value)
+@pytest.mark.parametrize("name", NOT_A_MODEL)
+@pytest.mark.parametrize("door", [approxsvm.load, approxsvm.Predictor])
+def test_in_place_of_an_artifact(name, door, tmp_path):
+    kind = written(name, tmp_path / "file")
+    with pytest.raises(ArtifactError, match="not an approxsvm artifact") as caught:
+        door(tmp_path / "file")
+    assert f"file: not an approxsvm artifact: this is {kind}" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", NOT_DATA)
-def test_in_place_of_data(tmp_path, name):
-    content, kind = NOT_DATA[name]
-    path = tmp_path / "file"
-    path.write_bytes(content() if callable(content) else content)
-    for door in (approxsvm.read_libsvm_data, approxsvm.read_rows):
-        with pytest.raises(DataFormatError) as caught:
-            door(path)
-        assert str(caught.value).startswith(f"{path}: this is {kind}, not a LIBSVM data file")
+@pytest.mark.parametrize("door", [approxsvm.read_libsvm_data, approxsvm.read_rows])
+def test_in_place_of_data(name, door, tmp_path):
+    kind = written(name, tmp_path / "file")
+    with pytest.raises(DataFormatError) as caught:
+        door(tmp_path / "file")
+    assert str(caught.value).startswith(f"{tmp_path / 'file'}: this is {kind}, not a LIBSVM data file")
 
 
 @pytest.mark.parametrize("name", ["JSON", "ONNX", "HDF5", "data", "empty"])
 def test_in_place_of_a_pickle(tmp_path, name):
-    content, kind = NOT_A_MODEL[name]
     path = tmp_path / "model.pkl"
-    path.write_bytes(content() if callable(content) else content)
+    kind = written(name, path)
     with pytest.raises(ModelFormatError, match="not a readable pickle") as caught:
         approxsvm.read_model(path, trust=True)
     assert str(caught.value) == f"{path}: not a readable pickle: this is {kind}"
 
 
-def test_an_artifact_without_its_suffix(tmp_path):
-    path = tmp_path / "model"
-    path.write_bytes((GOLDEN / "breast_cancer.asvm").read_bytes())
-    with pytest.raises(ModelFormatError, match="this is an approxsvm artifact, not a LIBSVM model"):
-        approxsvm.read_any(path)
+ARTIFACT = (GOLDEN / "breast_cancer.asvm").read_bytes()
 
 
-def test_what_to_do_is_said(tmp_path):
-    path = tmp_path / "file"
-    for name, advice in (
-        ("LIBSVM in JSON", "save that text as a file of its own"),
-        ("gzip", "decompress it first"),
-        ("range", "approxsvm convert-model --range takes it"),
-    ):
-        path.write_bytes(STRANGERS[name][0])
-        with pytest.raises(ModelFormatError, match=f"; {advice}$"):
-            approxsvm.read_any(path)
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (ARTIFACT, "this is an approxsvm artifact, not a LIBSVM model"),
+        (STRANGERS["LIBSVM in JSON"][0], "; save that text as a file of its own$"),
+        (STRANGERS["gzip"][0], "; decompress it first$"),
+        (STRANGERS["range"][0], "; approxsvm convert-model --range takes it$"),
+        # Texts that nearly are models keep their line.
+        (MODEL.replace(b"rho", b"{", 1), r"line 6: unknown key '{'"),
+    ],
+)
+def test_what_is_said_of_a_file_that_is_no_model(content, message, tmp_path):
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(ModelFormatError, match=message):
+        approxsvm.read_any(tmp_path / "file")
 
 
-def test_texts_that_nearly_are_what_they_should_be_keep_their_line(tmp_path):
-    path = tmp_path / "file"
-    path.write_bytes(MODEL.replace(b"rho", b"{", 1))
-    with pytest.raises(ModelFormatError, match=r"line 6: unknown key '{'"):
-        approxsvm.read_any(path)
-    path.write_bytes(ROWS + b"{\n")
-    with pytest.raises(DataFormatError, match=r"line 31: wrong input format: label '{' is not a number"):
-        approxsvm.read_libsvm_data(path)
-    path.write_bytes(b"1 1:x\n")
-    with pytest.raises(DataFormatError, match="line 1: wrong input format: the value of index 1 is 'x'"):
-        approxsvm.read_libsvm_data(path)
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (ROWS + b"{\n", r"line 31: wrong input format: label '{' is not a number"),
+        (b"1 1:x\n", "line 1: wrong input format: the value of index 1 is 'x'"),
+    ],
+)
+def test_texts_that_nearly_are_data_keep_their_line(content, message, tmp_path):
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(DataFormatError, match=message):
+        approxsvm.read_libsvm_data(tmp_path / "file")

@@ -82,6 +82,7 @@ _MIRRORED = np.round(np.random.default_rng(29).normal(size=(6, _WIDTH)), 3)  # f
 _MIRRORED = np.vstack([_MIRRORED, -_MIRRORED])
 _NAMES = ("age", "work", "sex", "school", "married")
 _VALUE = np.round(np.sin(_NUMBERS[:, 0]) + 0.3 * _NUMBERS[:, 1] - _NUMBERS[:, 2], 3)
+_NTH = np.arange(_N)
 _CLASS = np.digitize(_VALUE, np.quantile(_VALUE, [0.33, 0.67]))
 
 
@@ -118,6 +119,9 @@ TARGETS: dict[str, Any] = {
     "two": np.where(np.median(_VALUE) < _VALUE, 5, -2),
     "yes or no": np.median(_VALUE) < _VALUE,
     "three": np.array(["red", "green", "blue"])[_CLASS],
+    "five": np.digitize(_VALUE, np.quantile(_VALUE, [0.2, 0.4, 0.6, 0.8])),
+    "rare": np.where((_NTH > 0) & (_NTH < 5), "a", np.array(["b", "c"])[_CLASS // 2]),
+    "rare last": np.where((_NTH > 0) & (_NTH < 5), "c", np.array(["a", "b"])[_CLASS // 2]),
     "numbered": _CLASS * 3 - 1,
     "floats": np.array([0.0, -1.0, 1e6])[_CLASS],
     "beyond int64": np.array([3, 2**63, 2**64 - 1], np.uint64)[_CLASS],
@@ -150,6 +154,11 @@ def _half(**options: Any) -> Any:
     return _Calibrated(svm.SVC(**options), ensemble=False, cv=2)
 
 
+def _small_bag(member: Any, share: float = 0.1) -> Any:
+    """A bag of which some members know no row of a rare class."""
+    return ensemble.BaggingClassifier(member, 6, max_samples=share, random_state=0)
+
+
 def _columns(step: Any, columns: Any = (0, 2), **options: Any) -> Any:
     return compose.ColumnTransformer([("some", step, list(columns))], **{"remainder": "passthrough", **options})
 
@@ -179,6 +188,7 @@ _Text = feature_extraction.text
 _FREQUENT = impute.SimpleImputer(strategy="most_frequent")
 _LANDMARKS = kernel_approximation.Nystroem(gamma=0.1, n_components=12, random_state=0)
 _WAVES = kernel_approximation.RBFSampler(gamma=0.1, n_components=40, random_state=0)
+_FOLDS = model_selection.PredefinedSplit(np.where(TARGETS["five"] == 0, 0, _NTH % 3))
 # fmt: off
 _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
     # Kernel machines
@@ -208,11 +218,13 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "SVC of three, degree 6": _SVC(kernel="poly", degree=6, coef0=1.0, gamma=0.05),
         "SVC of three, quadratic": _SVC(kernel="poly", degree=2, coef0=1.0),
         "SVC of three, sigmoid": _SVC(kernel="sigmoid", gamma=0.05),
-        "SVC of three, linear": _SVC(kernel="linear", break_ties=True),
+        "SVC of three, linear": _SVC(kernel="linear", break_ties=True, probability=True, random_state=0),
+        "SVC of three, affine": _SVC(kernel="poly", degree=1, coef0=0.5, gamma=0.3),
         "NuSVC, probability": svm.NuSVC(nu=0.3, kernel="poly", degree=3, coef0=1.0, probability=True, random_state=0),
     }),
     ("signed", "floats", {"SVC, pairs": _SVC(decision_function_shape="ovo")}),
     ("signed", "beyond int64", {"SVC beyond int64": _SVC()}),
+    ("signed", "five", {"SVC of five": _SVC()}),
     ("signed", "yes or no", {"SVC, yes or no": _SVC()}),
     ("signed", "value", {
         "SVR": _SVR(),
@@ -224,6 +236,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "NuSVR, linear": svm.NuSVR(kernel="linear", C=0.1),
         "OneClassSVM": svm.OneClassSVM(nu=0.3),
         "OneClassSVM, linear": svm.OneClassSVM(nu=0.3, kernel="linear"),
+        "OneClassSVM, quadratic": svm.OneClassSVM(nu=0.3, kernel="poly", degree=2, gamma=0.1),
         "KernelRidge": KernelRidge(kernel="rbf", gamma=0.1),
         "KernelRidge, linear": KernelRidge(),
         "KernelRidge, sigmoid": KernelRidge(kernel="sigmoid", gamma=0.01, coef0=0.5, alpha=5.0),
@@ -237,10 +250,18 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "KernelRidge, two targets": KernelRidge(kernel="rbf", gamma=0.1),
         "process, two targets": _GPR(RBF(3.0), alpha=0.1, optimizer=None, normalize_y=True),
         "targets": multioutput.MultiOutputRegressor(_SVR()),
+        "targets of waves": make_pipeline(_WAVES, multioutput.MultiOutputRegressor(_Ridge())),
+        "scaled targets": compose.TransformedTargetRegressor(KernelRidge(gamma=0.1), transformer=_P.MinMaxScaler()),
     }),
     ("signed", "column", {
         "KernelRidge, one column": KernelRidge(kernel="rbf", gamma=0.1),
         "targets, one": multioutput.MultiOutputRegressor(_SVR()),
+        "LinearRegression, one column": linear_model.LinearRegression(),
+        "landmarks, one column": make_pipeline(_LANDMARKS, linear_model.LinearRegression()),
+        "waves, one column": make_pipeline(_WAVES, linear_model.LinearRegression()),
+        "process, one column": _GPR(RBF(3.0) + WhiteKernel(0.1), normalize_y=True, optimizer=None),
+        "scaled target, one column": compose.TransformedTargetRegressor(_SVR(), transformer=_P.StandardScaler()),
+        "target as it is, one column": compose.TransformedTargetRegressor(linear_model.LinearRegression()),
     }),
     ("signed", "two", {"process of two": _GPC(2.0 * RBF(1.5), optimizer=None),
                        "process of two, variance": (_GPC(RBF(1.5) + 0.5, optimizer=None), {"variance": True})}),
@@ -261,6 +282,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
     ("CSR", "three", {"products of CSR": make_pipeline(_P.PolynomialFeatures(2, include_bias=False), _SVC())}),
     ("numbers", "two", {"box-cox before an imputer": make_pipeline(
         _P.PowerTransformer("box-cox"), impute.SimpleImputer(), _SVC())}),
+    ("CSR", "value", {"bag of CSR": ensemble.BaggingRegressor(_SVR(), 2, random_state=0)}),
     ("CSR", "value", {"SVR of CSR": _SVR(), "LinearSVR of CSR": _LinearSVR(random_state=0)}),
     ("float32", "value", {"SVR of float32": make_pipeline(_P.MinMaxScaler(), _SVR()), "Ridge of float32": _Ridge()}),
     # Linear models and feature maps
@@ -270,6 +292,12 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         **_each(linear_model.PassiveAggressiveClassifier, random_state=0),
         "SGDClassifier": linear_model.SGDClassifier(loss="modified_huber", random_state=0),
         "landmarks, LogisticRegression": make_pipeline(_LANDMARKS, _Logistic()),
+        "landmarks, LinearSVC, calibrated": make_pipeline(_LANDMARKS, _Calibrated(_LinearSVC(), ensemble=False, cv=2)),
+        "landmarks, LogisticRegressions, calibrated": make_pipeline(_LANDMARKS, _Calibrated(_Logistic(), cv=2)),
+        "calibrated landmarks": _Calibrated(make_pipeline(_P.StandardScaler(), _LANDMARKS, _Logistic()), cv=2),
+        "landmarks, search": make_pipeline(_LANDMARKS, model_selection.GridSearchCV(
+            _Calibrated(_LinearSVC(), ensemble=False), {"cv": [2, 3]}, cv=2)),
+        "landmarks, pipeline": make_pipeline(_LANDMARKS, make_pipeline(None, linear_model.RidgeClassifier())),
         "waves, LinearSVC": make_pipeline(_WAVES, _LinearSVC(random_state=0)),
         "Taylor features": (make_pipeline(TaylorFeatures(0.02, 3), _LinearSVC()), {"mode": "approximate"}),
         "SGDOneClassSVM": linear_model.SGDOneClassSVM(nu=0.3, random_state=0),
@@ -293,6 +321,9 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         **_each(linear_model.ElasticNetCV, linear_model.LassoCV, cv=2),
         **_each(linear_model.RidgeCV),
         "landmarks, Ridge": make_pipeline(_LANDMARKS, _Ridge()),
+        "frozen landmarks, scaled target": make_pipeline(
+            FrozenEstimator(clone(_LANDMARKS).fit(_SIGNED)),
+            compose.TransformedTargetRegressor(_Ridge(), transformer=_P.StandardScaler())),
         "landmarks of other parameters": make_pipeline(
             kernel_approximation.Nystroem(kernel_params={"gamma": 0.2}, n_components=8, random_state=0), _LinearSVR()),
         "waves, Ridge": make_pipeline(_P.StandardScaler(), _WAVES, _Ridge()),
@@ -311,9 +342,10 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "MaxAbsScaler": _P.MaxAbsScaler(),
         "RobustScaler": _P.RobustScaler(),
         "scalers": (_P.RobustScaler(with_centering=False), _P.MinMaxScaler(), _P.StandardScaler()),
-        "nothing": _P.FunctionTransformer(),
+        "nothing": ("passthrough", _P.FunctionTransformer(), None),
+        "projections": (decomposition.PCA(4), _P.StandardScaler(), decomposition.PCA(2), _P.MinMaxScaler(clip=True)),
         "PCA": decomposition.PCA(3, whiten=True),
-        "IncrementalPCA": decomposition.IncrementalPCA(3),
+        "IncrementalPCA": decomposition.IncrementalPCA(3, whiten=True),
         "TruncatedSVD": (_P.StandardScaler(), decomposition.TruncatedSVD(3, random_state=0)),
         "FastICA": decomposition.FastICA(3, random_state=0),
         "discriminants": LinearDiscriminantAnalysis(),
@@ -328,6 +360,11 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "union": FeatureUnion(
             [("a", _P.StandardScaler()), ("b", decomposition.PCA(2)), ("c", "passthrough")],
             transformer_weights={"a": -1.0}),
+        "masked columns": compose.make_column_transformer((_P.StandardScaler(), np.array([True, False, True, True]))),
+        "frozen parts": (
+            compose.ColumnTransformer([("a", FrozenEstimator(_P.StandardScaler().fit(_SIGNED[:, [3, 1]])), [3, 1])]),
+            FeatureUnion([("b", FrozenEstimator(_P.StandardScaler().fit(_SIGNED[:, [3, 1]])))]),
+            FrozenEstimator(feature_selection.SelectKBest(k=1).fit(_SIGNED[:, [3, 1]], _CLASS))),
         "nested": Pipeline([("a", Pipeline([("b", _columns(_P.RobustScaler()))])), ("c", "passthrough")]),
         "SelectKBest": (_P.StandardScaler(), feature_selection.SelectKBest(k=2)),
         "own selector": FirstColumns(),
@@ -436,6 +473,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
     *(("signed", target, {
         f"sigmoid of {target}": _half(),
         f"sigmoids of {target}": _Calibrated(make_pipeline(_P.StandardScaler(), _SVC()), cv=2),
+        f"sigmoid of {target}, pairs": _half(decision_function_shape="ovo"),
         f"isotonic of {target}": _Calibrated(_SVC(), method="isotonic", ensemble=False, cv=2),
         f"isotonics of {target}": _Calibrated(svm.NuSVC(nu=0.2), method="isotonic", cv=2),
         f"temperature of {target}": _Calibrated(_SVC(), method="temperature", ensemble=False, cv=2),
@@ -454,6 +492,10 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
     }),
     ("signed", "half unknown", {"SelfTrainingClassifier": semi_supervised.SelfTrainingClassifier(_half())}),
     ("signed", "value", {
+        "target as it is": compose.TransformedTargetRegressor(_SVR(), transformer=_P.FunctionTransformer()),
+        "largest target": compose.TransformedTargetRegressor(_SVR(kernel="linear"), transformer=_P.MaxAbsScaler()),
+        "robust target": compose.TransformedTargetRegressor(_SVR(), transformer=_P.RobustScaler()),
+        "RFE, SVR": feature_selection.RFE(_SVR(kernel="linear", C=0.01), n_features_to_select=2),
         "scaled target": compose.TransformedTargetRegressor(_SVR(), transformer=_P.StandardScaler()),
         "restored target": compose.TransformedTargetRegressor(
             make_pipeline(_P.RobustScaler(), _SVR()), transformer=_P.MinMaxScaler((-2, 5))),
@@ -481,6 +523,8 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "rest, calibrated": multiclass.OneVsRestClassifier(_half()),
         "rest of unlike ones": multiclass.OneVsRestClassifier(make_pipeline(_WAVES, _LinearSVC())),
         "pairs": multiclass.OneVsOneClassifier(_SVC(gamma=0.3)),
+        "pairs of sigmoids": multiclass.OneVsOneClassifier(_SVC(kernel="sigmoid", gamma=0.05, coef0=-0.5)),
+        "pairs of polynomials": multiclass.OneVsOneClassifier(_SVC(kernel="poly", degree=2, gamma=0.3, coef0=1.0)),
         "pairs of unlike kernels": multiclass.OneVsOneClassifier(_SVC()),
         "pairs of linear ones": make_pipeline(_P.StandardScaler(), multiclass.OneVsOneClassifier(_LinearSVC())),
         "codes": multiclass.OutputCodeClassifier(_SVC(gamma=0.3), code_size=2, random_state=0),
@@ -496,6 +540,18 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
                               "pairs of unlike kernels, mirrored": multiclass.OneVsOneClassifier(_SVC())}),
     ("mirrored", "mirrored labels", {"rest, mirrored": multiclass.OneVsRestClassifier(_SVC(gamma=0.3)),
                                      "targets, mirrored": multioutput.MultiOutputClassifier(_SVC(gamma=0.3))}),
+    ("signed", "rare", {
+        "bag without a class": _small_bag(_SVC()),
+        "bag of pipelines without a class": _small_bag(make_pipeline(_P.StandardScaler(), _SVC())),
+        "bag of linear ones without a class": _small_bag(make_pipeline(_P.StandardScaler(), _LinearSVC())),
+        "bag of weighed ones without a class": _small_bag(_LinearSVC()),
+        "mean without a class": _small_bag(make_pipeline(_P.StandardScaler(), _Logistic())),
+        "mean of couples without a class": _small_bag(make_pipeline(_SVC(probability=True, random_state=0)), 0.2),
+    }),
+    ("signed", "five", {
+        "folds without a class": _Calibrated(_SVC(), cv=_FOLDS),
+        "folds of pairs without a class": _Calibrated(_SVC(decision_function_shape="ovo"), cv=_FOLDS)}),
+    ("signed", "rare last", {"bag without the last class": _small_bag(_SVC())}),
     ("signed", "labels", {"rest of several labels": multiclass.OneVsRestClassifier(_SVC())}),
     ("signed", "constant label", {"rest of a constant": multiclass.OneVsRestClassifier(_Logistic())}),
     ("signed", "two columns", {"several labels": multioutput.MultiOutputClassifier(_SVC()),
@@ -506,6 +562,8 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "mean of one kernel": ensemble.VotingRegressor(
             [("a", _SVR(gamma=0.3)), ("b", KernelRidge(kernel="rbf", gamma=0.3))]),
         "bag of values": ensemble.BaggingRegressor(_SVR(gamma=0.1), 3, random_state=0),
+        "mean without one": ensemble.VotingRegressor(
+            [("a", _SVR(gamma=0.3)), ("b", _SVR(kernel="sigmoid", gamma=0.01)), ("c", _SVR())], weights=[1, 3, 0]),
         "bag of linear values": ensemble.BaggingRegressor(_LinearSVR(random_state=0), 3, random_state=0),
         "stack of values": ensemble.StackingRegressor([("a", _SVR()), ("b", _Ridge())], cv=2),
         "stack, passed through": ensemble.StackingRegressor([("a", _SVR(gamma=0.3))], _Ridge(), cv=2, passthrough=True),
@@ -591,6 +649,11 @@ def _of_a_tiny_pair(X: Any, y: Any) -> Any:
     return source
 
 
+def _without_weight(estimator: Any, label: str) -> Any:
+    """Return a function that fits a copy of the estimator with weights of 0 for a label."""
+    return lambda X, y: clone(estimator).fit(X, y, sample_weight=(y != label) * 1.0)
+
+
 def _entries() -> Iterator[Entry]:
     for rows, target, sources in _GROUPS:
         for name, made in sources.items():
@@ -607,6 +670,9 @@ def _entries() -> Iterator[Entry]:
         yield Entry(f"{name} of sparse columns on an edge", functools.partial(_on_an_edge, step), "codes and numbers")
     yield Entry("bag, some members", lambda X, y: _bag().fit(X, y).set_params(n_estimators=2), "signed", "three")
     yield Entry("SVC of a grid, a pair of 1e-32", _of_a_tiny_pair, "grid", "three")
+    boost, votes = ensemble.AdaBoostClassifier(_SVC(C=0.1), n_estimators=3), [("a", _SVC()), ("b", _LinearSVC())]
+    yield Entry("boost without a class", _without_weight(boost, "red"), "signed", "three")
+    yield Entry("votes without a class", _without_weight(ensemble.VotingClassifier(votes), "blue"), "signed", "three")
     for rows, target, degree in ("signed", "two", 0), ("signed", "two", 2), ("grid", "three", 0):
         compiled = functools.partial(_in_subspaces, degree=degree)
         yield Entry(f"SVC in subspaces of {rows}, {degree}", fitted(_SVC(gamma=0.05)), rows, target, compile=compiled)

@@ -153,6 +153,8 @@ def _variance(estimator: Any, trained: Any, name: str) -> tuple[float, KernelMod
     scales = np.asarray(getattr(trained, "W_sr_", np.ones(n)), np.float64)
     if scales.shape != (n,) or not (np.isfinite(scales) & (scales >= 0.0)).all():
         raise ModelFormatError(f"W_sr_ of this {name} has shape {scales.shape}, or numbers that are no roots")
+    if hasattr(trained, "W_sr_"):
+        _require_factor(trained, factor, scales, name)
     inverse: FloatArray = np.tril(np.linalg.solve(factor, np.eye(n)))
     inverse = np.tril(inverse - (_product(inverse, factor)[0] - np.eye(n)) @ inverse)
     product, errors = _product(inverse, factor)
@@ -181,6 +183,16 @@ def _variance(estimator: Any, trained: Any, name: str) -> tuple[float, KernelMod
         value_error=value_error * _UP + 2.0**-1060,
     )
     return rounded_float(_diagonal(trained.kernel_)), functions
+
+
+def _require_factor(trained: Any, factor: FloatArray, scales: FloatArray, name: str) -> None:
+    """Require L L^T = 1 + D K D, without which variances may be below 0, where the source has no probabilities."""
+    expected = np.eye(len(scales)) + scales[:, np.newaxis] * trained.kernel_(trained.X_train_) * scales
+    size = np.sqrt(expected.diagonal())
+    if not (np.abs(factor @ factor.T - expected) <= 1e-6 * size[:, np.newaxis] * size).all():
+        raise ModelFormatError(
+            f"L_ of this {name} is not the factor that its kernel_, X_train_ and W_sr_ have: fit it again"
+        )
 
 
 def _product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
