@@ -2,13 +2,6 @@
 
 namespace artifact_writer {
 
-Bytes text_list(const std::vector<std::string>& texts) {
-    Bytes bytes;
-    for (const std::string& text : texts) append(bytes, static_cast<std::uint32_t>(text.size()));
-    for (const std::string& text : texts) bytes.insert(bytes.end(), text.begin(), text.end());
-    return bytes;
-}
-
 std::vector<float> packed(const std::vector<float>& triangle, std::size_t d) {
     std::vector<float> result;
     for (std::size_t p = 0; p < d; p += 8) {
@@ -57,36 +50,13 @@ std::uint32_t checksum_of(const Bytes& bytes) {
     return ~crc;
 }
 
-Packing pack(const std::vector<std::vector<double>>& vectors, std::size_t d, std::uint32_t storage,
-             std::uint32_t value_kind) {
-    Packing packed;
-    packed.storage = storage;
-    packed.value_kind = value_kind;
-    if (storage > 0) packed.index_bytes = d < 256 ? 1 : d < 65536 ? 2 : 4;
-    const std::vector<double> left_out = storage == 2 && !vectors.empty() ? vectors[0] : std::vector<double>(d);
-    if (storage == 2) packed.reference = left_out;
+Bytes packed_vectors(const std::vector<std::vector<double>>& vectors) {
+    Bytes bytes(24);  // dense, of float64, no dictionary
     for (const std::vector<double>& vector : vectors) {
-        std::uint64_t count = 0;
-        for (std::size_t j = 0; j < d; ++j) {
-            if (storage > 0 && vector[j] == left_out[j]) continue;
-            packed.values.push_back(vector[j]);
-            if (storage > 0) packed.columns.push_back(j);
-            ++count;
-        }
-        if (storage > 0) packed.counts.push_back(count);
+        for (const double value : vector) append(bytes, value);
     }
-    packed.n_values = packed.values.size();
-    if (value_kind < 2) return packed;
-    packed.dictionary = packed.values;
-    if (packed.values.empty()) packed.dictionary = {0.0};  // codes need a dictionary, and nothing to refer to it
-    std::sort(packed.dictionary.begin(), packed.dictionary.end());
-    packed.dictionary.erase(std::unique(packed.dictionary.begin(), packed.dictionary.end()), packed.dictionary.end());
-    packed.n_dictionary = static_cast<std::uint32_t>(packed.dictionary.size());
-    for (double& value : packed.values) {
-        const auto found = std::lower_bound(packed.dictionary.begin(), packed.dictionary.end(), value);
-        value = static_cast<double>(found - packed.dictionary.begin());
-    }
-    return packed;
+    put(bytes, 16, static_cast<std::uint64_t>((bytes.size() - 24) / sizeof(double)));
+    return bytes;
 }
 
 Bytes record_of(const Expansion& expansion) {
@@ -113,10 +83,10 @@ Bytes bytes_of_router(const Router& router) {
 }
 
 std::vector<Section> sections_of(const Model& model) {
-    const std::size_t d = model.n_features(), v = model.varying_columns().size();
-    const bool expanded = model.is_expanded(), has_vectors = model.mode != approximate && model.kernel != 2;
+    const std::size_t v = model.varying_columns().size();
+    const bool expanded = model.is_expanded();
     std::vector<Section> sections;
-    if (model.kernel == 0) sections.push_back({center, bytes_of(model.center)});
+    sections.push_back({center, bytes_of(model.center)});
     sections.push_back({decisions, bytes_of(std::vector<double>{model.intercept, model.total_norm, model.sum_moduli,
                                                                 model.value_error})});
     const auto add = [&](std::uint32_t identifier, const auto& get_bytes) {
@@ -129,33 +99,15 @@ std::vector<Section> sections_of(const Model& model) {
     if (expanded && model.degree >= 2)
         add(quadratic, [=](const Expansion& e) { return bytes_of(packed(e.triangle, v)); });
     if (expanded && model.degree > 2) add(higher, [](const Expansion& e) { return bytes_of(e.higher); });
-    if (expanded && !model.expansions[0].direction.empty()) {
-        add(direction, [=](const Expansion& e) { return bytes_of(packed(e.direction, v)); });
-    }
     if (many) sections.push_back({router, bytes_of_router(model.router)});
     if (!model.labels.empty()) sections.push_back({labels, model.labels});
     if (expanded) sections.push_back({check_rows, bytes_of(model.check_rows)});
-    if (!model.feature_names.empty()) sections.push_back({feature_names, text_list(model.feature_names)});
-    if (!model.plan.empty()) sections.push_back({plan, Bytes(model.plan.begin(), model.plan.end())});
-    if (has_vectors) {
+    if (model.mode != approximate) {
         sections.push_back({dual_coef, bytes_of(model.dual_coef)});
-        sections.push_back({support_vectors, pack(model.support_vectors, d, model.storage, model.value_kind).bytes()});
-    }
-    if (has_vectors || model.kernel > 0) sections.push_back({exact_check_rows, bytes_of(model.exact_check_rows)});
-    if (model.kernel == 1) {
-        std::vector<double> numbers = {model.coef0, model.coef_error};
-        numbers.insert(numbers.end(), model.form.begin(), model.form.end());
-        sections.push_back({polynomial, bytes_of(numbers)});
+        sections.push_back({support_vectors, packed_vectors(model.support_vectors)});
+        sections.push_back({exact_check_rows, bytes_of(model.exact_check_rows)});
     }
     if (!model.varying.empty()) sections.push_back({varying, bytes_of(model.varying)});
-    if (model.kernel == 2) {
-        std::vector<double> numbers = model.dual_coef;
-        numbers.insert(numbers.end(), model.phases.begin(), model.phases.end());
-        for (const std::vector<double>& frequency : model.support_vectors) {
-            numbers.insert(numbers.end(), frequency.begin(), frequency.end());
-        }
-        sections.push_back({cosines, bytes_of(numbers)});
-    }
     return sections;
 }
 
@@ -228,8 +180,8 @@ std::vector<float> synthetic_row(const Model& model, const std::vector<float>& f
     return row;
 }
 
-void add_exact_check_rows(Model& model, std::size_t n_rows, double norm) {
-    const double d = static_cast<double>(model.n_features()), amplitude = norm / std::sqrt(d);
+void add_exact_check_rows(Model& model, std::size_t n_rows) {
+    const double d = static_cast<double>(model.n_features()), amplitude = 1.0 / std::sqrt(d);
     double sum_moduli = 0;
     for (const double a : model.dual_coef) sum_moduli += std::fabs(a);
     model.exact_check_rows.clear();

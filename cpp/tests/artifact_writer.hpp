@@ -75,9 +75,8 @@ struct Expansion {
     double remainder = 1.0, contraction = 1.0, coefficient_error = 1.0, max_sv_norm = 1.5;
     double direction_scale = 1.0, direction_trace = 1.0, direction_error = 1.0;
     std::vector<float> linear;
-    std::vector<float> triangle;   // v x v by rows; only j >= i is used, off-diagonal entries already doubled
-    std::vector<float> direction;  // like `triangle`, or empty
-    std::vector<float> higher;     // degree 3, then 4, ..., each in the order of monomials()
+    std::vector<float> triangle;  // v x v by rows; only j >= i is used, off-diagonal entries already doubled
+    std::vector<float> higher;    // degree 3, then 4, ..., each in the order of monomials()
 };
 
 /// The section router, field by field, so that a test can make any of them wrong.
@@ -98,22 +97,13 @@ struct Model {
     Router router;
     Bytes labels;
     std::vector<double> check_rows;  // amplitude, value, tolerance
-    std::vector<std::string> feature_names;
-    std::string plan;
 
     // Certified and exact models.
     std::vector<double> dual_coef;
     std::vector<std::vector<double>> support_vectors;
-    std::uint32_t storage = 0, value_kind = 0;  // of the packed support vectors
     std::vector<double> exact_check_rows;
 
-    // Of a polynomial kernel, whose center is the origin and not written: degree and gamma are its own.
     std::uint32_t kernel = 0;
-    double coef0 = 0.0, coef_error = 0.0;
-    std::vector<double> form;  // numbers of the section behind coef_error
-
-    // Of a sum of cosines, kernel 2: its coefficients and frequencies are dual_coef and support_vectors.
-    std::vector<double> phases;
 
     std::size_t n_features() const { return center.size(); }
     std::vector<std::uint32_t> varying_columns() const {
@@ -121,7 +111,7 @@ struct Model {
         for (std::uint32_t j = 0; varying.empty() && j < n_features(); ++j) columns.push_back(j);
         return columns;
     }
-    bool is_expanded() const { return kernel == 0 && mode != exact; }
+    bool is_expanded() const { return mode != exact; }
     std::size_t n_centers() const { return is_expanded() ? expansions.size() : 0; }
     const std::vector<float>& center_of(std::size_t c) const {
         return expansions.size() > 1 ? expansions[c].center : center;
@@ -154,8 +144,6 @@ Bytes bytes_of(const std::vector<T>& values) {
     return bytes;
 }
 
-Bytes text_list(const std::vector<std::string>& texts);
-
 /// Storage order of the triangle, as the format says it: eight matrix rows at a time, first their own triangle
 /// by columns, then their entries of every later column.
 std::vector<float> packed(const std::vector<float>& triangle, std::size_t d);
@@ -173,51 +161,8 @@ inline void seal(Bytes& bytes) {
     put(bytes, 24, checksum_of(bytes));
 }
 
-/// The section support_vectors, field by field, so that a test can make any of them wrong.
-struct Packing {
-    std::uint32_t storage = 0, value_kind = 0, index_bytes = 0, n_dictionary = 0;
-    std::uint64_t n_values = 0;
-    std::vector<double> dictionary, values;      // codes are values too
-    std::vector<double> reference;               // of storage 2
-    std::vector<std::uint64_t> counts, columns;  // of storage 1 and 2
-
-    Bytes bytes() const {
-        Bytes result;
-        for (const std::uint32_t number : {storage, value_kind, index_bytes, n_dictionary}) append(result, number);
-        append(result, n_values);
-        append_padded(result, bytes_of(dictionary));
-        append_padded(result, bytes_of(reference));
-        append_padded(result, narrowed(counts, index_bytes));
-        append_padded(result, narrowed(columns, index_bytes));
-        if (n_dictionary == 1) return result;
-        if (value_kind == 0) append_padded(result, bytes_of(values));
-        if (value_kind == 1) append_padded(result, bytes_of(std::vector<float>(floats())));
-        if (value_kind >= 2) append_padded(result, narrowed({values.begin(), values.end()}, value_kind == 2 ? 1 : 2));
-        return result;
-    }
-
-  private:
-    std::vector<float> floats() const {
-        std::vector<float> result;
-        for (const double value : values) result.push_back(static_cast<float>(value));
-        return result;
-    }
-    static void append_padded(Bytes& bytes, const Bytes& array) {
-        bytes.insert(bytes.end(), array.begin(), array.end());
-        bytes.resize((bytes.size() + 7) / 8 * 8);
-    }
-    /// The lowest bytes of each number.
-    static Bytes narrowed(const std::vector<std::uint64_t>& numbers, std::uint32_t width) {
-        Bytes result;
-        for (const std::uint64_t number : numbers) {
-            for (std::uint32_t k = 0; k < width; ++k) result.push_back(static_cast<unsigned char>(number >> 8 * k));
-        }
-        return result;
-    }
-};
-
-Packing pack(const std::vector<std::vector<double>>& vectors, std::size_t d, std::uint32_t storage,
-             std::uint32_t value_kind);
+/// The section support_vectors: all numbers of all vectors, as float64.
+Bytes packed_vectors(const std::vector<std::vector<double>>& vectors);
 
 struct Section {
     std::uint32_t identifier;
@@ -312,29 +257,18 @@ template <class Real>
 long double exact_value(const Model& model, const Real* row) {
     long double sum = model.intercept;
     for (std::size_t i = 0; i < model.dual_coef.size(); ++i) {
-        long double sq_distance = 0, product = 0;
+        long double sq_distance = 0;
         for (std::size_t j = 0; j < model.n_features(); ++j) {
             const long double x = model.support_vectors[i][j], z = row[j];
             sq_distance += (x - z) * (x - z);
-            product += x * z;
-        }
-        if (model.kernel == 2) {
-            sum += model.dual_coef[i] * std::cos(product + model.phases[i]);
-            continue;
-        }
-        if (model.kernel == 1) {
-            const long double base = model.gamma * product + model.coef0;
-            sum += model.dual_coef[i] * std::pow(base, static_cast<int>(model.degree));
-            continue;
         }
         sum += model.dual_coef[i] * std::exp(-model.gamma * sq_distance);
     }
     return sum;
 }
 
-/// Check rows of the exact model, of about norm 1 or another: roundings of float64, with room for cancellation in the
-/// distances.
-void add_exact_check_rows(Model& model, std::size_t n_rows, double norm = 1.0);
+/// Check rows of the exact model, of about norm 1: roundings of float64, with room for cancellation in the distances.
+void add_exact_check_rows(Model& model, std::size_t n_rows);
 
 /// Check rows whose tolerance is one of float32: 2 d + 64 roundings of the sum of moduli, or d more for every degree
 /// beyond 2.

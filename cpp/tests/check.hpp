@@ -12,13 +12,6 @@
 
 namespace check {
 
-/// Under sanitizers, several times as slow, long sweeps leave some cases out: optimized programs take them all.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool under_sanitizer = true;
-#else
-constexpr bool under_sanitizer = false;
-#endif
-
 struct Registration {
     Registration(const char* name, void (*body)());
 };

@@ -134,11 +134,6 @@ class Prepared {
         return function(prepared_, rows, Request{n_rows_in_call, Values::settled}, out, counts, workspace_.get() + 1);
     }
 
-    Status replay(const TargetTable& kernels) const {
-        const std::unique_ptr<unsigned char[]> memory(new unsigned char[kernels.replay_bytes(prepared_) + 1]);
-        return kernels.replay(prepared_, memory.get() + 1);
-    }
-
   private:
     std::unique_ptr<unsigned char[]> memory_;
     const void* prepared_;

@@ -34,6 +34,24 @@ std::vector<Real> random_vector(Random& random, std::size_t n_features, double n
     return vector;
 }
 
+/// So many vectors, of which every seventh is one before once more.
+template <class Real>
+std::vector<double> random_vectors(Random& random, std::size_t n, std::size_t n_features, double norm,
+                                   double share_of_zeros) {
+    std::vector<double> vectors;
+    for (std::size_t i = 0; i < n; ++i) {
+        if (i % 7 == 6) {
+            const std::size_t twin = random() % i * n_features;
+            for (std::size_t j = 0; j < n_features; ++j) vectors.push_back(vectors[twin + j]);
+        } else {
+            for (const Real x : random_vector<Real>(random, n_features, norm, share_of_zeros)) {
+                vectors.push_back(static_cast<double>(x));
+            }
+        }
+    }
+    return vectors;
+}
+
 /// Random rows of several norms and zeros, some of them support vectors of the model.
 template <template <class> class Model, class Real>
 Rows<Real> random_rows(Random& random, const Model<Real>& model, std::size_t n_rows, double norm) {

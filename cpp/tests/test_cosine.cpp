@@ -1,13 +1,4 @@
-#include <approxsvm/simd/cosine.hpp>
-#include <cmath>
-#include <cstdint>
-#include <cstdio>
-#include <limits>
-#include <random>
-#include <vector>
-
-#include "check.hpp"
-#include "skip_target.hpp"
+#include "parts.hpp"
 
 // The microkernel of cosines against cosl. Compiled once per target; a CPU that lacks the target's instructions skips
 // the whole program.

@@ -1,13 +1,4 @@
-#include <algorithm>
-#include <approxsvm/predict/few_values_layout.hpp>
-#include <cmath>
-#include <cstdint>
-#include <random>
-#include <string>
-#include <vector>
-
-#include "check.hpp"
-#include "skip_target.hpp"
+#include "parts.hpp"
 
 // Integer distances against obvious arithmetic, and kernel sums of few values against long double. Compiled once per
 // target; a CPU that lacks the target's instructions skips the whole program.
@@ -24,41 +15,6 @@ std::size_t below(Random& random, std::size_t n) {
 }
 
 // --- the three steps by themselves
-
-TEST(bits_that_differ_are_counted) {
-    if (!counts_bits()) return;  // look-ups take their place
-    Random random(1);
-    for (const std::size_t n_planes : {1u, 2u, 3u, 4u, 7u, 33u}) {
-        for (const std::size_t n_panels : {1u, 2u, 5u, 16u}) {
-            std::vector<std::uint32_t> panels(n_panels * n_planes * 64), row(n_planes), found(n_panels * 64, 99);
-            for (auto& bits : panels) bits = static_cast<std::uint32_t>(random());
-            for (auto& bits : row) bits = random() % 4 == 0 ? 0xFFFFFFFFu : static_cast<std::uint32_t>(random());
-            differing_bits(reinterpret_cast<const unsigned char*>(panels.data()), n_planes, n_panels, row.data(),
-                           found.data());
-            for (std::size_t lane = 0; lane < n_panels * 64; ++lane) {
-                std::uint32_t n = 0;
-                for (std::size_t p = 0; p < n_planes; ++p) {
-                    std::uint32_t differing = panels[(lane / 64 * n_planes + p) * 64 + lane % 64] ^ row[p];
-                    for (; differing != 0; differing >>= 1) n += differing & 1;
-                }
-                CHECK_EQ(found[lane], n);
-            }
-        }
-    }
-}
-
-TEST(lowest_bits_of_eight_bytes) {
-    Random random(2);
-    for (int k = 0; k < 1000; ++k) {
-        std::uint8_t bytes[8];
-        std::uint32_t expected = 0;
-        for (int i = 0; i < 8; ++i) {
-            bytes[i] = static_cast<std::uint8_t>(random());
-            expected |= (bytes[i] & 1u) << i;
-        }
-        CHECK_EQ(lowest_bits(bytes), expected);
-    }
-}
 
 TEST(looked_up_bytes_are_added_up) {
     Random random(3);
@@ -106,36 +62,6 @@ TEST(looked_up_factors_are_multiplied) {
                 CHECK_EQ(found[lane], product);
             }
         }
-    }
-}
-
-TEST(digits_make_a_function) {
-    for (const std::size_t most : {1u, 7u, 63u, 64u, 511u, 512u, 1023u, 1024u, 4095u}) {
-        const std::size_t n_digits = digits_of(most);
-        CHECK(n_digits <= static_cast<std::size_t>(most_digits));
-        CHECK((std::size_t{1} << (n_digits * digit_bits)) > most);
-        std::vector<float> digits(n_digits * digit_values);
-        for (std::size_t k = 0; k < n_digits; ++k) {
-            for (std::size_t i = 0; i < digit_values; ++i) {
-                const double n = std::ldexp(static_cast<double>(i), static_cast<int>(k) * digit_bits);
-                digits[k * digit_values + i] = static_cast<float>(std::exp(-0.01 * n));
-            }
-        }
-        std::vector<std::uint32_t> h(4096);
-        for (std::size_t i = 0; i < h.size(); ++i) h[i] = static_cast<std::uint32_t>(i % (most + 1));
-        with_digits(n_digits, [&](auto n) {
-            const DigitTables<n.value> tables(digits.data());
-            for (std::size_t i = 0; i < h.size(); i += lanes) {
-                float found[lanes];
-                store(found, tables.at(h.data() + i));
-                for (std::size_t l = 0; l < static_cast<std::size_t>(lanes); ++l) {
-                    const double expected = std::exp(-0.01 * static_cast<double>(h[i + l]));
-                    const double error = std::fabs(static_cast<double>(found[l]) - expected);
-                    CHECK(error <= 2.0 * static_cast<double>(n_digits) * 0x1p-24 * expected);
-                }
-            }
-            return 0;
-        });
     }
 }
 

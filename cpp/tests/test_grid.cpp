@@ -1,10 +1,4 @@
-#include <approxsvm/predict/prepared.hpp>
-#include <cmath>
-#include <random>
-#include <vector>
-
-#include "check.hpp"
-#include "skip_target.hpp"
+#include "parts.hpp"
 
 // Vectors on a grid as 16-bit integers: which are, their kernel values against long double, one row and many. Compiled
 // once per target, also where floats are taken instead.

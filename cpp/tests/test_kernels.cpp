@@ -27,11 +27,11 @@ float float_of(std::uint32_t bits) {
     return x;
 }
 
-// Of many arguments every n-th is tried: APPROXSVM_EXHAUSTIVE, or 31.
+// Of many arguments every n-th is tried: APPROXSVM_EXHAUSTIVE, or 25.
 std::uint32_t exhaustive_step() {
     const char* const wish = std::getenv("APPROXSVM_EXHAUSTIVE");
     const int step = wish == nullptr ? 0 : std::atoi(wish);
-    return step > 0 ? static_cast<std::uint32_t>(step) : 31;
+    return step > 0 ? static_cast<std::uint32_t>(step) : 25;
 }
 
 // --- exp ---
@@ -310,26 +310,9 @@ TEST(dense_exact_to_the_last_bit) {
 TEST(dense_within_rounding_in_every_layout) {
     Random random(2);
     for (const std::size_t d : feature_counts()) {
-        if (check::under_sanitizer && d % 3 != 1) continue;
         artifact_writer::Model model = random_model(d, random);
         const Opened opened(model);
         const Rows rows = random_rows(model, most_rows(), random);
-        check_random_dense<float>(model, opened.view, rows);
-        check_random_dense<double>(model, opened.view, rows);
-    }
-}
-
-TEST(dense_tiny_and_zero) {
-    Random random(3);
-    for (const std::size_t d : std::vector<std::size_t>{1, 7, 8, 19, 64}) {
-        artifact_writer::Model model = random_model(d, random);
-        std::fill(model.center.begin(), model.center.end(), 0.0f);
-        const Opened opened(model);
-        Rows rows;
-        for (const double z : {0.0, -0.0, 0x1p-149, -0x1p-149, 0x1p-126, 1e-40, 1e-20, -1e-310, 5e-324}) {
-            rows.emplace_back(d, z);
-        }
-        while (rows.size() < most_rows()) rows.push_back(rows[rows.size() % 9]);
         check_random_dense<float>(model, opened.view, rows);
         check_random_dense<double>(model, opened.view, rows);
     }
@@ -408,28 +391,6 @@ TEST(dense_overflow_does_not_hide_nan) {
                 bad[i][20] = std::numeric_limits<double>::quiet_NaN();
                 const Matrix<float> matrix(bad, n, layouts_of(n, 21)[0]);
                 CHECK_EQ(decide(*kernels, opened.view, matrix.view(), values), Status::not_finite);
-            }
-        }
-    }
-}
-
-TEST(dense_without_gamma) {
-    Random random(13);
-    artifact_writer::Model model = random_model(9, random);
-    model.gamma = 0;
-    model.expansions[0].constant = 0;
-    std::fill(model.expansions[0].linear.begin(), model.expansions[0].linear.end(), 0.0f);
-    std::fill(model.expansions[0].triangle.begin(), model.expansions[0].triangle.end(), 0.0f);
-    const Opened opened(model);
-    for (const TargetTable* kernels : dispatch::runnable_targets()) {
-        for (const double z : {0.0, 1.0, 1e20, 3e38, 1e300, -DBL_MAX, static_cast<double>(infinite),
-                               static_cast<double>(not_a_number)}) {
-            for (const std::size_t n : {std::size_t{1}, std::size_t{7}}) {
-                const Matrix<double> matrix(Rows(n, std::vector<double>(9, z)), n, layouts_of(n, 9)[1]);
-                std::vector<double> values;
-                const Status status = decide(*kernels, opened.view, matrix.view(), values);
-                CHECK_EQ(status, std::isfinite(z) ? Status::ok : Status::not_finite);
-                if (status == Status::ok) CHECK_EQ(values[0], model.intercept);
             }
         }
     }

@@ -1,12 +1,4 @@
-#include <algorithm>
-#include <approxsvm/predict/prepared.hpp>
-#include <cmath>
-#include <iostream>
-#include <random>
-#include <vector>
-
-#include "check.hpp"
-#include "skip_target.hpp"
+#include "parts.hpp"
 
 // What rounding does to the kernel values of listed sums, against long double. Compiled once per target.
 

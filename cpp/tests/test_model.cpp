@@ -1,12 +1,10 @@
 #include <approxsvm/approxsvm.hpp>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "check.hpp"
@@ -79,19 +77,6 @@ struct Answers {
     }
 };
 
-bool within(const std::vector<double>& a, const std::vector<double>& a_bounds, const std::vector<double>& b,
-            const std::vector<double>& b_bounds) {
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        if (!(std::fabs(a[i] - b[i]) <= a_bounds[i] + b_bounds[i])) return false;
-    }
-    return a.size() == b.size();
-}
-
-bool close(const Answers& a, const Answers& b) {
-    return a.labels == b.labels && within(a.values, a.bounds, b.values, b.bounds) &&
-           within(a.shares, a.share_bounds, b.shares, b.share_bounds);
-}
-
 // Rows of zeros and others as arrays of their own.
 template <class Real, class Index>
 struct Compressed {
@@ -152,67 +137,6 @@ TEST(what_is_asked_too_early_is_refused) {
     refuse(Status::not_open);
 }
 
-TEST(every_answer_of_every_artifact) {
-    for (const std::string& name : names) {
-        Ready ready(name);
-        const Model& model = ready.model;
-        const std::vector<double> rows = ready.rows();
-        Answers together(model), apart(model);
-        CHECK_EQ(model.evaluate(rows, together.evaluation(), ready.workspace), Status::ok);
-        if (model.n_labels() > 0) CHECK_EQ(model.predict(rows, apart.labels, ready.workspace), Status::ok);
-        if (model.n_decisions() > 0) {
-            CHECK_EQ(model.decision_values(rows, apart.values, ready.workspace), Status::ok);
-            CHECK_EQ(model.error_bounds(rows, apart.bounds, ready.workspace), Status::ok);
-        }
-        apart.share_bounds = together.share_bounds;
-        if (model.n_probabilities() > 0) CHECK_EQ(model.probabilities(rows, apart.shares, ready.workspace), Status::ok);
-        if (!close(together, apart)) check::report(__FILE__, __LINE__, name);
-        for (const std::uint32_t position : together.labels) CHECK(position < model.n_labels());
-        CHECK(model.label(model.n_labels()).kind == LabelKind::none);
-        Bytes memory(model.replay_bytes());
-        CHECK_EQ(model.replay(memory), Status::ok);
-        CHECK_EQ(model.replay({memory.data(), memory.size() - 1}), Status::buffer_too_small);
-    }
-}
-
-TEST(rows_of_every_form) {
-    for (const std::string& name : names) {
-        Ready ready(name);
-        const Model& model = ready.model;
-        const std::size_t d = model.n_features();
-        const std::vector<double> rows = ready.rows();
-        const std::vector<float> narrow(rows.begin(), rows.end());  // multiples of 1/64: as exact
-        Answers expected(model);
-        CHECK_EQ(model.evaluate(rows, expected.evaluation(), ready.workspace), Status::ok);
-        const auto agree = [&](const auto& same) {
-            Answers found(model);
-            CHECK_EQ(model.evaluate(same, found.evaluation(), ready.workspace), Status::ok);
-            if (!close(found, expected)) check::report(__FILE__, __LINE__, name);
-        };
-        agree(narrow);
-        agree(Span<const double>(rows));
-        agree(DenseRows<double>{rows.data(), n_rows, static_cast<std::ptrdiff_t>(d), 1});
-        std::vector<float> across(narrow.size());  // column after column, backwards
-        for (std::size_t i = 0; i < narrow.size(); ++i) across[(d - 1 - i % d) * n_rows + i / d] = narrow[i];
-        const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(n_rows);
-        agree(DenseRows<float>{across.data() + (d - 1) * n_rows, n_rows, 1, -stride});
-        const Compressed<double, std::int32_t> sparse(rows, d);
-        const Compressed<float, std::int64_t> narrow_sparse(rows, d);
-        agree(sparse.rows());
-        agree(narrow_sparse.rows());
-        agree(CsrRows<double, std::int32_t>{sparse.values.data(), sparse.columns.data(), sparse.starts.data(), n_rows});
-    }
-    Ready ready("iris_classes");
-    const float array[4] = {5.0f, 3.0f, 4.0f, 1.0f};
-    const std::array<double, 4> numbers{5.0, 3.0, 4.0, 1.0};
-    std::uint32_t label[1], same[1];
-    CHECK_EQ(ready.model.predict(array, label, ready.workspace), Status::ok);
-    CHECK_EQ(ready.model.predict(numbers, same, ready.workspace), Status::ok);
-    CHECK_EQ(label[0], same[0]);
-    CHECK_EQ(ready.model.predict(std::vector<float>(5), label, ready.workspace), Status::wrong_row_size);
-    CHECK_EQ(ready.model.predict(std::vector<float>(), Span<std::uint32_t>(), ready.workspace), Status::ok);  // no rows
-}
-
 TEST(sparse_rows_beyond_their_arrays_are_refused) {
     Ready ready("iris_classes");
     const std::vector<float> values(6, 1.0f);
@@ -269,39 +193,6 @@ TEST(small_buffers_are_refused_unwritten) {
             --out.probability_bounds.size;
             refused(model.evaluate(rows, out, ready.workspace));
         }
-    }
-}
-
-// A workspace for calls of few rows is small, and answers are those in a large one.
-TEST(workspaces_for_calls_of_so_many_rows) {
-    for (const std::string& name : names) {
-        Ready ready(name);
-        const Model& model = ready.model;
-        const std::vector<double> all = ready.rows();
-        std::size_t before = 0;
-        for (const std::size_t n :
-             {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4}, std::size_t{5}, n_rows}) {
-            const std::vector<double> rows(all.begin(),
-                                           all.begin() + static_cast<std::ptrdiff_t>(n * model.n_features()));
-            Bytes workspace(model.workspace_bytes(n));
-            CHECK(workspace.size() >= before && workspace.size() <= model.workspace_bytes());
-            before = workspace.size();
-            Answers expected(model, n), found(model, n);
-            CHECK_EQ(model.evaluate(rows, expected.evaluation(), ready.workspace), Status::ok);
-            CHECK_EQ(model.evaluate(rows, found.evaluation(), workspace), Status::ok);
-            CHECK(found == expected);
-            const Compressed<double, std::int32_t> sparse(rows, model.n_features());
-            Answers of_sparse(model, n), of_sparse_expected(model, n);
-            CHECK_EQ(model.evaluate(sparse.rows(), of_sparse_expected.evaluation(), ready.workspace), Status::ok);
-            CHECK_EQ(model.evaluate(sparse.rows(), of_sparse.evaluation(), workspace), Status::ok);
-            CHECK(of_sparse == of_sparse_expected);
-            if (model.n_labels() == 0) continue;
-            CHECK_EQ(model.predict(rows, expected.labels, ready.workspace), Status::ok);
-            CHECK_EQ(model.predict(rows, found.labels, workspace), Status::ok);
-            CHECK(found == expected);
-        }
-        const bool is_small = model.view().n_members == 0 && model.view().n_centers <= 1 && model.n_features() <= 64;
-        if (is_small) CHECK(model.workspace_bytes(1) <= std::size_t{16} << 10);
     }
 }
 
@@ -395,64 +286,6 @@ TEST(faults_name_the_row) {
         sparse.columns[last] = column;
         CHECK_EQ(model.evaluate(sparse.rows(), found.evaluation(), ready.workspace), Status::ok);
     }
-    Ready ready("iris_pipeline");  // its deviations are below 1
-    std::vector<double> rows = ready.rows();
-    rows[33 * 4 + 1] = 1.7e308;
-    Fault fault{};
-    std::vector<std::uint32_t> labels(n_rows);
-    CHECK_EQ(ready.model.predict(rows, labels, ready.workspace, &fault), Status::map_overflow);
-    CHECK_EQ(fault.row, std::size_t{33});
-    CHECK_EQ(fault.found, 1.7e308);
-
-    Ready logarithms("iris_logarithms");  // of 1 + x, and those of that and 0.5
-    rows = logarithms.rows();
-    rows[21 * 4 + 3] = -0.5;
-    CHECK_EQ(logarithms.model.predict(rows, labels, logarithms.workspace, &fault), Status::outside_domain);
-    CHECK(fault.row == 21 && fault.found == -0.5 && fault.expected == -0.5);
-    rows[20 * 4] = -1.25;
-    CHECK_EQ(logarithms.model.predict(rows, labels, logarithms.workspace, &fault), Status::outside_domain);
-    CHECK(fault.row == 20 && fault.found == -1.25 && fault.expected == -1.0);
-    rows[20 * 4 + 3] = HUGE_VAL;
-    CHECK_EQ(logarithms.model.predict(rows, labels, logarithms.workspace, &fault), Status::not_finite);
-}
-
-TEST(columns_that_are_not_used_may_hold_anything) {
-    Ready ready("iris_logarithms");  // of four columns the second is dropped
-    std::vector<double> rows = ready.rows();
-    for (std::size_t i = 0; i < n_rows; ++i) rows[4 * i] = 0.5 + 0.01 * static_cast<double>(i);
-    Answers expected(ready.model), found(ready.model);
-    CHECK_EQ(ready.model.evaluate(rows, expected.evaluation(), ready.workspace), Status::ok);
-    const double odd[] = {std::numeric_limits<double>::quiet_NaN(), HUGE_VAL, -HUGE_VAL, 1e308};
-    for (std::size_t i = 0; i < n_rows; ++i) rows[4 * i + 1] = odd[i % 4];
-    const Compressed<double, std::int32_t> sparse(rows, 4);
-    const Compressed<float, std::int64_t> narrow(rows, 4);
-    CHECK_EQ(ready.model.evaluate(rows, found.evaluation(), ready.workspace), Status::ok);
-    CHECK(found.labels == expected.labels && found.values == expected.values && found.bounds == expected.bounds);
-    CHECK_EQ(ready.model.evaluate(sparse.rows(), found.evaluation(), ready.workspace), Status::ok);
-    CHECK(found.labels == expected.labels && found.values == expected.values && found.bounds == expected.bounds);
-    CHECK_EQ(ready.model.evaluate(narrow.rows(), found.evaluation(), ready.workspace), Status::ok);
-
-    // A fault is the first number that is used, before it others that are not.
-    Fault fault{};
-    rows[4 * 37 + 2] = HUGE_VAL;
-    CHECK_EQ(ready.model.evaluate(rows, found.evaluation(), ready.workspace, Values::promised, &fault),
-             Status::not_finite);
-    CHECK_EQ(fault.row, std::size_t{37});
-    const Compressed<double, std::int32_t> broken(rows, 4);
-    CHECK_EQ(ready.model.evaluate(broken.rows(), found.evaluation(), ready.workspace, Values::promised, &fault),
-             Status::not_finite);
-    CHECK_EQ(fault.row, std::size_t{37});
-    std::vector<std::int32_t> columns = broken.columns;
-    columns.back() = 9;  // where no feature is, a number that is none
-    std::vector<double> values = broken.values;
-    values[static_cast<std::size_t>(broken.starts[37]) + 2] = 0.5;
-    for (const double number : odd) {
-        values.back() = number;
-        const SparseRows<double, std::int32_t> unknown{values, columns, broken.starts};
-        CHECK_EQ(ready.model.evaluate(unknown, found.evaluation(), ready.workspace, Values::promised, &fault),
-                 Status::unknown_feature);
-        CHECK_EQ(fault.row, n_rows - 1);
-    }
 }
 
 TEST(copies_share_what_they_point_to) {
@@ -476,25 +309,5 @@ TEST(copies_share_what_they_point_to) {
         CHECK_EQ(ready.model.evaluate(rows, expected.evaluation(), ready.workspace), Status::ok);
         CHECK_EQ(copy.evaluate(rows, found.evaluation(), workspace), Status::ok);
         CHECK(found == expected);
-    }
-}
-
-TEST(one_model_many_threads) {
-    for (const std::string& name : names) {
-        Ready ready(name);
-        const Model& model = ready.model;
-        const std::vector<double> rows = ready.rows();
-        Answers expected(model);
-        CHECK_EQ(model.evaluate(rows, expected.evaluation(), ready.workspace), Status::ok);
-        std::vector<Answers> found(4, Answers(model));
-        std::vector<std::thread> threads;
-        for (Answers& mine : found) {
-            threads.emplace_back([&] {
-                Bytes workspace(model.workspace_bytes());
-                for (int k = 0; k < 5; ++k) model.evaluate(rows, mine.evaluation(), workspace);
-            });
-        }
-        for (std::thread& thread : threads) thread.join();
-        for (const Answers& mine : found) CHECK(mine == expected);
     }
 }

@@ -1,15 +1,4 @@
-#include <algorithm>
-#include <approxsvm/expansion/polynomial.hpp>
-#include <cmath>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "artifact_writer.hpp"
-#include "check.hpp"
-#include "row_forms.hpp"
-#include "skip_target.hpp"
+#include "parts.hpp"
 
 // The parts of higher degree of an expansion against sums over all their monomials in long double: for blocks, single
 // and sparse rows. Compiled once per target.

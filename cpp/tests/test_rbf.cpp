@@ -1,22 +1,4 @@
-#include <algorithm>
-#include <approxsvm/exact/rbf.hpp>
-#include <approxsvm/simd/tanh.hpp>
-#include <cfloat>
-#include <cmath>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <iostream>
-#include <limits>
-#include <random>
-#include <string>
-#include <type_traits>
-#include <vector>
-
-#include "check.hpp"
-#include "row_forms.hpp"
-#include "skip_target.hpp"
+#include "parts.hpp"
 
 // The exact engine against sums in long double, within the rounding bound that the certificate uses. Compiled once per
 // target; a CPU that lacks the target's instructions skips the whole program.
@@ -25,20 +7,13 @@ using namespace approxsvm;
 using check::expect;
 using row_forms::blocks_of;
 using row_forms::random_rows;
-using row_forms::random_vector;
+using row_forms::random_vectors;
 using row_forms::Rows;
-using row_forms::SparseRows;
 
 namespace {
 
 template <class Real>
 constexpr long double unit_roundoff = std::numeric_limits<Real>::epsilon() / 2;
-
-// Of 50 million arguments one in so many is tried: APPROXSVM_EXHAUSTIVE, or 125.
-int stride_of_arguments() {
-    const char* const wish = std::getenv("APPROXSVM_EXHAUSTIVE");
-    return wish == nullptr ? 125 : std::max(1, std::atoi(wish));
-}
 
 std::uint64_t bits_of(double x) {
     std::uint64_t bits;
@@ -50,15 +25,15 @@ std::uint64_t bits_of(double x) {
 
 /// Support vectors in memory of exactly the promised size, at an address that is not aligned.
 template <class Real>
-struct Model {
+struct KernelModel {
     std::size_t n_sv, n_features;
     double half_theta;
     std::vector<double> vectors, coef;  // (n_sv, n_features), every entry a Real; (n_sv,)
     std::vector<char> memory, column_memory;
     KernelSum<Real> expansion, by_columns;  // the same support vectors in both orders
 
-    Model(std::vector<double> all_vectors, std::vector<double> all_coef, std::size_t features, double half_theta_,
-          std::size_t misalignment = 1)
+    KernelModel(std::vector<double> all_vectors, std::vector<double> all_coef, std::size_t features, double half_theta_,
+                std::size_t misalignment = 1)
         : n_sv(all_coef.size()),
           n_features(features),
           half_theta(half_theta_),
@@ -110,7 +85,7 @@ struct Sums {
 
 /// Rows in blocks of Registers registers, the missing ones of the last block zero.
 template <int Registers, class Real>
-std::vector<Sums> block_sums(const Model<Real>& model, const Rows<Real>& rows) {
+std::vector<Sums> block_sums(const KernelModel<Real>& model, const Rows<Real>& rows) {
     constexpr std::size_t width = static_cast<std::size_t>(Registers * lanes_of<Real>);
     const std::size_t n_blocks = (rows.size() + width - 1) / width, d = model.n_features;
     const std::vector<Real> blocks = blocks_of(rows, d, width);
@@ -127,7 +102,7 @@ std::vector<Sums> block_sums(const Model<Real>& model, const Rows<Real>& rows) {
 }
 
 template <class Real>
-Sums row_sums(const Model<Real>& model, const std::vector<Real>& row) {
+Sums row_sums(const KernelModel<Real>& model, const std::vector<Real>& row) {
     Sums sums;
     kernel_sums_row(model.expansion, row.data(), half_sq_norm_row(model.expansion, row.data(), row.size()), sums.sum,
                     sums.moduli);
@@ -136,7 +111,7 @@ Sums row_sums(const Model<Real>& model, const std::vector<Real>& row) {
 
 template <class Real>
 std::vector<Sums> sparse_sums_of(const KernelSum<Real>& expansion, const Rows<Real>& rows) {
-    const SparseRows<Real> sparse(
+    const row_forms::SparseRows<Real> sparse(
         rows, [&](const Real* values, std::size_t n) { return half_sq_norm_row(expansion, values, n); });
     std::vector<double> sum(rows.size()), moduli(rows.size());
     std::vector<unsigned char> memory(expansion.n_panels * cache_line_bytes + cache_line_bytes);
@@ -149,11 +124,11 @@ std::vector<Sums> sparse_sums_of(const KernelSum<Real>& expansion, const Rows<Re
 }
 
 template <class Real>
-std::vector<Sums> sparse_sums(const Model<Real>& model, const Rows<Real>& rows) {
+std::vector<Sums> sparse_sums(const KernelModel<Real>& model, const Rows<Real>& rows) {
     return sparse_sums_of(model.expansion, rows);
 }
 template <class Real>
-std::vector<Sums> column_sums(const Model<Real>& model, const Rows<Real>& rows) {
+std::vector<Sums> column_sums(const KernelModel<Real>& model, const Rows<Real>& rows) {
     return sparse_sums_of(model.by_columns, rows);
 }
 
@@ -164,7 +139,7 @@ struct Reference {
 };
 
 template <class Real>
-Reference reference(const Model<Real>& model, const std::vector<Real>& row) {
+Reference reference(const KernelModel<Real>& model, const std::vector<Real>& row) {
     Reference result;
     for (std::size_t j = 0; j < row.size(); ++j) result.row_norm += static_cast<long double>(row[j]) * row[j];
     result.row_norm = std::sqrt(result.row_norm);
@@ -188,7 +163,7 @@ Reference reference(const Model<Real>& model, const std::vector<Real>& row) {
 /// The bound of the norms form, from what a prediction knows: the computed sum of moduli. `path` is that of the
 /// roundings to an inner product.
 template <class Real>
-long double error_bound(const Model<Real>& model, const Reference& reference, double moduli, std::size_t path) {
+long double error_bound(const KernelModel<Real>& model, const Reference& reference, double moduli, std::size_t path) {
     constexpr bool narrow = std::is_same_v<Real, float>;
     const long double u = unit_roundoff<Real>, n = static_cast<long double>(model.n_sv);
     const long double reach = reference.max_norm + reference.row_norm;
@@ -203,10 +178,10 @@ template <class Real>
 struct Worst {
     long double ratio = 0;
 
-    void judge(const Model<Real>& model, const Reference& reference, const Sums& sums, const std::string& what) {
+    void judge(const KernelModel<Real>& model, const Reference& reference, const Sums& sums, const std::string& what) {
         judge(model, reference, sums, what, inner_product_path(model.n_features));
     }
-    void judge(const Model<Real>& model, const Reference& reference, const Sums& sums, const std::string& what,
+    void judge(const KernelModel<Real>& model, const Reference& reference, const Sums& sums, const std::string& what,
                std::size_t path) {
         const long double bound = error_bound(model, reference, sums.moduli, path);
         const long double error =
@@ -231,24 +206,17 @@ using Generator = std::mt19937_64;
 
 /// norm: of the support vectors; every seventh is a duplicate of one before, with another coefficient.
 template <class Real>
-Model<Real> random_model(Generator& generator, std::size_t n_sv, std::size_t n_features, double norm,
-                         double coef_exponent = 0) {
+KernelModel<Real> random_model(Generator& generator, std::size_t n_sv, std::size_t n_features, double norm,
+                               double coef_exponent = 0) {
     std::normal_distribution<double> normal;
     std::uniform_real_distribution<double> uniform(-1.0, 1.0), theta(0.5, 2.0);
     const double share_of_zeros = generator() % 3 == 0 ? 0.93 : 0.2;  // by columns, few are frequent or all
-    std::vector<double> vectors, coef;
+    const std::vector<double> vectors = random_vectors<Real>(generator, n_sv, n_features, norm, share_of_zeros);
+    std::vector<double> coef;
     for (std::size_t i = 0; i < n_sv; ++i) {
-        if (i % 7 == 6) {
-            const std::size_t twin = generator() % i * n_features;
-            for (std::size_t j = 0; j < n_features; ++j) vectors.push_back(vectors[twin + j]);
-        } else {
-            for (Real x : random_vector<Real>(generator, n_features, norm, share_of_zeros)) {
-                vectors.push_back(static_cast<double>(x));
-            }
-        }
         coef.push_back(normal(generator) * std::pow(10.0, coef_exponent * uniform(generator)));
     }
-    return Model<Real>(vectors, coef, n_features, theta(generator), generator() % 64);
+    return KernelModel<Real>(vectors, coef, n_features, theta(generator), generator() % 64);
 }
 
 bool same(const Sums& a, const Sums& b) {
@@ -257,7 +225,7 @@ bool same(const Sums& a, const Sums& b) {
 
 /// All ways to evaluate the rows: within the bound, and bitwise the same however rows are grouped.
 template <class Real>
-void check_rows(const Model<Real>& model, const Rows<Real>& rows, std::size_t n_judged, Worst<Real>& worst) {
+void check_rows(const KernelModel<Real>& model, const Rows<Real>& rows, std::size_t n_judged, Worst<Real>& worst) {
     const std::vector<Sums> block = block_sums<3>(model, rows), sparse = sparse_sums(model, rows);
     const std::vector<Sums> one = block_sums<1>(model, rows), two = block_sums<2>(model, rows);
     const std::vector<Sums> columns = column_sums(model, rows);
@@ -284,49 +252,18 @@ template <class Real>
 void check_sizes() {
     Generator generator(20140312);
     Worst<Real> worst;
-    std::vector<std::size_t> features = {0, 65, 257, 530};
-    if (!check::under_sanitizer) features.insert(features.end(), {64, 123, 513});
-    for (std::size_t d = 1; d <= 40; d += check::under_sanitizer ? 7 : 1) features.push_back(d);
+    std::vector<std::size_t> features = {0, 64, 65, 123, 257, 513, 530};
+    for (std::size_t d = 1; d <= 40; ++d) features.push_back(d);
     for (const std::size_t d : features) {
         for (const std::size_t n_sv : numbers_of_vectors) {
-            const Model<Real> model = random_model<Real>(generator, n_sv, d, 1.0);
+            const KernelModel<Real> model = random_model<Real>(generator, n_sv, d, 1.0);
             const std::size_t n_rows = 1 + generator() % (5 * static_cast<std::size_t>(lanes));
             check_rows(model, random_rows(generator, model, n_rows, 1.0), 3, worst);
         }
     }
-    constexpr std::size_t some_features[] = {1, 5, 16, 17, 33, 123, 257};
-    for (const std::size_t d : some_features) {
-        if (check::under_sanitizer && d % 16 != 1) continue;
-        const Model<Real> model = random_model<Real>(generator, 1000, d, 1.0);
+    for (const std::size_t d : {1u, 5u, 16u, 17u, 33u, 123u, 257u}) {
+        const KernelModel<Real> model = random_model<Real>(generator, 1000, d, 1.0);
         check_rows(model, random_rows(generator, model, 2 * sparse_block_rows + 3, 1.0), 5, worst);
-    }
-    std::cout << "    " << name_of<Real>() << ": worst error / bound " << worst.ratio << '\n';
-}
-
-/// From kernels of nearly one to kernels that underflow.
-template <class Real>
-void check_norms() {
-    Generator generator(7);
-    Worst<Real> worst;
-    constexpr std::size_t some_features[] = {1, 3, 30, 100};
-    for (const double norm : {0.0, 1e-30, 1e-3, 0.3, 3.0, 6.0, 8.0, 12.0, 20.0, 30.0, 60.0}) {
-        for (const std::size_t d : some_features) {
-            const Model<Real> model = random_model<Real>(generator, 61, d, norm);
-            check_rows(model, random_rows(generator, model, 37, norm), 12, worst);
-        }
-    }
-    std::cout << "    " << name_of<Real>() << ": worst error / bound " << worst.ratio << '\n';
-}
-
-template <class Real>
-void check_coefficients() {
-    Generator generator(11);
-    Worst<Real> worst;
-    for (const double exponent : {3.0, 30.0, 200.0}) {
-        for (int repetition = 0; repetition < 10; ++repetition) {
-            const Model<Real> model = random_model<Real>(generator, 40, 9, 2.0, exponent);
-            check_rows(model, random_rows(generator, model, 20, 2.0), 10, worst);
-        }
     }
     std::cout << "    " << name_of<Real>() << ": worst error / bound " << worst.ratio << '\n';
 }
@@ -334,7 +271,7 @@ void check_coefficients() {
 template <class Real>
 void check_isolation() {
     Generator generator(5);
-    const Model<Real> model = random_model<Real>(generator, 50, 20, 1.0);
+    const KernelModel<Real> model = random_model<Real>(generator, 50, 20, 1.0);
     const Rows<Real> calm = random_rows(generator, model, 7 * static_cast<std::size_t>(lanes), 1.0);
     const std::vector<Sums> block = block_sums<3>(model, calm), sparse = sparse_sums(model, calm);
     const Real large = std::numeric_limits<Real>::max();
@@ -363,45 +300,10 @@ void check_isolation() {
 template <class Real>
 void check_huge_vectors() {
     const double huge = std::sqrt(static_cast<double>(std::numeric_limits<Real>::max())) * 2;
-    const Model<Real> model({1, 2, huge, -huge, 0, huge}, {1, 1e3, -1e3}, 2, 1.0);
+    const KernelModel<Real> model({1, 2, huge, -huge, 0, huge}, {1, 1e3, -1e3}, 2, 1.0);
     for (const Sums& sums : {row_sums(model, std::vector<Real>{1, 2}), block_sums<1>(model, Rows<Real>{{1, 2}})[0]}) {
         EXPECT(std::fabs(sums.sum - 1) < 1e-30 && std::fabs(sums.moduli - 1) < 1e-30, "a vector out of reach counts");
     }
-}
-
-/// The kernels of a row with itself and with its neighbours at distances that Real holds exactly.
-template <class Real>
-void check_exact_values() {
-    const Model<Real> model({3, 4, 3, 5, 4, 5}, {2, -1, 0.5}, 2, 0.5);
-    const long double expected[] = {2 - std::exp(-0.5L) + 0.5L * std::exp(-1.0L),
-                                    2 * std::exp(-0.5L) - 1 + 0.5L * std::exp(-0.5L)};
-    const Rows<Real> rows = {{3, 4}, {3, 5}};
-    for (std::size_t r = 0; r < 2; ++r) {
-        const Sums row = row_sums(model, rows[r]);
-        for (const Sums& sums :
-             {row, block_sums<2>(model, rows)[r], sparse_sums(model, rows)[r], column_sums(model, rows)[r]}) {
-            EXPECT(std::fabs(sums.sum - expected[r]) <= 6 * unit_roundoff<Real>, "exact distances, inexact sum");
-        }
-    }
-}
-
-template <class Real>
-void check_layout() {
-    constexpr std::size_t width = panel_width<Real>;
-    const Model<Real> model({1, 2, 3, 4, 5, 6}, {-7, 8}, 3, 0.75, 13);
-    const KernelSum<Real>& expansion = model.expansion;
-    CHECK_EQ(reinterpret_cast<std::uintptr_t>(expansion.panels) % cache_line_bytes, 0u);
-    CHECK_EQ(expansion.n_panels, 1u);
-    CHECK_EQ(expansion.theta, Real(1.5));
-    for (std::size_t i = 0; i < width; ++i) {
-        for (std::size_t j = 0; j < 3; ++j) {
-            CHECK_EQ(expansion.panels[j * width + i], i < 2 ? static_cast<Real>(1 + 3 * i + j) : Real{0});
-        }
-        CHECK_EQ(expansion.half_sq_norms[i], static_cast<Real>(i == 0 ? 10.5 : i == 1 ? 57.75 : 0));
-        CHECK_EQ(expansion.coef[i], i == 0 ? -7.0 : i == 1 ? 8.0 : 0.0);
-        CHECK_EQ(expansion.coef_moduli[i], i == 0 ? 7.0 : i == 1 ? 8.0 : 0.0);
-    }
-    CHECK_EQ(expansion.max_half_sq_norm, Real(57.75));
 }
 
 // --- exp ---
@@ -428,7 +330,7 @@ TEST(float64_exp_is_within_its_bound) {
     std::uniform_real_distribution<double> all(exp64_min_argument, 0.0), near(-2.0, 0.0);
     std::uniform_int_distribution<int> power(0, 1021), tiny(-1074, 0);
     std::uniform_real_distribution<double> offset(-1e-9, 1e-9);
-    const int n_registers = 50'000'000 / stride_of_arguments() / lanes64;
+    const int n_registers = 2'000'000 / lanes64;
     double worst = 0;
     for (int k = 0; k < n_registers; ++k) {
         double x[lanes64];
@@ -474,7 +376,7 @@ TEST(float64_tanh_is_within_its_bound) {
     Generator generator(4);
     std::uniform_real_distribution<double> near(-3.0, 3.0), wide(-400.0, 400.0), power(-1074.0, 1023.0);
     long double worst = 0;
-    const int n_registers = 4'000'000 / stride_of_arguments() / lanes64;
+    const int n_registers = 160'000 / lanes64;
     for (int k = 0; k < n_registers; ++k) {
         double x[lanes64], result[lanes64];
         for (double& value : x) {
@@ -554,31 +456,11 @@ TEST(inner_product_path_covers_every_chunk) {
     for (std::size_t d = 1; d < 2000; ++d) CHECK(inner_product_path(d) <= std::min<std::size_t>(32, d) + (d + 31) / 32);
 }
 
-TEST(layout_of_panels) {
-    check_layout<float>();
-    check_layout<double>();
-}
-
-TEST(exact_values) {
-    check_exact_values<float>();
-    check_exact_values<double>();
-}
-
 TEST(sizes_float) {
     check_sizes<float>();
 }
 TEST(sizes_double) {
     check_sizes<double>();
-}
-
-TEST(norms_up_to_underflow) {
-    check_norms<float>();
-    check_norms<double>();
-}
-
-TEST(coefficients_of_all_sizes) {
-    check_coefficients<float>();
-    check_coefficients<double>();
 }
 
 TEST(a_row_out_of_reach_changes_nothing) {

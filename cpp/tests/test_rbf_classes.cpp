@@ -1,20 +1,4 @@
-#include <algorithm>
-#include <approxsvm/exact/winner_engine.hpp>
-#include <cfloat>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <iostream>
-#include <limits>
-#include <numeric>
-#include <random>
-#include <string>
-#include <type_traits>
-#include <vector>
-
-#include "check.hpp"
-#include "row_forms.hpp"
-#include "skip_target.hpp"
+#include "parts.hpp"
 
 // The sums of all one-vs-one functions against the double loop that LIBSVM writes, in long double, within the rounding
 // bound of the exact engine. Compiled once per target.
@@ -23,9 +7,8 @@ using namespace approxsvm;
 using check::expect;
 using row_forms::blocks_of;
 using row_forms::random_rows;
-using row_forms::random_vector;
+using row_forms::random_vectors;
 using row_forms::Rows;
-using row_forms::SparseRows;
 
 namespace {
 
@@ -42,7 +25,7 @@ std::size_t total(const Counts& counts) {
 
 /// Support vectors in memory of exactly the promised size, full of NaN, at an address that is not aligned.
 template <class Real>
-struct Model {
+struct ClassModel {
     Counts counts;
     std::size_t n_classes, n_sv, n_features;
     double half_theta;
@@ -52,8 +35,8 @@ struct Model {
     std::vector<char> memory, column_memory;
     ClassKernelSum<Real> expansion, by_columns;  // the same support vectors in both orders
 
-    Model(Counts all_counts, std::vector<double> all_vectors, std::vector<double> all_coef, std::size_t features,
-          double half_theta_, std::size_t misalignment = 1)
+    ClassModel(Counts all_counts, std::vector<double> all_vectors, std::vector<double> all_coef, std::size_t features,
+               double half_theta_, std::size_t misalignment = 1)
         : counts(std::move(all_counts)),
           n_classes(counts.size()),
           n_sv(total(counts)),
@@ -99,7 +82,7 @@ using Sums = std::vector<double>;
 
 /// Rows in blocks of Registers registers, the missing ones of the last block zero.
 template <int Registers, class Real>
-std::vector<Sums> block_sums(const Model<Real>& model, const Rows<Real>& rows) {
+std::vector<Sums> block_sums(const ClassModel<Real>& model, const Rows<Real>& rows) {
     constexpr std::size_t width = static_cast<std::size_t>(Registers * lanes_of<Real>);
     const std::size_t n_blocks = (rows.size() + width - 1) / width, d = model.n_features;
     const std::vector<Real> blocks = blocks_of(rows, d, width);
@@ -119,7 +102,7 @@ std::vector<Sums> block_sums(const Model<Real>& model, const Rows<Real>& rows) {
 }
 
 template <class Real>
-Sums row_sums(const Model<Real>& model, const std::vector<Real>& row) {
+Sums row_sums(const ClassModel<Real>& model, const std::vector<Real>& row) {
     Sums sums(model.n_sums(), 99.0);
     class_sums_row(model.expansion, row.data(), half_sq_norm_row(model.expansion.kernels, row.data(), row.size()),
                    sums.data());
@@ -127,7 +110,7 @@ Sums row_sums(const Model<Real>& model, const std::vector<Real>& row) {
 }
 
 template <class Real>
-std::vector<Sums> sparse_sums_of(const Model<Real>& model, const ClassKernelSum<Real>& expansion,
+std::vector<Sums> sparse_sums_of(const ClassModel<Real>& model, const ClassKernelSum<Real>& expansion,
                                  const Rows<Real>& rows) {
     const row_forms::SparseRows<Real> sparse(
         rows, [&](const Real* values, std::size_t n) { return half_sq_norm_row(expansion.kernels, values, n); });
@@ -145,11 +128,11 @@ std::vector<Sums> sparse_sums_of(const Model<Real>& model, const ClassKernelSum<
 }
 
 template <class Real>
-std::vector<Sums> sparse_sums(const Model<Real>& model, const Rows<Real>& rows) {
+std::vector<Sums> sparse_sums(const ClassModel<Real>& model, const Rows<Real>& rows) {
     return sparse_sums_of(model, model.expansion, rows);
 }
 template <class Real>
-std::vector<Sums> column_sums(const Model<Real>& model, const Rows<Real>& rows) {
+std::vector<Sums> column_sums(const ClassModel<Real>& model, const Rows<Real>& rows) {
     return sparse_sums_of(model, model.by_columns, rows);
 }
 
@@ -167,7 +150,7 @@ struct Reference {
 };
 
 template <class Real>
-Reference reference(const Model<Real>& model, const std::vector<Real>& row) {
+Reference reference(const ClassModel<Real>& model, const std::vector<Real>& row) {
     const std::size_t k = model.n_classes;
     Reference result{
         std::vector<long double>(k * k), std::vector<long double>(k * k), std::vector<long double>(k * k), {}};
@@ -198,7 +181,7 @@ Reference reference(const Model<Real>& model, const std::vector<Real>& row) {
 
 /// The bound of the norms form for one sum over a class of n support vectors.
 template <class Real>
-long double error_bound(const Model<Real>& model, const Reference& truth, std::size_t f, long double n,
+long double error_bound(const ClassModel<Real>& model, const Reference& truth, std::size_t f, long double n,
                         std::size_t path) {
     constexpr bool narrow = std::is_same_v<Real, float>;
     const long double u = std::numeric_limits<Real>::epsilon() / 2, reach = truth.max_norm + truth.row_norm;
@@ -208,13 +191,13 @@ long double error_bound(const Model<Real>& model, const Reference& truth, std::s
            n * truth.largest[f] * (narrow ? 0x1p-120L : 0x1p-1020L);
 }
 template <class Real>
-long double error_bound(const Model<Real>& model, const Reference& truth, std::size_t f, long double n) {
+long double error_bound(const ClassModel<Real>& model, const Reference& truth, std::size_t f, long double n) {
     return error_bound(model, truth, f, n, inner_product_path(model.n_features));
 }
 
 /// Within the bound; the pairs' values by LIBSVM's own loop; exactly nothing from an empty class.
 template <class Real>
-void judge(const Model<Real>& model, const Reference& truth, const Sums& sums, const std::string& what,
+void judge(const ClassModel<Real>& model, const Reference& truth, const Sums& sums, const std::string& what,
            long double& worst, bool columns = false) {
     const std::size_t k = model.n_classes, path = inner_product_path(model.n_features);
     for (std::size_t f = 0; f < k * k; ++f) {
@@ -230,57 +213,27 @@ void judge(const Model<Real>& model, const Reference& truth, const Sums& sums, c
     }
 }
 
-template <class Real>
-void judge_pairs(const Model<Real>& model, const Reference& truth, const Sums& sums) {
-    const std::size_t k = model.n_classes;
-    std::vector<std::size_t> start(1, 0);
-    for (const std::uint32_t n : model.counts) start.push_back(start.back() + n);
-    for (std::size_t i = 0; i < k; ++i) {
-        for (std::size_t j = i + 1; j < k; ++j) {
-            const double *const coef1 = model.coef.data() + (j - 1) * model.n_sv, *const coef2 = model.coef.data() +
-                                                                                                 i * model.n_sv;
-            long double sum = 0;
-            for (std::size_t s = start[i]; s < start[i + 1]; ++s) sum += coef1[s] * truth.kernel[s];
-            for (std::size_t s = start[j]; s < start[j + 1]; ++s) sum += coef2[s] * truth.kernel[s];
-            const long double bound = error_bound(model, truth, i * k + j - 1, model.counts[i]) +
-                                      error_bound(model, truth, j * k + i, model.counts[j]);
-            const double value = pair_sum(sums.data(), k, 1, i, j), moduli = pair_moduli(sums.data(), k, 1, i, j);
-            EXPECT(std::fabs(value - sum) <= 1.01L * bound + 0x1p-52L * std::fabs(sum), "the value of a pair");
-            EXPECT(std::fabs(sum) <= 1.01L * moduli + 1.01L * bound, "the moduli of a pair");
-        }
-    }
-}
-
 // --- random models ---
 
 /// Every seventh support vector is a duplicate of one before, of this class or another; some coefficients are zero.
 template <class Real>
-Model<Real> random_model(Generator& generator, const Counts& counts, std::size_t n_features, double norm,
-                         double coef_exponent = 0) {
+ClassModel<Real> random_model(Generator& generator, const Counts& counts, std::size_t n_features, double norm,
+                              double coef_exponent = 0) {
     std::normal_distribution<double> normal;
     std::uniform_real_distribution<double> uniform(-1.0, 1.0), theta(0.5, 2.0);
-    std::vector<double> vectors, coef;
     const std::size_t n_sv = total(counts);
-    for (std::size_t s = 0; s < n_sv; ++s) {
-        if (s % 7 == 6) {
-            const std::size_t twin = generator() % s * n_features;
-            for (std::size_t j = 0; j < n_features; ++j) vectors.push_back(vectors[twin + j]);
-        } else {
-            for (Real x : random_vector<Real>(generator, n_features, norm, 0.2)) {
-                vectors.push_back(static_cast<double>(x));
-            }
-        }
-    }
+    const std::vector<double> vectors = random_vectors<Real>(generator, n_sv, n_features, norm, 0.2);
+    std::vector<double> coef;
     for (std::size_t i = 0; i < n_sv * (counts.size() - 1); ++i) {
         const double a = normal(generator) * std::pow(10.0, coef_exponent * uniform(generator));
         coef.push_back(generator() % 4 == 0 ? 0.0 : a);
     }
-    return Model<Real>(counts, vectors, coef, n_features, theta(generator), generator() % 64);
+    return ClassModel<Real>(counts, vectors, coef, n_features, theta(generator), generator() % 64);
 }
 
 /// All ways to evaluate the rows: within the bound, and bitwise the same however rows are grouped.
 template <class Real>
-void check_rows(const Model<Real>& model, const Rows<Real>& rows, std::size_t n_judged, long double& worst) {
+void check_rows(const ClassModel<Real>& model, const Rows<Real>& rows, std::size_t n_judged, long double& worst) {
     const std::vector<Sums> block = block_sums<3>(model, rows), sparse = sparse_sums(model, rows);
     const std::vector<Sums> one = block_sums<1>(model, rows), two = block_sums<2>(model, rows);
     for (std::size_t r = 0; r < rows.size(); ++r) {
@@ -293,7 +246,6 @@ void check_rows(const Model<Real>& model, const Rows<Real>& rows, std::size_t n_
         judge(model, truth, block[r], "block of " + name, worst);
         judge(model, truth, row_sums(model, rows[r]), "row of " + name, worst);
         judge(model, truth, sparse[r], "sparse row of " + name, worst);
-        judge_pairs(model, truth, block[r]);
         EXPECT(same(sparse[r], sparse_sums(model, Rows<Real>{rows[r]})[0]), "a sparse row depends on its neighbours");
         judge(model, truth, column_sums(model, {rows[r]})[0], "columns of " + name, worst, true);
     }
@@ -325,7 +277,7 @@ void check_classes() {
     long double worst = 0;
     for (std::size_t n_classes = 1; n_classes <= 12; ++n_classes) {
         for (const Counts& counts : class_sizes(generator, n_classes)) {
-            const Model<Real> model = random_model<Real>(generator, counts, 1 + generator() % 6, 1.0);
+            const ClassModel<Real> model = random_model<Real>(generator, counts, 1 + generator() % 6, 1.0);
             check_rows(model, random_rows(generator, model, 1 + generator() % 50, 1.0), 2, worst);
         }
     }
@@ -339,7 +291,7 @@ void check_features() {
     std::vector<std::size_t> features = {0, 64, 65, 123, 257, 513, 1100};
     for (std::size_t d = 1; d <= 40; ++d) features.push_back(d);
     for (const std::size_t d : features) {
-        const Model<Real> model = random_model<Real>(generator, {20, 3, 0, 40, 17}, d, 1.0);
+        const ClassModel<Real> model = random_model<Real>(generator, {20, 3, 0, 40, 17}, d, 1.0);
         const std::size_t n_rows = 1 + generator() % (5 * static_cast<std::size_t>(lanes));
         check_rows(model, random_rows(generator, model, n_rows, 1.0), 3, worst);
     }
@@ -348,37 +300,9 @@ void check_features() {
 
 /// Classes across many chunks of panels, chunks across many classes, more sparse rows than pass at once.
 template <class Real>
-void check_many() {
-    Generator generator(3);
-    long double worst = 0;
-    for (const std::size_t d : {2u, 90u, 600u}) {
-        if (check::under_sanitizer && d == 600) continue;
-        const Model<Real> few = random_model<Real>(generator, {2500, 7, 1200}, d, 1.0);
-        check_rows(few, random_rows(generator, few, 60, 1.0), 3, worst);
-    }
-    const Model<Real> many = random_model<Real>(generator, Counts(120, 3), 5, 1.0);
-    check_rows(many, random_rows(generator, many, sparse_block_rows + 9, 1.0), 3, worst);
-    std::cout << "    worst error / bound " << worst << '\n';
-}
-
-/// From kernels of nearly one to kernels that underflow, and coefficients of all sizes.
-template <class Real>
-void check_norms() {
-    Generator generator(4);
-    long double worst = 0;
-    for (const double norm : {0.0, 1e-30, 1e-3, 0.3, 3.0, 6.0, 8.0, 12.0, 20.0, 30.0, 60.0}) {
-        for (const std::size_t d : {1u, 3u, 30u}) {
-            const Model<Real> model = random_model<Real>(generator, {9, 1, 24, 5}, d, norm, norm == 3.0 ? 200.0 : 1.0);
-            check_rows(model, random_rows(generator, model, 37, norm), 6, worst);
-        }
-    }
-    std::cout << "    worst error / bound " << worst << '\n';
-}
-
-template <class Real>
 void check_isolation() {
     Generator generator(5);
-    const Model<Real> model = random_model<Real>(generator, {20, 1, 33}, 20, 1.0);
+    const ClassModel<Real> model = random_model<Real>(generator, {20, 1, 33}, 20, 1.0);
     const Rows<Real> calm = random_rows(generator, model, 4 * static_cast<std::size_t>(lanes), 1.0);
     const std::vector<Sums> block = block_sums<3>(model, calm), sparse = sparse_sums(model, calm);
     const Real large = std::numeric_limits<Real>::max();
@@ -398,45 +322,6 @@ void check_isolation() {
     }
 }
 
-/// Support vectors whose squared norm overflows are out of reach of every row.
-template <class Real>
-void check_huge_vectors() {
-    const double huge = std::sqrt(static_cast<double>(std::numeric_limits<Real>::max())) * 2;
-    const Model<Real> model({2, 1}, {1, 2, huge, -huge, 0, huge}, {1, 1e3, -1e3}, 2, 1.0);
-    const Rows<Real> rows = {{1, 2}};
-    for (const Sums& sums : {row_sums(model, rows[0]), block_sums<1>(model, rows)[0], sparse_sums(model, rows)[0]}) {
-        EXPECT(std::fabs(sums[0] - 1) < 1e-30 && std::fabs(sums[2]) < 1e-30, "a vector out of reach counts");
-    }
-}
-
-template <class Real>
-void check_layout() {
-    constexpr std::size_t width = panel_width<Real>;
-    const Counts counts = {1, 0, static_cast<std::uint32_t>(width) + 1};
-    const std::size_t n = width + 2;
-    std::vector<double> vectors, coef;
-    for (std::size_t s = 0; s < n; ++s) vectors.push_back(static_cast<double>(s + 1));
-    for (std::size_t i = 0; i < 2 * n; ++i) coef.push_back(static_cast<double>(i) - 3.5);
-    const Model<Real> model(counts, vectors, coef, 1, 0.5, 13);
-    const ClassKernelSum<Real>& expansion = model.expansion;
-    CHECK_EQ(reinterpret_cast<std::uintptr_t>(expansion.kernels.panels) % cache_line_bytes, 0u);
-    CHECK_EQ(expansion.kernels.n_panels, 3u);
-    CHECK_EQ(expansion.kernels.n_sv, n);
-    CHECK_EQ(expansion.kernels.max_half_sq_norm, static_cast<Real>(0.5 * static_cast<double>(n * n)));
-    constexpr std::uint32_t class_of_panel[] = {0, 2, 2};
-    for (std::size_t lane = 0; lane < 3 * width; ++lane) {
-        const std::size_t panel = lane / width, i = lane % width;
-        CHECK_EQ(expansion.class_of_panel[panel], class_of_panel[panel]);
-        const bool is_filled = panel == 0 ? i == 0 : panel == 1 || i == 0;
-        const std::size_t s = panel == 0 ? 0 : lane - width + 1;
-        CHECK_EQ(expansion.kernels.panels[lane], is_filled ? static_cast<Real>(s + 1) : Real{0});
-        const double* const of_lane = expansion.coef + panel * 3 * width + i;
-        CHECK_EQ(of_lane[0], is_filled ? model.coef[s] : 0.0);
-        CHECK_EQ(of_lane[width], is_filled ? model.coef[n + s] : 0.0);
-        CHECK_EQ(of_lane[2 * width], is_filled ? model.weights[s] : 0.0);
-    }
-}
-
 // --- the pairs of one class ---
 
 /// Lists in memory of exactly the promised size, full of NaN.
@@ -446,7 +331,7 @@ struct WinnerLists {
     WinnerKernelSum sums{};
     std::vector<std::uint32_t> lane_of;
 
-    explicit WinnerLists(const Model<float>& model) {
+    explicit WinnerLists(const ClassModel<float>& model) {
         const PairCoefficients pairs{model.coef.data(), model.counts.data(), model.n_classes, model.n_sv};
         Carver counter(nullptr);
         const WinnerMemory counted(pairs, counter);
@@ -463,7 +348,7 @@ struct WinnerLists {
 };
 
 /// The coefficients of a class in a pair get one sign, moduli between 2^-50 and 2^50.
-Model<float> with_uniform_signs(const Model<float>& model) {
+ClassModel<float> with_uniform_signs(const ClassModel<float>& model) {
     std::vector<double> coef = model.coef;
     std::size_t s = 0;
     for (std::size_t c = 0; c < model.n_classes; ++c) {
@@ -474,12 +359,12 @@ Model<float> with_uniform_signs(const Model<float>& model) {
             }
         }
     }
-    return Model<float>(model.counts, model.vectors, coef, model.n_features, model.half_theta, 3);
+    return ClassModel<float>(model.counts, model.vectors, coef, model.n_features, model.half_theta, 3);
 }
 
 /// (own, others) of every class w, (n_classes, 2 n_classes) numbers for each row.
 template <int Registers>
-std::vector<Sums> winner_sums(const Model<float>& model, const WinnerLists& lists, const Rows<float>& rows) {
+std::vector<Sums> winner_sums(const ClassModel<float>& model, const WinnerLists& lists, const Rows<float>& rows) {
     constexpr std::size_t width = static_cast<std::size_t>(Registers * lanes);
     const std::size_t d = model.n_features, k = model.n_classes, n_blocks = (rows.size() + width - 1) / width;
     const std::vector<float> blocks = blocks_of(rows, d, width);
@@ -503,7 +388,7 @@ std::vector<Sums> winner_sums(const Model<float>& model, const WinnerLists& list
 }
 
 /// Every sum within the bound of the engine and listed_path roundings more, and the moduli of its pair.
-void judge_winner(const Model<float>& model, const Reference& truth, const Sums& sums, long double& worst) {
+void judge_winner(const ClassModel<float>& model, const Reference& truth, const Sums& sums, long double& worst) {
     const std::size_t k = model.n_classes;
     for (std::size_t w = 0; w < k; ++w) {
         for (std::size_t c = 0; c < k; ++c) {
@@ -536,25 +421,9 @@ TEST(every_number_of_features) {
     check_features<float>();
     check_features<double>();
 }
-TEST(large_classes_and_many_classes) {
-    check_many<float>();
-    check_many<double>();
-}
-TEST(norms_and_coefficients) {
-    check_norms<float>();
-    check_norms<double>();
-}
 TEST(a_row_out_of_reach_has_no_sums_and_no_influence) {
     check_isolation<float>();
     check_isolation<double>();
-}
-TEST(a_vector_out_of_reach_does_not_count) {
-    check_huge_vectors<float>();
-    check_huge_vectors<double>();
-}
-TEST(layout) {
-    check_layout<float>();
-    check_layout<double>();
 }
 TEST(largest_modulus_of_a_column) {
     const double coef[] = {1, -2, 0.5, 7, -3, 9};
@@ -569,7 +438,7 @@ TEST(the_pairs_of_one_class) {
     for (std::size_t n_classes = 2; n_classes <= 9; ++n_classes) {
         for (const Counts& counts : class_sizes(generator, n_classes)) {
             const std::size_t d = n_classes == 3 ? 65 : 1 + generator() % 6;
-            const Model<float> model = with_uniform_signs(random_model<float>(generator, counts, d, 1.0, 6));
+            const ClassModel<float> model = with_uniform_signs(random_model<float>(generator, counts, d, 1.0, 6));
             const WinnerLists lists(model);
             EXPECT(lists.is_usable, "signs are uniform");
             const Rows<float> rows = random_rows(generator, model, 1 + generator() % 50, 1.0);
@@ -586,7 +455,7 @@ TEST(the_pairs_of_one_class) {
 
 TEST(pairs_that_float32_cannot_add_up_have_no_lists) {
     Generator generator(8);
-    const Model<float> model = with_uniform_signs(random_model<float>(generator, {9, 9, 9}, 3, 1.0));
+    const ClassModel<float> model = with_uniform_signs(random_model<float>(generator, {9, 9, 9}, 3, 1.0));
     EXPECT(WinnerLists(model).is_usable, "signs are uniform");
     std::size_t n_refused = 0;
     for (std::size_t k = 0; k < model.coef.size(); ++k) {
@@ -594,7 +463,7 @@ TEST(pairs_that_float32_cannot_add_up_have_no_lists) {
         for (const double factor : {-1.0, 0x1p-120, 0x1p120}) {
             std::vector<double> coef = model.coef;
             coef[k] *= factor;
-            const Model<float> changed(model.counts, model.vectors, coef, 3, model.half_theta);
+            const ClassModel<float> changed(model.counts, model.vectors, coef, 3, model.half_theta);
             EXPECT(!WinnerLists(changed).is_usable, "a coefficient times " + check::show(factor) + " is listed");
             ++n_refused;
         }
@@ -608,7 +477,7 @@ TEST(the_network_presumes_the_best_score) {
     std::size_t n_judged = 0;
     for (const std::size_t n_landmarks : {0u, 1u, 7u, 8u, 9u, 70u}) {
         for (const std::size_t n_classes : {2u, 3u, 8u, 17u}) {
-            const Model<float> model =
+            const ClassModel<float> model =
                 with_uniform_signs(random_model<float>(generator, Counts(n_classes, 11), 5, 1.0));
             const WinnerLists lists(model);
             Carver counter(nullptr);

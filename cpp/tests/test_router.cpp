@@ -1,15 +1,4 @@
-#include <algorithm>
-#include <approxsvm/expansion/router.hpp>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "check.hpp"
-#include "row_forms.hpp"
-#include "skip_target.hpp"
+#include "parts.hpp"
 
 // The way to a near center: the nearest point up to what the lowest eight bits of a score may change, and a point that
 // there is for any row whatever. Compiled once per target.
@@ -155,23 +144,6 @@ TEST(the_nearest_point_is_found) {
         for (const std::size_t n : std::vector<std::size_t>{1, 2, 15, 16, 17, 31, 32, 33, 48, 49, 80, 97}) {
             const double reach = std::exp2(uniform(random, -12, 12));
             check_nearest(Panels(random_points(n, d, random, reach)), random, reach);
-        }
-    }
-}
-
-TEST(as_many_panels_as_eight_bits_can_number) {
-    Random random(2);
-    for (const std::size_t n_panels : std::vector<std::size_t>{255, 256}) {
-        const Panels panels(random_points(n_panels * router_width, 3, random, 1.0));
-        check_nearest(panels, random, 1.0);
-        // Every slot is the nearest to itself but for ties with its close neighbours; the last panel above all.
-        for (const std::size_t i : {panels.points.size() - 1, panels.points.size() - router_width, std::size_t{0}}) {
-            std::vector<float> row;
-            for (const double x : panels.points[i]) row.push_back(static_cast<float>(100 * x));
-            double error;
-            const std::vector<std::size_t> slots = slots_of(panels, std::vector<std::vector<float>>(routed_rows, row));
-            for (const std::size_t slot : slots)
-                CHECK(panels.score(slot, row, error) <= panels.score(i, row, error) + 0.1);
         }
     }
 }

@@ -9,12 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from predict_tool import (
-    EVERY_MODE,
     MODEL_TEXT,
     N_FEATURES,
     Files,
     Libsvm,
-    Mode,
     accuracy_line,
     failure,
     kernel_model,
@@ -36,18 +34,6 @@ def dense_text(targets: npt.ArrayLike | None, rows: Any, delimiter: str = ",", l
     if targets is not None:
         lines = [[f"{t:g}", *line] for t, line in zip(np.asarray(targets), lines, strict=True)]
     return "".join(delimiter.join(line) + line_break for line in lines)
-
-
-@EVERY_MODE
-@pytest.mark.parametrize("task", ["classification", "one_class", "regression"])
-def test_dense_rows_of_artifacts_are_those_of_the_sparse_file(files: Files, task: str, mode: Mode) -> None:
-    _, rows, targets = files.save_rows(300, mode, task=task)
-    expected = predict(*files.arguments), files.output.read_bytes()
-    files.data.write_text(libsvm_text(targets.tolist(), rows))
-    dense = files.folder / "dense"
-    dense.write_text(dense_text(None, rows))
-    assert predict("--dense", "--no-labels", dense, files.model, files.output) == ""
-    assert files.output.read_bytes() == expected[1]
 
 
 @pytest.mark.parametrize(

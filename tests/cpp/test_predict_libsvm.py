@@ -37,16 +37,6 @@ REGRESSIONS = [(f"-s {s} -g {g} -c 10", None) for s in (3, 4) for g in (0.3, 0.0
 ONE_CLASS = [("-s 2 -g 0.3 -n 0.3", (1,)), ("-s 2 -g 0.02 -n 0.5", (1,))]
 
 
-@pytest.mark.parametrize(("options", "labels"), [*CLASSIFIERS, *REGRESSIONS, *ONE_CLASS])
-def test_model_files_give_the_bytes_of_svm_predict(
-    files: Files, libsvm: Libsvm, options: str, labels: tuple[int, ...] | None
-) -> None:
-    model = libsvm.train(options, training_text(labels))
-    files.data.write_text(hard_text(labels or (0, 1, 2)))
-    for target in _native.runnable_targets():
-        assert len(set(libsvm.check(model, APPROXSVM_TARGET=target).split())) > 1
-
-
 @pytest.mark.parametrize("mode", ["certified", "exact"])
 @pytest.mark.parametrize(("options", "labels"), [*CLASSIFIERS, *ONE_CLASS])
 def test_certified_and_exact_artifacts_give_the_bytes_of_svm_predict(
@@ -87,14 +77,6 @@ def test_what_gives_a_regression_the_bytes_of_svm_predict(files: Files, libsvm: 
         text = written(options)
         assert text != expected
         np.testing.assert_allclose([float(line) for line in text.split()], values, rtol=0.0, atol=most)
-
-
-@pytest.mark.parametrize("options", ["-s 0 -g 0.1", "-s 2 -g 0.1", "-s 3 -g 0.1"])
-def test_model_files_whose_indices_start_at_0(files: Files, libsvm: Libsvm, options: str) -> None:
-    model = libsvm.train(options, training_text((1, -1), first_index=0))
-    assert " 0:" in model.read_text()
-    files.data.write_text(hard_text((1, -1)))
-    libsvm.check(model)
 
 
 @pytest.mark.parametrize("options", ["-s 0 -g 3", "-s 2 -g 3 -n 0.9", "-s 3 -g 3"])

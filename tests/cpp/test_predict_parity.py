@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -74,25 +72,6 @@ def test_every_target_and_block_width(files: Files, libsvm: Libsvm, options: str
         libsvm.check(model, APPROXSVM_TARGET=target)
         if "-b" in options:
             libsvm.check(model, "-b", 1, APPROXSVM_TARGET=target)
-
-
-@pytest.mark.parametrize(
-    ("name", "test", "options"),
-    [
-        ("usps", "usps.t", "-g 0.0078 -c 10"),
-        ("pendigits", "pendigits.t", "-g 1e-4 -c 10"),
-        ("svmguide2", "", "-g 0.5 -c 100"),
-    ],
-)
-def test_real_data_of_several_classes(
-    files: Files, libsvm: Libsvm, unpacked: Callable[[str], Path], name: str, test: str, options: str
-) -> None:
-    lines = unpacked(f"data/{name}.bz2").read_text().splitlines(keepends=True)
-    model = libsvm.train(options + " -b 1", "".join(lines[:700]))
-    rows = unpacked(f"data/{test}.bz2").read_text().splitlines(keepends=True) if test else lines
-    files.data.write_text("".join(rows[:600]))
-    assert len(set(libsvm.check(model).split())) >= 3
-    libsvm.check(model, "-b", 1)
 
 
 def test_more_classes_than_the_engines_take(files: Files, libsvm: Libsvm) -> None:
@@ -241,13 +220,6 @@ def test_a_regression_model_with_a_laplace_scale_prints_it_and_predicts_values(
     assert predict("-q", "-b", 1, files.data, model, files.output) == ""
 
 
-def test_the_laplace_scale_of_a_regression_model_is_that_of_svm_predict(files: Files, libsvm: Libsvm) -> None:
-    model = files.folder / "m.model"
-    model.write_text(SVR_TEXT.replace("SV\n", "probA 0.123456789\nSV\n"))
-    files.data.write_text(hard_text((3, 5)))
-    libsvm.check(model, "-b", 1)
-
-
 @pytest.mark.parametrize("text", [MODEL_TEXT, SVR_TEXT, MODEL_TEXT.replace("nr_sv", "probA -2\nnr_sv")])
 def test_models_without_probabilities_are_refused(files: Files, libsvm: Libsvm, text: str) -> None:
     model = files.folder / "m.model"
@@ -328,34 +300,6 @@ def test_model_files_as_svm_predict_accepts_them(files: Files, libsvm: Libsvm, k
     libsvm.check(model)
     if moved.startswith("nr_sv"):
         libsvm.check(model, "-b", 1)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("total_sv 4", "total_sv 3"),
-        ("total_sv 4", "total_sv 5"),
-        ("nr_sv 2 2", "nr_sv 2 1"),
-        ("gamma 0.5\n", ""),
-        ("label 3 5\n", ""),
-        ("nr_sv 2 2\n", ""),
-        ("rho 0\n", "rho 0\nrho 0\n"),
-        ("rho 0\n", "rho nan\n"),
-        ("2:0.3 3:0.7", "3:0.7 2:0.3"),
-        ("2:0.3 3:0.7", "2:0.3 2:0.7"),
-        ("2:0.3", "-2:0.3"),
-        ("2:0.3", "2:inf"),
-        ("rbf", "RBF"),
-        ("gamma", "Gamma"),
-        ("-0.5 1:0.3 3:0.7\n", ""),
-    ],
-)
-def test_models_that_libsvm_would_misread_are_refused(files: Files, old: str, new: str) -> None:
-    files.data.write_text("3 1:1\n")
-    model = files.folder / "m.model"
-    model.write_text(MODEL_TEXT.replace(old, new))
-    assert failure(files.data, model, files.output).startswith(f"{model}, line ")
-    assert not files.output.exists()
 
 
 @pytest.mark.parametrize("text", [MODEL_TEXT, SVR_TEXT, MODEL_TEXT.replace("rbf", "linear")])

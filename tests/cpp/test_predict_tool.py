@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import random_model
 from predict_tool import (
     EVERY_MODE,
     MODEL_TEXT,
@@ -29,65 +28,15 @@ from predict_tool import (
 from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.decomposition import PCA
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR
 
 import approxsvm
-from approxsvm import _native
 
 pytestmark = needs_tool
 
 # --- answers
-
-
-@EVERY_MODE
-@pytest.mark.parametrize("labels", [(1, -1), (-1, 1), (0, 1), (7, 3)])
-def test_integer_labels_are_those_of_python(files: Files, labels: tuple[int, int], mode: Mode) -> None:
-    fast, rows, targets = files.save_rows(mode=mode, labels=labels)
-    predicted = fast.predict(rows)
-    assert predict(*files.arguments) == accuracy_line(predicted, targets)
-    assert files.output.read_text() == "".join(f"{label}\n" for label in predicted.tolist())
-    assert set(predicted.tolist()) == set(labels)
-
-
-@EVERY_MODE
-@pytest.mark.parametrize("labels", [(3, 1, 2), (0.5, -1.5, 2.25), ("a", "b", "c", "d")])
-def test_several_classes_are_those_of_python(files: Files, labels: tuple[Any, ...], mode: Mode, target: str) -> None:
-    k, rows = len(labels), random_rows(400)
-    n_pairs, n_sv = k * (k - 1) // 2, 12 * k
-    rng, classes = np.random.default_rng(11), np.repeat(np.arange(k), 12)
-    model = random_model(
-        1,
-        n_sv=n_sv,
-        n_features=N_FEATURES,
-        dual_coef=np.where(classes <= np.arange(k - 1)[:, None], 1.0, -1.0) * rng.random((k - 1, n_sv)),
-        intercept=0.01 * rng.normal(size=n_pairs),
-        gamma=0.05,
-        labels=np.array(labels),
-        n_support=np.full(k, 12),
-    )
-    fast = files.save(model, libsvm_text([2] * 400, rows), mode)
-    predicted = fast.predict(rows)
-    closing = "" if isinstance(labels[0], str) else accuracy_line(predicted, np.full(400, 2))
-    for n_threads in (1, 3):
-        assert predict("-j", n_threads, *files.arguments) == closing
-        assert files.output.read_text().split() == [str(label).removesuffix(".0") for label in predicted.tolist()]
-    assert len(set(predicted.tolist())) > 2
-
-
-def test_artifacts_that_label_by_scores(files: Files) -> None:
-    rows = np.random.default_rng(0).normal(size=(90, 3)).round(3)
-    classes = np.digitize(rows[:, 0], [-0.5, 0.5])
-    files.data.write_text(libsvm_text(classes, csr_array(rows)))
-    for options in ({"break_ties": True}, {"decision_function_shape": "ovr"}):
-        fast = approxsvm.compile(SVC(gamma=0.1, **options).fit(rows, classes))
-        fast.save(files.model)
-        predicted = fast.predict(csr_array(rows))
-        assert predict(*files.arguments) == accuracy_line(predicted, classes)
-        assert files.output.read_text() == "".join(f"{label}\n" for label in predicted)
 
 
 def test_float_labels_are_written_with_all_digits(files: Files) -> None:
@@ -105,29 +54,11 @@ def test_text_labels_are_written_as_they_are_and_not_compared(files: Files) -> N
 
 
 @EVERY_MODE
-def test_one_class_models_answer_plus_or_minus_one(files: Files, mode: Mode) -> None:
-    fast, rows, targets = files.save_rows(mode=mode, task="one_class")
-    predicted = fast.predict(rows)
-    assert predict(*files.arguments) == accuracy_line(predicted, targets)
-    assert files.output.read_text() == "".join(f"{label}\n" for label in predicted)
-    assert set(predicted) == {1, -1}
-
-
-@EVERY_MODE
 def test_regression_values_have_all_digits_and_its_two_closing_lines(files: Files, mode: Mode) -> None:
     fast, rows, targets = files.save_rows(mode=mode, task="regression")
     predicted = fast.predict(rows)
     assert predict(*files.arguments) == regression_lines(predicted.tolist(), targets.tolist())
     assert files.output.read_text() == "".join(shown(value) + "\n" for value in predicted)
-
-
-@EVERY_MODE
-@pytest.mark.parametrize("target", _native.runnable_targets())
-def test_every_target_gives_the_digits_of_the_same_target_in_python(files: Files, target: str, mode: Mode) -> None:
-    fast, rows, _ = files.save_rows(300, mode, task="regression")
-    predict("-q", *files.arguments, APPROXSVM_TARGET=target)
-    values = _native.Predictor(fast.artifact.data, target).csr(rows.indptr, rows.indices, rows.data, 1)
-    assert files.output.read_text() == "".join(shown(value) + "\n" for value in values)
 
 
 @EVERY_MODE
@@ -272,28 +203,6 @@ def test_probabilities_of_artifacts_are_written_behind_labels_of_any_kind(files:
     assert said == ""
     assert predict(*files.arguments) == "Model supports probability estimates, but disabled in prediction.\n"
     assert files.output.read_text().splitlines() == fast.predict(csr_array(X)).tolist()
-
-
-def test_values_of_several_regressions_stand_side_by_side(files: Files) -> None:
-    X = np.random.default_rng(0).normal(size=(60, N_FEATURES)).round(3)
-    fast = approxsvm.compile(KernelRidge(kernel="rbf").fit(X, X[:, :3]))
-    fast.save(files.model)
-    files.data.write_text(libsvm_text([1] * len(X), csr_array(X)))
-    assert predict(*files.arguments) == ""
-    expected = fast.predict(csr_array(X))
-    assert expected.shape == (60, 3)
-    assert files.output.read_text() == "".join(" ".join(map(shown, row)) + "\n" for row in expected)
-
-
-@pytest.mark.parametrize("labels", [[-14, 1], ["yes", "n o"]], ids=str)
-def test_several_labels_of_a_row_stand_side_by_side(files: Files, labels: list[Any]) -> None:
-    X = np.random.default_rng(0).normal(size=(60, N_FEATURES)).round(3)
-    source = MultiOutputClassifier(SVC()).fit(X, np.array(labels)[(X[:, :3] > 0).astype(int)])
-    approxsvm.compile(source).save(files.model)
-    files.data.write_text(libsvm_text([1] * len(X), csr_array(X)))
-    assert predict(*files.arguments) == ""
-    lines = [" ".join(map(str, row)) for row in source.predict(X).tolist()]
-    assert files.output.read_text().splitlines() == lines
 
 
 @pytest.mark.parametrize(("breaks", "shown"), [("\n", r"\n"), ("\r\n", r"\r\n"), ("\r", r"\r")])

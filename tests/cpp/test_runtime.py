@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sysconfig
-from concurrent.futures import ThreadPoolExecutor
 from ctypes import byref, c_void_p
 from pathlib import Path
 from typing import Any
@@ -140,16 +139,6 @@ def test_several_labels_of_a_row_have_no_values() -> None:
         make_pipeline(StandardScaler(), MultiOutputClassifier(SVC())).fit(X, np.column_stack([y, y > 0]))
     )
     failure(lambda: Runtime(fast.artifact.data).evaluate(X, "values"), "NO_VALUES", "no decision values")
-
-
-def test_threads_share_a_model() -> None:
-    model = Runtime(GOLDEN / "breast_cancer.asvm")
-    rows = rows_for(read_artifact(GOLDEN / "breast_cancer.asvm"), 400)
-    pieces = [rows[i : i + 7] for i in range(0, 400, 7)] * 5
-    expected = [model.evaluate(piece, "values")[0] for piece in pieces]
-    with ThreadPoolExecutor(4) as pool:
-        found = [job.result()[0] for job in [pool.submit(model.evaluate, piece, "values") for piece in pieces]]
-    np.testing.assert_array_equal(np.concatenate(found), np.concatenate(expected))
 
 
 # --- what is refused

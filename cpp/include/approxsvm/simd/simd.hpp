@@ -22,7 +22,7 @@
 // d. Code would break if it relied on two uses of one product being equal, as one may be fused and the other rounded.
 // There is no such code: is_finite compares instead of subtracting, what narrowing loses is measured on differences
 // times a power of two, which are not rounded, the range reductions of exp have exact products, and products whose
-// rounding error is computed are rounded_product. cpp/tests/test_contraction.cpp tests it. Values may differ in their
+// rounding error is computed are rounded_product. The zoo tests it (tests/zoo/executors). Values may differ in their
 // last bits from those of another build; only LIBSVM's exact probabilities (libsvm_probabilities.hpp) need
 // -ffp-contract=off.
 

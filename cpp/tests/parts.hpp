@@ -1,0 +1,54 @@
+#pragma once
+
+#include <algorithm>
+#include <approxsvm/exact/winner_engine.hpp>
+#include <approxsvm/expansion/polynomial.hpp>
+#include <approxsvm/expansion/router.hpp>
+#include <approxsvm/predict/few_values_layout.hpp>
+#include <approxsvm/predict/prepared.hpp>
+#include <approxsvm/simd/cosine.hpp>
+#include <approxsvm/simd/tanh.hpp>
+#include <cfloat>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "../dispatch/cpu_features.hpp"
+#include "artifact_writer.hpp"
+#include "check.hpp"
+#include "row_forms.hpp"
+
+// For test programs of parts of the core, which are compiled once per target: a CPU that lacks the target's
+// instructions skips the whole program, with exit status 77.
+
+#if defined(APPROXSVM_AVX512) || defined(APPROXSVM_AVX2) || defined(__FMA__)
+namespace {
+
+// Before any static constructor of ours, which the compiler may have vectorized.
+__attribute__((constructor(101))) void skip_where_it_cannot_run() {
+#if !defined(_WIN32)
+    __builtin_cpu_init();
+#endif
+#if defined(APPROXSVM_AVX512)
+    const bool can_run = approxsvm::dispatch::runs_avx512();
+#else
+    const bool can_run = approxsvm::dispatch::runs_avx2();
+#endif
+    if (can_run) return;
+    std::puts("skipped: this CPU lacks the target's instructions");
+    std::fflush(stdout);
+    std::_Exit(77);
+}
+
+}  // namespace
+#endif
