@@ -148,26 +148,6 @@ def fitted(source: str) -> tuple[Any, Any]:
     return model.fit(X, y), y
 
 
-@pytest.mark.parametrize("mode", ["approximate", "certified", "exact"])
-@pytest.mark.parametrize("source", SOURCES)
-def test_every_kind_of_output(source: str, mode: Any) -> None:
-    model, _ = fitted(source)
-    fast = approxsvm.compile(model, X, mode=mode)
-    found = run(fast.to_onnx(input_type="float64", certain=True), X)
-    exact = approxsvm.compile(model, X, mode="exact")
-    label = found["label"].reshape(len(X))
-    assert (label == exact.predict(X))[found["certain"]].all()
-    assert found["certain"].mean() > 0.75
-    np.testing.assert_array_equal(label, fast.predict(X))
-    if mode == "certified" and fast.artifact.n_centers and not fast.artifact.header["majority_only"]:
-        return  # scores of rows that the expansions settle are theirs
-    given = found["scores" if "scores" in found else "probabilities"]
-    expected = fast.predict_proba(X) if hasattr(fast, "predict_proba") else fast.decision_function(X)
-    if expected.ndim == 1:
-        expected = expected[:, None] if "scores" in found else np.column_stack([-expected, expected])
-    np.testing.assert_allclose(given, expected, rtol=1e-5, atol=2e-5)
-
-
 def test_a_process_without_its_variance_gives_no_probabilities() -> None:
     """Its source has them, so that its latent values go by another name."""
     fast = approxsvm.compile(GaussianProcessClassifier(RBF(3.0), optimizer=None).fit(X[:100], TWO[:100]))
@@ -175,18 +155,6 @@ def test_a_process_without_its_variance_gives_no_probabilities() -> None:
     assert set(found) == {"label", "scores", "certain"}
     np.testing.assert_array_equal(found["label"], fast.predict(X))
     np.testing.assert_array_equal(found["scores"][:, 0], -found["scores"][:, 1])
-
-
-@pytest.mark.parametrize("y", [TWO, WORDS[FOUR]], ids=["two classes", "four classes"])
-def test_coupled_probabilities(y: Any) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # probability=True is on its way out
-        svc = SVC(gamma=0.05, probability=True, random_state=0).fit(X, y)
-    fast = approxsvm.compile(svc, mode="exact")
-    found = run(fast.to_onnx(input_type="float64"), X)
-    np.testing.assert_array_equal(found["label"], svc.predict(X))
-    np.testing.assert_allclose(found["probabilities"], fast.predict_proba(X), rtol=0, atol=1e-9)
-    np.testing.assert_array_equal(found["certain"], True)
 
 
 @pytest.mark.parametrize("mode", ["certified", "exact"])
@@ -598,25 +566,6 @@ def test_columns_that_are_not_used_may_hold_anything() -> None:
         rows[3, 2] = np.nan
         assert np.isnan(run(fast.to_onnx(input_type="float64"), rows)["probabilities"][3]).all()
         rows[3, 2] = X[3, 2]
-
-
-def test_rows_that_are_not_finite_are_never_certain() -> None:
-    nan, inf = float("nan"), float("inf")
-    rows = X[:8].copy()
-    rows[1, 2], rows[3, 0], rows[5] = nan, inf, -inf
-    finite = np.isfinite(rows).all(axis=1)
-    for model, options in (
-        (SVC(gamma=0.05), {"mode": "approximate", "n_centers": 4}),
-        (SVC(gamma=0.05), {"mode": "approximate"}),
-        (SVC(gamma=0.05), {"mode": "exact"}),
-        (make_pipeline(MinMaxScaler(clip=True), SVC()), {"mode": "exact"}),
-        (SVC(kernel="linear"), {}),
-    ):
-        fast = approxsvm.compile(model.fit(X, TWO), X, **options)
-        found = run(fast.to_onnx(input_type="float64", certain=True), rows)
-        assert not found["certain"][~finite].any()
-        np.testing.assert_array_equal(np.isnan(found["probabilities"]).any(axis=1), ~finite)
-        np.testing.assert_array_equal(found["label"][finite], fast.predict(rows[finite]))
 
 
 def boundary_rows(model: KernelModel, rows: Any) -> Any:

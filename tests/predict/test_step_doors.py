@@ -15,7 +15,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PowerTransformer
 from sklearn.svm import SVC
-from test_steps import EXACT, ROUNDED, WITH_NAN, fitted, table
+from test_steps import EXACT, ROUNDED, WITH_NAN, table
 
 import approxsvm
 from approxsvm.cli import main
@@ -155,31 +155,6 @@ STEPS = {
     **{f"missing: {name}": (step, True) for name, step in WITH_NAN.items()},
     **{f"rounded: {name}": (step, False) for name, step in ROUNDED.items()},
 }
-
-
-@pytest.mark.parametrize("name", STEPS)
-def test_graphs_label_as_the_source(name):
-    step, missing = STEPS[name]
-    X, y = table(missing=missing)
-    pipeline = fitted(step, X, y)
-    compiled = approxsvm.compile(pipeline)
-    graph = compiled.to_onnx(input_type="float64")
-    session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
-    labels, certain = session.run(["label", "certain"], {"X": X})
-    assert (labels == pipeline.predict(X)).all()
-    assert certain.mean() > (0.1 if name == "exact: scaled bins" else 0.8)
-    X[5, 0] = np.inf
-    if 0 in compiled.artifact.raw_columns.used:
-        assert not session.run(["certain"], {"X": X})[0][5]
-
-
-def test_graphs_of_unknown_categories_are_not_certain():
-    X, y = table()
-    pipeline = fitted(EXACT["one-hot"], X, y)
-    graph = approxsvm.compile(pipeline).to_onnx(input_type="float64")
-    X[5, 4] = 2.5
-    session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
-    assert not session.run(["certain"], {"X": X})[0][5]
 
 
 @pytest.mark.parametrize("category", [0.1, float(2**24 + 1)])

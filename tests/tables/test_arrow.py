@@ -19,7 +19,6 @@ from approxsvm.errors import ColumnsByPositionWarning, InputError
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
 
 from approxsvm.tables.arrow import columns as arrow_columns  # noqa: E402
-from approxsvm.tables.arrow.answers import available_outputs  # noqa: E402
 
 X, SPECIES = load_iris(return_X_y=True)
 TWO = SPECIES > 0
@@ -27,30 +26,6 @@ NAMES = np.array(["setosa", "versicolor", "virginica"])[SPECIES]
 FEATURES = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
 ROWS = np.concatenate([X + 0.1, X[::-1] * 1.01])
 FRAME = pd.DataFrame(ROWS, columns=FEATURES)
-
-
-KINDS = [
-    "breast_cancer",
-    "breast_cancer_one_class",
-    "diabetes_pipeline",
-    "diabetes_svr",
-    "digits_classes",
-    "digits_subspace",
-    "iris_calibrated",
-    "iris_classes",
-    "iris_cubic",
-    "iris_ensemble",
-    "iris_slices",
-    "shells_exact",
-]
-
-
-@pytest.fixture(scope="module", params=KINDS)
-def golden(request):
-    """A predictor of every kind, and rows for it."""
-    predictor = approxsvm.Predictor(GOLDEN / f"{request.param}.asvm")
-    rows = approxsvm.read_libsvm_data(GOLDEN / f"{request.param}.t", n_features=predictor.n_features)[0]
-    return predictor, rows.toarray()[:120]
 
 
 by_position = pytest.mark.filterwarnings("ignore::approxsvm.errors.ColumnsByPositionWarning")
@@ -63,38 +38,10 @@ def named():
     return approxsvm.Predictor(approxsvm.compile(SVC().fit(frame, NAMES), frame).artifact)
 
 
-def expected(predictor, rows):
-    """By output, what the methods say."""
-    methods = {
-        "label": predictor.predict,
-        "value": predictor.predict if predictor.artifact.task == "regression" else predictor.decision_function,
-        "probability": predictor.predict_proba,
-        "error_bound": predictor.error_bound,
-        "certified": predictor.certified,
-    }
-    return {output: methods[output](rows) for output in available_outputs(predictor.artifact)}
-
-
 def stacked(table, output):
     """One output of a table, of the shape that the method has."""
     found = [table.column(k).to_numpy() for k, name in enumerate(table.schema.names) if name.startswith(output)]
     return found[0] if len(found) == 1 else np.stack(found, axis=1)
-
-
-def test_every_output_is_the_methods(golden):
-    """All at once, one at a time, and whatever the batches; not one bit differs."""
-    predictor, rows = golden
-    answers = expected(predictor, rows)
-    table = pa.table({f"f{k}": column for k, column in enumerate(rows.T.copy())})
-    whole = predictor.predict_arrow(table, outputs=list(answers))
-    small = predictor.predict_arrow(table.to_batches(max_chunksize=3), outputs=list(answers))
-    assert whole.to_pydict() == small.to_pydict()
-    for output, answer in answers.items():
-        np.testing.assert_array_equal(stacked(whole, output), answer)
-        np.testing.assert_array_equal(stacked(predictor.predict_arrow(table, outputs=[output]), output), answer)
-    default = predictor.predict_arrow(table)
-    np.testing.assert_array_equal(default.column(0).to_numpy(), predictor.predict(rows))
-    assert default.schema.names == ["value" if predictor.artifact.task == "regression" else "label"]
 
 
 def test_models_of_many_centers_whatever_the_batches():

@@ -119,17 +119,6 @@ def test_every_format(inputs, tmp_path, name, output):
     assert os.listdir(tmp_path) == [output]
 
 
-def test_numbers_are_those_of_predict(inputs, tmp_path):
-    """Also where they go through text, which holds every digit."""
-    outputs = ["label", "value", "error_bound", "certified"]
-    for name, output in (("rows.parquet", "a.parquet"), ("rows.csv", "b.csv")):
-        approxsvm.score_dataset(MODEL, inputs / name, tmp_path / output, outputs=outputs, batch_rows=3)
-        found = read(tmp_path / output)
-        np.testing.assert_array_equal(found["value"].to_numpy(), PREDICTOR.decision_function(ROWS))
-        np.testing.assert_array_equal(found["error_bound"].to_numpy(), PREDICTOR.error_bound(ROWS))
-        assert found["certified"].to_pylist() == PREDICTOR.certified(ROWS).tolist()
-
-
 def test_sparse_numbers_are_those_of_predict(tmp_path):
     """A block may have a single row: its last digits are still those that it has among others."""
     rows = csr_array(ROWS * (ROWS > 0.5))

@@ -18,7 +18,8 @@ class Executor(ABC):
     refuses = True  # whether it raises `RefusedError` for rows without an answer; else these are not certified
     float32 = False  # whether it sees rows of float32 alone
     settles = True  # whether labels that are not certified are the source's, too
-    share = 1.0  # of the entries, how many it is asked about in a selection
+    share = 1.0  # of the tables of all entries, how many it is asked about in a selection
+    by_entry = False  # whether that is a share of the entries: what costs is to open a model
     names_row = True  # whether its refusals say which row they are about
     twin: Executor | None = None  # another interface that the documentation promises the same bits of
 
@@ -47,9 +48,14 @@ class Executor(ABC):
         """Answer all rows; raise `RefusedError` if the interface refuses them."""
 
 
-def selected(executors: Iterable[Executor], entry: str, seed: int) -> Iterator[Executor]:
-    """Yield those that a selection asks about an entry: all cheap ones, and a seeded share of the others."""
+def is_drawn(what: str, share: float, seed: int) -> bool:
+    """Whether something is in a seeded share."""
+    return zlib.crc32(f"{seed} {what}".encode()) < share * 2.0**32
+
+
+def selected(executors: Iterable[Executor], entry: str, number: int, seed: int) -> Iterator[Executor]:
+    """Yield those that a selection asks about a table of an entry: a seeded share of them."""
     for executor in executors:
-        drawn = zlib.crc32(f"{seed} {entry} {executor.name}".encode()) / 2.0**32
-        if drawn < executor.share:
+        drawn = entry if executor.by_entry else f"{entry}, {number}"
+        if is_drawn(f"{drawn}: {executor.name}", executor.share, seed):
             yield executor

@@ -125,9 +125,10 @@ class Batch(Executor):
 class Calls(Executor):
     """Calls of a few rows each."""
 
+    names_row, share = False, 0.15
+
     def __init__(self, size: int) -> None:
         self.name, self.size = f"calls of {size} rows", size
-        self.names_row = False
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:
         def ask() -> Answers:
@@ -149,7 +150,7 @@ def joined(parts: list[Answers], n: int) -> Answers:
 class Large(Executor):
     """All rows many times over in one call, so that threads have work."""
 
-    names_row, share = False, 0.05
+    names_row, share = False, 0.02
 
     def __init__(self, n_jobs: int) -> None:
         self.name, self.n_jobs = f"a large batch on {n_jobs} threads", n_jobs
@@ -168,7 +169,7 @@ class Large(Executor):
 class Parts(Executor):
     """Few rows with the bits of a large batch, as tables promise them."""
 
-    names_row, share, twin = False, 0.05, Large(1)
+    names_row, share, twin = False, 0.02, Large(1)
 
     def __init__(self, size: int) -> None:
         self.name, self.size = f"parts of {size} rows", size
@@ -203,7 +204,7 @@ def _copied(kind: str) -> Callable[[Specimen], Any]:
 class Copy(Executor):
     """A copy of the compiled estimator, or a `Predictor`: methods that users call, and the same bits."""
 
-    twin = BATCH
+    share, twin = 0.08, BATCH
 
     def __init__(self, kind: str) -> None:
         self.name, self.kind = kind, kind
@@ -222,6 +223,8 @@ class Copy(Executor):
 
 class Target(Executor):
     """One instruction set."""
+
+    share = 0.15
 
     def __init__(self, target: str) -> None:
         self.name, self.target = f"target {target}", target
@@ -259,7 +262,7 @@ _FORMS: dict[str, dict[str, Callable[[Any], Any]]] = {
 class OneRow(Executor):
     """`predict_one`, with all outputs or with none; rows take turns to be an array, a list, a Series, a dict, ..."""
 
-    names_row = False
+    names_row, share = False, 0.15
 
     def __init__(self, all_outputs: bool) -> None:
         self.name = "predict_one, all outputs" if all_outputs else "predict_one"
@@ -316,7 +319,7 @@ def _has_infinity(table: Table) -> bool:
 class Container(Executor):
     """Rows in another container: the source is asked about the same one, or about dense rows where it takes none."""
 
-    share = 0.25
+    share = 0.03
 
     def __init__(self, container: str) -> None:
         self.name, self.container = f"rows as {container}", container
@@ -407,7 +410,7 @@ def _process() -> Any:
 class NumPyAlone(Executor):
     """`Predictor` in a process that has NumPy and nothing else; one process for all sources."""
 
-    name = "Predictor with NumPy alone"
+    name, share = "Predictor with NumPy alone", 0.15
 
     def why_not(self, specimen: Specimen) -> str:
         return "scipy is not there" if specimen.artifact.takes_texts else ""

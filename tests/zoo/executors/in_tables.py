@@ -59,7 +59,7 @@ def from_columns(specimen: Specimen, columns: dict[str, Any]) -> Answers:
 class InTable(Executor):
     """An interface that takes columns and gives columns, with the bits of rows in a large batch."""
 
-    twin = Parts(_MANY)
+    share, twin = 0.08, Parts(_MANY)
     kinds: tuple[str, ...] = (*_NUMBERS, *_TEXTS)
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
@@ -92,7 +92,7 @@ class Arrow(InTable):
 class DuckDB(InTable):
     """A function of SQL."""
 
-    name, share, names_row = "DuckDB", 0.1, False
+    name, share, names_row = "DuckDB", 0.02, False
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
         plain = {"float64", *_TEXTS}  # all numbers are DOUBLE
@@ -126,7 +126,7 @@ class DuckDB(InTable):
 class Dask(InTable):
     """A Dask frame of two partitions."""
 
-    name, share = "Dask", 0.1
+    name, share = "Dask", 0.02
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:
         import dask.dataframe as dd
@@ -146,7 +146,7 @@ class Dask(InTable):
 class Command(InTable):
     """`approxsvm score` from a file to a file of the same format."""
 
-    share = 0.1
+    share = 0.02
 
     def __init__(self, suffix: str) -> None:
         self.name, self.suffix = f"score, {suffix}", suffix

@@ -27,7 +27,7 @@ def session(graph: Any) -> Any:
 class Graph(Executor):
     """A graph as `to_onnx` makes it, and the same with the decision values and bounds that it has inside."""
 
-    refuses, names_row, share = False, False, 0.1
+    refuses, names_row, share = False, False, 0.03
 
     def __init__(self, input_type: Any) -> None:
         self.name, self.input_type, self.float32 = f"ONNX, {input_type}", input_type, input_type == "float32"
