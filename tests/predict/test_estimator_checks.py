@@ -25,19 +25,12 @@ from sklearn.utils.validation import check_is_fitted
 import approxsvm
 
 # Names of checks without "check_" in front.
-APPLICABLE = [
-    "do_not_raise_errors_in_init_or_set_params",
-    "estimator_cloneable",
-    "estimator_repr",
-    "estimator_sparse_tag",
-    "estimator_tags_renamed",
-    "get_params_invariance",
-    "mixin_order",
-    "no_attributes_set_in_init",
-    "parameters_default_constructible",
-    "set_params",
-    "valid_tag_types",
-]
+APPLICABLE = (
+    *("do_not_raise_errors_in_init_or_set_params", "estimator_cloneable", "estimator_repr"),
+    *("estimator_sparse_tag", "estimator_tags_renamed", "get_params_invariance"),
+    *("mixin_order", "no_attributes_set_in_init", "parameters_default_constructible"),
+    *("set_params", "valid_tag_types"),
+)
 
 NOT_APPLICABLE = {  # by the reason
     "arrays of other libraries are converted, not computed with": """
@@ -79,7 +72,9 @@ NOT_APPLICABLE = {  # by the reason
         readonly_memmap_input
     """,
     "a test below does the same on the model's own rows": "estimators_fit_returns_self",
-    "wants an error before fit, but a compiled model is always fitted": "estimators_unfitted fit_check_is_fitted n_features_in",
+    "wants an error before fit, but a compiled model is always fitted": (
+        "estimators_unfitted fit_check_is_fitted n_features_in"
+    ),
     "a test below does the same without data": "fit_score_takes_y",
     "is a helper of other checks": "classifiers_predictions estimators_data_not_an_array",
     "is what runs all checks": "estimator",
