@@ -61,6 +61,27 @@ class Core:
 CORE = Core()
 
 
+def some_heads(n_classes):
+    rng = np.random.default_rng(3)
+    n_pairs = n_classes * (n_classes - 1) // 2
+    n = 1 if n_classes == 2 else n_classes
+    knots = np.sort(rng.normal(size=(n, 9)), axis=1) * (1 if n_classes == 2 else n_classes / 2)
+    steps = np.sort(rng.uniform(size=(n, 9)), axis=1)
+    yield PairwiseSigmoid(rng.normal(size=n_pairs) - 3, rng.normal(size=n_pairs))
+    yield PairwiseSigmoid(rng.normal(size=n_pairs) - 3, rng.normal(size=n_pairs), couple_two_classes=True)
+    yield OneVsRestCalibration(tuple(SigmoidCalibrator(-3.0 * rng.uniform(), rng.normal()) for _ in range(n)))
+    yield OneVsRestCalibration(tuple(SigmoidCalibrator(0.0, 0.3) for _ in range(n)), positive=0)
+    yield OneVsRestCalibration(tuple(IsotonicCalibrator(k, s) for k, s in zip(knots, steps, strict=True)))
+    yield TemperatureCalibration(1.7)
+    if n_classes > 2:
+        yield OneVsRestCalibration(
+            tuple(IsotonicCalibrator(k, s) for k, s in zip(knots, steps, strict=True)), decision_shape="ovo"
+        )
+    else:
+        yield TemperatureCalibration(0.6, positive=0)
+        yield DensityMarks(np.sort(rng.normal(size=10)))
+
+
 def data(n_classes, n_rows=240, seed=0):
     return make_classification(
         n_rows, 8, n_informative=6, n_classes=n_classes, n_clusters_per_class=1, random_state=seed
