@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from libsvm.svmutil import svm_predict, svm_problem, svm_train
 from sklearn.datasets import make_classification
-from sklearn.utils.multiclass import _ovr_decision_function
 
 from approxsvm.errors import ModelFormatError
 from approxsvm.evaluator import native_outputs
@@ -126,36 +125,6 @@ def test_certified_winners_are_exactly_those_that_no_outcome_changes(n_classes):
         assert not certified[row] or possible == {winners[row]}
     assert certified.any()
     assert not certified.all()
-
-
-@pytest.mark.parametrize("n_classes", [3, 5])
-def test_scores_are_scikit_learns(n_classes):
-    rng = np.random.default_rng(1)
-    values = rng.normal(size=(300, n_classes * (n_classes - 1) // 2)) * 10.0 ** rng.integers(-3, 3, size=(300, 1))
-    values[:20] = 0.0
-    expected = _ovr_decision_function(values < 0, -values, n_classes)
-    np.testing.assert_allclose(CORE.one_vs_rest_scores(values), expected, rtol=0, atol=1e-14)
-
-
-@pytest.mark.parametrize("n_classes", [3, 4])
-def test_score_intervals_hold_every_score_the_bounds_allow(n_classes):
-    rng = np.random.default_rng(0)
-    n_pairs = n_classes * (n_classes - 1) // 2
-    values = rng.normal(size=(500, n_pairs))
-    bounds = np.abs(rng.normal(size=values.shape)) * rng.choice([1e-12, 1e-3, 0.3], size=values.shape)
-    lowest, highest = CORE.one_vs_rest_interval(values, bounds)
-    winners, certified = CORE.certified_class(Outputs(label_rule="scores"), values, bounds)
-    for corner in itertools.product([-1.0, 0.2, 1.0], repeat=n_pairs):
-        scores = CORE.one_vs_rest_scores(values + bounds * np.array(corner))
-        assert (scores >= lowest).all()
-        assert (scores <= highest).all()
-        assert (scores.argmax(axis=1) == winners)[certified].all()
-    assert certified.any()
-    tight = CORE.one_vs_rest_interval(values, np.full_like(values, 1e-9))
-    assert (tight[1] - tight[0]).max() < 1e-8
-    unknown = CORE.one_vs_rest_interval(values, np.full_like(values, np.inf))
-    assert (unknown[0] <= 0).all()
-    assert (unknown[1] >= n_classes - 1).all()
 
 
 def test_density_marks_are_libsvms():

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from mpmath import mp
 from scipy.sparse import csr_array
-from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
@@ -218,23 +217,6 @@ def test_the_identity_rounds_nothing():
     assert not chosen.is_identity
     np.testing.assert_array_equal(chosen.mapped_with_errors(rows)[1], 0)
     assert map_.then_affine(subtract=0.0, multiply=1.0, divide=1.0, low=-np.inf).is_identity
-
-
-def test_logarithms_of_some_columns():
-    X = np.random.default_rng(0).gamma(1.0, size=(50, 5))
-    step = make_column_transformer(
-        (FunctionTransformer(np.log1p), [3, 0]),
-        (make_pipeline(FunctionTransformer(np.log), StandardScaler()), [4]),
-        (PCA(1), [1, 2]),
-        remainder="passthrough",
-    ).fit(X)
-    map_ = fold(InputMap.identity(5), step, "step")
-    assert [type(stage) for stage in map_.stages] == [Logarithm, Affine, Projection]
-    np.testing.assert_allclose(map_.apply(X), step.transform(X), rtol=1e-13, atol=1e-15)
-    np.testing.assert_allclose(map_.then_select([2, 0]).apply(X), map_.apply(X)[:, [2, 0]], rtol=1e-13)
-    logarithm, _ = map_.stages[0].select(np.arange(3))
-    mapped = X[:, :3]
-    np.testing.assert_allclose(InputMap.identity(3).then_stage(logarithm).apply(logarithm.preimage(mapped)), mapped)
 
 
 def test_rows_that_a_map_refuses():

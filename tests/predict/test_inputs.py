@@ -8,6 +8,7 @@ import textwrap
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.calibration import CalibratedClassifierCV
@@ -130,56 +131,56 @@ def test_one_row_of_any_kind(compiled, task):
             fast.predict_one(wrong)
 
 
+NUMBERS, Y = make_classification(100, N_FEATURES, random_state=0)
+FRAME = pd.DataFrame(NUMBERS, columns=list("abcdef"))
+
+
 def test_our_own_calls_miss_no_names():
     """Nobody is warned of names that only we have dropped."""
-    pandas = pytest.importorskip("pandas")
-    X, y = make_classification(100, N_FEATURES, random_state=0)
-    frame = pandas.DataFrame(X, columns=list("abcdef"))
     for source in (
-        SVC().fit(frame, y),
-        make_pipeline(StandardScaler(), SVC()).fit(frame, np.arange(100) % 3),
-        make_pipeline(StandardScaler(), SVR()).fit(frame, X[:, 0]),
-        make_pipeline(StandardScaler(), OneClassSVM()).fit(frame),
-        SVC(kernel="linear").fit(frame, y),
-        CalibratedClassifierCV(SVC(), cv=2).fit(frame, y),
+        SVC().fit(FRAME, Y),
+        make_pipeline(StandardScaler(), SVC()).fit(FRAME, np.arange(100) % 3),
+        make_pipeline(StandardScaler(), SVR()).fit(FRAME, NUMBERS[:, 0]),
+        make_pipeline(StandardScaler(), OneClassSVM()).fit(FRAME),
+        SVC(kernel="linear").fit(FRAME, Y),
+        CalibratedClassifierCV(SVC(), cv=2).fit(FRAME, Y),
     ):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            fast = approxsvm.compile(source, frame)
-            approxsvm.compile(source, X)
-            for row in X[:3]:
+            fast = approxsvm.compile(source, FRAME)
+            approxsvm.compile(source, NUMBERS)
+            for row in NUMBERS[:3]:
                 fast.predict_one(row)
                 fast.predict_one(row.tolist())
             if not isinstance(source, CalibratedClassifierCV):
-                approxsvm.verify(fast, source, frame)
+                approxsvm.verify(fast, source, FRAME)
 
 
 def test_sample_rows_have_the_columns_of_the_model():
-    pandas = pytest.importorskip("pandas")
-    X, y = make_classification(100, N_FEATURES, random_state=0)
-    frame = pandas.DataFrame(X, columns=list("abcdef"))
-    for source in (SVC().fit(frame, y), make_pipeline(StandardScaler(), SVC()).fit(frame, y)):
-        for wrong in (X[:, :5], np.hstack([X, X]), frame[list("abcde")], sparse.csr_matrix(X[:, :5])):
+    for source in (SVC().fit(FRAME, Y), make_pipeline(StandardScaler(), SVC()).fit(FRAME, Y)):
+        for wrong in (
+            NUMBERS[:, :5],
+            np.hstack([NUMBERS, NUMBERS]),
+            FRAME[list("abcde")],
+            sparse.csr_matrix(NUMBERS[:, :5]),
+        ):
             with pytest.raises(InputError, match=r"X has \d+ features, but the model has 6"):
                 approxsvm.compile(source, wrong)
-        for wrong in (frame[list("fedcba")], frame.rename(columns={"a": "z"})):
+        for wrong in (FRAME[list("fedcba")], FRAME.rename(columns={"a": "z"})):
             with pytest.raises(InputError, match="feature names should match"):
                 approxsvm.compile(source, wrong)
 
 
 def test_arrays_for_a_model_with_names_warn_once_per_call():
-    pandas = pytest.importorskip("pandas")
-    X, y = make_classification(100, N_FEATURES, random_state=0)
-    frame = pandas.DataFrame(X, columns=list("abcdef"))
     for source in (
-        SVC(break_ties=True).fit(frame, np.arange(100) % 3),
-        CalibratedClassifierCV(SVC(), cv=2).fit(frame, y),
+        SVC(break_ties=True).fit(FRAME, np.arange(100) % 3),
+        CalibratedClassifierCV(SVC(), cv=2).fit(FRAME, Y),
     ):
         fast = approxsvm.compile(source)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            fast.predict(frame)
-        for rows in (X, X.astype(np.float16), sparse.csr_matrix(X)):
+            fast.predict(FRAME)
+        for rows in (NUMBERS, NUMBERS.astype(np.float16), sparse.csr_matrix(NUMBERS)):
             with pytest.warns(UserWarning, match="valid feature names") as caught:
                 fast.predict(rows)
             assert len(caught) == 1
