@@ -97,11 +97,11 @@ for dispatch in (False, True):
 
 def test_dispatch_of_scikit_learn_changes_nothing() -> None:
     pytest.importorskip("array_api_strict")
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", DISPATCHED],
         env=os.environ | {"SCIPY_ARRAY_API": "1"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert told.returncode == 0, told.stderr
+    assert result.returncode == 0, result.stderr

@@ -123,8 +123,8 @@ def test_verify_takes_rows_in_pieces(many_rows, given):
     model, fast, X, _ = many_rows
     rows = given(X)
     exact = reference.decision_function(model, (rows.toarray() if given is csr_array else rows).astype(float))[:, 0]
-    told: list[float] = []
-    result = approxsvm.verify(fast, model, rows, progress=told.append)
+    progress: list[float] = []
+    result = approxsvm.verify(fast, model, rows, progress=progress.append)
     values, bounds, _ = fast._evaluate(rows, bounds=True, values="settled")
     assert result.n_rows == sum(result.rows_per_stage.values()) == 40_000
     assert result.label_differences == (fast.predict(rows) != np.where(exact > 0, 1, -1)).sum() > 1000
@@ -133,8 +133,8 @@ def test_verify_takes_rows_in_pieces(many_rows, given):
     for name, quantile in result.error_quantiles.items():
         np.testing.assert_allclose(quantile, np.quantile(errors, float(name[:-1]) / 100), rtol=1e-9)
     np.testing.assert_allclose(result.bound_quantiles["50%"], np.median(bounds), rtol=1e-2)
-    assert told == sorted(told)
-    assert (len(told), told[-1]) == (20, 1.0)
+    assert progress == sorted(progress)
+    assert (len(progress), progress[-1]) == (20, 1.0)
 
 
 def test_verify_of_many_and_of_some_rows(many_rows, monkeypatch):

@@ -1,4 +1,4 @@
-"""Pipelines of RBFSampler or SkewedChi2Sampler and a linear model: labels, values, bounds, through every door."""
+"""Pipelines of RBFSampler or SkewedChi2Sampler and a linear model: bounds, tolerances, refusals."""
 
 from __future__ import annotations
 

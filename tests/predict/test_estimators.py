@@ -205,11 +205,11 @@ def test_every_type_of_labels_is_kept(name, model, tmp_path):
     fast = compile(source, X, mode="exact")
     fast.save(tmp_path / "m.asvm")
     expected = source.predict(X)
-    for door in (fast, approxsvm.load(tmp_path / "m.asvm"), approxsvm.Predictor(tmp_path / "m.asvm")):
-        np.testing.assert_array_equal(door.predict(X), expected)
-        assert door.predict(X).dtype == expected.dtype
-        assert [door.predict_one(row) for row in X] == expected.tolist()
-        found = door.classes if isinstance(door, approxsvm.Predictor) else door.classes_
+    for interface in (fast, approxsvm.load(tmp_path / "m.asvm"), approxsvm.Predictor(tmp_path / "m.asvm")):
+        np.testing.assert_array_equal(interface.predict(X), expected)
+        assert interface.predict(X).dtype == expected.dtype
+        assert [interface.predict_one(row) for row in X] == expected.tolist()
+        found = interface.classes if isinstance(interface, approxsvm.Predictor) else interface.classes_
         np.testing.assert_array_equal(found, source.classes_)
         assert found.dtype == source.classes_.dtype
 

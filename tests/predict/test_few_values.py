@@ -56,17 +56,17 @@ def exact(model: KernelModel) -> Evaluator:
 
 
 def check(model: KernelModel, rows: Rows, evaluator: Evaluator) -> None:
-    """Values within their bounds of the exact ones by every door, and labels of their signs."""
+    """Values within their bounds of the exact ones through every interface, and labels of their signs."""
     with np.errstate(over="ignore"):
         expected = reference.decision_function(model, rows)
     moduli = np.array([np.abs(model.coefficients(k)).sum() for k in range(model.n_decisions)])
     want = LABELS | VALUES | BOUNDS
     labels = evaluator.evaluate(rows, LABELS)
     for values in ("settled", "exact"):
-        doors = [evaluator.evaluate(form(rows), want, values) for form in (np.asarray, csr_array, np.asfortranarray)]
+        answers = [evaluator.evaluate(form(rows), want, values) for form in (np.asarray, csr_array, np.asfortranarray)]
         alone = [evaluator.evaluate(row[np.newaxis], want, values) for row in rows[::3]]
-        doors.append(tuple(np.concatenate(part) for part in zip(*alone, strict=True)))
-        for found_labels, found, bounds in doors:
+        answers.append(tuple(np.concatenate(part) for part in zip(*alone, strict=True)))
+        for found_labels, found, bounds in answers:
             step = 1 if len(found_labels) == len(rows) else 3
             found, bounds = found.reshape(-1, model.n_decisions), bounds.reshape(-1, model.n_decisions)
             assert (np.abs(found - expected[::step]) <= bounds + 1e-13 * moduli).all()

@@ -1,4 +1,4 @@
-"""Names of columns at every entry point: taken by name, or refused; never by position against their names."""
+"""Names of columns at every interface: taken by name, or refused; never by position against their names."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ METHODS = (
     "gradient",
     "within_gamma_bound",
 )
-DOORS: dict[str, Callable[[Any, Any, Path], Any]] = {
+INTERFACES: dict[str, Callable[[Any, Any, Path], Any]] = {
     **{name: lambda fast, rows, _, name=name: getattr(fast, name)(rows) for name in METHODS},
     **{
         f"Predictor.{name}": lambda fast, rows, _, name=name: getattr(approxsvm.Predictor(fast.artifact), name)(rows)
@@ -264,7 +264,7 @@ def scored(fast: Any, rows: pd.DataFrame, path: Path) -> Any:
     return path.with_name("answers.csv").read_text()
 
 
-# Frames that are no longer the one that the source was fitted on, and which doors take them, by name.
+# Frames that are no longer the one that the source was fitted on, and whether they are taken by name.
 BY_ARROW = ("predict_arrow", "score, CSV", "score, Parquet")
 CHANGES: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], str]] = {
     "reordered": (lambda frame: frame[frame.columns[::-1]], "by name"),
@@ -280,18 +280,18 @@ IN_WORDS = r"features|age|fare|deck|column|feature names|names"
 @pytest.mark.filterwarnings(
     "ignore::approxsvm.errors.SourceAccuracyWarning", "ignore:The DataFrame has column names of mixed"
 )
-@pytest.mark.parametrize("door", DOORS)
-def test_frames_are_taken_by_name_or_refused(door: str, tmp_path: Path) -> None:
-    ask, method = DOORS[door], door.rpartition(".")[2]
-    strict = door.startswith("Predictor") or door == "export_c" or door in BY_ARROW
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_frames_are_taken_by_name_or_refused(interface: str, tmp_path: Path) -> None:
+    ask, method = INTERFACES[interface], interface.rpartition(".")[2]
+    strict = interface.startswith("Predictor") or interface == "export_c" or interface in BY_ARROW
     for name, (change, (make, taken)) in product(("matched by the source", "in order"), CHANGES.items()):
         _, frame, fast = fitted(name)
         if method in METHODS and not hasattr(fast, method):
             continue
-        if door == "score, Parquet" and change in ("twice", "whole numbers", "of several kinds"):
+        if interface == "score, Parquet" and change in ("twice", "whole numbers", "of several kinds"):
             continue  # pandas writes no such Parquet file
         (path := tmp_path / name / change).mkdir(parents=True)
-        if taken == "by name" and (name in BY_NAME or door in BY_ARROW):
+        if taken == "by name" and (name in BY_NAME or interface in BY_ARROW):
             expected = ask(fast, frame, path)
             np.testing.assert_array_equal(ask(fast, make(frame), path), expected)
         elif change == "whole numbers" and name == "in order" and not strict:
@@ -299,7 +299,7 @@ def test_frames_are_taken_by_name_or_refused(door: str, tmp_path: Path) -> None:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 ask(fast, make(frame), path)
-            assert door in ("verify", "compile", "report") or "names" in str(caught[0].message)
+            assert interface in ("verify", "compile", "report") or "names" in str(caught[0].message)
         else:
             with pytest.raises((ValueError, TypeError), match=IN_WORDS):
                 ask(fast, make(frame), path)
