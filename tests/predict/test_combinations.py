@@ -321,8 +321,8 @@ def test_requests_that_rules_refuse():
         approxsvm.compile(stack).gradient(X)
     with pytest.raises(UnsupportedModelError, match="cannot be promised for a weighted sum of 2 models"):
         approxsvm.compile(stack, tolerance=0.1)
-    source = StackingRegressor([("a", Ridge()), ("b", UNLIKE)], Ridge(), cv=2).fit(X, y)
-    source.final_estimator_.coef_ = np.array([1.5e308, -1.5e308])
+    source = StackingRegressor([("a", Ridge()), ("b", make_pipeline(StandardScaler(), Ridge()))], Ridge(), cv=2)
+    source.fit(X, TARGET).final_estimator_.coef_ = np.array([1.5e308, -1.5e308])
     with pytest.raises(InputError, match="exceeds the range of float64"):
         approxsvm.compile(source).predict(100 * X)
     one = approxsvm.compile(MultiOutputClassifier(SVC()).fit(X, y[:, np.newaxis]))

@@ -81,7 +81,7 @@ def goes_by_few_values(evaluator: Evaluator) -> bool:
 
 def rows_about(vectors: Rows, n_values: list[int], origin: float, step: float) -> Rows:
     """On the grid, at its edges and beyond, one unit in the last place beside it, and nowhere near."""
-    inside = on_grid(20, n_values, 5, origin, step)
+    inside = on_grid(12, n_values, 5, origin, step)
     low, high = vectors.min(axis=0), vectors.max(axis=0)
     beside, below, above, minus = inside[:6].copy(), inside[:6].copy(), inside[:6].copy(), inside[:6].copy()
     beside[:, 0] = np.nextafter(beside[:, 0], np.inf)
@@ -108,7 +108,7 @@ GRIDS = {
 @pytest.mark.parametrize("name", GRIDS)
 def test_values_on_and_beside_grids(target: str, name: str) -> None:
     n_values, origin, step = GRIDS[name]
-    for n_sv, n_labels in ((70, 2), (70, 3), (1090, 2)):
+    for n_sv, n_labels in ((70, 3), (1090, 2)):
         vectors = on_grid(n_sv, n_values, n_sv, origin, step)
         model = model_of(vectors, n_labels, gamma=0.5 / len(n_values) / step**2)
         evaluator = exact(model)
@@ -191,7 +191,7 @@ def test_columns_of_few_values_without_a_grid(target: str, name: str) -> None:
             np.where(random.random((10, vectors.shape[1])) < 0.1, 1e155, vectors[30:40]),
         ]
     )
-    for factor, n_labels in ((1e-3, 2), (0.5, 3), (60.0, 2)):
+    for factor, n_labels in ((1e-3, 3), (60.0, 2)):
         model = model_of(vectors, n_labels, gamma=factor / spread)
         with np.errstate(over="ignore"):
             evaluator = exact(model)
@@ -239,7 +239,7 @@ def test_the_hostile_find_no_row_beyond_its_bound(target: str, scaled: bool) -> 
         evaluator = exact(model)
         assert goes_by_few_values(evaluator) == (not scaled or target == "avx512")
         rows = on_grid(60, n_values, 40 + trial)
-        for _ in range(15):
+        for _ in range(8):
             found, bounds = evaluator.evaluate(rows * scales, VALUES | BOUNDS, "settled")
             ratio = np.abs(found - reference.decision_function(model, rows * scales).ravel()) / bounds
             worst = max(worst, float(ratio.max()))

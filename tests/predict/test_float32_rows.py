@@ -121,7 +121,7 @@ def fitted(name, way):
     return pipeline, approxsvm.compile(pipeline)
 
 
-def rows_of(rng, X, least=0.0, n=160):
+def rows_of(rng, X, least=0.0, n=120):
     """Rows like those of X, on and around its numbers, of any size down to denormal ones; none is below `least`."""
     X32 = X.astype(np.float32)
     rows = X32[rng.integers(0, len(X), n)]
