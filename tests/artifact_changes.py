@@ -13,28 +13,18 @@ import numpy as np
 import pytest
 from conftest import random_model
 
-from approxsvm import Artifact, ArtifactError, KernelModel
+from approxsvm import Artifact, ArtifactError, KernelModel, _native
 from approxsvm.artifact.polynomials import build_polynomial
 from approxsvm.artifact.terms import build_terms
 from approxsvm.compiler import compile as compile_model
 from approxsvm.expansion.polynomial_form import sum_up
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.outputs import Outputs
+from approxsvm.model.schema import SECTION_IDS, offset_of
 
-# Offsets of header fields, from the table in models/FORMAT.md.
-KERNEL = 184
-MAJORITY_ONLY = 188
-VERSION, FIRST_RELEASE, N_SECTIONS, FILE_BYTES, CHECKSUM = 8, 10, 12, 16, 24
-TASK, MODE, DEGREE, N_FEATURES = 28, 32, 36, 40
-FIRST_INDEX, N_LABELS, GAMMA, INPUT_SCALE, TOLERANCE, MAX_SV_NORM, MAX_SV_NORM_ORIGIN = 56, 60, 64, 72, 80, 88, 96
-N_CENTERS, N_DECISIONS, FIRST_REMAINDER_DEGREE, CENTER_KIND, LABEL_KIND, LABEL_DTYPE = 104, 108, 112, 116, 120, 124
-N_RAW_FEATURES = 176
-CENTER, DECISIONS, EXPANSIONS, CENTERS, LINEAR, QUADRATIC, HIGHER, DIRECTION, ROUTER = range(1, 10)
-LABELS, CHECK_ROWS, FEATURE_NAMES, PLAN, CLASS_COUNTS, MAJORITY_CLASSES, DUAL_COEF, SUPPORT_VECTORS = range(10, 18)
-EXACT_CHECK_ROWS, OUTPUTS, INPUT_MAP, VARYING, POLYNOMIAL = range(18, 23)
-MEMBER_ARTIFACTS, PRESUMPTION, SUBSPACES, SUBSPACE_EXPANSION, COSINES, CATEGORIES = range(23, 29)
-VECTORIZERS, DTYPES = 29, 30
-NAN, INF = float("nan"), float("inf")
+# Where the header has what every change makes true again.
+FILE_BYTES, CHECKSUM, N_SECTIONS = (offset_of("header", name) for name in ("file_bytes", "checksum", "n_sections"))
+INF = float("inf")
 MODES = ("approximate", "certified", "exact")
 
 Change = Callable[[bytearray], Any]
@@ -121,55 +111,45 @@ def resealed(data: bytes | bytearray) -> bytes:
     return bytes(content)
 
 
-def entries(data: bytes | bytearray) -> dict[int, tuple[int, int, int]]:
-    """Where each section's table entry is, where it starts, and how long it is, by identifier."""
-    result = {}
-    for k in range(struct.unpack_from("<I", data, N_SECTIONS)[0]):
-        identifier, _, offset, size = struct.unpack_from("<IIQQ", data, 192 + 24 * k)
-        result[identifier] = (192 + 24 * k, offset, size)
-    return result
+def with_header(data: bytes, **numbers: Any) -> bytes:
+    """The artifact with other numbers in its header."""
+    codes = {name: f"<{n}{code}" for name, code, n in _native.schema()["records"]["header"]}
+    content_of = bytearray(data)
+    for name, value in numbers.items():
+        struct.pack_into(codes[name], content_of, offset_of("header", name), value)
+    return resealed(content_of)
 
 
-def field(offset: int, code: str, value: Any) -> Change:
-    return lambda data: struct.pack_into("<" + code, data, offset, value)
+def entries(data: bytes | bytearray) -> dict[str, tuple[int, int]]:
+    """Where each section starts, and how long it is."""
+    names = {identifier: name for name, identifier in SECTION_IDS.items()}
+    table = data[192 : 192 + 24 * struct.unpack_from("<I", data, N_SECTIONS)[0]]
+    return {names[identifier]: (offset, size) for identifier, _, offset, size in struct.iter_unpack("<IIQQ", table)}
 
 
-def entry(identifier: int, offset: int, code: str, value: int) -> Change:
-    return lambda data: struct.pack_into("<" + code, data, entries(data)[identifier][0] + offset, value)
-
-
-def number(identifier: int, position: int, code: str, value: float) -> Change:
+def number(section: str, position: int, code: str, value: float) -> Change:
     size = struct.calcsize(code)
-    return lambda data: struct.pack_into("<" + code, data, entries(data)[identifier][1] + size * position, value)
+    return lambda data: struct.pack_into("<" + code, data, entries(data)[section][0] + size * position, value)
 
 
-def content(changes: dict[int, bytes | None]) -> Change:
+def content(changes: dict[str, bytes | None]) -> Change:
     """Other contents for some sections, None for no section; laid out as the format wants it."""
 
     def change(data: bytearray) -> None:
-        parts: dict[int, bytes | None] = {
-            i: bytes(data[offset : offset + size]) for i, (_, offset, size) in entries(data).items()
+        parts: dict[str, bytes | None] = {
+            name: bytes(data[offset : offset + size]) for name, (offset, size) in entries(data).items()
         }
-        sections = {i: part for i, part in sorted({**parts, **changes}.items()) if part is not None}
-        offset, table, body = 192 + 24 * len(sections), b"", b""
-        for identifier, part in sections.items():
+        found = {SECTION_IDS[name]: part for name, part in (parts | changes).items() if part is not None}
+        offset, table, body = 192 + 24 * len(found), b"", b""
+        for identifier, part in sorted(found.items()):
             start = -(-offset // 64) * 64
             table += struct.pack("<IIQQ", identifier, 0, start, len(part))
             body += bytes(start - offset) + part
             offset = start + len(part)
-        struct.pack_into("<I", data, N_SECTIONS, len(sections))
+        struct.pack_into("<I", data, N_SECTIONS, len(found))
         data[192:] = table + body + bytes(-offset % 64)
 
     return change
-
-
-def texts(*parts: bytes) -> bytes:
-    return struct.pack(f"<{len(parts)}I", *map(len, parts)) + b"".join(parts)
-
-
-def section(artifact: Artifact, identifier: int) -> bytes:
-    _, offset, size = entries(artifact.data)[identifier]
-    return artifact.data[offset : offset + size]
 
 
 def changed(change: Change, artifact: Artifact | None = None) -> bytes:
@@ -193,12 +173,3 @@ def refused(data: bytes, *parts: str) -> None:
     assert REFUSAL.fullmatch(message), message
     for part in parts:
         assert part in message, message
-
-
-def is_read(data: bytes) -> bool:
-    """Whether the reader takes the bytes; check rows may still give other values."""
-    try:
-        Artifact(data)
-    except ArtifactError:
-        return False
-    return True

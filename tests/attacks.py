@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from artifact_changes import ROUTER, changed, content, section
+from artifact_changes import changed, content
 from awkward import awkward_coefficients, awkward_vectors
 from conftest import EVERYTHING, random_model
 from scipy.sparse import csr_array
@@ -124,7 +124,7 @@ def judge_artifact(model: KernelModel, artifact: Artifact, X: Any, seed: int) ->
 def routed_at_random(artifact: Artifact, seed: int) -> Artifact:
     """The same artifact, but rows go to whatever center they go to."""
     rng = np.random.default_rng([seed, 3])
-    router = bytearray(section(artifact, ROUTER))
+    router = bytearray(artifact.section("router"))
     n_groups, n_panels = struct.unpack_from("<2I", router)
     first = 4 * (3 + n_groups)
     members = rng.integers(0, artifact.n_centers, 16 * n_panels).astype("<u4").tobytes()
@@ -133,7 +133,7 @@ def routed_at_random(artifact: Artifact, seed: int) -> Artifact:
     n_numbers = (len(router) - panels) // 4
     numbers = rng.normal(size=n_numbers) * 10.0 ** rng.uniform(-3, 38, n_numbers)
     router[panels:] = numbers.clip(-3.4e38, 3.4e38).astype("<f4").tobytes()
-    return Artifact(changed(content({ROUTER: bytes(router)}), artifact))
+    return Artifact(changed(content({"router": bytes(router)}), artifact))
 
 
 # --- models and rows at random ---------------------------------------------------------------------------------------

@@ -82,12 +82,6 @@ void drop_labels(artifact_writer::Model& model, std::uint32_t task) {
     model.labels.clear();
 }
 
-artifact_writer::Model regression_model() {
-    artifact_writer::Model model = approximate_model();
-    drop_labels(model, 1);
-    return model;
-}
-
 double largest_of(const std::vector<double>& numbers) {
     double largest = 0;
     for (const double number : numbers) largest = std::max(largest, std::fabs(number));
@@ -309,27 +303,6 @@ artifact_writer::Model cosine_model(std::size_t d, std::size_t n, std::uint64_t 
     model.total_norm *= 1 + 1e-12;
     artifact_writer::add_exact_check_rows(model, 2, std::fmin(1.0, 1.0 / scale));
     return model;
-}
-
-std::size_t entry_of(const Bytes& bytes, std::uint32_t identifier) {
-    std::size_t entry = 192;
-    while (get<std::uint32_t>(bytes, entry) != identifier) entry += 24;
-    return entry;
-}
-
-Status with_sections(const artifact_writer::Model& model, const std::function<void(Sections&)>& change) {
-    Sections sections = artifact_writer::sections_of(model);
-    change(sections);
-    return opened(artifact_writer::laid_out(model, sections));
-}
-
-Status with_section(const artifact_writer::Model& model, std::uint32_t identifier, const Bytes& content) {
-    return with_sections(model, [&](Sections& sections) {
-        const auto place = std::find_if(sections.begin(), sections.end(), [=](const artifact_writer::Section& section) {
-            return section.identifier > identifier;
-        });
-        sections.insert(place, {identifier, content});
-    });
 }
 
 Status with_labels(std::uint32_t kind, const Bytes& content) {

@@ -4,7 +4,6 @@
 #include <approxsvm/approxsvm.hpp>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <random>
 #include <string>
@@ -23,7 +22,6 @@ using artifact_writer::ExactCopy;
 using artifact_writer::get;
 using artifact_writer::put;
 using artifact_writer::seal;
-using Sections = std::vector<artifact_writer::Section>;
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr double nan64 = std::numeric_limits<double>::quiet_NaN();
@@ -39,8 +37,6 @@ void add_router(artifact_writer::Model& model, std::uint32_t n_groups);
 artifact_writer::Model approximate_model(std::size_t d = 3, std::uint32_t degree = 2, std::size_t n_centers = 1);
 
 void drop_labels(artifact_writer::Model& model, std::uint32_t task);
-
-artifact_writer::Model regression_model();
 
 inline double power_of_two_above(double largest) {
     return largest > 0 ? std::ldexp(1.0, std::ilogb(largest) + 1) : 1.0;
@@ -91,12 +87,6 @@ inline Status opened(const Bytes& bytes) {
     return opened(bytes, model);
 }
 
-/// Where a section has its entry in the table, by its identifier.
-std::size_t entry_of(const Bytes& bytes, std::uint32_t identifier);
-inline std::size_t content_of(const Bytes& bytes, std::uint32_t identifier) {
-    return static_cast<std::size_t>(get<std::uint64_t>(bytes, entry_of(bytes, identifier) + 8));
-}
-
 /// Status after one change to a valid artifact, with the checksum made right again.
 template <class T>
 Status with(std::size_t offset, T value, Bytes bytes = artifact_writer::written(approximate_model())) {
@@ -104,29 +94,6 @@ Status with(std::size_t offset, T value, Bytes bytes = artifact_writer::written(
     seal(bytes);
     return opened(bytes);
 }
-
-/// The same, for number `position` of a section.
-template <class T>
-Status with_number(const artifact_writer::Model& model, std::uint32_t identifier, std::size_t position, T value) {
-    const Bytes bytes = artifact_writer::written(model);
-    return with(content_of(bytes, identifier) + sizeof value * position, value, bytes);
-}
-
-/// Status after a change to the sections of a model, laid out as the format wants them.
-Status with_sections(const artifact_writer::Model& model, const std::function<void(Sections&)>& change);
-
-/// The section of that identifier, or the end.
-inline Sections::iterator find(Sections& sections, std::uint32_t identifier) {
-    return std::find_if(sections.begin(), sections.end(),
-                        [=](const artifact_writer::Section& section) { return section.identifier == identifier; });
-}
-
-inline Status with_content(const artifact_writer::Model& model, std::uint32_t identifier, const Bytes& content) {
-    return with_sections(model, [&](Sections& sections) { find(sections, identifier)->content = content; });
-}
-
-/// A section more, in its place.
-Status with_section(const artifact_writer::Model& model, std::uint32_t identifier, const Bytes& content);
 
 Status with_labels(std::uint32_t kind, const Bytes& content);
 

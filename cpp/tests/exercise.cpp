@@ -6,6 +6,7 @@ std::string complaint_about_answers(const ModelView& model, Status status, const
                                     const std::vector<double>& bounds, const std::vector<std::uint8_t>& stages,
                                     const std::uint64_t* counts) {
     if (status != Status::ok) return message(status);
+    const bool by_sign = model.outputs.label_rule == LabelRule::votes && model.mode != Mode::ensemble;
     std::uint64_t counted[n_stages] = {};
     for (std::size_t i = 0; i < values.size(); ++i) {
         if (stages[i] >= n_stages) return "row " + std::to_string(i) + " was not answered";
@@ -14,8 +15,10 @@ std::string complaint_about_answers(const ModelView& model, Status status, const
         if (model.mode == Mode::approximate && stages[i] > by_higher_degree) return "an approximate artifact fell back";
         if (model.mode == Mode::approximate || stages[i] == by_definition) continue;
         if (!(bounds[i] <= model.tolerance || !is_gaussian(model))) return "a bound is beyond the tolerance";
-        if (model.task != Task::regression && !(std::fabs(values[i]) > bounds[i])) return "a label is in doubt";
+        if (by_sign && model.task != Task::regression && !(std::fabs(values[i]) > bounds[i]))
+            return "a label is in doubt";
     }
+    if (model.mode == Mode::ensemble) return "";  // whose members count
     return std::equal(counted, counted + n_stages, counts) ? "" : "rows were not counted as they were answered";
 }
 
@@ -75,8 +78,7 @@ std::string complaint_about_expansion(const ModelView& model) {
 
 std::string complaint_about(const ModelView& model) {
     for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
-        std::string complaint =
-            model.mode == Mode::exact || is_of_products(model) ? "" : complaint_about_expansion(model);
+        std::string complaint = model.n_centers == 0 ? "" : complaint_about_expansion(model);
         if (complaint.empty()) complaint = complaint_about_evaluation(model, *kernels);
         if (!complaint.empty()) return std::string(kernels->name) + ": " + complaint;
     }

@@ -74,6 +74,7 @@ std::string complaint_about_labels(const ModelView& model, const void* prepared,
         char digits[label_digits];
         if (text_of(label_at(model, alone[i]), digits).data() == nullptr) return "a label does not print";
     }
+    if (model.n_decisions == 0) return "";
     out.values.size -= model.n_decisions;
     return function(prepared, rows, Request{rows.n_rows}, out, counts, workspace.data()) == Status::buffer_too_small
                ? ""

@@ -90,6 +90,20 @@ TEST(valid_artifacts_are_accepted) {
     CHECK_EQ(with_labels(3, artifact_writer::text_list({"same", "samE"})), Status::ok);
 }
 
+TEST(misaligned_addresses) {
+    for (const std::uint32_t mode : all_modes) {
+        const Bytes bytes = artifact_writer::written(small_model(mode));
+        std::vector<unsigned char> memory(bytes.size() + 16);
+        unsigned char* const aligned = memory.data() + (8 - reinterpret_cast<std::uintptr_t>(memory.data()) % 8) % 8;
+        ModelView model;
+        for (std::size_t shift = 0; shift <= 8; ++shift) {
+            std::memcpy(aligned + shift, bytes.data(), bytes.size());
+            const Status expected = shift % 8 == 0 ? Status::ok : Status::misaligned;
+            CHECK_EQ(open_artifact(aligned + shift, bytes.size(), model), expected);
+        }
+    }
+}
+
 TEST(fields_arrive_where_they_belong) {
     const Bytes bytes = written(approximate_model());
     const ExactCopy copy(bytes);

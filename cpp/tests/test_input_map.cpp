@@ -58,21 +58,6 @@ struct Section {
     }
 };
 
-Status status_of(const Bytes& content, std::size_t n_raw, std::size_t n_features) {
-    const Section section(content);
-    InputMapView map;
-    return read_input_map(section.bytes, content.size(), n_raw, n_features, map);
-}
-
-/// 4 raw columns, 3 of them used, shifted and clipped, then projected to 2.
-Bytes small_map() {
-    Bytes bytes = map_head(4, {2, 0, 3}, 2);
-    append_stage(bytes, 0, 0b0110001, 3, {1, 2, 3, -1, -1, -1, 4, 5, infinite});
-    append_stage(bytes, 1, 0, 2, {0.5, 0.5, 0.5, 1, 2, 3, 4, 5, 6, 0.25, -0.25, 0, 1e-3});
-    return bytes;
-}
-constexpr std::size_t stage_at = 32, numbers_at = stage_at + 16, second_at = numbers_at + 9 * 8;
-
 /// A row that has been mapped alone, and as the last of several: the same numbers.
 struct OneRow {
     Numbers values;
@@ -108,70 +93,7 @@ struct OneRow {
     }
 };
 
-template <class T>
-Status with(std::size_t offset, T value) {
-    Bytes bytes = small_map();
-    std::copy_n(reinterpret_cast<const unsigned char*>(&value), sizeof value,
-                bytes.begin() + static_cast<std::ptrdiff_t>(offset));
-    return status_of(bytes, 4, 2);
-}
-
 }  // namespace
-
-TEST(must_input_map) {
-    CHECK_EQ(status_of(small_map(), 4, 2), Status::ok);
-    CHECK_EQ(status_of(small_map(), 5, 2), Status::bad_section);
-    CHECK_EQ(status_of(small_map(), 4, 3), Status::bad_section);
-    const Bytes whole = small_map();
-    for (std::size_t n = 0; n < whole.size(); ++n) {
-        CHECK_EQ(status_of(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n)), 4, 2),
-                 Status::bad_section);
-    }
-    Bytes longer = whole;
-    longer.resize(longer.size() + 8);  // column 0 is checked, and takes no NaN
-    CHECK_EQ(status_of(longer, 4, 2), Status::ok);
-    for (const std::size_t more : {4u, 8u}) {  // half of a column, and column 0 again
-        Bytes wrong = longer;
-        wrong.resize(wrong.size() + more);
-        CHECK_EQ(status_of(wrong, 4, 2), Status::bad_section);
-    }
-    for (const std::size_t at : {whole.size(), whole.size() + 4}) {  // column 4 of 4, and 4 for yes or no
-        Bytes wrong = longer;
-        wrong[at] = 4;
-        CHECK_EQ(status_of(wrong, 4, 2), Status::bad_section);
-    }
-    for (const std::uint32_t n : {0u, 2u, 4u, ~0u}) CHECK_EQ(with(0, n), Status::bad_section);
-    for (const std::uint32_t n : {0u, 1u, 3u, ~0u}) CHECK_EQ(with(4, n), Status::bad_section);
-    CHECK_EQ(with(12, 1u), Status::ok);  // by_column
-    for (const std::uint32_t number : {2u, ~0u}) CHECK_EQ(with(12, number), Status::bad_section);
-    for (const std::uint32_t column : {4u, ~0u}) CHECK_EQ(with(16, column), Status::bad_section);
-    CHECK_EQ(with(16, 3u), Status::ok);
-    CHECK_EQ(with(28, 1u), Status::bad_section);  // padding
-    for (const std::uint32_t kind : {1u, 2u, 3u, ~0u}) CHECK_EQ(with(stage_at, kind), Status::bad_section);
-    for (const std::uint32_t present : {0u, 0b10110001u, 0b1110001u, 0b0100001u, ~0u}) {
-        CHECK_EQ(with(stage_at + 4, present), Status::bad_section);
-    }
-    for (const std::uint64_t n : {std::uint64_t{2}, std::uint64_t{4}, ~std::uint64_t{0}}) {
-        CHECK_EQ(with(stage_at + 8, n), Status::bad_section);
-    }
-    for (const double number : {infinite, -infinite, not_a_number}) {
-        CHECK_EQ(with(numbers_at, number), Status::bad_section);
-        for (std::size_t k = 0; k < 13; ++k) CHECK_EQ(with(second_at + 16 + 8 * k, number), Status::bad_section);
-    }
-    CHECK_EQ(with(numbers_at + 24, -infinite), Status::ok);
-    CHECK_EQ(with(numbers_at + 24, not_a_number), Status::bad_section);
-    CHECK_EQ(with(numbers_at + 24, 4.5), Status::bad_section);      // above the upper limit
-    CHECK_EQ(with(stage_at + 4, 0b0010011u), Status::ok);           // other parts, as many
-    CHECK_EQ(with(stage_at + 4, 0b0000111u), Status::bad_section);  // a divisor would be infinite
-    CHECK_EQ(with(second_at + 4, 1u), Status::bad_section);
-    for (const std::uint64_t n : {std::uint64_t{1}, std::uint64_t{3}, std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
-        CHECK_EQ(with(second_at + 8, n), Status::bad_section);
-    }
-    CHECK_EQ(with(whole.size() - 8, -1.0), Status::bad_section);
-    InputMapView map;
-    CHECK_EQ(read_input_map(nullptr, 0, 3, 3, map), Status::ok);
-    CHECK_EQ(read_input_map(nullptr, 0, 3, 4, map), Status::bad_header);
-}
 
 TEST(what_errors_are_is_unknown_where_a_gain_overflows) {
     // A feature that is clipped, and therefore without an error, then multiplied beyond float64 and divided again.
@@ -186,36 +108,6 @@ TEST(what_errors_are_is_unknown_where_a_gain_overflows) {
     CHECK_EQ(row.error, infinite);
     const double unknown[] = {0.0, not_a_number, 1.0};
     CHECK_EQ(norm_above(unknown, 3), infinite);
-}
-
-TEST(must_input_map_divisors_and_errors) {
-    for (const double wrong : {0.0, -0.0}) {
-        Bytes bytes = map_head(1, {0}, 1);
-        append_stage(bytes, 0, 1u << part::divide, 1, {wrong});
-        CHECK_EQ(status_of(bytes, 1, 1), Status::bad_section);
-    }
-    for (const double error : {-0x1p-1074, infinite, not_a_number, 0.0, 0.5}) {
-        Bytes bytes = map_head(1, {0}, 1);
-        append_stage(bytes, 0, 1u << part::relative_error, 1, {error});
-        CHECK_EQ(status_of(bytes, 1, 1), error >= 0.0 && error < 1.0 ? Status::ok : Status::bad_section);
-    }
-}
-
-TEST(must_input_map_logarithms) {
-    for (const double offset : {-1e308, 0.0, 1.0, infinite, -infinite, not_a_number}) {
-        Bytes bytes = map_head(2, {0, 1}, 1);
-        append_stage(bytes, 2, 0, 2, {1.0, offset});
-        CHECK_EQ(status_of(bytes, 2, 2), offset >= -1e308 ? Status::ok : Status::bad_section);
-        CHECK_EQ(status_of(Bytes(bytes.begin(), bytes.end() - 8), 2, 2), Status::bad_section);
-    }
-    for (const std::uint32_t present : {0u, 1u}) {
-        for (const std::size_t n_outputs : {1, 2, 3}) {
-            Bytes bytes = map_head(2, {0, 1}, 1);
-            append_stage(bytes, 2, present, n_outputs, Numbers(n_outputs));
-            const bool is_valid = present == 0 && n_outputs == 2;
-            CHECK_EQ(status_of(bytes, 2, n_outputs), is_valid ? Status::ok : Status::bad_section);
-        }
-    }
 }
 
 namespace {
@@ -240,48 +132,9 @@ struct TableBytes {
         for (const Numbers* numbers : {&edges, &values, &nan}) append_all(all, *numbers);
         return all;
     }
-    Status status() const { return status_of(bytes(), 2, source.size()); }
 };
 
 }  // namespace
-
-TEST(must_input_map_tables) {
-    CHECK_EQ(TableBytes().status(), Status::ok);
-    const Bytes whole = TableBytes().bytes();
-    for (std::size_t n = 0; n < whole.size(); ++n) {
-        CHECK_EQ(status_of(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n)), 2, 3),
-                 Status::bad_section);
-    }
-    const auto broken = [](const auto& change) {
-        TableBytes table;
-        change(table);
-        return table.status();
-    };
-    CHECK_EQ(broken([](TableBytes& t) { t.source[1] = 2; }), Status::bad_section);
-    CHECK_EQ(broken([](TableBytes& t) { t.source[1] = ~0u; }), Status::bad_section);
-    CHECK_EQ(broken([](TableBytes& t) {
-                 t.source.push_back(1);
-                 t.ends.push_back(3);
-             }),
-             Status::bad_section);
-    CHECK_EQ(broken([](TableBytes& t) { t.ends = {1, 0, 3}; }), Status::bad_section);
-    CHECK_EQ(broken([](TableBytes& t) { t.ends = {1, 3, 2}; }), Status::bad_section);
-    CHECK_EQ(broken([](TableBytes& t) { t.ends = {1, 3, 4}; }), Status::bad_section);
-    CHECK_EQ(broken([](TableBytes& t) { t.n_edges = 2; }), Status::bad_section);
-    CHECK_EQ(broken([](TableBytes& t) { t.n_edges = ~0u; }), Status::bad_section);
-    for (const double edge : {2.5, 3.0, infinite, not_a_number})
-        CHECK_EQ(broken([&](TableBytes& t) { t.edges[1] = edge; }), Status::bad_section);
-    for (const double edge : {infinite, -infinite, not_a_number})
-        CHECK_EQ(broken([&](TableBytes& t) { t.edges[0] = edge; }), Status::bad_section);
-    CHECK_EQ(broken([](TableBytes& t) { t.values[4] = -infinite; }), Status::bad_section);
-    CHECK_EQ(broken([](TableBytes& t) { t.nan[2] = -infinite; }), Status::bad_section);
-    Bytes padded = TableBytes().bytes();
-    padded[24 + 16 + 12] = 1;
-    CHECK_EQ(status_of(padded, 2, 3), Status::bad_section);
-    padded = TableBytes().bytes();
-    padded[24 + 16 + 16 + 12] = 1;
-    CHECK_EQ(status_of(padded, 2, 3), Status::bad_section);
-}
 
 TEST(tables_look_up) {
     const Bytes bytes = TableBytes().bytes();
@@ -325,35 +178,6 @@ TEST(tables_behind_errors) {
     for (std::size_t k = 0; k < 9; ++k) {
         const double error = OneRow(map, {raw[k]}).error;
         CHECK(error >= allowed[k] && error <= allowed[k] * (1.0 + 1e-6));
-    }
-}
-
-TEST(must_input_map_normalizers_and_powers) {
-    const auto normalizer = [](std::uint32_t norm, const std::vector<std::uint32_t>& groups, std::size_t n_outputs) {
-        Bytes bytes = map_head(3, {0, 1, 2}, 1);
-        append_stage(bytes, 4, norm, n_outputs, {});
-        append_integers(bytes, groups);
-        return bytes;
-    };
-    for (const std::uint32_t norm : {0u, 1u, 2u, 3u, ~0u})
-        CHECK_EQ(status_of(normalizer(norm, {1, 1, 1}, 3), 3, 3), norm < 3 ? Status::ok : Status::bad_section);
-    for (const std::vector<std::uint32_t>& groups :
-         {std::vector<std::uint32_t>{0, 1, 1}, {1, 0, 2}, {1, 2, 3}, {0, 0, 0}})
-        CHECK_EQ(status_of(normalizer(0, groups, 3), 3, 3), Status::ok);
-    for (const std::vector<std::uint32_t>& groups :
-         {std::vector<std::uint32_t>{2, 2, 2}, {1, 0, 1}, {1, 2, 1}, {1, 3, 3}, {0, 0, ~0u}})
-        CHECK_EQ(status_of(normalizer(0, groups, 3), 3, 3), Status::bad_section);
-    CHECK_EQ(status_of(normalizer(0, {1, 1, 1, 1}, 4), 3, 4), Status::bad_section);
-    Bytes padded = normalizer(0, {1, 1, 1}, 3);
-    padded.back() = 1;
-    CHECK_EQ(status_of(padded, 3, 3), Status::bad_section);
-    for (const std::uint32_t method : {0u, 1u, 2u, ~0u}) {
-        for (const double power : {0.0, -1e308, infinite, -infinite, not_a_number}) {
-            Bytes bytes = map_head(1, {0}, 1);
-            append_stage(bytes, 5, method, 1, {power});
-            const bool is_valid = method < 2 && power >= -1e308;
-            CHECK_EQ(status_of(bytes, 1, 1), is_valid ? Status::ok : Status::bad_section);
-        }
     }
 }
 

@@ -14,28 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from artifact_changes import CENTER as CENTER_SECTION
-from artifact_changes import (
-    CLASS_COUNTS,
-    DEGREE,
-    DUAL_COEF,
-    HIGHER,
-    LINEAR,
-    N_FEATURES,
-    N_RAW_FEATURES,
-    POLYNOMIAL,
-    QUADRATIC,
-    SUBSPACES,
-    SUPPORT_VECTORS,
-    changed,
-    classifier,
-    content,
-    deep,
-    entries,
-    polynomial,
-    refused,
-    section,
-)
+from artifact_changes import changed, classifier, content, deep, entries, polynomial, refused, with_header
 from chromium import PROGRAM, Chromium
 from conftest import GOLDEN, REPOSITORY, filled_once
 from sklearn.svm import SVC, SVR
@@ -174,43 +153,34 @@ def test_a_form_that_is_too_large(door: Door) -> None:
     n_numbers = (4 + n_features + n_features * (n_features + 1) // 2) % 2**29
     artifact = polynomial("approximate")
 
-    def claim(data: bytearray) -> None:
-        content({POLYNOMIAL: struct.pack("<2d", 0.5, 0.0) + bytes(8 * n_numbers)})(data)
-        for offset in (N_FEATURES, N_RAW_FEATURES):
-            struct.pack_into("<Q", data, offset, n_features)
-
-    refused_everywhere(door, changed(claim, artifact))
+    form = {"polynomial": struct.pack("<2d", 0.5, 0.0) + bytes(8 * n_numbers)}
+    wide = with_header(changed(content(form), artifact), n_features=n_features, n_raw_features=n_features)
+    refused_everywhere(door, wide)
 
 
 def test_monomials_that_are_too_many(door: Door) -> None:
     n, degree = 474, 4
     n_higher = sum(math.comb(n + k - 1, k) for k in range(3, degree + 1)) % 2**30
-
-    def claim(data: bytearray) -> None:
-        triangle = n * (n + 1) // 2
-        sizes = {CENTER_SECTION: n, LINEAR: n, QUADRATIC: triangle, HIGHER: n_higher}
-        content({identifier: bytes(4 * size) for identifier, size in sizes.items()} | {12: None})(data)
-        struct.pack_into("<I", data, DEGREE, degree)
-        for offset in (N_FEATURES, N_RAW_FEATURES):
-            struct.pack_into("<Q", data, offset, n)
-
-    refused_everywhere(door, changed(claim, deep("approximate")))
+    sizes = {"center": n, "linear": n, "quadratic": n * (n + 1) // 2, "higher": n_higher}
+    parts: dict[str, bytes | None] = {name: bytes(4 * size) for name, size in sizes.items()}
+    many = changed(content({**parts, "feature_names": None}), deep("approximate"))
+    refused_everywhere(door, with_header(many, degree=degree, n_features=n, n_raw_features=n))
 
 
 def test_counts_that_are_too_many(door: Door) -> None:
-    def more(identifier: int, first: int) -> Any:
+    def more(section: str, first: int) -> Any:
         def claim(data: bytearray) -> None:
-            at = entries(data)[identifier][1] + first
+            at = entries(data)[section][0] + first
             for offset in (at, at + 4):
                 struct.pack_into("<I", data, offset, struct.unpack_from("<I", data, offset)[0] + 2**31)
 
         return claim
 
-    refused_everywhere(door, changed(more(CLASS_COUNTS, 0), read_artifact(IRIS)))
+    refused_everywhere(door, changed(more("class_counts", 0), read_artifact(IRIS)))
     subspaces = read_artifact(GOLDEN / "digits_subspace.asvm")
-    n_stages = struct.unpack_from("<I", section(subspaces, SUBSPACES))[0]
+    n_stages = struct.unpack_from("<I", subspaces.section("subspaces"))[0]
     others = (8 + 4 * n_stages + 7) // 8 * 8 + 8 + 4  # behind the skew and the own support vectors
-    refused_everywhere(door, changed(more(SUBSPACES, others), subspaces))
+    refused_everywhere(door, changed(more("subspaces", others), subspaces))
 
 
 def refused_everywhere(door: Door, data: bytes) -> None:
@@ -225,16 +195,10 @@ def test_models_larger_than_32_bits_address(door: Door, kernel: str) -> None:
         artifact, n_features, n_sv = polynomial("exact", 3), 2**20, 2**12
     else:
         artifact, n_features, n_sv = classifier("exact"), 2**16, 2**14
-
-    def claim(data: bytearray) -> None:
-        vectors = struct.pack("<4IQd", 0, 2, 0, 1, n_sv * n_features, 0.0)  # one number, which is not stored
-        parts = {DUAL_COEF: bytes(8 * n_sv), SUPPORT_VECTORS: vectors, 12: None}
-        parts |= {CENTER_SECTION: bytes(4 * n_features)} if kernel == "gaussian" else {}
-        content(parts)(data)
-        for offset in (N_FEATURES, N_RAW_FEATURES):
-            struct.pack_into("<Q", data, offset, n_features)
-
-    data = changed(claim, artifact)
+    vectors = struct.pack("<4IQd", 0, 2, 0, 1, n_sv * n_features, 0.0)  # one number, which is not stored
+    parts = {"dual_coef": bytes(8 * n_sv), "support_vectors": vectors, "feature_names": None}
+    parts |= {"center": bytes(4 * n_features)} if kernel == "gaussian" else {}
+    data = with_header(changed(content(parts), artifact), n_features=n_features, n_raw_features=n_features)
     Artifact(data)  # a good one, that machines of 64 bits may open
     failure(lambda: door.ask("describe", data), "^out of memory$", OUT_OF_MEMORY)
 

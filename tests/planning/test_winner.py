@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from artifact_changes import PRESUMPTION, changed, content
+from artifact_changes import changed, content
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs, make_gaussian_quantiles
@@ -113,7 +113,7 @@ def test_a_wrong_presumption_costs_time_alone(presumed: int | str) -> None:
         else:
             weights[0, int(presumed)] = 1e6
         wrong = found[:start] + weights.astype("<f4").tobytes()
-    misled = estimator_for(Artifact(changed(content({PRESUMPTION: wrong}), artifact)))
+    misled = estimator_for(Artifact(changed(content({"presumption": wrong}), artifact)))
     expected = model.labels[exact_labels(model, rows)]
     np.testing.assert_array_equal(misled.predict(rows), expected)
     np.testing.assert_array_equal([misled.predict_one(row) for row in rows], expected)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_array, csr_matrix
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, FastICA, TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
@@ -150,10 +150,13 @@ def test_float32_rows_of_parameters_of_float32() -> None:
 
 
 def test_longdouble_that_float64_rounds_is_refused() -> None:
+    """Sparse rows and data frames of such numbers were answered, where a step of the source takes them as they are."""
     rows = rows_of(np.longdouble) / np.longdouble(3)
     if rows.dtype.itemsize > 8:
-        with pytest.raises(InputError, match="float64 rounds"):
-            compiled(StandardScaler()).predict(rows)
+        fast = compiled(StandardScaler())
+        for given in (rows, csr_array(rows), pd.DataFrame(rows)):
+            with pytest.raises(InputError, match="float64 rounds"):
+                fast.predict(given)
 
 
 def test_frames_are_judged_by_the_columns_that_steps_take() -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import struct
 from itertools import combinations
 
 import numpy as np
 import pytest
-from artifact_changes import REFUSAL
 from mpmath import exp, mpf, workprec
 from test_class_outputs import CORE, some_heads
 from zoo import class_numbers
@@ -276,63 +274,8 @@ def all_heads():
     yield Outputs(OneVsRestCalibration(mixed, positive=0, decision_shape="ovo")), "classification", 3
 
 
-def verdict(content, task, n_labels):
-    """Whether the bytes are accepted: then they can be unpacked, and else the message says what is wrong."""
-    said = ""
-    try:
-        _native.Outputs(content, TASKS.index(task), n_labels)
-    except ArtifactError as error:
-        said = str(error)
-    if said == "":
-        unpack_outputs(content, task, n_labels).check(task, n_labels)
-        return True
-    assert REFUSAL.fullmatch(said)
-    assert "section outputs" in said
-    return False
-
-
 def test_sections_come_back_as_they_were():
     for outputs, task, n_labels in all_heads():
         packed = pack_outputs(outputs)
-        assert verdict(packed, task, n_labels)
+        _native.Outputs(packed, TASKS.index(task), n_labels)
         assert pack_outputs(unpack_outputs(packed, task, n_labels)) == packed
-        for other, n in (("regression", 0), ("one_class", 0), ("classification", 2), ("classification", 4)):
-            if (other, n) != (task, n_labels):
-                verdict(packed, other, n)
-
-
-def test_sections_cut_short_or_too_long_are_refused():
-    for outputs, task, n_labels in all_heads():
-        packed = pack_outputs(outputs)
-        for n in range(len(packed)):
-            assert not verdict(packed[:n], task, n_labels)
-        for n in (1, 8, 64):
-            assert not verdict(packed + bytes(n), task, n_labels)
-
-
-NUMBERS = [0.0, -0.0, 1.0, -1.0, 0.5, 1.00001, 1.0001, NAN, INF, -INF, 1e308, -1e308, 5e-324, 2.0**-1022]
-
-COUNTS = [0, 1, 2, 3, 4, 5, 6, 2**31, 2**32 - 1, 2**61, 2**63, 2**64 - 1]
-
-
-def test_hostile_sections_are_refused_or_read():
-    rng = np.random.default_rng(0)
-    n_read = 0
-    for outputs, task, n_labels in all_heads():
-        packed = pack_outputs(outputs)
-        for _ in range(300):
-            broken = bytearray(packed)
-            for _ in range(rng.integers(1, 3)):
-                if rng.random() < 0.3:
-                    field = 4 * int(rng.integers(6))
-                    struct.pack_into("<I", broken, field, COUNTS[rng.integers(9)])
-                elif len(packed) > 24 and rng.random() < 0.7:
-                    at = 24 + 8 * int(rng.integers((len(packed) - 24) // 8))
-                    struct.pack_into("<d", broken, at, rng.choice(NUMBERS))
-                elif len(packed) > 24:
-                    at = 24 + 8 * int(rng.integers((len(packed) - 24) // 8))
-                    struct.pack_into("<Q", broken, at, COUNTS[rng.integers(12)])
-                else:
-                    broken[rng.integers(len(packed))] = rng.integers(256)
-            n_read += verdict(bytes(broken), task, n_labels)
-    assert n_read > 100

@@ -8,7 +8,6 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from artifact_changes import INPUT_MAP, changed, content
 from scipy.sparse import csr_array
 from sklearn.cluster import FeatureAgglomeration
 from sklearn.compose import ColumnTransformer
@@ -41,7 +40,7 @@ from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm.artifact.input_map import pack_input_map, unpack_input_map
-from approxsvm.errors import ArtifactError, InputError, ModelFormatError, UnsupportedModelError
+from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
 from approxsvm.model import steps
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.steps.normalizer import LEAST_NORM, NORMS
@@ -440,35 +439,6 @@ def test_what_bends_is_the_cores_too():
         assert (compiled.predict(rows) == source.predict(rows)).all()
         values, bounds = compiled.decision_function(rows), compiled.error_bound(rows)
         assert (np.abs(values - source.decision_function(rows)) <= bounds + 1e-7).all()
-
-
-@pytest.mark.parametrize("name", ["splines", "interactions", "normal quantiles", "waves", "splines that repeat"])
-def test_broken_sections_of_what_bends_are_refused(name):
-    X, y = table()
-    compiled = approxsvm.compile(fitted(ROUNDED[name], X, y))
-    section = compiled.artifact.section("input_map")
-    n_columns = compiled.artifact.n_raw_features
-    head = 16 + -(-4 * n_columns // 8) * 8
-    rng = np.random.default_rng(0)
-    n_refused = 0
-    for k in range(200):
-        wrong = bytearray(section)
-        at = head + 4 * int(rng.integers(0, (len(section) - head) // 4)) if k > 40 else head + k
-        wrong[at : at + 4] = bytes(rng.integers(0, 256, 4, dtype=np.uint8)) if k % 3 else b"\xff" * 4
-        data = changed(content({INPUT_MAP: bytes(wrong)}), compiled.artifact)
-        try:
-            approxsvm.Predictor(data)
-        except ArtifactError as error:
-            n_refused += "section input_map" in str(error)
-    assert n_refused > 20
-    for pieces in (one for stage in compiled.artifact.input_map.stages for one in getattr(stage, "pieces", ())[:1]):
-        for numbers in pieces:
-            wrong = section.replace(numbers.ravel()[:1].tobytes(), np.array([-np.inf]).tobytes(), 1)
-            with pytest.raises(ArtifactError, match="section input_map"):
-                approxsvm.Predictor(changed(content({INPUT_MAP: wrong}), compiled.artifact))
-    for cut in range(0, len(section), 97):
-        with pytest.raises(ArtifactError):
-            approxsvm.Predictor(changed(content({INPUT_MAP: section[:cut]}), compiled.artifact))
 
 
 def test_quantiles_at_ties_and_ends():

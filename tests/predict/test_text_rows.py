@@ -9,7 +9,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from artifact_changes import VECTORIZERS, changed, content
+from artifact_changes import changed, content
 from click.testing import CliRunner
 from predict_tool import needs_tool, predict
 from sklearn.base import clone
@@ -295,6 +295,6 @@ def test_broken_sections_are_told():
     eval_ = {"steps": [{**known, "class": "eval"}]}
     for wrong in (b"", b"{}", b"[]", b'{"steps": []}', eval_, b'{"side_by_side": []}', twice, {**whole, **twice}):
         section = wrong if isinstance(wrong, bytes) else json.dumps(wrong).encode()
-        broken = approxsvm.Predictor(changed(content({VECTORIZERS: section}), compiled.artifact))
+        broken = approxsvm.Predictor(changed(content({"vectorizers": section}), compiled.artifact))
         with pytest.raises(ArtifactError, match=r"section vectorizers is none of models/FORMAT\.md"):
             broken.predict(TEXTS)

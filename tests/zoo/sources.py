@@ -78,6 +78,8 @@ _MIXED = np.column_stack(
         (_NUMBERS[:, 0] > 2.0).astype(object),
     ]
 )
+_MIRRORED = np.round(np.random.default_rng(29).normal(size=(6, _WIDTH)), 3)  # for which intercepts are exactly 0
+_MIRRORED = np.vstack([_MIRRORED, -_MIRRORED])
 _NAMES = ("age", "work", "sex", "school", "married")
 _VALUE = np.round(np.sin(_NUMBERS[:, 0]) + 0.3 * _NUMBERS[:, 1] - _NUMBERS[:, 2], 3)
 _CLASS = np.digitize(_VALUE, np.quantile(_VALUE, [0.33, 0.67]))
@@ -102,7 +104,12 @@ ROWS: dict[str, Table] = {
     "constant": _floats(_SIGNED * [1.0, 1.0, 0.0, 1.0] + [0.0, 1e6, -7.5, 0.0]),
     "scales": _floats(_SCALES),
     "holes": _floats(_HOLES),
+    "mirrored": _floats(_MIRRORED),
+    "long": _floats(2.0**54 + 4.0 * _CODES),  # numbers that have no fractions
+    "codes and numbers": _floats(np.hstack([_CODES[:, :2], _SIGNED[:, 2:]])),
+    "one code": _floats(_CODES * [1.0, 1.0, 0.0, 1.0]),
     "CSR": _floats(_SPARSE, container="CSR"),
+    "CSR repeated": _floats(_SPARSE, container="CSR repeated"),
     "frame": _floats(_SIGNED, container="frame", names=("b", "größe", "a b", "a")),
     "mixed": Table(_MIXED, ("float64", "text", "category", "int8", "bool"), "frame", _NAMES),
     "texts": Table(np.array(_TEXTS, object)[:, np.newaxis], ("text",), "texts"),
@@ -121,6 +128,8 @@ TARGETS: dict[str, Any] = {
     "labels": (_SIGNED[:, :2] > 0).astype(int),
     "constant label": (_SIGNED[:, :2] > 0) * [1, 0],
     "one column": _CLASS[:, np.newaxis],
+    "mirrored": np.repeat([0, 2, 1, 2], [5, 1, 5, 1]),
+    "mirrored labels": np.column_stack([np.repeat([0, 1], 6), _MIRRORED[:, 1] > 0]).astype(int),
     "two columns": np.array(["no", "yes"])[(_SIGNED[:, :2] > 0).astype(int)],
 }
 
@@ -252,6 +261,9 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
     ("wide", "two", {"SVC of many values": _SVC(gamma=5.0)}),
     ("grid", "two", {"SVC of a grid": (_SVC(gamma=0.01, C=0.1), {"mode": "exact"})}),
     ("grid", "three", {"SVC of a grid, three": _SVC(gamma=0.01)}),
+    ("CSR", "three", {"products of CSR": make_pipeline(_P.PolynomialFeatures(2, include_bias=False), _SVC())}),
+    ("numbers", "two", {"box-cox before an imputer": make_pipeline(
+        _P.PowerTransformer("box-cox"), impute.SimpleImputer(), _SVC())}),
     ("CSR", "value", {"SVR of CSR": _SVR(), "LinearSVR of CSR": _LinearSVR(random_state=0)}),
     ("float32", "value", {"SVR of float32": make_pipeline(_P.MinMaxScaler(), _SVR()), "Ridge of float32": _Ridge()}),
     # Linear models and feature maps
@@ -383,6 +395,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "OneHotEncoder, unknown": _P.OneHotEncoder(drop="first", handle_unknown="ignore", dtype=np.float32),
         "OneHotEncoder, infrequent": _P.OneHotEncoder(max_categories=3, handle_unknown="infrequent_if_exist"),
         "OneHotEncoder, chosen": (_P.OneHotEncoder(drop="if_binary"), feature_selection.SelectKBest(k=5)),
+        "splines of codes": _P.SplineTransformer(25, knots="quantile"),
         "OrdinalEncoder": _P.OrdinalEncoder(),
         "OrdinalEncoder, unknown": _P.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
         "OrdinalEncoder, unknown to an imputer": (
@@ -483,6 +496,16 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "codes": multiclass.OutputCodeClassifier(_SVC(gamma=0.3), code_size=2, random_state=0),
         "stack of three": ensemble.StackingClassifier([("a", _SVC(gamma=0.3)), ("b", _half())], cv=2, passthrough=True),
     }),
+    ("one code", "two", _before(_SVC(), {
+        "OneHotEncoder of a constant": _P.OneHotEncoder(drop="first", handle_unknown="ignore")})),
+    ("long", "two", _before(_SVC(), {
+        "OneHotEncoder, long": _P.OneHotEncoder(handle_unknown="ignore"),
+        "OrdinalEncoder, long": (
+            _P.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), _P.StandardScaler())})),
+    ("mirrored", "mirrored", {"pairs, mirrored": multiclass.OneVsOneClassifier(_SVC(gamma=0.3)),
+                              "pairs of unlike kernels, mirrored": multiclass.OneVsOneClassifier(_SVC())}),
+    ("mirrored", "mirrored labels", {"rest, mirrored": multiclass.OneVsRestClassifier(_SVC(gamma=0.3)),
+                                     "targets, mirrored": multioutput.MultiOutputClassifier(_SVC(gamma=0.3))}),
     ("signed", "labels", {"rest of several labels": multiclass.OneVsRestClassifier(_SVC()),
                           "several labels, coarse": (multiclass.OneVsRestClassifier(_SVC(gamma=0.02)), {
                               "mode": "approximate", "degree": 2, "n_centers": 1})}),
@@ -555,6 +578,32 @@ def fitted(estimator: Any) -> Any:
     return lambda X, y: clone(estimator).fit(X, y)
 
 
+def _on_an_edge(step: Any, X: Any, y: Any) -> Any:
+    """A source that makes sparse columns, and compares them with a number that dense columns would be beyond."""
+    columns = compose.ColumnTransformer(
+        [("codes", _P.OneHotEncoder(), [0, 1])], remainder="passthrough", sparse_threshold=1.0
+    )
+    step, made = clone(step), columns.fit_transform(X)
+    sparse, dense = step.fit_transform(made).toarray(), step.transform(made.toarray())
+    edge = sparse[(dense > sparse) & (sparse > 0)][0]
+    return make_pipeline(columns, step, _P.Binarizer(threshold=edge), _SVC()).fit(X, y)
+
+
+def _bag() -> Any:
+    return ensemble.BaggingClassifier(_SVC(), 5, random_state=0)
+
+
+def _of_a_tiny_pair(X: Any, y: Any) -> Any:
+    """A source whose first pair of classes has tiny coefficients, beside those of the others, and intercept."""
+    source = _SVC(gamma=0.01).fit(X, y)
+    n_first, n_second, _ = source.n_support_
+    for coef in {id(coef): coef for coef in (source.dual_coef_, source._dual_coef_)}.values():
+        coef[0, : n_first + n_second] *= 1e-32
+    for intercept in {id(one): one for one in (source.intercept_, source._intercept_)}.values():
+        intercept[0] *= 1e-32
+    return source
+
+
 def _entries() -> Iterator[Entry]:
     for rows, target, sources in _GROUPS:
         for name, made in sources.items():
@@ -566,6 +615,11 @@ def _entries() -> Iterator[Entry]:
         yield Entry(
             f"label by probability of {target}", _LikeliestClass.fitted, target=target, options=options, write=inner
         )
+    for step in _P.StandardScaler(with_mean=False), _P.PolynomialFeatures(3, include_bias=False):
+        name = type(step).__name__
+        yield Entry(f"{name} of sparse columns on an edge", functools.partial(_on_an_edge, step), "codes and numbers")
+    yield Entry("bag, some members", lambda X, y: _bag().fit(X, y).set_params(n_estimators=2), "signed", "three")
+    yield Entry("SVC of a grid, a pair of 1e-32", _of_a_tiny_pair, "grid", "three")
     for rows, target, degree in ("signed", "two", 0), ("signed", "two", 2), ("grid", "three", 0):
         compiled = functools.partial(_in_subspaces, degree=degree)
         yield Entry(f"SVC in subspaces of {rows}, {degree}", fitted(_SVC(gamma=0.05)), rows, target, compile=compiled)

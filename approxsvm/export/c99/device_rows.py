@@ -143,15 +143,18 @@ class DeviceRows:
         if self.takes_nan.any():
             yield "takes_nan_", self.takes_nan.astype(np.uint8)
         checked = self.artifact.input_map.checked
-        if checked and not self.codes:
+        if checked:
             yield "checked_columns_", smallest(np.array(list(checked), np.intp))
+        if checked and not self.codes:
             yield "checked_nan_", np.array(list(checked.values()), np.uint8)
         yield from step_arrays(() if self.folded else self.stages, self.first_columns)
 
     def functions(self) -> Iterator[str]:
         """The numbers of a row, and which rows are refused."""
+        checks = self.artifact.input_map is not None and self.artifact.input_map.checked
         if self.codes:
-            yield source.CODES if self.folded else source.DECODED + source.CODES
+            text = source.CODES if self.folded else source.DECODED + source.CODES
+            yield text.replace("#CHECKED#", source.CHECKED_CODES if checks else "")
             return
         missing = "@takes_nan@@[j] && row[@COLUMN@] != row[@COLUMN@]" if self.takes_nan.any() else ""
         if self.table is None:
@@ -159,7 +162,6 @@ class DeviceRows:
         else:
             missing = missing.replace("@COLUMN@", "@table_source@@[j]")
             text = LOOKED_UP.replace("#UNLESS#", f" && !({missing})" if missing else "")
-        checks = self.artifact.input_map is not None and self.artifact.input_map.checked
         checked = source.CHECKED.replace("#WRONG#", "sum" if self.table is None else "wrong") if checks else ""
         yield text.replace("#CHECKED#", checked)
 

@@ -350,13 +350,12 @@ static inline float @raw@@(const @ROW@ row[], int j) { return @steps[j] * (float
 """
 
 CODES: Final = """\
-/* Whether a feature that is used is beyond the codes. */
+static inline int @is_last@@(@ROW@ code) { return code >= @largest_code || code <= -@largest_code; }
+/* Whether a feature that is used, or that the source checks, is beyond the codes. */
 static inline int @is_saturated@@(const @ROW@ row[]) {
     int saturated = 0, j;
-    for (j = 0; j < @n_used@@; ++j) {
-        saturated |= row[@COLUMN@] >= @largest_code || row[@COLUMN@] <= -@largest_code;
-    }
-    return saturated;
+    for (j = 0; j < @n_used@@; ++j) saturated |= @is_last@@(row[@COLUMN@]);
+#CHECKED#    return saturated;
 }
 /* The codes of a row of numbers; what is beyond them, and NaN, becomes the last one. */
 static inline void @quantize(const float numbers[], @ROW@ row[]) {
@@ -371,6 +370,10 @@ static inline void @quantize(const float numbers[], @ROW@ row[]) {
         }
     }
 }
+"""
+
+CHECKED_CODES: Final = """\
+    for (j = 0; j < @n_checked@@; ++j) saturated |= @is_last@@(row[@checked_columns@@[j]]);
 """
 
 NOT_FINITE: Final = """\

@@ -59,7 +59,7 @@ class C99(Executor):
         coefficients: str = "float32",
         share: float = 1.0,
     ) -> None:
-        self.name, self.share = f"C99{name}", share
+        self.name, self.share, self.by_entry = f"C99{name}", share, True
         self._how = (tuple(compiler), inputs, coefficients)
 
     def why_not(self, specimen: Specimen) -> str:

@@ -110,4 +110,4 @@ def _labels(specimen: Specimen, lines: Sequence[str]) -> Any:
     return specimen.labels[places if artifact.of_targets else places.ravel()]
 
 
-PREDICT_COMMAND: tuple[Executor, ...] = (PredictCommand(dense=False, share=0.5), PredictCommand(dense=True, share=0.5))
+PREDICT_COMMAND: tuple[Executor, ...] = (PredictCommand(dense=False, share=0.1), PredictCommand(dense=True, share=0.1))

@@ -104,12 +104,11 @@ inline Status check_subspace_expansion(const unsigned char* bytes, std::size_t n
     ModelView inner;
     status = describe_artifact(bytes, n_bytes, inner, fault);
     if (status != Status::ok) return status;
-    decisions(field::decisions_intercept, inner.decisions[0].intercept, equal_to(0.0), 0);
-    if (inner.has_input_map) is_where_wanted(map, {1, 0}, inner, false);
+    if (!decisions(field::decisions_intercept, inner.decisions[0].intercept, equal_to(0.0), 0))
+        return decisions.status();
+    if (inner.has_input_map && !is_where_wanted(map, {1, 0}, inner, false)) return map.status();
     center.each(field::any_number, inner.center, inner.n_features, equal_to(0.0));
-    return decisions.status() != Status::ok ? decisions.status()
-           : map.status() != Status::ok     ? map.status()
-                                            : center.status();
+    return center.status();
 }
 
 // The stages in few coordinates.
@@ -299,13 +298,14 @@ inline Status read_members(const SectionTable& sections, ModelView& model, Artif
         return outputs.status();
     if (is_of_processes(model.outputs))
         check(field::any_n_members, model.n_members, equal_to(2 * (model.n_labels > 2 ? model.n_labels : 1u)));
+    if (check.status() != Status::ok) return check.status();
     header(field::header_n_decisions, model.n_decisions,
            equal_to(of_sums                                                 ? model.n_labels
                     : classifies && !of_functions && !is_labeled_sum(model) ? 0
                     : model.outputs.weights                                 ? 1
                                                                             : model.n_targets));
     header(field::header_n_features, model.n_features, equal_to(model.n_raw_features));
-    return check.status() == Status::ok ? header.status() : check.status();
+    return header.status();
 }
 
 // Everything behind the header's checksum. The bytes are those of a whole artifact.

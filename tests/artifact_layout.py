@@ -1,0 +1,458 @@
+"""Where each number of an artifact is and what it may be: a second reading of models/FORMAT.md, number by number."""
+
+from __future__ import annotations
+
+import math
+import struct
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from approxsvm import _native
+from approxsvm.model.schema import record
+
+SCHEMA = _native.schema()
+LIMITS, SECTIONS, ENUMERATIONS = SCHEMA["limits"], SCHEMA["sections"], SCHEMA["enumerations"]
+NAMES = {identifier: name for name, identifier in SECTIONS.items()}
+HEADER_BYTES, ENTRY_BYTES = 192, 24
+MOST, INF = sys.float_info.max, math.inf
+SHAPE, RULE, KIND = (ENUMERATIONS[name] for name in ("decision_shape", "label_rule", "probability"))
+
+
+class Rule(NamedTuple):
+    """What a number may be: from `low` to `high` with `also` true of it, or NaN."""
+
+    low: float
+    high: float
+    also: Callable[[Any], bool] = lambda x: True
+    nan: bool = False
+
+    def allows(self, x: Any) -> bool:
+        return self.nan if x != x else bool(self.low <= x <= self.high and self.also(x))
+
+
+def equal(x: Any) -> Rule:
+    return Rule(x, x)
+
+
+def within(most: float) -> Rule:
+    return Rule(-most, most)
+
+
+def below(n: int) -> Rule:
+    return Rule(0, n - 1)
+
+
+def powers_of_two(low: float, high: float) -> Rule:
+    return Rule(low, high, lambda x: math.frexp(x)[0] == 0.5)
+
+
+FINITE, FROM_0, NOT_NEGATIVE, NO_NAN, FLAG = within(MOST), Rule(0, MOST), Rule(0, INF), within(INF), below(2)
+ANY = Rule(-INF, INF, nan=True)
+NOTHING = Rule(0, 0, lambda x: False)  # but what it is
+OR_SAME = Rule(-MOST, INF)  # where infinity says that a feature stays as it is,
+OR_REFUSED = OR_SAME._replace(nan=True)  # and NaN that a row is refused
+
+# Of numbers of records that are not what enumerations, their type and their name imply: a double is finite and at least
+# 0, an enumeration one of its numbers, `reserved` is 0, and any other integer may be any.
+RULES = {
+    "header": {
+        "magic": equal(LIMITS["magic_number"]),
+        "version": equal(LIMITS["format_version"]),
+        "first_release": equal(LIMITS["format_release"]),
+        "n_sections": below(len(SECTIONS) + 1),
+        "degree": below(LIMITS["max_degree"] + 1),
+        "n_features": Rule(1, LIMITS["max_n_features"]),
+        "n_raw_features": Rule(1, LIMITS["max_n_features"]),
+        "first_index": FLAG,
+        "n_labels": below(LIMITS["max_n_labels"] + 1),
+        "gamma": FINITE,
+        "input_scale": powers_of_two(1 / LIMITS["max_input_scale"], LIMITS["max_input_scale"]),
+        "tolerance": Rule(5e-324, INF),
+        "max_sv_norm": NOT_NEGATIVE,
+        "max_sv_norm_origin": NOT_NEGATIVE,
+        "n_centers": below(LIMITS["max_n_centers"] + 1),
+        "n_decisions": below(LIMITS["max_n_labels"] ** 2 // 2),
+        "first_remainder_degree": below(LIMITS["last_norm_degree"] + 2),
+        "tolerance_asked": FLAG,
+        "majority_only": FLAG,
+    },
+    "decisions": {"intercept": FINITE},
+    "check_row": {"value": FINITE},
+    "expansions": {
+        "constant": within(1),
+        "output_scale": powers_of_two(1 / LIMITS["max_output_scale"], LIMITS["max_output_scale"]),
+        "contraction": powers_of_two(LIMITS["min_contraction"], 1),
+        "max_sv_norm": NOT_NEGATIVE,
+    },
+    "polynomial": {"coef0": FINITE},
+    "form": {"constant": FINITE},
+    "subspaces": {"n_stages": Rule(1, LIMITS["max_subspace_stages"])},
+    "input_map": {"n_columns": below(LIMITS["max_n_features"] + 1), "by_column": FLAG},
+    "checked_column": {"takes_nan": FLAG},
+    "category_column": {"null": FLAG},
+}
+
+
+HEADER = [name for name, _, _ in SCHEMA["records"]["header"]]
+HEADER_STRUCT = record("header")
+
+
+class Number(NamedTuple):
+    section: str  # "" for the header and the section table
+    name: str  # in messages, a regular expression
+    at: int  # in the file
+    code: str  # struct's
+    value: Any
+    rule: Rule
+    outer: tuple[tuple[int, int], ...]  # where artifacts that this one is a part of start, and how long they are
+
+
+class Layout:
+    """All sections of an artifact, or of one inside another."""
+
+    def __init__(self, data: bytes, start: int = 0, outer: tuple[tuple[int, int], ...] = (), inside: str = "") -> None:
+        self.data, self.at, self.outer = data, start, outer
+        self.numbers: list[Number] = []
+        self.section = ""
+        size = outer[-1][1] if outer else len(data)
+        self.h = self.record(
+            "header", checksum=NOTHING, file_bytes=ANY if outer else equal(size), **self.of_mode(inside)
+        )
+        self.sections: dict[str, tuple[int, int]] = {}
+        end = HEADER_BYTES + ENTRY_BYTES * self.h.n_sections
+        self.gaps = []
+        for _ in range(self.h.n_sections):
+            offset = -(-end // 64) * 64
+            entry = self.record("entry", identifier=below(len(SECTIONS) + 1), offset=equal(offset), of="of table entry")
+            self.gaps.append((end, offset))
+            self.sections[NAMES[entry.identifier]] = start + entry.offset, entry.size
+            end = entry.offset + entry.size
+        self.gaps.append((end, size))
+        for name, (at, size) in self.sections.items():
+            self.section, self.at, self.end = name, at, at + size
+            getattr(self, name)()
+            assert self.at == self.end, name
+
+    def of_mode(self, inside: str) -> dict[str, Rule]:
+        """What numbers of the header must be because of mode, kernel, and the section that the artifact is in."""
+        found: dict[str, Any] = dict(zip(HEADER, HEADER_STRUCT.unpack_from(self.data, self.at), strict=True))
+        mode, kernel = (list(ENUMERATIONS[name])[found[name]] for name in ("mode", "kernel"))
+        fixed: dict[str, Any] = {}
+        if mode in ("exact", "ensemble") or kernel != "gaussian":
+            fixed |= {"n_centers": 0, "first_remainder_degree": 0}
+        if kernel in ("cosine", "sigmoid") or (mode in ("exact", "ensemble") and kernel == "gaussian"):
+            fixed["degree"] = 0
+        if kernel != "gaussian":
+            fixed["center_kind"] = 0
+        if kernel != "gaussian" or mode == "ensemble":
+            fixed["input_scale"] = 1.0
+        if kernel == "cosine" or mode == "ensemble":
+            fixed["gamma"] = 0.0
+        if found["task"] != ENUMERATIONS["task"]["classification"]:
+            fixed |= {"n_labels": 0, "label_kind": 0}
+        if inside == "subspace_expansion":
+            names = ("mode", "task", "kernel", "n_centers", "n_decisions", "n_features", "gamma", "input_scale")
+            fixed |= {name: found[name] for name in names}
+        if inside == "members":
+            fixed |= {"n_raw_features": found["n_raw_features"]}
+        if mode == "ensemble":
+            fixed |= {"tolerance": INF, "n_features": found["n_features"]}
+        less = {"task": below(2)} if mode == "ensemble" else {"mode": below(3)} if inside == "members" else {}
+        return less | {name: equal(value) for name, value in fixed.items()}
+
+    # --- what numbers are read by
+
+    def take(self, code: str, n: int, name: str, rule: Rule = ANY) -> tuple[Any, ...]:
+        """Read n numbers; the first, one in the middle and the last are listed."""
+        values = struct.unpack_from(f"<{n}{code}", self.data, self.at)
+        width = struct.calcsize(code)
+        for k in sorted({0, n // 2, n - 1}) if n and not code.endswith("s") else ():
+            at = self.at + width * k
+            self.numbers.append(Number(self.section, name, at, code, values[k], rule, self.outer))
+        self.at += width * n
+        return values
+
+    def rest(self, code: str, name: str, rule: Rule = ANY) -> tuple[Any, ...]:
+        return self.take(code, (self.end - self.at) // struct.calcsize(code), name, rule)
+
+    def pad(self, unit: int = 8) -> None:
+        start = self.sections[self.section][0]
+        self.take("B", -(self.at - start) % unit, "padding byte", equal(0))
+
+    def record(self, tag: str, of: str = "", also: str = "", **rules: Rule) -> Any:
+        """Read the numbers of a record; messages call them `name of` or `also`."""
+        found = SimpleNamespace()
+        for name, code, n in SCHEMA["records"][tag]:
+            numbers = ENUMERATIONS.get({"kind": "stage_kind"}.get(name, name))
+            implied = below(len(numbers)) if numbers else equal(0) if name == "reserved" else ANY
+            if code == "d":
+                implied = FROM_0
+            rule = rules.get(name, RULES.get(tag, {}).get(name, implied))
+            words = f"{name} {of}".strip() + f"|{also}" * bool(also)
+            values = self.take(code if code != "s" else f"{n}s", n if code != "s" else 1, words, rule)
+            setattr(found, name, values[0] if len(values) == 1 else values)
+        return found
+
+    def records(self, tag: str, n: int) -> None:
+        """Read n records; the numbers of the first and the last are listed."""
+        for k in range(n):
+            n_before = len(self.numbers)
+            self.record(tag)
+            if 0 < k < n - 1:
+                del self.numbers[n_before:]
+
+    def utf8(self) -> None:
+        self.rest("B", "byte", below(255))  # 255 is part of no text; any other byte may be part of one
+
+    def texts(self, n: int) -> None:
+        self.take("I", n, "size of text", below(self.end - self.at))
+        self.utf8()
+
+    # --- sizes
+
+    @property
+    def n_all(self) -> int:
+        return int(self.h.n_centers * (self.h.n_labels - 1 if self.h.majority_only else self.h.n_decisions))
+
+    @property
+    def has_pairs(self) -> bool:
+        return self.h.n_labels > 2 and self.h.n_decisions == self.h.n_labels * (self.h.n_labels - 1) // 2
+
+    @property
+    def n_sv(self) -> int:
+        n_rows = self.h.n_labels - 1 if self.has_pairs else self.h.n_decisions
+        return int(self.sections["dual_coef"][1] // 8 // n_rows)
+
+    def may_have(self, name: str) -> bool:
+        """Whether the artifact may have a section that it has not."""
+        h, mode = self.h, list(ENUMERATIONS["mode"])[self.h.mode]
+        is_gaussian, one = h.kernel == 0 and h.gamma > 0, h.n_decisions == 1
+        return {
+            "direction": mode == "certified" and h.kernel == 0 and h.degree == 2 and one,
+            "varying": mode == "certified" and h.n_centers > 1,
+            "presumption": mode in ("certified", "exact") and h.kernel == 0 and self.has_pairs,
+            "subspaces": mode == "exact" and is_gaussian and (one or self.has_pairs),
+            "subspace_expansion": "subspaces" in self.sections and one,
+            "input_map": mode != "ensemble",
+        }.get(name, name in ("feature_names", "plan", "outputs", "categories", "vectorizers", "dtypes"))
+
+    # --- sections, each by its name
+
+    def center(self) -> None:
+        self.take("f", self.h.n_features, "number", FINITE)
+
+    def decisions(self) -> None:
+        self.records("decisions", self.h.n_decisions)
+
+    def expansions(self) -> None:
+        self.records("expansions", self.n_all)
+
+    def centers(self) -> None:
+        self.take("f", self.h.n_centers * self.h.n_features, "number", FINITE)
+
+    def linear(self) -> None:
+        self.rest("f", "number", within(LIMITS["max_" + self.section]))
+
+    quadratic = higher = linear
+
+    def direction(self) -> None:
+        self.rest("f", "number", within(LIMITS["max_quadratic"]))
+
+    def router(self) -> None:
+        head = self.record("router", n_groups=Rule(1, self.h.n_centers))
+        self.take("I", 1, "start", equal(0))
+        self.take("I", head.n_groups - 1, "start")
+        self.take("I", 1, "start", equal(head.n_panels))
+        self.take("I", LIMITS["router_width"] * head.n_panels, "member", below(self.h.n_centers))
+        self.pad(64)
+        self.rest("f", "number", FINITE)
+
+    def labels(self) -> None:
+        if self.h.label_kind == ENUMERATIONS["label_kind"]["text"]:
+            self.texts(self.h.n_labels)
+        else:
+            is_real = self.h.label_kind == ENUMERATIONS["label_kind"]["float64"]
+            self.take("d" if is_real else "q", self.h.n_labels, "label", FINITE if is_real else ANY)
+
+    def check_rows(self) -> None:
+        self.records("check_row", (self.end - self.at) // 24)
+
+    exact_check_rows = check_rows
+
+    def feature_names(self) -> None:
+        self.texts(self.h.n_raw_features)
+
+    plan = vectorizers = dtypes = utf8
+
+    def class_counts(self) -> None:
+        self.take("I", self.h.n_labels, "number")
+
+    def majority_classes(self) -> None:
+        self.take("I", self.h.n_centers, "number", below(self.h.n_labels))
+
+    def dual_coef(self) -> None:
+        self.rest("d", "number", FINITE)
+
+    def support_vectors(self) -> None:
+        storage, kind, width, n_dictionary, n_values = struct.unpack_from("<4IQ", self.data, self.at)
+        has_codes, dense = kind >= ENUMERATIONS["value_kind"]["codes8"], storage == 0
+        dictionary = Rule(1, LIMITS["max_dictionary"]) if has_codes else equal(0)
+        counted = equal(n_values) if dense else ANY
+        self.record("support_vectors", index_bytes=equal(width), n_dictionary=dictionary, n_values=counted)
+        self.take("d", n_dictionary, "dictionary entry", FINITE)
+        if storage == ENUMERATIONS["storage"]["relative"]:
+            self.take("d", self.h.n_features, "reference number", FINITE)
+        if not dense:
+            code = {1: "B", 2: "H", 4: "I"}[width]
+            self.take(code, self.n_sv, "sum")
+            self.pad()
+            self.take(code, n_values, "column", below(self.h.n_features))
+            self.pad()
+        if n_dictionary != 1:
+            self.take("dfBH"[kind], n_values, *(("code", below(n_dictionary)) if has_codes else ("value", FINITE)))
+            self.pad()
+
+    def varying(self) -> None:
+        self.rest("I", "number", below(self.h.n_features))
+
+    def polynomial(self) -> None:
+        self.record("polynomial", also="number")
+        while self.at < self.end:
+            self.record("form", also="number")
+            n, d = (self.end - self.at) // 8, self.h.n_features
+            self.take("d", min(n, d if self.h.degree == 1 else d + d * (d + 1) // 2), "number", FINITE)
+
+    def cosines(self) -> None:
+        n = (self.end - self.at) // 8 // (self.h.n_decisions + 1 + self.h.n_features)
+        self.take("d", n * self.h.n_decisions, "number", FINITE)
+        self.take("d", n, "phase|number", within(LIMITS["max_phase"]))
+        self.rest("d", "number", FINITE)
+
+    def presumption(self) -> None:
+        head = self.record("presumption", n_landmarks=below(self.n_sv + 1))
+        self.take("I", head.n_landmarks, "landmark", below(self.n_sv))
+        self.pad()
+        self.rest("f", "weight", FINITE)
+
+    def subspaces(self) -> None:
+        n_stages = self.record("subspaces").n_stages
+        *_, k = self.take("I", n_stages, "number of coordinates of stage", Rule(1, self.h.n_features))
+        self.pad()
+        n, d, n_sv = max(self.h.n_labels - 1, 1), self.h.n_features, self.n_sv
+        for _ in range(self.h.n_labels if n > 1 else 1):
+            self.take("d", 1, "skew of group", Rule(0, LIMITS["max_skew"]))
+            own, *others = self.take("I", 1 + n, "number of support vectors of list", below(n_sv + 1))
+            self.pad()
+            self.records("residual", n_stages * n)
+            n_summed = n_stages - ("subspace_expansion" in self.sections)
+            self.take("f", k * d, "basis number", FINITE)
+            self.pad()
+            self.take("f", (own + sum(others)) * k, "coordinate", FINITE)
+            self.pad()
+            self.take("f", n_summed * (n * own + sum(others)), "coefficient", within(LIMITS["most_coefficient"]))
+            self.pad()
+
+    def members(self) -> None:
+        while self.at < self.end:
+            (size,) = struct.unpack_from("<Q", self.data, self.at + 16)
+            self.nested(size)
+
+    def subspace_expansion(self) -> None:
+        self.nested(self.end - self.at)
+
+    def nested(self, size: int) -> None:
+        inner = Layout(self.data, self.at, (*self.outer, (self.at, size)), self.section)
+        self.numbers += inner.numbers
+        self.at += size
+
+    def categories(self) -> None:
+        head = self.record("categories", n_columns=Rule(1, self.h.n_raw_features))
+        for _ in range(head.n_columns):
+            self.record("category_column", column=below(self.h.n_raw_features))
+        self.take("I", head.n_texts, "end of text", below(self.end))
+        self.utf8()
+
+    def outputs(self) -> None:
+        head = self.record("outputs")
+        n, n_labels = len(self.member_sizes()), self.h.n_labels
+        rule, kind = head.label_rule, head.probability
+        if n and head.decision_shape < SHAPE["each"] and rule not in (RULE["targets"], RULE["scores"]):
+            self.take("d", n, "weight of member", FINITE)
+            self.take("d", 1, "addend", FINITE)
+        elif head.decision_shape == SHAPE["sums"]:
+            (n_columns,) = self.take("Q", 1, "number of columns", Rule(1, MOST))
+            self.take("d", n_labels * (n_columns + 1), "weight of member", FINITE)
+        if rule in (RULE["value_threshold"], RULE["probability_threshold"]):
+            self.take("d", 1, "threshold", FINITE)
+            self.take("d", 1, "label of the threshold", FLAG)
+        if kind == KIND["one_vs_rest_calibration"]:
+            for _ in range(head.n_calibrators):
+                (n_knots,) = self.take("Q", 1, "number of knots of calibrator", below(self.end))
+                self.take("d", n_knots or 2, "knot|number", FINITE)
+                self.take("d", n_knots, "height|number", Rule(0, 1 + LIMITS["max_excess"]))
+        temperature = Rule(5e-324, LIMITS["max_inverse_temperature"])
+        words, may_be = {
+            KIND["laplace_noise"]: ("sigma|number", FROM_0),
+            KIND["temperature_calibration"]: ("inverse temperature|number", temperature),
+        }.get(kind, ("density mark|number", FINITE))
+        self.rest("d", words, may_be)
+
+    def member_sizes(self) -> list[int]:
+        at, size = self.sections.get("members", (0, 0))
+        sizes, end = [], at + size
+        while at < end:
+            sizes += struct.unpack_from("<Q", self.data, at + 16)
+            at += sizes[-1]
+        return sizes
+
+    def input_map(self) -> None:
+        n_raw = self.h.n_raw_features
+        head = self.record("input_map", n_raw_features=equal(n_raw))
+        self.take("I", head.n_columns, "column", below(n_raw))
+        self.pad()
+        n = head.n_columns
+        for _ in range(head.n_stages):
+            n = self.stage(n)
+        while self.at < self.end:
+            self.record("checked_column", column=below(n_raw))
+
+    def stage(self, n: int) -> int:
+        """The stage that n features come into; returns how many come out."""
+        kind, parts, m = struct.unpack_from("<IIQ", self.data, self.at)
+        name = list(ENUMERATIONS["stage_kind"])[kind]
+        pieces, degree = (parts // 8 + m, parts % 8) if name == "pieces" else (parts + m, 0)
+        source = ("I", m, "input of output", below(n))
+        ends = ("I", m, "end of the edges of output", below(pieces - m + 1))
+        edges = ("d", pieces - m, "edge", FINITE)
+        names = ("subtract", "multiply", "divide", "add", "low", "high", "relative_error")
+        rules = (FINITE, FINITE, Rule(-MOST, MOST, bool), FINITE, NO_NAN, NO_NAN, FROM_0)
+        affine = enumerate(zip(names, rules, strict=True))
+        per_kind: dict[str, tuple[Rule, Any]] = {
+            "affine": (Rule(1, 127), [("d", n, *part) for k, part in affine if parts >> k & 1]),
+            "projection": (equal(0), [("d", n + n * m + m, "number of the projection", FINITE),
+                                      ("d", m, "bias_error|number of the projection", FROM_0)]),
+            "logarithm": (equal(0), [("d", n, "offset of the logarithm", OR_SAME)]),
+            "table": (ANY, [source, ends, edges, ("d", pieces, "value", OR_REFUSED),
+                            ("d", m, "number for NaN of output", OR_REFUSED)]),
+            "normalizer": (below(3), [("I", n, "group of feature", ANY)]),
+            "power": (below(2), [("d", n, "power of feature", OR_SAME)]),
+            "pieces": (ANY, [source, ends, edges, ("d", pieces, "origin of piece", FINITE),
+                             ("d", pieces * (degree + 1), "coefficient", FINITE)]),
+            "monomials": (Rule(1, LIMITS["max_factors"]), [("I", m * parts, "factor", below(n + 1))]),
+            "inverse_normal": (equal(0), [("I", n, "choice of feature", FLAG)]),
+            "waves": (equal(0), [source, ("I", m, "sine of output", FLAG),
+                                 ("d", m, "amplitude of output", NOT_NEGATIVE),
+                                 ("d", m, "frequency of output", FINITE)]),
+            "interval": (below(2), [("d", n, "low", FINITE), ("d", n, "high", OR_SAME)]),
+        }  # fmt: skip
+        may_be, arrays = per_kind[name]
+        keeps = name not in ("projection", "table", "pieces", "monomials", "waves")
+        n_outputs = equal(n) if keeps else below(LIMITS["max_n_features"] + 1)
+        self.record("stage", of="of stage", parts=may_be, n_outputs=n_outputs)
+        for array in arrays:
+            self.take(*array)
+            if array[0] == "I" and self.at % 8:
+                self.take("I", 1, array[2], equal(0))
+        return int(m)
