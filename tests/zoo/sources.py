@@ -350,8 +350,8 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "log": _P.FunctionTransformer(np.log),
         "log1p": (_P.FunctionTransformer(np.log1p), _P.StandardScaler()),
         "logs of some": compose.ColumnTransformer([
-            ("a", _P.FunctionTransformer(np.log1p), [3, 0]), ("b", decomposition.PCA(1), [1, 2]),
-            ("c", make_pipeline(_P.FunctionTransformer(np.log), _P.StandardScaler()), [3])]),
+            ("a", _P.FunctionTransformer(np.log1p, validate=True), [3, 0]), ("b", decomposition.PCA(1), [1, 2]),
+            ("c", make_pipeline(_P.FunctionTransformer(np.log, validate=True), _P.StandardScaler()), [3])]),
         "box-cox": _P.PowerTransformer("box-cox"),
         "chi2": kernel_approximation.AdditiveChi2Sampler(),
         "scaled chi2": (
