@@ -107,7 +107,7 @@ def test_verify_refuses_what_cannot_be_compared(svc):
         approxsvm.verify(fast, random_model(0, n_features=8), X)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def many_rows():
     """A small model that moved after it was compiled, more rows than are compared at a time, and what is wrong."""
     model = random_model(0, n_sv=6, n_features=3)
@@ -151,8 +151,9 @@ def test_verify_of_many_and_of_some_rows(many_rows, monkeypatch):
     errors = np.abs(fast._evaluate(X, values="settled") - exact)
     assert result.error_quantiles["100%"] == pytest.approx(errors.max())
     np.testing.assert_allclose(result.error_quantiles["90%"], np.quantile(errors[::64], 0.9), rtol=1e-9)
-    X[35_000, 1] = np.nan
-    for rows in (X, csr_array(X)):
+    bad = X.copy()
+    bad[35_000, 1] = np.nan
+    for rows in (bad, csr_array(bad)):
         with pytest.raises(InputError, match=r"NaN. \(row 35000, column 1\)"):
             approxsvm.verify(fast, model, rows)
 
