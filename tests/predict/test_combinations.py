@@ -328,8 +328,8 @@ def test_requests_that_rules_refuse():
     one = approxsvm.compile(MultiOutputClassifier(SVC()).fit(X, y[:, np.newaxis]))
     for ask, error, message in (
         (lambda: one.score(X, y), InputError, "y has shape"),
-        (lambda: one.certified_radius(X), UnsupportedModelError, ""),
-        (lambda: one.gradient(X), UnsupportedModelError, ""),
+        (lambda: one.certified_radius(X), UnsupportedModelError, "this is an ensemble"),
+        (lambda: one.gradient(X), UnsupportedModelError, "gradient|slope"),
         (lambda: one.report(X), InputError, "one label for each row"),
     ):
         with pytest.raises(error, match=message):

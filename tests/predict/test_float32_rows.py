@@ -46,7 +46,7 @@ LABELS, VALUES, BOUNDS, CERTIFIED = 1, 2, 4, 16
 WHOLE, POSITIVE = [3, 4], [0, 1, 2, 5]
 
 
-def table(n=120):
+def table(n=160):
     """Positive features: of a large mean, of none, of few values, tiny ones; and a label that most of them say."""
     rng = np.random.default_rng(1)
     X = np.c_[
@@ -91,7 +91,7 @@ STEPS = {
     "splines, linear": SplineTransformer(5, degree=2, extrapolation="linear"),
     "splines, continued": SplineTransformer(3, extrapolation="continue"),
     "splines, periodic": SplineTransformer(5, extrapolation="periodic"),
-    "products": PolynomialFeatures(3, include_bias=False),
+    "products": PolynomialFeatures(2, include_bias=False),
     "waves": AdditiveChi2Sampler(sample_steps=3),
     "bins": KBinsDiscretizer(4, encode="ordinal"),
     "thresholds": Binarizer(threshold=0.7),
@@ -121,7 +121,7 @@ def fitted(name, way):
     return pipeline, approxsvm.compile(pipeline)
 
 
-def rows_of(rng, X, least=0.0, n=120):
+def rows_of(rng, X, least=0.0, n=300):
     """Rows like those of X, on and around its numbers, of any size down to denormal ones; none is below `least`."""
     X32 = X.astype(np.float32)
     rows = X32[rng.integers(0, len(X), n)]
