@@ -91,7 +91,7 @@ STEPS = {
     "splines, linear": SplineTransformer(5, degree=2, extrapolation="linear"),
     "splines, continued": SplineTransformer(3, extrapolation="continue"),
     "splines, periodic": SplineTransformer(5, extrapolation="periodic"),
-    "products": PolynomialFeatures(2, include_bias=False),
+    "products": ColumnTransformer([("a", PolynomialFeatures(3, include_bias=False), [1, 2])]),
     "waves": AdditiveChi2Sampler(sample_steps=3),
     "bins": KBinsDiscretizer(4, encode="ordinal"),
     "thresholds": Binarizer(threshold=0.7),
