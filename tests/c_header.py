@@ -75,7 +75,7 @@ class Program:
     n_values: int
     run: list[str]
     n_shares: int = 0
-    n_targets: int = 1
+    n_targets: int = 0  # 0 if a row has one label, not a list
 
     def answers(self, rows: Any) -> Answers:
         """Answers to float32 rows."""
@@ -88,12 +88,12 @@ class Program:
                 ("bounds", "<f4", n),
                 ("shares", "<f4", m),
                 ("share_bounds", "<f4", m),
-                ("answer", "<i4", (2 * self.n_targets + 1,)),
+                ("answer", "<i4", (2 * max(self.n_targets, 1) + 1,)),
             ]
         )
         found = np.fromfile(self.folder / "answers.bin", layout)
         assert len(found) == len(rows)
-        places = [0, 1] if self.n_targets == 1 else [slice(self.n_targets), slice(self.n_targets, -1)]
+        places = [0, 1] if self.n_targets == 0 else [slice(self.n_targets), slice(self.n_targets, -1)]
         predicted, if_certain = (found["answer"][:, place].copy() for place in places)
         if self.task == "regression":
             predicted = predicted.view(np.float32)
@@ -109,8 +109,8 @@ def write_program(compiled: Any, folder: Path, **options: Any) -> Any:
     cost = compiled.export_c(folder / "m.h", name="m", **options)
     n_values, n_shares = sizes(compiled)
     several = compiled.artifact.task == "regression" and n_values > 1
-    n_targets = compiled.artifact.n_targets
-    answer = REGRESSED if compiled.artifact.task == "regression" else CLASSIFIED if n_targets == 1 else TARGETS
+    n_targets = _n_targets(compiled)
+    answer = REGRESSED if compiled.artifact.task == "regression" else CLASSIFIED if n_targets == 0 else TARGETS
     if several:
         answer = "answer[2] = m_is_certain(row);"
     arrays = [ARRAY.format("value", "m_n_values")] * bool(n_values) + [ARRAY.format("share", "m_n_labels")] * bool(
@@ -122,9 +122,13 @@ def write_program(compiled: Any, folder: Path, **options: Any) -> Any:
     text = MAIN.replace("@ARRAYS@", "\n    ".join(arrays)).replace("@FILL@", "\n        ".join(fill))
     load = DIRECTLY if kind == "float32" else BY_CODES.replace("@ROW@", f"{kind}_t")
     (folder / "main.c").write_text(
-        text.replace("@ANSWER@", answer).replace("@LOAD@", load).replace("@N@", str(n_targets))
+        text.replace("@ANSWER@", answer).replace("@LOAD@", load).replace("@N@", str(max(n_targets, 1)))
     )
     return cost
+
+
+def _n_targets(compiled: Any) -> int:
+    return compiled.artifact.n_targets if compiled.artifact.of_targets else 0
 
 
 def sizes(compiled: Any) -> tuple[int, int]:
@@ -139,4 +143,4 @@ def build(compiled: Any, folder: Path, *flags: str, compiler: list[str] = C99, *
     write_program(compiled, folder, **options)
     subprocess.run([*compiler, *flags, "-o", "program", "main.c"], cwd=folder, check=True)
     n_values, n_shares = sizes(compiled)
-    return Program(folder, compiled.artifact.task, n_values, ["./program"], n_shares, compiled.artifact.n_targets)
+    return Program(folder, compiled.artifact.task, n_values, ["./program"], n_shares, _n_targets(compiled))

@@ -57,11 +57,11 @@ def test_tensors_are_answered_or_named(name: str) -> None:
         ask(Tensor(X, on_gpu=True))
 
 
-def test_one_row_may_be_a_tensor() -> None:
-    for model in (FAST, approxsvm.Predictor(FAST.artifact)):
-        assert model.predict_one(Tensor(X[0])) == FAST.predict(X[:1])[0]
-        with pytest.raises(InputError, match="NumPy cannot read"):
-            model.predict_one(Tensor(X[0], on_gpu=True))
+@pytest.mark.parametrize("model", [FAST, approxsvm.Predictor(FAST.artifact)], ids=["estimator", "predictor"])
+def test_one_row_may_be_a_tensor(model: Any) -> None:
+    assert model.predict_one(Tensor(X[0])) == FAST.predict(X[:1])[0]
+    with pytest.raises(InputError, match="NumPy cannot read"):
+        model.predict_one(Tensor(X[0], on_gpu=True))
 
 
 DISPATCHED = """
@@ -97,11 +97,11 @@ for dispatch in (False, True):
 
 def test_dispatch_of_scikit_learn_changes_nothing() -> None:
     pytest.importorskip("array_api_strict")
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", DISPATCHED],
         env=os.environ | {"SCIPY_ARRAY_API": "1"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert told.returncode == 0, told.stderr
+    assert result.returncode == 0, result.stderr

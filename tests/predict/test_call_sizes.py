@@ -14,19 +14,19 @@ from approxsvm.evaluator import BOUNDS, LABELS, VALUES
 from approxsvm.planning.subspaces import in_subspaces
 
 # Around the numbers of rows from which engines and expansions take blocks, and where rows are left over behind those.
-SIZES = (*range(1, 14), 15, 16, 17, 18, 19, 23, 24, 25, 31, 33, 35, 48, 49, 51)
-PLANS = ((2, 1), (5, 1), (3, 16), (2, 64))
+SIZES = (*range(1, 10), 12, 15, 16, 17, 19, 24, 31, 33, 49, 51)
+PLANS = ((2, 1), (5, 1), (3, 16))
 
 
 def _svc(n_classes: int, n_features: int, gamma: float, rest: bool = False) -> tuple[SVC, np.ndarray, np.ndarray]:
     """A machine, rows to plan by, and others to ask, of which every third lies at a boundary."""
     random = np.random.default_rng(n_classes * 100 + n_features)
-    X = random.normal(size=(900, n_features))
+    X = random.normal(size=(500, n_features))
     angle = np.arctan2(X[:, 0] + 0.3 * X[:, 2] ** 2, X[:, 1])
     y = np.floor((angle / (2 * np.pi) + 0.5) * n_classes).clip(0, n_classes - 1)
     svc = SVC(C=4.0, gamma=gamma)
     svc = (OneVsRestClassifier(svc) if rest else svc).fit(X, y)
-    rows = random.normal(size=(306, n_features))
+    rows = random.normal(size=(204, n_features))
     first, second = rows[::3].copy(), random.permutation(rows[1::3])
     labels = svc.predict(first)
     for _ in range(26):
@@ -59,19 +59,19 @@ def _check_values(artifact: Artifact, exact: Artifact, rows: np.ndarray) -> None
                 assert (np.abs(values - expected[k : k + n]) <= bounds + 1e-12).all(), (target, n, k)
 
 
-@pytest.mark.parametrize("gamma", [0.02, 0.2])
-@pytest.mark.parametrize(("n_classes", "rest"), [(2, False), (5, False), (5, True)])
-def test_expansions(n_classes, rest, gamma):
+@pytest.mark.parametrize(
+    ("n_classes", "rest", "gamma"), [(2, False, 0.02), (2, False, 0.2), (5, False, 0.1), (5, True, 0.1)]
+)
+def test_expansions(n_classes, gamma, rest):
     svc, X, rows = _svc(n_classes, 9, gamma, rest)
     exact = approxsvm.compile(svc, mode="exact").artifact
-    for degree, n_centers in PLANS[: 4 if n_classes == 2 else 2]:
+    for degree, n_centers in PLANS:
         artifact = approxsvm.compile(svc, X, degree=degree, n_centers=n_centers).artifact
         _check(artifact, svc, rows)
         _check_values(artifact, exact, rows)
 
 
-@pytest.mark.parametrize("n_features", [4, 9, 40])
-@pytest.mark.parametrize("n_classes", [2, 6])
+@pytest.mark.parametrize(("n_classes", "n_features"), [(2, 4), (2, 40), (6, 9)])
 def test_exact_engines(n_classes, n_features):
     svc, _, rows = _svc(n_classes, n_features, 1.0 / n_features)
     artifact = approxsvm.compile(svc, mode="exact").artifact
@@ -85,7 +85,7 @@ def test_subspaces(n_classes, degree):
     _check(in_subspaces(approxsvm.read_model(svc), (6, 12), degree, X=X), svc, rows)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("n_classes", [2, 3])
 def test_rows_behind_a_map(n_classes):
     """Small calls have memory for one row at a time, and what is carved for the map lies right behind it."""
     svc, X, rows = _svc(n_classes, 9, 0.1)

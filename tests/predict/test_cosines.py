@@ -1,31 +1,21 @@
-"""Pipelines of RBFSampler or SkewedChi2Sampler and a linear model: labels, values, bounds, through every door."""
+"""Pipelines of RBFSampler or SkewedChi2Sampler and a linear model: bounds, tolerances, refusals."""
 
 from __future__ import annotations
-
-import bz2
-import io
-from itertools import islice
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from conftest import stored
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.datasets import load_svmlight_file
-from sklearn.decomposition import PCA
 from sklearn.kernel_approximation import RBFSampler, SkewedChi2Sampler
-from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from sklearn.svm import LinearSVC, LinearSVR
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 from zoo import oracle
 
 import approxsvm
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.readers import read_any
-from approxsvm.reference.decision_values import decision_function
 
 
 @pytest.fixture(scope="module")
@@ -48,57 +38,15 @@ def noise_of(pipeline, X):
     return (model.n_features + model.n_terms + 64) * 2.0**-52 * reach
 
 
-@pytest.mark.parametrize(
-    "linear",
-    [LinearSVC(), LogisticRegression(C=100.0), RidgeClassifier(), SGDClassifier(loss="log_loss", random_state=0)],
-)
-@pytest.mark.parametrize("scalers", [(), (StandardScaler(),), (MinMaxScaler(clip=True), PCA(5))])
-def test_classifiers_compile(rows, linear, scalers):
-    X, y = rows
-    pipeline = fitted(X, np.array(["no", "yes"])[y * 1], linear, *scalers)
-    fast = approxsvm.compile(pipeline, X)
-    assert fast.artifact.mode == "exact"
-    np.testing.assert_array_equal(fast.predict(X), pipeline.predict(X))
-    values, noise = pipeline.decision_function(X), noise_of(pipeline, X)
-    assert (np.abs(fast.decision_function(X) - values) <= fast.error_bound(X) + noise).all()
-    assert fast.error_bound(X).max() < 1e-9 * read_any(pipeline).sum_moduli
-    assert fast.certified(X).mean() > 0.95
-    if hasattr(linear, "predict_proba"):
-        np.testing.assert_allclose(fast.predict_proba(X), pipeline.predict_proba(X), atol=1e-9)
-    again = approxsvm.Predictor(fast.artifact.data)
-    for part in (X, X[:1], sp.csr_array(X), X.astype(np.float32).astype(np.float64)):
-        np.testing.assert_array_equal(again.predict(part), fast.predict(part))
-
-
-@pytest.mark.parametrize("linear", [Ridge(), LinearSVR(C=10.0, max_iter=100_000)])
-def test_regressions_compile(rows, linear):
+def test_tolerances_choose_the_arithmetic(rows):
     X, _ = rows
-    pipeline = fitted(X, X[:, 0], linear, StandardScaler())
+    pipeline = fitted(X, X[:, 0], Ridge(), StandardScaler())
     exact, close = approxsvm.compile(pipeline), approxsvm.compile(pipeline, tolerance=1e-2)
-    for part in (X, X[:1], sp.csr_array(X)):
-        dense = part.toarray() if sp.issparse(part) else part
-        values, noise = pipeline.predict(dense), noise_of(pipeline, dense)
-        assert (np.abs(exact.predict(part) - values) <= exact.error_bound(part) + noise).all()
-        assert exact.error_bound(part).max() < 1e-8
-        assert (np.abs(close.predict(part) - values) <= 1e-2 + noise).all()
-    assert close.rows_per_stage["float32"] > 0.95 * 2 * len(X)
-    assert exact.rows_per_stage["float64"] > 0.95 * 2 * len(X)
-
-
-def test_estimators_around_pipelines_compile(rows):
-    X, y = rows
-    for ensemble in (False, True):
-        pipeline = fitted(X, y, LinearSVC(), StandardScaler())
-        source = CalibratedClassifierCV(pipeline, ensemble=ensemble, cv=2).fit(X, np.array(["no", "yes"])[y * 1])
-        fast = approxsvm.compile(source)
-        np.testing.assert_allclose(fast.predict_proba(X), source.predict_proba(X), atol=1e-9)
-        np.testing.assert_array_equal(fast.predict(X), source.predict(X))
-    target = 1e3 * X[:, 0] + 50.0
-    regressor = make_pipeline(RBFSampler(gamma=0.05, random_state=0), Ridge())
-    restored = TransformedTargetRegressor(regressor, transformer=StandardScaler()).fit(X, target)
-    fast = approxsvm.compile(restored)
-    assert (np.abs(fast.predict(X) - restored.predict(X)) <= fast.error_bound(X) + 1e-8).all()
-    assert approxsvm.verify(fast, restored, X).kept
+    assert exact.artifact.mode == "exact"
+    assert exact.error_bound(X).max() < 1e-8
+    assert (np.abs(close.predict(X) - pipeline.predict(X)) <= 1e-2 + noise_of(pipeline, X)).all()
+    assert close.rows_per_stage["float32"] > 0.95 * len(X)
+    assert exact.rows_per_stage["float64"] > 0.95 * len(X)
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
@@ -174,7 +122,7 @@ def random_model(rng, d, n, gamma, scale=1.0):
     )
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_no_bound_is_broken(seed, target):
     rng = np.random.default_rng(seed)
     d, n = int(rng.choice([1, 2, 7, 40])), int(rng.choice([1, 5, 16, 31]))
@@ -208,81 +156,12 @@ def test_float32_bounds_hold_and_are_not_far_too_large(target):
     assert bound[usual].max() < 1e-3 * model.sum_moduli
 
 
-@pytest.mark.attack
-def test_no_label_about_the_boundary_is_wrong(target):
-    """Rows that are moved onto the boundary by bisection, up to neighbours in float64."""
-    rng = np.random.default_rng(2)
-    n_open = 0
-    for d, n, gamma in [(1, 3, 1.0), (4, 20, 0.1), (20, 30, 1e-3), (3, 17, 1e4)]:
-        regression = random_model(rng, d, n, gamma)
-        model = CosineModel(
-            "classification",
-            regression.frequencies,
-            regression.phases,
-            regression.coef,
-            0.01 * regression.intercept,
-            labels=np.array([1, -1]),
-        )
-        fast = approxsvm.compile(model)
-        ends = rng.normal(size=(400, d)) / np.sqrt(gamma)
-        values = decision_function(model, ends)[:, 0]
-        above, below = ends[values > 0][:15], ends[values < 0][:15]
-        size = min(len(above), len(below))
-        above, below = above[:size].copy(), below[:size].copy()
-        near = []
-        for _ in range(60):
-            middle = 0.5 * (above + below)
-            positive = decision_function(model, middle) > 0
-            above, below = np.where(positive, middle, above), np.where(positive, below, middle)
-        for step in (0.0, 1e-15, 1e-12, 1e-9, 1e-6, 1e-4):
-            near += [above + step * (above - ends[0]), below + step * (below - ends[1])]
-        X = np.concatenate(near)
-        exact = oracle.decision_values(model, X)[0][:, 0]
-        signs = np.where(exact > 0, 1, -1)
-        # What the definition cannot tell, either, is nearer to the boundary than any bound is promised for.
-        tied = np.abs(exact) <= 24 * 2.0**-53 * model.sum_moduli
-        assert tied.mean() < 0.4
-        labels = fast.predict(X)
-        np.testing.assert_array_equal(labels[~tied], signs[~tied])
-        n_open += fast.rows_per_stage["definition"]
-    assert n_open > 15
-
-
-def test_adult_has_the_labels_of_scikit_learn():
-    with bz2.open(stored("data/a9a.bz2")) as file:
-        X, y = load_svmlight_file(io.BytesIO(b"".join(islice(file, 4000))), n_features=123)
-    pipeline = make_pipeline(
-        RBFSampler(gamma=0.0125, n_components=300, random_state=0), LinearSVC(dual=False, C=1.0)
-    ).fit(X, y)
-    fast = approxsvm.compile(pipeline)
-    for rows in (X, X.toarray()):
-        labels = fast.predict(rows)
-        clear = np.abs(pipeline.decision_function(rows)) > noise_of(pipeline, X.toarray())
-        assert clear.mean() > 0.999
-        np.testing.assert_array_equal(labels[clear], pipeline.predict(rows)[clear])
-    assert fast.rows_per_stage["float32"] > 0.99 * 2 * X.shape[0]
-
-
-@pytest.mark.parametrize("skewedness", [1e-3, 0.5, 40.0])
-@pytest.mark.parametrize("scalers", [(), (MinMaxScaler(clip=True),)])
-def test_skewed_chi2_features_compile(rows, skewedness, scalers):
+def test_skewed_chi2_features_are_explained(rows):
     X, y = rows
     X = np.maximum(X, 0.0)
-    sampler = SkewedChi2Sampler(skewedness=skewedness, n_components=90, random_state=0)
-    pipeline = make_pipeline(*scalers, sampler, LinearSVC()).fit(X, y)
-    fast, model = approxsvm.compile(pipeline), read_any(pipeline)
-    values, noise = pipeline.decision_function(X), noise_of(pipeline, X)
-    for form in (np.array, sp.csr_array):
-        np.testing.assert_array_equal(fast.predict(form(X)), pipeline.predict(X))
-        assert (np.abs(fast.decision_function(form(X)) - values) <= fast.error_bound(form(X)) + noise).all()
-    assert fast.certified(X).mean() > 0.99
-    assert approxsvm.verify(fast, pipeline, X).kept
+    pipeline = make_pipeline(SkewedChi2Sampler(skewedness=0.5, n_components=90, random_state=0), LinearSVC()).fit(X, y)
+    fast = approxsvm.compile(pipeline)
     assert "takes logarithms, feature by feature (9)" in fast.report(X[:50], against=pipeline).html
-    assert oracle.holds(model, X[:20], fast.decision_function(X[:20]), fast.error_bound(X[:20])).all()
-    bad = X.copy()
-    bad[5, 2] = -skewedness
-    if not scalers:
-        with pytest.raises(InputError, match=f"row 5: log needs a value above -{skewedness:.6g}, got -"):
-            fast.predict(bad)
-        with pytest.raises(ValueError, match="skewedness"):
-            pipeline.predict(bad)
+    X[5, 2] = -0.5
+    with pytest.raises(InputError, match=r"row 5: log needs a value above -0.5, got -"):
+        fast.predict(X)

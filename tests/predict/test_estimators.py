@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 import re
 from dataclasses import replace
-from io import BytesIO
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from conftest import random_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse import coo_matrix, csc_array, csr_array, csr_matrix
+from scipy.sparse import csr_array
 from sklearn.base import clone, is_classifier, is_outlier_detector, is_regressor
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
@@ -46,44 +43,30 @@ def rows(seed=0, n=77, n_features=7, scale=1.0):
     return np.random.default_rng(seed).normal(size=(n, n_features), scale=scale)
 
 
-@pytest.mark.parametrize("n_features", [1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 122, 123, 130])
-@pytest.mark.parametrize("center", ["mean", "origin"])
-def test_decision_values_equal_the_reference_expansion(target, n_features, center):
-    model = random_model(n_features, n_features=n_features, gamma=0.3 / n_features)
-    fast = compile(model, center=center)
-    for n in (1, 2, 4, 5, 16, 17, 47, 48, 49, 100):
-        X = rows(n, n, n_features)
-        expected = reference.evaluate(reference.second_order(model, center), X)
-        np.testing.assert_allclose(fast.decision_function(X), expected, rtol=0, atol=tolerance(model))
-        np.testing.assert_allclose(fast.decision_function(csr_array(X)), expected, rtol=0, atol=tolerance(model))
-        np.testing.assert_allclose(
-            fast.decision_function(X.astype(np.float32)), expected, rtol=0, atol=tolerance(model)
-        )
-
-
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(0, 130),
-    n_features=st.integers(1, 40),
+    n_features=st.one_of(st.integers(1, 40), st.sampled_from([63, 64, 65, 122, 123, 130])),
+    center=st.sampled_from(["mean", "origin"]),
     density=st.floats(0, 1),
     log_gamma=st.floats(-4, 1),
     offset=st.sampled_from([0.0, 1.0, 100.0]),
 )
-def test_any_model_and_rows_equal_the_reference_on_every_target(seed, n, n_features, density, log_gamma, offset):
+def test_any_model_and_rows_equal_the_reference(seed, n, n_features, center, density, log_gamma, offset):
     rng = np.random.default_rng(seed)
     gamma = 10.0**log_gamma
     vectors = rng.normal(size=(30, n_features)) + offset
     model = random_model(seed, n_sv=30, n_features=n_features, gamma=gamma, support_vectors=vectors)
     X = np.where(rng.random((n, n_features)) < density, rng.normal(size=(n, n_features)) + offset, 0.0)
-    expansion = reference.second_order(model)
+    expansion = reference.second_order(model, center)
     expected = reference.evaluate(expansion, X)
     u = X - expansion.center.astype(float)
     s = 2 * gamma * (u**2).sum(axis=1)
     moduli = np.abs(expansion.constant) + np.abs(u) @ np.abs(expansion.linear)
     moduli += np.einsum("ij,jk,ik->i", np.abs(u), np.abs(expansion.quadratic), np.abs(u))
     allowed = 1e-6 * (1 + s) * np.exp(-s / 2) * moduli * (4 + n_features) + 1e-30 * moduli + 1e-13
-    artifact = compile(model).artifact.data
+    artifact = compile(model, center=center).artifact.data
     for name in _native.runnable_targets():
         predictor = _native.Predictor(artifact, name)
         assert (np.abs(predictor.dense(X, 1) - expected) <= allowed).all()
@@ -91,83 +74,22 @@ def test_any_model_and_rows_equal_the_reference_on_every_target(seed, n, n_featu
         assert (np.abs(predictor.csr(sparse.indptr, sparse.indices, sparse.data, 1) - expected) <= allowed).all()
 
 
-def test_every_layout_gives_the_same_values(target):
-    model = random_model(1, n_features=37)
-    fast = compile(model)
-    X = rows(2, 101, 37)
-    expected = fast.decision_function(X)
-    wide = np.zeros((202, 74))
-    wide[::2, ::2] = X
-    backwards = np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1]
-    unaligned = np.frombuffer(b"x" + X.tobytes(), dtype=np.uint8)[1:].view(np.float64).reshape(X.shape)
-    padded = np.zeros(101, dtype=[("flag", "u1"), ("x", "<f8", 37)])
-    padded["x"] = X
-    for layout in (np.asfortranarray(X), wide[::2, ::2], backwards, unaligned, padded["x"], X.astype(">f8")):
-        np.testing.assert_array_equal(fast.decision_function(layout), expected)
-    np.testing.assert_array_equal(fast.decision_function(X.tolist()), expected)
-    np.testing.assert_array_equal(fast.decision_function(pd.DataFrame(X)), expected)
-
-
-def test_every_sparse_format_gives_the_same_values(target):
-    fast = compile(random_model(1, n_features=37))
-    X = rows(2, 60, 37) * (np.random.default_rng(0).random((60, 37)) < 0.2)
-    expected = fast.decision_function(csr_array(X))
-    wide_index = csr_array(X)
-    wide_index.indices, wide_index.indptr = wide_index.indices.astype(np.int64), wide_index.indptr.astype(np.int64)
-    mixed_index = csr_array(X)
-    mixed_index.indptr = mixed_index.indptr.astype(np.int64)
-    shuffled = csr_array(X)
-    shuffled.data, shuffled.indices = shuffled.data.copy(), shuffled.indices.copy()
-    for first, last in zip(shuffled.indptr[:-1], shuffled.indptr[1:], strict=True):
-        shuffled.data[first:last] = shuffled.data[first:last][::-1]
-        shuffled.indices[first:last] = shuffled.indices[first:last][::-1]
-    shuffled.has_sorted_indices = False
-    for matrix in (csr_matrix(X), csc_array(X), coo_matrix(X), wide_index, mixed_index, shuffled):
-        np.testing.assert_array_equal(fast.decision_function(matrix), expected)
-
-
-def test_explicit_zeros_in_sparse_rows():
-    model = random_model(1, n_features=4)
-    fast = compile(model)
-    row = csr_matrix((np.array([3.0, 0.0]), np.array([2, 3]), np.array([0, 2])), shape=(1, 4))
-    expected = fast.decision_function(np.array([[0.0, 0.0, 3.0, 0.0]]))
-    np.testing.assert_allclose(fast.decision_function(row), expected, atol=tolerance(model))
-
-
-@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint16, np.bool_, np.float16])
-def test_other_number_types(dtype):
-    fast = compile(random_model(1))
-    X = np.random.default_rng(0).integers(0, 2, size=(50, 7)).astype(dtype)
-    np.testing.assert_array_equal(fast.decision_function(X), fast.decision_function(X.astype(np.float64)))
-
-
-def test_results_do_not_depend_on_the_number_of_threads(target):
-    model = random_model(4, n_features=90, gamma=0.01)
-    fast = compile(model)
+def test_values_depend_neither_on_threads_nor_on_neighbours(target):
+    fast = compile(random_model(4, n_features=90, gamma=0.01))
     X = rows(5, 5003, 90)
-    sparse = csr_array(X * (np.random.default_rng(1).random(X.shape) < 0.3))
-    for matrix in (X, X.astype(np.float32), sparse):
+    for matrix in (X, X.astype(np.float32), csr_array(X * (np.random.default_rng(1).random(X.shape) < 0.3))):
         expected = fast.set_params(n_jobs=1).decision_function(matrix)
-        for n_jobs in (2, 3, 7, -1):
+        for n_jobs in (2, 7, -1, None):
             np.testing.assert_array_equal(fast.set_params(n_jobs=n_jobs).decision_function(matrix), expected)
-        np.testing.assert_array_equal(fast.set_params(n_jobs=None).decision_function(matrix), expected)
-
-
-def test_a_rows_value_does_not_depend_on_its_neighbours(target):
-    fast = compile(random_model(4, n_features=21))
-    X = rows(6, 203, 21)
-    whole = fast.decision_function(X)
-    np.testing.assert_array_equal(fast.decision_function(X[57:]), whole[57:])
-    np.testing.assert_array_equal(fast.decision_function(X[::-1]), whole[::-1])
+        np.testing.assert_array_equal(fast.decision_function(matrix[57:203]), expected[57:203])
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("n", [1, 3, 60])
-def test_non_finite_rows_are_refused(target, value, dtype, n):
+def test_non_finite_rows_are_refused(target, value, dtype):
     fast = compile(random_model(1, n_features=19))
     word = "NaN" if np.isnan(value) else "infinity"
-    for row, column in ((0, 0), (n - 1, 18), (n // 2, 9)):
+    for n, row, column in ((1, 0, 0), (3, 2, 18), (60, 30, 9), (60, 59, 0)):
         X = rows(0, n, 19).astype(dtype)
         X[row, column] = value
         for matrix in (X, np.asfortranarray(X), csr_array(X)):
@@ -251,30 +173,9 @@ def test_forced_targets(monkeypatch):
 # --- tasks and labels
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [["no", "yes"], [0, 1], [3.0, -1.0], [True, False], np.array(["b", "a"], dtype=object), np.array([7, 2], np.uint8)],
-)
-def test_classes_keep_order_and_type(labels, tmp_path):
-    X, y = make_classification(150, 5, random_state=1)
-    svc = SVC(gamma=0.01).fit(X, np.asarray(labels)[y])
-    fast = compile(svc)
-    fast.save(tmp_path / "m.asvm")
-    for estimator in (fast, approxsvm.load(tmp_path / "m.asvm")):
-        np.testing.assert_array_equal(estimator.classes_, svc.classes_)
-        assert estimator.classes_.dtype == svc.classes_.dtype
-        assert estimator.predict(X).dtype == svc.predict(X).dtype
-        assert (estimator.predict(X) == svc.predict(X)).mean() > 0.98
-        near = np.abs(svc.decision_function(X)) > 0.05
-        assert (np.sign(estimator.decision_function(X)) == np.sign(svc.decision_function(X)))[near].all()
-        assert estimator.predict_one(X[0]) == estimator.predict(X[:1])[0]
-    assert is_classifier(fast)
-
-
 WHOLE = ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
 LABELS = {
     "bool": np.array([False, True]),
-    **{kind: np.array([0, 3, 7], kind) for kind in WHOLE},
     **{f"least and most of {kind}": np.array([np.iinfo(kind).min, np.iinfo(kind).max], kind) for kind in WHOLE},
     "beyond int64": np.array([2**63, 2**64 - 3, 2**64 - 1], np.uint64),
     "big-endian": np.array([2**63, 5], ">u8"),
@@ -289,25 +190,26 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize("model", [SVC(), CalibratedClassifierCV(SVC(), cv=2), LogisticRegression()])
-@pytest.mark.parametrize("name", LABELS)
+MODELS = [
+    *((name, SVC()) for name in LABELS),
+    *(("beyond int64", other) for other in (CalibratedClassifierCV(SVC(), cv=2), LogisticRegression())),
+]
+
+
+@pytest.mark.parametrize(("name", "model"), MODELS)
 def test_every_type_of_labels_is_kept(name, model, tmp_path):
     X, _ = make_classification(150, 5, random_state=1)
-    given = LABELS[name]
-    if isinstance(model, LogisticRegression):
-        given = given[:2]
+    given = LABELS[name][:2] if isinstance(model, LogisticRegression) else LABELS[name]
     classes = np.digitize(X[:, 0], [-0.5, 0.5]) % len(given)
-    y = given.iloc[classes] if isinstance(given, pd.Series) else given[classes]
-    source = clone(model).fit(X, y)
+    source = clone(model).fit(X, given.iloc[classes] if isinstance(given, pd.Series) else given[classes])
     fast = compile(source, X, mode="exact")
     fast.save(tmp_path / "m.asvm")
     expected = source.predict(X)
-    for door in (fast, approxsvm.load(tmp_path / "m.asvm"), approxsvm.Predictor(tmp_path / "m.asvm")):
-        for answers in (door.predict(X), np.concatenate([door.predict(row[np.newaxis]) for row in X])):
-            np.testing.assert_array_equal(answers, expected)
-        assert door.predict(X).dtype == expected.dtype
-        assert [door.predict_one(row) for row in X] == expected.tolist()
-        found = door.classes if isinstance(door, approxsvm.Predictor) else door.classes_
+    for interface in (fast, approxsvm.load(tmp_path / "m.asvm"), approxsvm.Predictor(tmp_path / "m.asvm")):
+        np.testing.assert_array_equal(interface.predict(X), expected)
+        assert interface.predict(X).dtype == expected.dtype
+        assert [interface.predict_one(row) for row in X] == expected.tolist()
+        found = interface.classes if isinstance(interface, approxsvm.Predictor) else interface.classes_
         np.testing.assert_array_equal(found, source.classes_)
         assert found.dtype == source.classes_.dtype
 
@@ -332,40 +234,6 @@ def test_zero_goes_to_the_second_label_of_libsvm():
     assert (compile(model).predict(rows()) == 9).all()
 
 
-@pytest.mark.parametrize("labels", [[1, -1], [-1, 1]])
-def test_decision_function_is_positive_for_the_larger_label(labels):
-    model = random_model(0, labels=np.array(labels))
-    fast = compile(model)
-    X = rows()
-    np.testing.assert_array_equal(fast.classes_, [-1, 1])
-    np.testing.assert_array_equal(fast.predict(X), np.where(fast.decision_function(X) > 0, 1, -1))
-    expected = reference.evaluate(reference.second_order(model), X) * (1 if labels == [1, -1] else -1)
-    np.testing.assert_allclose(fast.decision_function(X), expected, atol=tolerance(model))
-
-
-def test_regression():
-    X = rows(0, 200, 5)
-    svr = SVR(gamma=0.01, C=10).fit(X, X[:, 0] * X[:, 1] + X[:, 2])
-    fast = compile(svr)
-    assert is_regressor(fast)
-    np.testing.assert_allclose(fast.predict(X), svr.predict(X), atol=0.05)
-    assert fast.score(X, svr.predict(X)) > 0.99
-    assert fast.predict_one(X[3]) == pytest.approx(fast.predict(X)[3], abs=1e-5)
-
-
-def test_one_class():
-    X = rows(0, 300, 5)
-    detector = OneClassSVM(gamma=0.01, nu=0.2).fit(X)
-    fast = compile(detector)
-    assert is_outlier_detector(fast)
-    assert fast.offset_ == pytest.approx(detector.offset_)
-    assert (fast.predict(X) == detector.predict(X)).mean() > 0.95
-    size = np.abs(detector.dual_coef_).sum()
-    np.testing.assert_allclose(fast.decision_function(X), detector.decision_function(X), atol=1e-3 * size)
-    np.testing.assert_allclose(fast.score_samples(X) - fast.offset_, fast.decision_function(X), atol=1e-9 * size)
-    assert fast.predict_one(X[0]) == fast.predict(X[:1])[0]
-
-
 # --- scikit-learn's manners
 
 
@@ -376,60 +244,23 @@ def fitted():
     return X, y, svc, compile(svc)
 
 
-def test_copies_predict_alike(fitted):
-    X, _, _, fast = fitted
-    expected = fast.decision_function(X)
-    buffer = BytesIO()
-    joblib.dump(fast, buffer)
-    buffer.seek(0)
-    for other in (clone(fast), pickle.loads(pickle.dumps(fast)), copy.deepcopy(fast), joblib.load(buffer), fast.fit(X)):
-        np.testing.assert_array_equal(other.decision_function(X), expected)
-        check_is_fitted(other)
-        assert other.n_features_in_ == 5
-    assert len(pickle.dumps(fast)) < len(fast.artifact.data) + 1000
-
-
-def test_pipelines_and_cross_validation(fitted):
+def test_scikit_learns_manners(fitted):
     X, y, svc, fast = fitted
     pipeline = make_pipeline(StandardScaler(with_mean=False, with_std=False), fast).fit(X, y)
     np.testing.assert_array_equal(pipeline.predict(X), fast.predict(X))
-    assert cross_val_score(fast, X, y, cv=3).min() > 0.8
     assert cross_val_score(fast, X, y, cv=3, scoring="roc_auc").min() > 0.8
     assert fast.score(X, y) == pytest.approx(svc.score(X, y), abs=0.02)
-
-
-def test_parameters(fitted):
-    _, _, _, fast = fitted
+    assert is_classifier(fast)
+    assert is_regressor(compile(SVR().fit(X, y)))
+    outliers = compile(OneClassSVM().fit(X))
+    assert is_outlier_detector(outliers)
+    np.testing.assert_allclose(outliers.score_samples(X) - outliers.offset_, outliers.decision_function(X))
+    check_is_fitted(fast)
+    assert len(pickle.dumps(fast)) < len(fast.artifact.data) + 1000
     assert set(fast.get_params()) == {"artifact", "n_jobs"}
-    assert fast.set_params(n_jobs=2).n_jobs == 2
+    assert "Artifact: classification, 5 features" in repr(fast)
     other = compile(random_model(1))
-    X = rows()
-    expected = other.predict(X)
-    np.testing.assert_array_equal(fast.set_params(artifact=other.artifact).predict(X), expected)
-    assert "Artifact: classification, 7 features" in repr(fast)
-
-
-def test_data_frames_with_names(fitted):
-    X, y, _, _ = fitted
-    frame = pd.DataFrame(X, columns=list("abcdé"))
-    svc = SVC(gamma=0.01).fit(frame, y)
-    fast = compile(svc)
-    np.testing.assert_array_equal(fast.feature_names_in_, svc.feature_names_in_)
-    assert (fast.predict(frame) == svc.predict(frame)).mean() > 0.98
-    with pytest.raises(ValueError, match="feature names"):
-        fast.predict(frame.rename(columns={"a": "z"}))
-    with pytest.warns(UserWarning, match="valid feature names"):
-        fast.predict(X)
-
-
-def test_no_names_no_attribute(fitted):
-    assert not hasattr(fitted[3], "feature_names_in_")
-
-
-def test_empty_batches(fitted):
-    _, _, _, fast = fitted
-    assert fast.predict(np.empty((0, 5))).shape == (0,)
-    assert fast.predict(csr_array((0, 5))).shape == (0,)
+    np.testing.assert_array_equal(fast.set_params(artifact=other.artifact).predict(rows()), other.predict(rows()))
 
 
 def test_within_gamma_bound_is_the_papers_test():

@@ -19,23 +19,6 @@ X, Z = RNG.normal(size=(150, 4)), RNG.normal(size=(2000, 4))
 NOISE = RNG.integers(0, 3, 150)
 
 
-@pytest.mark.parametrize("mode", ["certified", "exact"])
-@pytest.mark.parametrize("y", [NOISE, NOISE > 0], ids=["three", "two"])
-def test_the_most_probable_class(y, mode, tmp_path):
-    source = SVC(probability=True, random_state=0).fit(X, y)
-    expected = source.classes_[source.predict_proba(Z).argmax(axis=1)]
-    assert (source.predict(Z) != expected).any()
-    fast = approxsvm.compile(source, X, mode=mode, labels="probability")
-    assert (fast.predict(Z) == expected).all()
-    assert np.abs(fast.predict_proba(Z) - source.predict_proba(Z)).max() < 1e-9
-    assert not hasattr(fast, "decision_function")
-    fast.save(tmp_path / "model.asvm")
-    alone = approxsvm.Predictor(tmp_path / "model.asvm")
-    assert (alone.predict(Z) == expected).all()
-    assert [alone.predict_one(row) for row in Z[:20]] == expected[:20].tolist()
-    assert (approxsvm.compile(source, X, mode=mode).predict(Z) == source.predict(Z)).all()
-
-
 def test_certificates_stay(tmp_path):
     """Of two classes, and of several that are calibrated one by one."""
     two = SVC(probability=True, random_state=0).fit(X, X[:, 0] > 0)

@@ -131,6 +131,7 @@ TARGETS: dict[str, Any] = {
     "values": np.column_stack([_VALUE, _NUMBERS[:, 0] ** 2]),
     "labels": (_SIGNED[:, :2] > 0).astype(int),
     "constant label": (_SIGNED[:, :2] > 0) * [1, 0],
+    "one column": _CLASS[:, np.newaxis],
     "mirrored": np.repeat([0, 2, 1, 2], [5, 1, 5, 1]),
     "mirrored labels": np.column_stack([np.repeat([0, 1], 6), _MIRRORED[:, 1] > 0]).astype(int),
     "two columns": np.array(["no", "yes"])[(_SIGNED[:, :2] > 0).astype(int)],
@@ -245,6 +246,8 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "process, normalized": _GPR(ConstantKernel(2.0) * RBF(3.0) + 0.5, alpha=0.1, optimizer=None, normalize_y=True),
         "process, variance": (_GPR(RBF(3.0) + WhiteKernel(0.1), optimizer=None), {"variance": True}),
         "density": neighbors.KernelDensity(bandwidth=0.7),
+        "scaled density": make_pipeline(
+            _P.StandardScaler(), decomposition.PCA(3), _P.MinMaxScaler(), neighbors.KernelDensity(bandwidth=0.2)),
     }),
     ("signed", "values", {
         "KernelRidge, two targets": KernelRidge(kernel="rbf", gamma=0.1),
@@ -299,6 +302,8 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
             _Calibrated(_LinearSVC(), ensemble=False), {"cv": [2, 3]}, cv=2)),
         "landmarks, pipeline": make_pipeline(_LANDMARKS, make_pipeline(None, linear_model.RidgeClassifier())),
         "waves, LinearSVC": make_pipeline(_WAVES, _LinearSVC(random_state=0)),
+        "clipped waves": _Calibrated(make_pipeline(
+            _P.MinMaxScaler(clip=True), decomposition.PCA(3), _WAVES, _LinearSVC(random_state=0)), cv=2),
         "Taylor features": (make_pipeline(TaylorFeatures(0.02, 3), _LinearSVC()), {"mode": "approximate"}),
         "SGDOneClassSVM": linear_model.SGDOneClassSVM(nu=0.3, random_state=0),
         "waves, SGDOneClassSVM": make_pipeline(_WAVES, linear_model.SGDOneClassSVM(nu=0.3, random_state=0)),
@@ -381,6 +386,9 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
     ("numbers", "three", _before(_SVC(), {
         "log": _P.FunctionTransformer(np.log),
         "log1p": (_P.FunctionTransformer(np.log1p), _P.StandardScaler()),
+        "logs of some": compose.ColumnTransformer([
+            ("a", _P.FunctionTransformer(np.log1p, validate=True), [3, 0]), ("b", decomposition.PCA(1), [1, 2]),
+            ("c", make_pipeline(_P.FunctionTransformer(np.log, validate=True), _P.StandardScaler()), [3])]),
         "box-cox": _P.PowerTransformer("box-cox"),
         "chi2": kernel_approximation.AdditiveChi2Sampler(),
         "scaled chi2": (
@@ -507,6 +515,8 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "boost of two": ensemble.AdaBoostClassifier(_Logistic(C=0.1), n_estimators=4),
         "bag of means": ensemble.BaggingClassifier(_half(), 2, random_state=0),
         "stack": ensemble.StackingClassifier([("a", _SVC(gamma=0.3)), ("b", _half()), ("c", _LinearSVC())], cv=2),
+        "stack, approximate": (ensemble.StackingClassifier(
+            [("a", _SVC(gamma=0.02)), ("b", _SVC(probability=True, random_state=0))], cv=2), {"mode": "approximate"}),
         "rest of two": multiclass.OneVsRestClassifier(_SVC()),
     }),
     ("signed", "three", {
@@ -552,7 +562,10 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "folds without a class": _Calibrated(_SVC(), cv=_FOLDS),
         "folds of pairs without a class": _Calibrated(_SVC(decision_function_shape="ovo"), cv=_FOLDS)}),
     ("signed", "rare last", {"bag without the last class": _small_bag(_SVC())}),
-    ("signed", "labels", {"rest of several labels": multiclass.OneVsRestClassifier(_SVC())}),
+    ("signed", "labels", {"rest of several labels": multiclass.OneVsRestClassifier(_SVC()),
+                          "several labels, coarse": (multiclass.OneVsRestClassifier(_SVC(gamma=0.02)), {
+                              "mode": "approximate", "degree": 2, "n_centers": 1})}),
+    ("signed", "one column", {"several labels of one target": multioutput.MultiOutputClassifier(_SVC())}),
     ("signed", "constant label", {"rest of a constant": multiclass.OneVsRestClassifier(_Logistic())}),
     ("signed", "two columns", {"several labels": multioutput.MultiOutputClassifier(_SVC()),
                                "several probabilities": multioutput.MultiOutputClassifier(_half())}),
