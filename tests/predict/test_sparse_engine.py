@@ -13,6 +13,7 @@ from scipy.sparse import random as random_sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
+from zoo import oracle
 
 import approxsvm
 from approxsvm import KernelModel
@@ -20,7 +21,6 @@ from approxsvm.artifact import packing
 from approxsvm.evaluator import BOUNDS, VALUES, Evaluator
 from approxsvm.planning.cost import Products
 from approxsvm.readers import read_any
-from approxsvm.reference import decision_values as reference
 
 Rows = npt.NDArray[np.float64]
 RELATIVE = 2
@@ -82,32 +82,21 @@ def awkward_rows(vectors: csr_array[Any], seed: int) -> Rows:
 
 
 def check_values(model: KernelModel, rows: Rows, evaluator: Evaluator) -> None:
-    """Values within their bounds of the exact ones, by every door and by the engines in both precisions."""
-    with np.errstate(over="ignore"):
-        exact = reference.decision_function(model, rows)
+    """Values within their bounds of the exact ones: rows of every layout, rows alone, engines of both precisions."""
+    exact, slack = oracle.decision_values(model, rows)
     moduli = np.array([np.abs(model.coefficients(k)).sum() for k in range(model.n_decisions)])
+    layouts = (rows, csr_array(rows), np.asfortranarray(rows))
     for values in ("settled", "exact"):
-        answers = [
-            evaluator.evaluate(rows, VALUES | BOUNDS, values),
-            evaluator.evaluate(csr_array(rows), VALUES | BOUNDS, values),
-            evaluator.evaluate(np.asfortranarray(rows), VALUES | BOUNDS, values),
-            tuple(
-                np.concatenate(part)
-                for part in zip(
-                    *(evaluator.evaluate(row[np.newaxis], VALUES | BOUNDS, values) for row in rows), strict=True
-                )
-            ),
-        ]
-        for found, bounds in answers:
-            errors = np.abs(found.reshape(exact.shape) - exact)
-            assert (errors <= bounds.reshape(exact.shape) + 1e-13 * moduli).all()
-        if values == "exact":
-            for _, bounds in answers:
-                assert (bounds.reshape(exact.shape) <= 1.1e-10 * moduli + 1e-13).all()
+        alone = [evaluator.evaluate(row[np.newaxis], VALUES | BOUNDS, values) for row in rows]
+        answers = [evaluator.evaluate(X, VALUES | BOUNDS, values) for X in layouts]
+        for found, bounds in (*answers, tuple(map(np.concatenate, zip(*alone, strict=True)))):
+            found, bounds = found.reshape(exact.shape), bounds.reshape(exact.shape)
+            assert (np.abs(found - exact) <= bounds + slack).all()
+            if values == "exact":
+                assert (bounds <= 1.1e-10 * moduli + 1e-13).all()
 
 
-@pytest.mark.parametrize("n_labels", [2, 3, 6])
-@pytest.mark.parametrize("gamma", [1e-3, 1.5, 80.0])
+@pytest.mark.parametrize(("n_labels", "gamma"), [(2, 1e-3), (3, 1.5), (6, 80.0)])
 def test_values_by_columns(target: str, n_labels: int, gamma: float) -> None:
     model = text_model(n_labels, gamma=gamma)
     rows = awkward_rows(model.support_vectors, 7)
@@ -127,10 +116,9 @@ def test_values_by_columns(target: str, n_labels: int, gamma: float) -> None:
     assert np.allclose(wide, value * np.exp(-2.0 * gamma), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("n_labels", [2, 4])
-def test_labels_of_text_in_every_mode(target: str, n_labels: int) -> None:
+def test_labels_of_text_in_every_mode(target: str) -> None:
     X = text(400, 3000, 2)
-    y = np.random.default_rng(0).integers(0, n_labels, 400)
+    y = np.random.default_rng(0).integers(0, 4, 400)
     svc = SVC(C=10.0).fit(X[:300], y[:300])
     for options in ({}, {"mode": "exact"}, {"degree": 1, "n_centers": 1}, {"tolerance": 1e-6}):
         compiled = approxsvm.compile(svc, X[:300], **options)
