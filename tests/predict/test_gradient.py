@@ -43,16 +43,11 @@ def exact_gradients(model, row):
         x, jacobian = x[model.input_map.columns], jacobian[model.input_map.columns]
         for stage in model.input_map.stages:
             if isinstance(stage, Affine):
+                nothing = {"subtract": 0.0, "multiply": 1.0, "divide": 1.0, "add": 0.0, "low": -np.inf, "high": np.inf}
+                fields = {name: getattr(stage, name) for name in nothing}
                 wide = {
-                    name: np.asarray(default if getattr(stage, name) is None else getattr(stage, name), Extended)
-                    for name, default in (
-                        ("subtract", 0.0),
-                        ("multiply", 1.0),
-                        ("divide", 1.0),
-                        ("add", 0.0),
-                        ("low", -np.inf),
-                        ("high", np.inf),
-                    )
+                    name: np.asarray(nothing[name] if field is None else field, Extended)
+                    for name, field in fields.items()
                 }
                 x = (x - wide["subtract"]) * wide["multiply"] / wide["divide"] + wide["add"]
                 is_inside = (x >= wide["low"]) & (x <= wide["high"])

@@ -9,7 +9,7 @@ from zoo import class_numbers
 from zoo.balls import Ball
 
 from approxsvm import _native
-from approxsvm.artifact.outputs import pack_outputs, unpack_outputs
+from approxsvm.artifact.outputs import pack_outputs
 from approxsvm.errors import ArtifactError, InputError
 from approxsvm.model.outputs import (
     DensityMarks,
@@ -21,7 +21,6 @@ from approxsvm.model.outputs import (
     SigmoidCalibrator,
     TemperatureCalibration,
 )
-from approxsvm.model.schema import TASKS
 
 NAN, INF = float("nan"), float("inf")
 
@@ -233,21 +232,3 @@ def test_what_a_model_does_not_have_is_refused():
 
 
 # --- the section
-
-
-def all_heads():
-    """Outputs with their task and number of labels."""
-    for n_classes in (2, 3, 5):
-        for outputs in heads_of(n_classes):
-            density = isinstance(outputs.probability, DensityMarks)
-            yield outputs, "one_class" if density else "classification", 0 if density else n_classes
-    yield Outputs(LaplaceNoise(0.25)), "regression", 0
-    mixed = (SigmoidCalibrator(1.0, 2.0), IsotonicCalibrator(np.zeros(1), np.ones(1)), SigmoidCalibrator(3.0, 4.0))
-    yield Outputs(OneVsRestCalibration(mixed, positive=0, decision_shape="ovo")), "classification", 3
-
-
-def test_sections_come_back_as_they_were():
-    for outputs, task, n_labels in all_heads():
-        packed = pack_outputs(outputs)
-        _native.Outputs(packed, TASKS.index(task), n_labels)
-        assert pack_outputs(unpack_outputs(packed, task, n_labels)) == packed

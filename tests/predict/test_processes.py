@@ -177,7 +177,6 @@ def test_deviations_are_verified():
     found = approxsvm.verify(fast, source, ROWS)
     assert found.kept
     assert 0.0 < found.largest_error_to_bound < 1.0
-    assert fast.report(ROWS, against=source).evidence.against.judged.n_violations == 0
     other.fit(X, TARGET)[-1].alpha_ = source[-1].alpha_
     other[-1].L_ = 1.01 * source[-1].L_  # means as before
     assert approxsvm.verify(fast, other, ROWS).bound_violations > len(ROWS) / 2
@@ -224,7 +223,7 @@ def test_what_is_refused(monkeypatch):
         approxsvm.compile(binary, variance=True, labels="probability")
     with pytest.raises(AttributeError) as told:
         approxsvm.compile(binary).predict_proba(X)
-    assert "compile it with variance=True" in str(told.value)
+    assert "compile that with variance=True" in str(told.value)
     monkeypatch.setattr(processes, "MOST_ROWS", 39)
     with pytest.raises(UnsupportedModelError, match="at most 39 are supported, and labels of several classes need it"):
         approxsvm.compile(of_three)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import lzma
 from dataclasses import replace
 from functools import cache
 
@@ -11,14 +10,12 @@ import numpy as np
 import pytest
 from conftest import EVERYTHING, stored
 from scipy.spatial.distance import cdist
-from sklearn.metrics import roc_auc_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
-from sklearn.svm import SVC, SVR
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm import _native
-from approxsvm.evaluator import EXPANSION_STAGES, STAGES
+from approxsvm.evaluator import STAGES
 from approxsvm.reference import decision_values as reference
 
 
@@ -106,7 +103,7 @@ def test_native_values_equal_the_reference_expansion_on_a9a(a9a, approximated, t
 # Model, its data, columns, rows, and the least share of them that degree 2 must certify by itself.
 CERTIFIED = [
     ("a9a_g0.01", "data/a9a.t.bz2", 123, 16_281, 0.99),
-    ("a9a_g0.1", "data/a9a.t.bz2", 123, 1_000, 0.0),
+    ("a9a_g0.1", "data/a9a.t.bz2", 123, 300, 0.0),
     ("ijcnn1_g0.05", "data/ijcnn1.t.xz", 22, 4_000, 0.90),
     ("ijcnn1_g2", "data/ijcnn1.t.xz", 22, 2_000, 0.0),
 ]
@@ -121,7 +118,7 @@ def test_no_label_differs_and_no_bound_is_exceeded(judged, name, data, n_feature
     for mode in ("certified", "exact"):
         forced = {"degree": 2, "n_centers": 1} if mode == "certified" else {}
         artifact = approxsvm.compile(model, mode=mode, **forced).artifact
-        n = 4_000 if mode == "certified" else 500  # the engine alone takes every row in the same way
+        n = 4_000 if mode == "certified" else 200  # the engine alone takes every row in the same way
         for target in _native.runnable_targets():
             predictor = _native.Predictor(artifact.data, target)
             for values, bounds, stages in (
@@ -162,20 +159,6 @@ def test_mnist(unpacked):
         assert np.abs(values - expected).max() <= options.get("tolerance", np.inf)
 
 
-@cache
-def standardized_covtype():
-    with lzma.open(stored("data/covtype.data.xz"), "rt") as file:
-        rows = np.loadtxt(file, delimiter=",", dtype=np.int16, max_rows=10_000)
-    rows = np.random.default_rng(0).permutation(rows)
-    return rows[:, :54].astype(float), np.where(rows[:, 54] == 2, 2, 1)
-
-
-def test_a_default_svc_on_covtype():
-    X, y = standardized_covtype()
-    X = MinMaxScaler().fit_transform(X)
-    check_against_sklearn(SVC().fit(X[:1500], y[:1500]), X[3000:5000])
-
-
 @pytest.mark.parametrize("name", ["phishing", "w8a", "usps"])
 def test_default_svcs(unpacked, name):
     X, y = approxsvm.read_libsvm_data(unpacked(f"data/{name}.bz2"))
@@ -204,47 +187,4 @@ def check_against_sklearn(svc, X):
     np.testing.assert_array_equal(fast.predict(X), svc.predict(X))
 
 
-def test_regression_values_stay_within_the_tolerance(unpacked):
-    """Every mode; readers/test_sources_compiled.py takes other data, behind a scaler."""
-    X, y = approxsvm.read_libsvm_data(unpacked("data/cpusmall.bz2"))
-    X = MaxAbsScaler().fit_transform(X).toarray()[:2000]
-    svr = SVR(C=10.0).fit(X[:1000], y[:1000])
-    tolerance = 1e-3 * np.ptp(y)
-    exact = exact_values(approxsvm.read_model(svr), X)
-    for mode in ("certified", "exact"):
-        fast = approxsvm.compile(svr, mode=mode, tolerance=tolerance)
-        assert np.abs(fast.predict(X) - exact).max() <= tolerance
-        assert fast.error_bound(X).max() <= tolerance
-    assert np.abs(approxsvm.compile(svr, mode="exact").predict(X) - exact).max() <= 1e-9 * np.abs(svr.dual_coef_).sum()
-
-
 # --- values to rank, threshold and calibrate with
-
-
-def check_ranking(fast, X, y, values, scale):
-    """The source's values, and what is made of them."""
-    ours = fast.decision_function(X)
-    error = np.abs(ours - values)
-    assert error.max() <= 1e-6 * np.ptp(values)
-    assert (error <= fast.error_bound(X) + 1e-11 * scale).all()
-    assert fast.error_bound(X).max() <= 1e-6 * np.ptp(values)
-    assert abs(roc_auc_score(y, ours) - roc_auc_score(y, values)) <= 1e-9
-    for threshold in np.quantile(values, [0.05, 0.5, 0.95]) + 1e-6:
-        np.testing.assert_array_equal(ours > threshold, values > threshold)
-    np.testing.assert_array_equal(fast.predict(X), np.where(ours > 0, *fast.classes_[::-1]))
-    assert (
-        sum(fast.rows_per_stage[name] for name in EXPANSION_STAGES) > 0
-    )  # which predict did not need exact values for
-
-
-@pytest.mark.parametrize("in_pipeline", [False, True])
-def test_covtype_is_ranked_as_by_its_source(in_pipeline):
-    X, y = standardized_covtype()
-    if not in_pipeline:
-        X = StandardScaler().fit_transform(X)
-    estimator = make_pipeline(StandardScaler(), SVC(C=10.0)) if in_pipeline else SVC(C=10.0)
-    estimator.fit(X[:1500], y[:1500])
-    fast = approxsvm.compile(estimator, X[:1500], degree=2, n_centers=50)
-    svc = estimator[-1] if in_pipeline else estimator
-    scale = np.abs(svc.dual_coef_).sum()
-    check_ranking(fast, X[3000:5000], y[3000:5000], estimator.decision_function(X[3000:5000]), scale)

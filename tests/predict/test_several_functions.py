@@ -5,18 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_digits
 from sklearn.kernel_approximation import RBFSampler
-from sklearn.linear_model import (
-    LogisticRegression,
-    Ridge,
-)
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import LinearSVC
 from zoo import oracle
 
@@ -37,15 +30,6 @@ def digits():
 def fourier(X, y, linear, sampler=None, *before):
     sampler = sampler or RBFSampler(gamma=0.1, n_components=203, random_state=0)
     return make_pipeline(*before, sampler, linear).fit(X[::2], y[::2])
-
-
-def test_each_target_is_restored_in_its_own_units(digits):
-    X, _ = digits
-    targets = np.column_stack([100.0 * X[:, 20] + 5.0, X @ np.arange(64.0) / 640.0])
-    inner = make_pipeline(RBFSampler(gamma=0.1, n_components=50, random_state=0), Ridge())
-    for transformer in (StandardScaler(), MinMaxScaler(), None):
-        source = TransformedTargetRegressor(inner, transformer=transformer).fit(X, targets)
-        np.testing.assert_allclose(approxsvm.compile(source).predict(X), source.predict(X), rtol=0, atol=1e-9)
 
 
 def random_model(rng, n_functions, d=5, n=37, task="classification", **options):
@@ -98,19 +82,6 @@ def test_the_first_of_equal_values_wins(target):
     assert (approxsvm.compile(closer).predict(rows) == closer.labels[2]).mean() > 0.9  # what rounding does to the sum
     intercept[2] = 100.0 + 1e-11
     assert (approxsvm.compile(replace(tied, intercept=intercept)).predict(rows) == tied.labels[2]).all()
-
-
-def test_columns_of_several_classes_are_named(digits):
-    X, y = digits
-    source = fourier(X, y, LogisticRegression())
-    fast = approxsvm.compile(source)
-    assert fast.summary.kernel == "203 cosines"
-    table = pa.table({f"f{j}": X[:, j] for j in range(64)})
-    found = approxsvm.Predictor(fast.artifact).predict_arrow(table, outputs=["label", "value", "error_bound"])
-    assert found.column_names[1:11] == [f"value_{c}" for c in source.classes_]
-    np.testing.assert_allclose(found["value_c"].to_numpy(), source.decision_function(X)[:, 2], atol=1e-9)
-    bound = np.column_stack([found[f"error_bound_{c}"].to_numpy() for c in fast.artifact.labels])
-    np.testing.assert_array_equal(bound, fast.error_bound(X))
 
 
 def test_what_does_not_fit_is_named(digits):

@@ -68,7 +68,7 @@ def awkward_rows(vectors: csr_array[Any], seed: int) -> Rows:
     dense = vectors[:20].toarray()
     return np.vstack(
         [
-            text(60, d, seed).toarray(),
+            text(20, d, seed).toarray(),
             dense,
             dense * (1.0 + 2.0**-40),
             dense + 1e-7 * rng.normal(size=dense.shape),
@@ -105,7 +105,6 @@ def test_values_by_columns(target: str, n_labels: int, gamma: float) -> None:
     evaluator = Evaluator(compiled.artifact)
     check_values(model, rows, evaluator)
     narrow = rows[np.abs(rows).max(axis=1) < 1e30].astype(np.float32)
-    check_values(model, narrow.astype(np.float64), evaluator)
     found = evaluator.evaluate(narrow, VALUES, "exact")
     assert np.allclose(found, evaluator.evaluate(narrow.astype(np.float64), VALUES, "exact"), rtol=0, atol=1e-9)
     # Features that no support vector has only move a row away.
@@ -168,16 +167,6 @@ def test_the_norm_of_a_long_support_vector_errs_more_than_its_product_with_a_sho
         assert abs(mpmath.mpf(float(value[0])) - exact) <= 0.2 * float(bound[0])
 
 
-def test_sparse_support_vectors_of_any_size_are_taken() -> None:
-    """Squares beyond float64 are infinitely far away, held sparse or not."""
-    rows = text(20, 200, 3).toarray() * 1e290
-    y = np.random.default_rng(0).normal(size=20)
-    for vectors in (rows, csr_array(rows)):
-        model = KernelModel("regression", vectors, y[np.newaxis], np.zeros(1), 1e-50)
-        compiled = approxsvm.compile(model, mode="exact", center="origin")
-        assert np.allclose(Evaluator(compiled.artifact).evaluate(rows, VALUES, "exact"), y, rtol=0, atol=1e-9)
-
-
 # --- relative to a row ---
 
 
@@ -211,24 +200,6 @@ def test_standardized_categories(target: str, n_labels: int) -> None:
     for judged in (rows, off, mixed):
         assert (certified.predict(judged) == source[2].predict(judged)).all()
         assert (bare.predict(csr_array(judged)) == source[2].predict(judged)).all()
-
-
-def test_many_standardized_categories_by_columns(target: str) -> None:
-    """Relative to a row and by columns at once."""
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.integers(0, 60, 500) for _ in range(6)])
-    y = X[:, 0] % 2
-    source = make_pipeline(OneHotEncoder(sparse_output=False), StandardScaler(), SVC(C=3.0)).fit(X, y)
-    model: Any = read_any(source[2])
-    rows = source[:2].transform(X)
-    assert Products.of(model, rows).by_columns
-    compiled = approxsvm.compile(source[2], rows, mode="exact")
-    check_values(
-        model,
-        np.vstack([rows[:60], rows[:5] + 1e-3, rng.normal(size=(5, rows.shape[1]))]),
-        Evaluator(compiled.artifact),
-    )
-    assert (compiled.predict(rows) == source.predict(X)).all()
 
 
 def test_reference_row() -> None:

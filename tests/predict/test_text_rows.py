@@ -11,16 +11,13 @@ import pandas as pd
 import pytest
 from artifact_changes import changed, content
 from click.testing import CliRunner
-from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
-from sklearn.decomposition import TruncatedSVD
-from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC, SVR, LinearSVC
 
@@ -66,12 +63,11 @@ def test_texts_and_their_rows_have_the_sources_answers(name):
             compiled_pair([*front, LogisticRegression()])
 
 
-def test_tables(tmp_path):
+def test_tables():
     from approxsvm.duckdb import register
 
     pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
     source, compiled = compiled_pair([TfidfVectorizer(), SVC()])
-    compiled.save(tmp_path / "texts.asvm")
     predictor, labels = approxsvm.Predictor(compiled.artifact.data), source.predict(TEXTS).tolist()
     for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())):
         table = pa.table({"id": range(len(TEXTS)), "text": pa.array(TEXTS, kind)})
@@ -88,11 +84,6 @@ def test_tables(tmp_path):
         predictor.predict_arrow(missing)
     found = predictor.predict_arrow(missing, on_error="null")["label"].to_pylist()
     assert found == [*labels[:5], None, *labels[6:]]
-    pd.DataFrame({"id": range(len(TEXTS)), "text": TEXTS}).to_csv(tmp_path / "rows.csv", index=False)
-    command = ["score", tmp_path / "texts.asvm", tmp_path / "rows.csv", "-o", tmp_path / "out.csv", "--columns", "text"]
-    result = CliRunner().invoke(main, list(map(str, command)))
-    assert result.exit_code == 0, result.output
-    assert pd.read_csv(tmp_path / "out.csv", dtype=str)["label"].tolist() == labels
 
 
 def test_a_missing_text_is_none_behind_imputers():
@@ -100,11 +91,6 @@ def test_a_missing_text_is_none_behind_imputers():
     _, compiled = compiled_pair([TfidfVectorizer(), SimpleImputer(), SVC()])
     with pytest.raises(InputError, match="row 1: column 'text' is null"):
         approxsvm.Predictor(compiled.artifact.data).predict_arrow(pa.table({"text": ["car", None]}))
-
-
-def test_parameters_of_searches_are_numbers_of_numpy():
-    source, compiled = compiled_pair([HashingVectorizer(n_features=np.int64(32), binary=np.bool_(True)), SVC()])
-    assert compiled.predict(TEXTS).tolist() == source.predict(TEXTS).tolist()
 
 
 def test_terms_and_weights_are_those_of_the_model_behind():
@@ -132,44 +118,6 @@ def test_searches_and_regressions_behind_a_vectorizer(tmp_path):
 
 
 WORDS_OF, LETTERS_OF = TfidfVectorizer(), CountVectorizer(analyzer="char", binary=True)
-INSIDE = {
-    "votes": VotingClassifier(
-        [
-            ("words", make_pipeline(WORDS_OF, SVC(gamma=0.5))),
-            ("letters", make_pipeline(LETTERS_OF, TfidfTransformer(), LinearSVC())),
-            ("words again", Pipeline([("inner", make_pipeline(WORDS_OF)), ("last", LogisticRegression())])),
-        ]
-    ),
-    "calibration of a union": CalibratedClassifierCV(
-        make_pipeline(
-            FeatureUnion(
-                [("words", make_pipeline(WORDS_OF, TruncatedSVD(3))), ("letters", LETTERS_OF), ("none", "drop")],
-                transformer_weights={"letters": 0.25},
-            ),
-            SVC(),
-        ),
-        cv=2,
-    ),
-    "a stack in a search": GridSearchCV(
-        StackingClassifier([(f"C={C}", make_pipeline(WORDS_OF, SVC(C=C))) for C in (1, 9)], LogisticRegression(), cv=2),
-        {"final_estimator__C": [5.0]},
-        cv=2,
-    ),
-}
-
-
-@pytest.mark.parametrize("name", INSIDE)
-def test_vectorizers_inside_of_estimators_stand_side_by_side(name):
-    source = clone(INSIDE[name]).fit(TEXTS, Y)
-    compiled, asked = approxsvm.compile(source, TEXTS), TEXTS + OTHERS
-    rows = compiled.artifact.text_rows.rows(asked)
-    assert len(compiled.artifact.text_rows.parts) == {"votes": 2, "calibration of a union": 3}.get(name, 1)
-    for X in (asked, rows, rows.toarray()):
-        assert (compiled.predict(X) == source.predict(asked)).all()
-    assert compiled.predict_one(asked[0]) == source.predict(asked[:1])[0]
-    if hasattr(source, "predict_proba"):
-        assert np.abs(compiled.predict_proba(asked) - source.predict_proba(asked)).max() < 1e-9
-    assert compiled.report(TEXTS, Y, against=source).evidence.against.judged.differ.sum() == 0
 
 
 def test_what_else_looks_at_texts_is_refused():

@@ -101,7 +101,7 @@ ROWS: dict[str, Table] = {
     "bool": _floats(_SIGNED > 0, "bool"),
     "constant": _floats(_SIGNED * [1.0, 1.0, 0.0, 1.0] + [0.0, 1e6, -7.5, 0.0]),
     "scales": _floats(_SCALES),
-    "offset": _floats(_SIGNED + [1e12, 1e9, 1e15, 1e7]),
+    "offset": _floats(np.add(_SIGNED, [1e12, 1e9, 1e15, 1e7])),
     "holes": _floats(_HOLES),
     "CSR": _floats(_SPARSE, container="CSR"),
     "frame": _floats(_SIGNED, container="frame", names=("b", "größe", "a b", "a")),
@@ -231,6 +231,8 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "KernelRidge, two targets": KernelRidge(kernel="rbf", gamma=0.1),
         "process, two targets": _GPR(RBF(3.0), alpha=0.1, optimizer=None, normalize_y=True),
         "targets": multioutput.MultiOutputRegressor(_SVR()),
+        "restored targets": compose.TransformedTargetRegressor(
+            make_pipeline(_WAVES, _Ridge()), transformer=_P.MinMaxScaler((-2, 5))),
     }),
     ("signed", "column", {
         "KernelRidge, one column": KernelRidge(kernel="rbf", gamma=0.1),
@@ -248,8 +250,11 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         *(("float32", "two"), ("float16", "three"), ("int64", "three"), ("one-hot", "two"), ("bool", "two")),
         *(("constant", "three"), ("scales", "two"), ("CSR", "three"), ("frame", "three")),
     )),
-    ("offset", "two", {"scalers of offset": make_pipeline(_P.RobustScaler(), _P.StandardScaler(), _SVC(C=9.0)),
-                       "MinMaxScaler of offset": (make_pipeline(_P.MinMaxScaler(clip=True), _SVC()), {"mode": "exact"})}),
+    ("offset", "two", {
+        "scalers of offset": make_pipeline(_P.RobustScaler(), _P.StandardScaler(), _SVC(C=9.0)),
+        "MinMaxScaler of offset": (
+            make_pipeline(_columns(_P.MinMaxScaler(clip=True), [1, 3], remainder="drop"), _SVC()), {"mode": "exact"}),
+    }),
     ("offset", "value", {"SVR of offset": make_pipeline(_P.StandardScaler(), _SVR(C=3.0, epsilon=0.01)),
                          "process of offset": _GPR(RBF([1e3, 3.0, 1e3, 6.0]), alpha=0.1, optimizer=None)}),
     ("slices", "two", {"SVC of slices": (_SVC(gamma=0.1), {"n_centers": 9, "degree": 2})}),
@@ -355,8 +360,9 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "Normalizer, l1": _P.Normalizer("l1"),
         "Normalizer, l2": (_P.StandardScaler(), _P.Normalizer()),
         "Normalizer, max": _columns(_P.Normalizer("max")),
-        "Normalizers": (compose.ColumnTransformer([("a", _P.Normalizer("l1"), [0, 1]), ("b", _P.Normalizer("l1"), [2, 3])]),
-                        feature_selection.SelectKBest(k=3)),
+        "Normalizers": (
+            compose.ColumnTransformer([("a", _P.Normalizer("l1"), [0, 1]), ("b", _P.Normalizer("l1"), [2, 3])]),
+            feature_selection.SelectKBest(k=3)),
         **{f"splines, {rule}": _P.SplineTransformer(4, degree=2, extrapolation=rule)
            for rule in ("constant", "linear", "continue", "periodic", "error")},
         "splines of degree 1": _P.SplineTransformer(5, degree=1, knots="quantile", include_bias=False),
@@ -448,6 +454,17 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
             _Text.HashingVectorizer(n_features=32, alternate_sign=False, norm=None), _Text.TfidfTransformer()),
         "words, chosen": (_Text.TfidfVectorizer(), decomposition.TruncatedSVD(3, random_state=0)),
     })),
+    ("texts", "two", {
+        "votes of texts": ensemble.VotingClassifier([
+            ("words", make_pipeline(_Text.TfidfVectorizer(), _SVC(gamma=0.5))),
+            ("letters", make_pipeline(
+                _Text.CountVectorizer(analyzer="char", binary=True), _Text.TfidfTransformer(), _LinearSVC())),
+            ("words again", Pipeline([("a", make_pipeline(_Text.TfidfVectorizer())), ("b", _Logistic())]))]),
+        "union of texts": _Calibrated(make_pipeline(FeatureUnion(
+            [("words", make_pipeline(_Text.TfidfVectorizer(), decomposition.TruncatedSVD(3, random_state=0))),
+             ("letters", _Text.HashingVectorizer(n_features=16, binary=True)), ("none", "drop")],
+            transformer_weights={"letters": 0.25}), _SVC()), cv=2),
+    }),
     ("texts", "three", {"words, LogisticRegression": make_pipeline(_Text.CountVectorizer(), _Logistic())}),
     # Estimators around one
     *(("signed", target, {
