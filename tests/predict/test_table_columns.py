@@ -259,8 +259,8 @@ def test_verify_and_reports_take_the_frame() -> None:
     pytest.importorskip("matplotlib")
     strange = FRAMES["NaN and infinite"].assign(age=FRAME["age"].where(np.arange(N_ROWS) != 7))
     assert approxsvm.verify(fast, source, FRAMES["NaN and infinite"]).kept
-    evidence = fast.report(strange, against=source).evidence
-    assert evidence.positions.tolist() == [k for k in range(N_ROWS) if k != 7]
+    evidence = fast.report(strange.head(30), against=source).evidence
+    assert evidence.positions.tolist() == [k for k in range(30) if k != 7]
     assert evidence.against is not None
     assert evidence.against.judged.n_violations == 0
 
