@@ -161,6 +161,7 @@ def test_arrays_go_by_position() -> None:
         assert fast.predict(given).tolist() == source.predict(given).tolist() == expected
         assert predictor.predict(given).tolist() == expected
     assert [predictor.predict_one(row) for row in strange] == [fast.predict_one(row) for row in strange] == expected
+    assert fast.predict_one(["a text", *strange[0, 1:].tolist()]) == expected[0]
     for model, message in (
         (source, "X has feature names, but StandardScaler was fitted without"),
         (fast, "X has feature names, but CompiledSVC was fitted without"),

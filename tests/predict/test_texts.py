@@ -292,6 +292,20 @@ def test_a_text_in_place_of_missing_values_of_texts_and_numbers_together(encoder
             assert fast.certified(rows).mean() > 0.5
 
 
+def test_arrow_dictionaries_and_files_of_booleans(tmp_path):
+    source, frame = texts_only(OneHotEncoder(), missing=0.0)
+    frame["x"] = frame["x"] > 0
+    labels = source.fit(frame, frame["x"] ^ (frame["t"] == "a")).predict(frame).tolist()
+    compiled = approxsvm.compile(source)
+    arrow = pa.Table.from_pandas(frame)
+    coded = arrow.set_column(0, "t", arrow["t"].dictionary_encode())
+    assert approxsvm.Predictor(compiled.artifact).predict_arrow(coded)["label"].to_pylist() == labels
+    assert compiled.predict(arrow).tolist() == labels
+    frame.to_csv(tmp_path / "rows.csv", index=False)  # True and False
+    approxsvm.score_dataset(compiled, tmp_path / "rows.csv", tmp_path / "out.parquet")
+    assert pd.read_parquet(tmp_path / "out.parquet")["label"].tolist() == labels
+
+
 def test_cells_that_mean_missing_are_categories_where_the_source_has_them(tmp_path):
     source, frame = texts_only(make_pipeline(FREQUENT, OneHotEncoder(handle_unknown="ignore")), values=("NA", "b", "c"))
     compiled = approxsvm.compile(source)
