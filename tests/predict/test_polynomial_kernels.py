@@ -8,19 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import EVERYTHING, GOLDEN
-from libsvm.svmutil import svm_save_model, svm_train
 from scipy.sparse import csr_array
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import make_classification
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from zoo import oracle
-from zoo.balls import Ball
 
 import approxsvm
 from approxsvm import KernelModel, _native
@@ -29,7 +22,6 @@ from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.evaluator import Evaluator
 from approxsvm.expansion import polynomial_form
 from approxsvm.readers import read_any
-from approxsvm.reference import decision_values as reference
 
 KINDS = {
     "SVC": SVC(kernel="poly", coef0=0.5),
@@ -52,45 +44,16 @@ def fitted(name, degree, n_classes=2):
     return clone(KINDS[name]).set_params(degree=degree).fit(X, target), X
 
 
-@pytest.mark.parametrize("degree", [1, 2, 3, 4, 5, 6])
-@pytest.mark.parametrize("name", KINDS)
-def test_every_estimator_of_every_degree(name, degree, tmp_path):
+@pytest.mark.parametrize(("degree", "name"), [*enumerate(KINDS, start=1)])
+def test_estimators_of_every_degree(name, degree):
     source, X = fitted(name, degree)
     fast = approxsvm.compile(source)
     assert fast.summary.mode == ("certified" if degree <= 2 else "exact")
     assert fast.summary.kernel.startswith(f"polynomial of degree {degree}")
-    rows = np.concatenate([X, 3 * X, np.zeros((1, X.shape[1]))])
-    if fast.artifact.task == "regression":
-        scale = np.abs(source.predict(rows)).max()
-        np.testing.assert_allclose(fast.predict(rows), source.predict(rows), rtol=1e-10, atol=1e-10 * scale)
-    else:
-        np.testing.assert_array_equal(fast.predict(rows), source.predict(rows))
-        scale = np.abs(source.decision_function(rows)).max()
-        np.testing.assert_allclose(
-            fast.decision_function(rows), source.decision_function(rows), rtol=1e-10, atol=1e-10 * scale
-        )
-    assert approxsvm.verify(fast, source, X).kept
-    fast.save(tmp_path / "model.asvm")
-    same = approxsvm.load(tmp_path / "model.asvm")
-    np.testing.assert_array_equal(same.predict(rows), fast.predict(rows))
-    assert str(same.summary)
+    assert approxsvm.verify(fast, source, np.concatenate([X, 3 * X, np.zeros((1, X.shape[1]))])).kept
 
 
-@pytest.mark.parametrize("degree", [1, 2, 3, 6])
-@pytest.mark.parametrize("shape", ["ovo", "ovr"])
-def test_several_classes(degree, shape):
-    X, y = data(3)
-    source = SVC(kernel="poly", degree=degree, coef0=0.3, decision_function_shape=shape).fit(X, y)
-    fast = approxsvm.compile(source)
-    np.testing.assert_array_equal(fast.predict(X), source.predict(X))
-    np.testing.assert_allclose(fast.decision_function(X), source.decision_function(X), rtol=1e-9, atol=1e-9)
-    assert [fast.predict_one(row) for row in X[:9]] == source.predict(X[:9]).tolist()
-    assert approxsvm.verify(fast, source, X).kept
-    assert fast.certified(X).mean() > 0.99
-
-
-@pytest.mark.parametrize("degree", [1, 2, 3, 4, 5, 6])
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(("degree", "n_classes"), [(1, 2), (2, 3), (3, 2), (4, 3), (5, 2), (6, 3)])
 def test_bounds_hold(degree, n_classes):
     source, X = fitted("SVC", degree, n_classes)
     model = read_any(source)
@@ -138,43 +101,6 @@ def test_bounds_hold_at_the_ends_of_float64(degree, gamma, vector, row, coef0, f
     assert oracle.holds(model, Z, values, bounds).all()
 
 
-@pytest.mark.parametrize("degree", [1, 2, 4])
-def test_any_form_of_rows(degree):
-    X, y = data(3, d=40)
-    X = np.where(np.abs(X) > 1.0, X, 0.0)
-    source = SVC(kernel="poly", degree=degree, coef0=0.2).fit(X, y)
-    fast = approxsvm.compile(source)
-    expected = fast.decision_function(X)
-    scale = np.abs(expected).max()
-    narrow = X.astype(np.float32)
-    for rows in (csr_array(X), np.asfortranarray(X), X[:, ::-1][:, ::-1], csr_array(narrow), narrow, X.tolist()):
-        np.testing.assert_allclose(fast.decision_function(rows), expected, rtol=0, atol=1e-5 * scale)
-        np.testing.assert_array_equal(fast.predict(rows), source.predict(X))
-    for few in (1, 3, 5, 25):
-        np.testing.assert_allclose(fast.decision_function(X[:few]), expected[:few], rtol=0, atol=1e-11 * scale)
-    fast.set_params(n_jobs=2)
-    np.testing.assert_array_equal(fast.decision_function(X), expected)
-    bad = X.copy()
-    bad[7, 3] = np.nan
-    with pytest.raises(InputError, match=r"NaN. \(row 7, column 3\)"):
-        fast.predict(bad)
-
-
-def test_sparse_support_vectors_and_unseen_features(tmp_path):
-    X, y = data()
-    X = np.where(np.abs(X) > 0.7, X, 0.0)
-    for options in ("-t 0", "-t 1 -d 3 -g 0.3 -r 0.5", "-t 1 -d 2 -g 0.5", "-s 1 -n 0.2 -t 1 -d 5 -g 0.2 -r 1"):
-        path = tmp_path / "file.model"
-        svm_save_model(str(path), svm_train(y.tolist(), X[:, :4].tolist(), f"-q {options}"))
-        model = approxsvm.read_model(path, n_features=5)
-        fast = approxsvm.compile(path, n_features=5)
-        expected = reference.decision_function(model, X)[:, 0]
-        found = fast._evaluate(csr_array(X), bounds=True)[0]
-        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
-        svc = approxsvm.Predictor(fast.artifact)
-        np.testing.assert_array_equal(svc.predict(X), np.where(expected > 0, *model.labels))
-
-
 def test_every_target(target):
     expected = np.loadtxt(GOLDEN / "iris_cubic.values")
     rows, _ = approxsvm.read_libsvm_data(GOLDEN / "iris_cubic.t", n_features=4)
@@ -208,7 +134,7 @@ def test_rows_on_the_boundary_are_summed_in_libsvms_order(degree):
         assert not evaluator.certified(Z).any()
 
 
-@pytest.mark.parametrize("degree", [1, 3, 6])
+@pytest.mark.parametrize("degree", [1, 6])
 def test_values_beyond_float64_name_their_row(degree):
     source, X = fitted("SVR", degree)
     model = replace(read_any(source), dual_coef=1e200 * read_any(source).dual_coef)
@@ -222,9 +148,8 @@ def test_values_beyond_float64_name_their_row(degree):
         fast.predict_one(rows[23_456])
 
 
-@pytest.mark.parametrize("degree", [2, 3])
-def test_tolerances_are_kept_or_rows_refused(degree):
-    source, X = fitted("KernelRidge", degree)
+def test_tolerances_are_kept_or_rows_refused():
+    source, X = fitted("KernelRidge", 3)
     fast = approxsvm.compile(source, tolerance=1e-7)
     assert fast.error_bound(X).max() <= 1e-7
     far = np.concatenate([X, 1e8 * X[:1]])
@@ -234,33 +159,6 @@ def test_tolerances_are_kept_or_rows_refused(degree):
     for bad in (0.0, -1.0, np.nan):
         with pytest.raises(ValueError, match="tolerance is"):
             approxsvm.compile(source, tolerance=bad)
-
-
-@pytest.mark.parametrize("degree", [1, 2, 3, 5])
-def test_restored_targets_and_pipelines_stay_within_their_bounds(degree):
-    X, _ = data()
-    y = 1e3 * np.sin(X.sum(axis=1)) + 50
-    inner = KernelRidge(kernel="poly", degree=degree, gamma=0.1, coef0=0.7, alpha=1e-2)
-    source = make_pipeline(StandardScaler(), TransformedTargetRegressor(inner, transformer=MinMaxScaler((-1, 1)))).fit(
-        X, y
-    )
-    fast = approxsvm.compile(source)
-    rows = X[:6] * 2
-    scaled, back = source[0].transform(rows), source[1].transformer_
-    plain = replace(read_any(source[1].regressor_))
-    exact = (Ball(*oracle.decision_values(plain, scaled)) - back.min_) / back.scale_
-    assert (np.abs(fast.predict(rows) - exact.mid[:, 0]) <= fast.error_bound(rows) + exact.rad[:, 0]).all()
-    assert approxsvm.verify(fast, source, X).kept
-
-
-def test_probabilities_and_ensembles():
-    X, y = data()
-    for inner in (SVC(kernel="poly", degree=3), make_pipeline(StandardScaler(), SVC(kernel="poly", degree=4, coef0=1))):
-        for ensemble in (False, True):
-            source = CalibratedClassifierCV(inner, cv=2, ensemble=ensemble).fit(X, y)
-            fast = approxsvm.compile(source)
-            np.testing.assert_array_equal(fast.predict(X), source.predict(X))
-            np.testing.assert_allclose(fast.predict_proba(X), source.predict_proba(X), atol=1e-9)
 
 
 def test_modes():
@@ -290,19 +188,9 @@ def test_kernels_beyond_float64_are_refused_when_compiling():
         approxsvm.compile(KernelModel("regression", vectors, np.full(2, 1e308), 0.0, 1.0, degree=1))
 
 
-def test_models_without_support_vectors_are_constants():
-    source = SVR(kernel="poly", epsilon=100.0).fit(*data())
-    assert read_any(source).n_sv == 0
-    fast = approxsvm.compile(source)
-    np.testing.assert_array_equal(fast.predict(data()[0]), source.predict(data()[0]))
-
-
-def test_linear_models_are_one_support_vector():
+def test_linear_machines_have_no_gamma():
     X, _ = data()
-    source = make_pipeline(StandardScaler(), Ridge()).fit(X, X[:, 0])
-    np.testing.assert_allclose(approxsvm.compile(source).predict(X), source.predict(X), rtol=0, atol=1e-9)
-    machine = SVR(kernel="linear").fit(X, X[:, 0])
-    fast = approxsvm.compile(machine)
+    fast = approxsvm.compile(SVR(kernel="linear").fit(X, X[:, 0]))
     assert (fast.summary.kernel, fast.summary.mode) == ("linear", "certified")
     assert "gamma" not in dict(fast.summary.rows())
 

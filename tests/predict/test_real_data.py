@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import lzma
 from dataclasses import replace
 from functools import cache
 
@@ -11,14 +10,12 @@ import numpy as np
 import pytest
 from conftest import EVERYTHING, stored
 from scipy.spatial.distance import cdist
-from sklearn.metrics import roc_auc_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
-from sklearn.svm import SVC, SVR
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm import _native
-from approxsvm.evaluator import EXPANSION_STAGES, STAGES
+from approxsvm.evaluator import STAGES
 from approxsvm.reference import decision_values as reference
 
 
@@ -95,26 +92,20 @@ def test_the_artifact_of_a9a_is_at_most_32_kb(approximated):
     assert approximated().stat().st_size <= 32 * 1024
 
 
-@pytest.fixture(scope="module")
-def reference_values(a9a):
-    model, X, _, _ = a9a
-    return reference.evaluate(reference.second_order(model), X[:500].toarray())
-
-
-def test_native_values_equal_the_reference_expansion_on_a9a(a9a, approximated, reference_values, target):
-    rows, expected = a9a[1][:500].toarray(), reference_values
+def test_native_values_equal_the_reference_expansion_on_a9a(a9a, approximated, target):
+    rows = a9a[1][:100]
+    expected = reference.evaluate(reference.second_order(a9a[0]), rows.toarray())
     fast = approxsvm.load(approximated())
-    np.testing.assert_allclose(fast.decision_function(rows), expected, atol=1e-5)
-    np.testing.assert_allclose(fast.decision_function(a9a[1][:500]), expected, atol=1e-5)
+    for given in (rows, rows.toarray()):
+        np.testing.assert_allclose(fast.decision_function(given), expected, atol=1e-5)
 
 
 # Model, its data, columns, rows, and the least share of them that degree 2 must certify by itself.
 CERTIFIED = [
     ("a9a_g0.01", "data/a9a.t.bz2", 123, 16_281, 0.99),
-    ("a9a_g0.02", "data/a9a.t.bz2", 123, 2_000, 0.96),
-    ("a9a_g0.1", "data/a9a.t.bz2", 123, 2_000, 0.0),
-    ("ijcnn1_g0.05", "data/ijcnn1.t.xz", 22, 10_000, 0.90),
-    ("ijcnn1_g2", "data/ijcnn1.t.xz", 22, 10_000, 0.0),
+    ("a9a_g0.1", "data/a9a.t.bz2", 123, 300, 0.0),
+    ("ijcnn1_g0.05", "data/ijcnn1.t.xz", 22, 4_000, 0.90),
+    ("ijcnn1_g2", "data/ijcnn1.t.xz", 22, 2_000, 0.0),
 ]
 
 
@@ -122,11 +113,12 @@ CERTIFIED = [
 def test_no_label_differs_and_no_bound_is_exceeded(judged, name, data, n_features, n_rows, share, real_data):
     model, X, _, exact = judged(name, data, n_features, n_rows)
     dense = X.toarray()
+    exact = exact[:4_000]
     allowed = 1e-11 * np.abs(model.dual_coef).sum()  # the rounding of `exact` itself
     for mode in ("certified", "exact"):
         forced = {"degree": 2, "n_centers": 1} if mode == "certified" else {}
         artifact = approxsvm.compile(model, mode=mode, **forced).artifact
-        n = n_rows if mode == "certified" else 2_000  # the engine alone takes every row in the same way
+        n = 4_000 if mode == "certified" else 200  # the engine alone takes every row in the same way
         for target in _native.runnable_targets():
             predictor = _native.Predictor(artifact.data, target)
             for values, bounds, stages in (
@@ -144,16 +136,16 @@ def csr_results(predictor, X):
 
 
 def test_mnist(unpacked):
-    """Digit 1 against the rest, by a third of its vectors: every row within the tolerance asked for, too."""
+    """Digit 1 against the rest, by a sixth of its vectors: every row within the tolerance asked for, too."""
     whole = approxsvm.read_libsvm_model(unpacked("models/mnist1_g1e-4.model.xz"), n_features=784)
     model = replace(
         whole,
-        support_vectors=whole.support_vectors[::3],
-        dual_coef=whole.dual_coef[:, ::3],
+        support_vectors=whole.support_vectors[::6],
+        dual_coef=whole.dual_coef[:, ::6],
         n_support=np.empty(0, np.int64),
     )
     images = gzip.decompress(stored("data/t10k-images-idx3-ubyte.gz").read_bytes())
-    X = np.frombuffer(images, np.uint8, offset=16).reshape(-1, 784)[:2000] / 255.0
+    X = np.frombuffer(images, np.uint8, offset=16).reshape(-1, 784)[:500] / 255.0
     exact = exact_values(model, X)
     # The plan that is chosen, and an expansion with a tolerance: every row goes down the cascade.
     for options in ({}, {"tolerance": 1e-6, "degree": 2, "n_centers": 1}):
@@ -167,27 +159,11 @@ def test_mnist(unpacked):
         assert np.abs(values - expected).max() <= options.get("tolerance", np.inf)
 
 
-@cache
-def standardized_covtype():
-    with lzma.open(stored("data/covtype.data.xz"), "rt") as file:
-        rows = np.loadtxt(file, delimiter=",", dtype=np.int16, max_rows=30_000)
-    rows = np.random.default_rng(0).permutation(rows)
-    return rows[:, :54].astype(float), np.where(rows[:, 54] == 2, 2, 1)
-
-
-@pytest.mark.parametrize("scaler", [StandardScaler, MinMaxScaler])
-def test_a_default_svc_on_covtype(scaler):
-    X, y = standardized_covtype()
-    X = scaler().fit_transform(X)
-    svc = SVC().fit(X[:3000], y[:3000])
-    check_against_sklearn(svc, X[3000:9000])
-
-
-@pytest.mark.parametrize(("name", "positive"), [("phishing", 1), ("w8a", 1), ("usps", 1), ("svmguide1", 1)])
-def test_default_svcs(unpacked, name, positive):
+@pytest.mark.parametrize("name", ["phishing", "w8a", "usps"])
+def test_default_svcs(unpacked, name):
     X, y = approxsvm.read_libsvm_data(unpacked(f"data/{name}.bz2"))
-    order = np.random.default_rng(0).permutation(X.shape[0])[:6000]
-    X, y = X[order], np.where(y[order] == positive, 1, -1)
+    order = np.random.default_rng(0).permutation(X.shape[0])[:2000]
+    X, y = X[order], np.where(y[order] == 1, 1, -1)
     X = MaxAbsScaler().fit_transform(X)
     half = X.shape[0] // 2
     check_against_sklearn(SVC().fit(X[:half], y[:half]), X[half:])
@@ -209,56 +185,3 @@ def check_against_sklearn(svc, X):
             error = np.abs(fast.decision_function(rows) - reference_values)
             assert (error <= fast.error_bound(rows) + 1e-11 * scale).all()
     np.testing.assert_array_equal(fast.predict(X), svc.predict(X))
-
-
-def test_regression_values_stay_within_the_tolerance(unpacked):
-    """Every mode, on real data."""
-    X, y = approxsvm.read_libsvm_data(unpacked("data/cpusmall.bz2"))
-    X = MaxAbsScaler().fit_transform(X).toarray()[:2000]
-    svr = SVR(C=10.0).fit(X[:1000], y[:1000])
-    tolerance = 1e-3 * np.ptp(y)
-    exact = exact_values(approxsvm.read_model(svr), X)
-    for mode in ("certified", "exact"):
-        fast = approxsvm.compile(svr, mode=mode, tolerance=tolerance)
-        assert np.abs(fast.predict(X) - exact).max() <= tolerance
-        assert fast.error_bound(X).max() <= tolerance
-    assert np.abs(approxsvm.compile(svr, mode="exact").predict(X) - exact).max() <= 1e-9 * np.abs(svr.dual_coef_).sum()
-
-
-# --- values to rank, threshold and calibrate with
-
-
-def check_ranking(fast, X, y, values, scale):
-    """The source's values, and what is made of them."""
-    ours = fast.decision_function(X)
-    error = np.abs(ours - values)
-    assert error.max() <= 1e-6 * np.ptp(values)
-    assert (error <= fast.error_bound(X) + 1e-11 * scale).all()
-    assert fast.error_bound(X).max() <= 1e-6 * np.ptp(values)
-    assert abs(roc_auc_score(y, ours) - roc_auc_score(y, values)) <= 1e-9
-    for threshold in np.quantile(values, [0.05, 0.5, 0.95]) + 1e-6:
-        np.testing.assert_array_equal(ours > threshold, values > threshold)
-    np.testing.assert_array_equal(fast.predict(X), np.where(ours > 0, *fast.classes_[::-1]))
-    assert (
-        sum(fast.rows_per_stage[name] for name in EXPANSION_STAGES) > 0
-    )  # which predict did not need exact values for
-
-
-def test_ijcnn1_is_ranked_as_by_its_source(judged):
-    model, X, y, exact = judged("ijcnn1_g0.05", "data/ijcnn1.t.xz", 22, 10_000)
-    sign = 1.0 if model.labels[0] > model.labels[1] else -1.0
-    fast = approxsvm.compile(model, degree=2, n_centers=1)
-    check_ranking(fast, X, y, sign * exact, np.abs(model.dual_coef).sum())
-
-
-@pytest.mark.parametrize("in_pipeline", [False, True])
-def test_covtype_is_ranked_as_by_its_source(in_pipeline):
-    X, y = standardized_covtype()
-    if not in_pipeline:
-        X = StandardScaler().fit_transform(X)
-    estimator = make_pipeline(StandardScaler(), SVC(C=10.0)) if in_pipeline else SVC(C=10.0)
-    estimator.fit(X[:3000], y[:3000])
-    fast = approxsvm.compile(estimator, X[:3000], degree=2, n_centers=50)
-    svc = estimator[-1] if in_pipeline else estimator
-    scale = np.abs(svc.dual_coef_).sum()
-    check_ranking(fast, X[3000:9000], y[3000:9000], estimator.decision_function(X[3000:9000]), scale)

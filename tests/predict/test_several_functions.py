@@ -5,138 +5,31 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import onnxruntime
-import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as MissingOperator
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_digits
-from sklearn.decomposition import PCA
-from sklearn.kernel_approximation import Nystroem, RBFSampler, SkewedChi2Sampler
-from sklearn.linear_model import (
-    LinearRegression,
-    LogisticRegression,
-    Perceptron,
-    Ridge,
-    RidgeClassifier,
-    SGDClassifier,
-)
+from sklearn.kernel_approximation import RBFSampler
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import LinearSVC
 from zoo import oracle
 
 import approxsvm
 from approxsvm.errors import InputError, ModelFormatError
-from approxsvm.features.taylor import TaylorFeatures
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.outputs import Outputs, PairwiseSigmoid
-from approxsvm.readers import read_any
 
 EACH = Outputs(label_rule="scores", decision_shape="each")
-CLASSIFIERS = [
-    LogisticRegression(C=10.0),
-    LogisticRegression(fit_intercept=False),
-    LinearSVC(),
-    SGDClassifier(loss="log_loss", random_state=0),
-    SGDClassifier(loss="modified_huber", random_state=0),
-    RidgeClassifier(),
-    Perceptron(),
-]
 
 
 @pytest.fixture(scope="module")
 def digits():
     X, y = load_digits(return_X_y=True)
-    return X[:900] / 16.0, np.array(list("jihgfedcba"))[y[:900]]
+    return X[:300] / 16.0, np.array(list("jihgfedcba"))[y[:300]]
 
 
 def fourier(X, y, linear, sampler=None, *before):
     sampler = sampler or RBFSampler(gamma=0.1, n_components=203, random_state=0)
     return make_pipeline(*before, sampler, linear).fit(X[::2], y[::2])
-
-
-@pytest.mark.parametrize("linear", CLASSIFIERS, ids=str)
-@pytest.mark.parametrize("sampler", [None, SkewedChi2Sampler(n_components=90, random_state=0)], ids=["rbf", "chi2"])
-def test_classifiers_compile(digits, linear, sampler):
-    X, y = digits
-    source = fourier(X, y, linear, sampler)
-    fast = approxsvm.compile(source)
-    np.testing.assert_array_equal(fast.classes_, source.classes_)
-    for part in (X, X[:1], X[:5], sp.csr_array(X)):
-        dense = part.toarray() if sp.issparse(part) else part
-        np.testing.assert_array_equal(fast.predict(part), source.predict(dense))
-        values, bounds = fast.decision_function(part), fast.error_bound(part)
-        assert values.shape == bounds.shape == (len(dense), 10)
-        np.testing.assert_allclose(values, source.decision_function(dense), atol=1e-9)
-        assert bounds.max() < 1e-10 * read_any(source).sum_moduli
-        if hasattr(linear, "predict_proba"):
-            np.testing.assert_allclose(fast.predict_proba(part), source.predict_proba(dense), atol=1e-9)
-    assert fast.predict_one(X[0]) == source.predict(X[:1])[0]
-    assert fast.certified(X).mean() > 0.99
-    loaded = approxsvm.Predictor(fast.artifact.data)
-    np.testing.assert_array_equal(loaded.predict(X), fast.predict(X))
-    assert fast.rows_per_stage["float32"] > 0
-
-
-@pytest.mark.parametrize("linear", [Ridge(), LinearRegression()], ids=str)
-def test_regressions_of_several_targets_compile(digits, linear):
-    X, _ = digits
-    source = fourier(X, np.column_stack([X[:, 20], X @ np.arange(64.0) / 640.0, X[:, 30] - 1.0]), linear)
-    exact, close = approxsvm.compile(source), approxsvm.compile(source, tolerance=1e-2)
-    for part in (X, X[:1], sp.csr_array(X)):
-        dense = part.toarray() if sp.issparse(part) else part
-        np.testing.assert_allclose(exact.predict(part), source.predict(dense), atol=1e-8)
-        np.testing.assert_allclose(close.predict(part), source.predict(dense), atol=1e-2)
-        assert exact.error_bound(part).shape == (len(dense), 3)
-    np.testing.assert_allclose(exact.predict_one(X[0]), source.predict(X[:1])[0], atol=1e-8)
-    assert close.rows_per_stage["float32"] > 0
-    assert exact.certified(X).all()
-
-
-def test_each_target_is_restored_in_its_own_units(digits):
-    X, _ = digits
-    targets = np.column_stack([100.0 * X[:, 20] + 5.0, X @ np.arange(64.0) / 640.0])
-    inner = make_pipeline(RBFSampler(gamma=0.1, n_components=50, random_state=0), Ridge())
-    for transformer in (StandardScaler(), MinMaxScaler(), None):
-        source = TransformedTargetRegressor(inner, transformer=transformer).fit(X, targets)
-        fast = approxsvm.compile(source)
-        for part in (X, X[:1]):
-            assert fast.predict(part).shape == (len(part), 2)
-            np.testing.assert_allclose(fast.predict(part), source.predict(part), rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("steps", "mode"),
-    [
-        ([StandardScaler()], "certified"),
-        ([Nystroem(gamma=0.05, n_components=40, random_state=0)], "certified"),
-        ([PCA(3), TaylorFeatures(0.05, 3)], "approximate"),
-    ],
-    ids=["alone", "nystroem", "taylor"],
-)
-@pytest.mark.parametrize("linear", [Ridge(), LinearRegression()], ids=str)
-def test_targets_of_other_features_are_models_side_by_side(digits, steps, mode, linear):
-    X, _ = digits
-    X = X[:, 16:32]
-    source = make_pipeline(*steps, linear).fit(X, np.column_stack([X[:, 4], X @ np.arange(16.0) / 160.0]))
-    fast = approxsvm.compile(source, mode=mode)
-    for part in (X, X[:1]):
-        error = np.abs(fast.predict(part) - source.predict(part))
-        assert (error <= fast.error_bound(part) + 1e-7).all()
-        assert error.max() < 1e-3
-
-
-def test_calibrated_classifiers_compile(digits):
-    X, y = digits
-    for ensemble, method in ((False, "sigmoid"), (True, "isotonic"), (False, "temperature")):
-        inner = make_pipeline(RBFSampler(gamma=0.1, random_state=0), LinearSVC())
-        source = CalibratedClassifierCV(inner, ensemble=ensemble, method=method, cv=2).fit(X, y)
-        fast = approxsvm.compile(source)
-        np.testing.assert_array_equal(fast.predict(X), source.predict(X))
-        np.testing.assert_allclose(fast.predict_proba(X), source.predict_proba(X), atol=1e-9)
 
 
 def random_model(rng, n_functions, d=5, n=37, task="classification", **options):
@@ -154,8 +47,7 @@ def random_model(rng, n_functions, d=5, n=37, task="classification", **options):
     )
 
 
-@pytest.mark.parametrize("n_functions", [3, 4, 7, 12])
-@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize(("n_functions", "task"), [(3, "classification"), (4, "regression"), (12, "classification")])
 def test_values_are_within_their_bounds(n_functions, task, target):
     rng = np.random.default_rng(n_functions)
     model = random_model(rng, n_functions, task=task)
@@ -190,42 +82,6 @@ def test_the_first_of_equal_values_wins(target):
     assert (approxsvm.compile(closer).predict(rows) == closer.labels[2]).mean() > 0.9  # what rounding does to the sum
     intercept[2] = 100.0 + 1e-11
     assert (approxsvm.compile(replace(tied, intercept=intercept)).predict(rows) == tied.labels[2]).all()
-
-
-def test_rows_behind_projections_carry_their_errors(digits):
-    X, y = digits
-    source = fourier(X, y, LogisticRegression(), None, StandardScaler(), PCA(12))
-    fast = approxsvm.compile(source)
-    np.testing.assert_array_equal(fast.predict(X), source.predict(X))
-    np.testing.assert_allclose(fast.decision_function(X), source.decision_function(X), atol=1e-8)
-
-
-def test_other_doors_say_the_same(digits):
-    X, y = digits
-    source = fourier(X, y, LogisticRegression())
-    fast = approxsvm.compile(source)
-    table = pa.table({f"f{j}": X[:, j] for j in range(64)})
-    found = approxsvm.Predictor(fast.artifact).predict_arrow(
-        table, outputs=["label", "value", "probability", "error_bound", "certified"]
-    )
-    assert found["label"].to_pylist() == source.predict(X).tolist()
-    assert found.column_names[1:11] == [f"value_{c}" for c in source.classes_]
-    np.testing.assert_allclose(found["value_c"].to_numpy(), source.decision_function(X)[:, 2], atol=1e-9)
-    bound = np.column_stack([found[f"error_bound_{c}"].to_numpy() for c in fast.artifact.labels])
-    np.testing.assert_array_equal(bound, fast.error_bound(X))
-    verified = approxsvm.verify(fast, source, X)
-    assert verified.kept
-    assert verified.label_differences == 0
-    assert fast.summary.kernel == "203 cosines"
-    graph = fast.to_onnx(input_type="float64").SerializeToString()
-    try:
-        session = onnxruntime.InferenceSession(graph)
-    except MissingOperator as error:
-        pytest.skip(f"onnxruntime {onnxruntime.__version__} has no cosines of float64: {error}")
-    label, shares, certain = session.run(None, {"X": X})
-    np.testing.assert_array_equal(label, source.predict(X))
-    np.testing.assert_allclose(shares, source.predict_proba(X), atol=1e-9)
-    assert certain.mean() > 0.99
 
 
 def test_what_does_not_fit_is_named(digits):

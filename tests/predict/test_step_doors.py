@@ -1,4 +1,4 @@
-"""A mixed table with missing values: NaN is a value where a step replaces it, and refused by name elsewhere."""
+"""Refused cells of a mixed table with missing values: each interface names row and column."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import onnxruntime
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from predict_tool import failure, needs_tool, predict
+from predict_tool import failure, needs_tool
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PowerTransformer
 from sklearn.svm import SVC
-from test_steps import EXACT, ROUNDED, WITH_NAN, table
+from test_steps import table
 
 import approxsvm
 from approxsvm.cli import main
@@ -27,8 +27,8 @@ BAD = "a known value is needed in column 3, got 9"
 
 
 @pytest.fixture(scope="module")
-def mixed():
-    """Of numbers that may be missing, a code that may, and one that may not; rows, and rows that nobody takes."""
+def mixed(tmp_path_factory):
+    """Rows of numbers that may be missing, a code that may, and one that may not; compiled, and its file."""
     X, y = table(missing=True)
     X[:, 4] = np.nan_to_num(X[:, 4])
     frame = pd.DataFrame(X, columns=NAMES)
@@ -39,16 +39,10 @@ def mixed():
         ("b", codes, ["job"]),
         ("c", "passthrough", ["school"]),
     ]
-    pipeline = make_pipeline(ColumnTransformer(columns), SVC(gamma=0.3)).fit(frame, y)
-    return pipeline, frame, pipeline.predict(frame)
-
-
-@pytest.fixture(scope="module")
-def compiled(mixed, tmp_path_factory):
-    made = approxsvm.compile(mixed[0], mixed[1])
+    made = approxsvm.compile(make_pipeline(ColumnTransformer(columns), SVC(gamma=0.3)).fit(frame, y))
     path = tmp_path_factory.mktemp("mixed") / "mixed.asvm"
     made.save(path)
-    return made, path
+    return frame, made, path
 
 
 def changed(frame, row, name, value):
@@ -57,104 +51,70 @@ def changed(frame, row, name, value):
     return frame
 
 
-def test_frames_and_arrays(mixed, compiled):
-    _, frame, labels = mixed
-    made, path = compiled
-    assert (made.predict(frame) == labels).all()
-    assert (approxsvm.Predictor(path).predict(frame.to_numpy()) == labels).all()
+def test_python(mixed):
+    frame, made, _ = mixed
     with pytest.raises(InputError, match=f"row 2: {BAD}"):
         made.predict(changed(frame, 2, "job", 9.0))
     with pytest.raises(InputError, match=r"contains NaN. \(row 2, column 4\)"):
         made.predict(changed(frame, 2, "school", np.nan))
 
 
-def test_arrow_nulls(mixed, compiled):
-    _, frame, labels = mixed
-    arrow = pa.Table.from_pandas(frame)
-    assert arrow["age"].null_count > 0
-    predictor = approxsvm.Predictor(compiled[1])
-    assert predictor.predict_arrow(arrow)["label"].to_pylist() == labels.tolist()
+def test_arrow_nulls(mixed):
+    frame, made, path = mixed
+    labels, predictor = made.predict(frame).tolist(), approxsvm.Predictor(path)
     bad = changed(changed(frame, 2, "job", 9.0), 5, "school", np.nan)
     found = predictor.predict_arrow(pa.Table.from_pandas(bad), on_error="null")["label"].to_pylist()
-    assert (found[2], found[5]) == (None, None)
-    assert found[:2] + found[6:] == labels[:2].tolist() + labels[6:].tolist()
+    assert found == [None if k in (2, 5) else label for k, label in enumerate(labels)]
     with pytest.raises(InputError, match="column 'school' is null"):
         predictor.predict_arrow(pa.Table.from_pandas(changed(frame, 5, "school", np.nan)))
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")  # pandas 2.0 writes a NaN
-def test_files_of_text(mixed, compiled, tmp_path):
-    _, frame, labels = mixed
+def test_files_of_text(mixed, tmp_path):
+    frame, _, path = mixed
     given, answers = tmp_path / "rows.csv", tmp_path / "answers.csv"
-
-    def scored(rows):
-        rows.to_csv(given, index=False)
-        return CliRunner().invoke(main, ["score", str(compiled[1]), str(given), "-o", str(answers)])
-
-    assert scored(frame).exit_code == 0
-    assert pd.read_csv(answers)["label"].tolist() == labels.tolist()
-    text = scored(changed(frame.astype(object), 3, "age", "old"))
-    assert text.exit_code == 1
-    assert "column 'age' holds 'old', which is not a number" in text.output
-    assert BAD in scored(changed(frame, 3, "job", 9.0)).output
+    for name, value, said in (
+        ("age", "old", "column 'age' holds 'old', which is not a number"),
+        ("job", 9.0, BAD),
+    ):
+        changed(frame.astype(object), 3, name, value).to_csv(given, index=False)
+        told = CliRunner().invoke(main, ["score", str(path), str(given), "-o", str(answers)])
+        assert told.exit_code == 1
+        assert said in told.output
 
 
-def test_duckdb_nulls(mixed, compiled):
+def test_duckdb_nulls(mixed):
     duckdb = pytest.importorskip("duckdb")
     from approxsvm.duckdb import register
 
-    _, frame, labels = mixed
+    frame, made, path = mixed
     with duckdb.connect() as connection:
         connection.register("rows", pa.Table.from_pandas(changed(frame, 5, "school", np.nan)))
-        register(connection, "mixed", compiled[1])
-        query = f"SELECT mixed({', '.join(NAMES)}) FROM rows"
-        found = [row[0] for row in connection.sql(query).fetchall()]
-        register(connection, "mixed", compiled[1], on_error="null")
-        assert [row[0] for row in connection.sql(query).fetchall()] == found
-    assert found == [None if k == 5 else label for k, label in enumerate(labels.tolist())]
-
-
-def test_reports_of_rows_with_nan(mixed, compiled, tmp_path):
-    pipeline, frame, labels = mixed
-    report = compiled[0].report(frame, labels, against=pipeline, max_rows=50)
-    report.save(tmp_path / "report.html")
-    assert "looks 6 features up in tables" in (tmp_path / "report.html").read_text()
+        for on_error in ("fail", "null"):
+            register(connection, "mixed", path, on_error=on_error)
+            found = [row[0] for row in connection.sql(f"SELECT mixed({', '.join(NAMES)}) FROM rows").fetchall()]
+            assert found == [None if k == 5 else label for k, label in enumerate(made.predict(frame).tolist())]
 
 
 @needs_tool
-def test_the_tool_takes_nan(mixed, compiled, tmp_path):
-    _, frame, labels = mixed
+def test_the_tool(mixed, tmp_path):
+    frame, _, path = mixed
     rows, out = tmp_path / "rows.txt", tmp_path / "out.txt"
-
-    def write(values):
+    for name, value, said in (("job", 9.0, f"line 3: {BAD}"), ("school", np.nan, "the value of feature 5 is nan")):
         with rows.open("w", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([0, *row] for row in values.to_numpy().tolist())
-
-    write(frame)
-    predict("--dense", rows, compiled[1], out)
-    assert out.read_text().split() == labels.astype(str).tolist()
-    write(changed(frame, 2, "job", 9.0))
-    assert failure("--dense", rows, compiled[1], out).endswith(f"line 3: {BAD}")
-    write(changed(frame, 2, "school", np.nan))
-    assert "the value of feature 5 is nan" in failure("--dense", rows, compiled[1], out)
+            values = changed(frame, 2, name, value).to_numpy().tolist()
+            csv.writer(file, lineterminator="\n").writerows([0, *row] for row in values)
+        assert said in failure("--dense", rows, path, out)
 
 
-def test_the_c_library(mixed, compiled):
+def test_the_c_library(mixed):
     runtime_library = pytest.importorskip("runtime_library")
-    _, frame, labels = mixed
-    model = runtime_library.Runtime(compiled[1])
-    assert [model.label(k) for k in model.evaluate(frame.to_numpy(), "labels")[0].ravel()] == labels.tolist()
+    frame, _, path = mixed
+    model = runtime_library.Runtime(path)
     with pytest.raises(runtime_library.RuntimeLibraryError, match=f"row 2: {BAD}"):
         model.evaluate(changed(frame, 2, "job", 9.0).to_numpy(), "labels")
     with pytest.raises(runtime_library.RuntimeLibraryError, match="row 2, column 4 is NaN"):
         model.evaluate(changed(frame, 2, "school", np.nan).to_numpy(), "labels")
-
-
-STEPS = {
-    **{f"exact: {name}": (step, False) for name, step in EXACT.items()},
-    **{f"missing: {name}": (step, True) for name, step in WITH_NAN.items()},
-    **{f"rounded: {name}": (step, False) for name, step in ROUNDED.items()},
-}
 
 
 @pytest.mark.parametrize("category", [0.1, float(2**24 + 1)])

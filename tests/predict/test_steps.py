@@ -8,24 +8,15 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 from sklearn.cluster import FeatureAgglomeration
 from sklearn.compose import ColumnTransformer
-from sklearn.cross_decomposition import CCA, PLSCanonical, PLSRegression
-from sklearn.decomposition import PCA, FastICA, IncrementalPCA
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_selection import SelectKBest
-from sklearn.frozen import FrozenEstimator
-from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import AdditiveChi2Sampler
-from sklearn.linear_model import LinearRegression
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
-    Binarizer,
     KBinsDiscretizer,
     MaxAbsScaler,
-    MinMaxScaler,
-    Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
@@ -35,20 +26,18 @@ from sklearn.preprocessing import (
     StandardScaler,
     TargetEncoder,
 )
-from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.svm import SVC
+from zoo.mapped_rows import mapped
 
 import approxsvm
-from approxsvm.artifact.input_map import pack_input_map, unpack_input_map
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
 from approxsvm.model import steps
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.steps.normalizer import LEAST_NORM, NORMS
 from approxsvm.model.steps.pieces import Pieces
-from approxsvm.model.steps.step import LIBRARY
 from approxsvm.model.steps.table import GIVES_NAN, REFUSED, SAME, Steps, Table
 
-NUMBERS, CODES = [0, 1, 2, 5], [3, 4]
+CODES = [3, 4]
 
 
 def table(n=400, missing=False):
@@ -66,152 +55,19 @@ def of_codes(step):
     return ColumnTransformer([("codes", step, CODES)], remainder="drop")
 
 
-def of_reals(*steps):
-    return ColumnTransformer([("reals", make_pipeline(*steps), [0, 1, 2, 5])])
-
-
-EXACT = {
-    "binarizer": Binarizer(threshold=0.5),
-    "bins": KBinsDiscretizer(4, encode="ordinal"),
-    "bins of equal edges": KBinsDiscretizer(9, encode="onehot-dense", strategy="quantile"),
-    "scaled bins": make_pipeline(StandardScaler(), KBinsDiscretizer(4)),
-    "one-hot": of_codes(OneHotEncoder()),
-    "one-hot without the first": of_codes(OneHotEncoder(drop="first", handle_unknown="ignore")),
-    "one-hot, infrequent": of_codes(OneHotEncoder(min_frequency=75, handle_unknown="infrequent_if_exist")),
-    "one-hot, some": make_pipeline(of_codes(OneHotEncoder()), SelectKBest(k=4)),
-    "ordinal": of_codes(OrdinalEncoder()),
-    "ordinal one-hot": of_codes(make_pipeline(OrdinalEncoder(), OneHotEncoder())),
-    "target": of_codes(TargetEncoder(random_state=0)),
-}
-WITH_NAN = {
-    "mean": SimpleImputer(),
-    "median, marked": SimpleImputer(strategy="median", add_indicator=True),
-    "constant, scaled": make_pipeline(SimpleImputer(strategy="constant", fill_value=-1.0), StandardScaler()),
-    "union": FeatureUnion([("a", SimpleImputer()), ("b", MissingIndicator())]),
-    "scaled before": make_pipeline(StandardScaler(), SimpleImputer()),
-    "one-hot": of_codes(OneHotEncoder()),
-    "mixed": ColumnTransformer(
-        [
-            ("numbers", make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()), NUMBERS),
-            (
-                "codes",
-                make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore")),
-                CODES,
-            ),
-        ]
-    ),
-    "scaled beside codes": ColumnTransformer(
-        [
-            ("numbers", make_pipeline(StandardScaler(), SimpleImputer(strategy="median")), NUMBERS),
-            ("codes", make_pipeline(SimpleImputer(strategy="most_frequent"), OrdinalEncoder()), CODES),
-        ]
-    ),
-}
-ROUNDED = {
-    "products": make_pipeline(StandardScaler(), PolynomialFeatures(3, include_bias=False)),
-    "interactions": PolynomialFeatures((2, 3), interaction_only=True),
-    "splines": SplineTransformer(),
-    "splines, linear": SplineTransformer(extrapolation="linear", knots="quantile", include_bias=False),
-    "splines, continued": of_reals(MinMaxScaler(), SplineTransformer(5, degree=2, extrapolation="continue")),
-    "quantiles": QuantileTransformer(n_quantiles=50),
-    "scaled quantiles": of_reals(StandardScaler(), QuantileTransformer(n_quantiles=9)),
-    "splines that repeat": of_reals(StandardScaler(), SplineTransformer(6, extrapolation="periodic")),
-    "splines that repeat, some": of_codes(SplineTransformer(4, degree=2, extrapolation="periodic", include_bias=False)),
-    "splines that end": SplineTransformer(degree=2, extrapolation="error"),
-    "normal quantiles": QuantileTransformer(n_quantiles=50, output_distribution="normal"),
-    "scaled normal quantiles": of_reals(
-        PCA(3), QuantileTransformer(n_quantiles=30, output_distribution="normal"), StandardScaler()
-    ),
-    "waves": of_codes(AdditiveChi2Sampler()),
-    "scaled waves": of_reals(MinMaxScaler(clip=True), AdditiveChi2Sampler(sample_steps=3, sample_interval=0.7)),
-    "bent": ColumnTransformer(
-        [
-            ("e", QuantileTransformer(n_quantiles=20, output_distribution="normal"), [1, 2]),
-            ("f", SplineTransformer(extrapolation="periodic"), [3]),
-            ("g", AdditiveChi2Sampler(), [4]),
-            ("a", SplineTransformer(degree=1), [0, 1]),
-            ("b", QuantileTransformer(n_quantiles=30), [3, 5]),
-            ("c", PolynomialFeatures(), [2, 0]),
-            ("d", OneHotEncoder(), [4]),
-        ]
-    ),
-    **{f"normalizer, {norm}": Normalizer(norm) for norm in NORMS},
-    "normalizer of some": ColumnTransformer([("a", Normalizer(), [0, 1]), ("b", "passthrough", CODES)]),
-    "normalizers": ColumnTransformer([("a", Normalizer("l1"), [0, 1]), ("b", Normalizer("l1"), [2, 5])]),
-    "selected norms": make_pipeline(Normalizer(), SelectKBest(k=2)),
-    "yeo-johnson": PowerTransformer(),
-    "box-cox": ColumnTransformer([("a", PowerTransformer("box-cox", standardize=False), [5])]),
-    "discriminants": LinearDiscriminantAnalysis(),
-    "discriminants, eigen": LinearDiscriminantAnalysis(solver="eigen"),
-    "incremental": IncrementalPCA(3),
-    "ica": FastICA(3, random_state=0),
-    "gaussian projection": GaussianRandomProjection(4, random_state=0),
-    "sparse projection": SparseRandomProjection(4, random_state=0),
-    "agglomeration": FeatureAgglomeration(3),
-}
-
-
 def fitted(step, X, y):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return make_pipeline(step, SVC(gamma=0.3)).fit(X, y)
 
 
-def own_rows(pipeline, X):
-    rows = pipeline[:-1].transform(X)
-    return rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows)
-
-
-def holds(step, X, y, exact):
-    pipeline = fitted(step, X, y)
-    compiled = approxsvm.compile(pipeline)
-    mapped, errors = compiled.artifact.input_map.mapped_with_errors(X)
-    off = np.linalg.norm(mapped - own_rows(pipeline, X), axis=1)
-    source = compiled.artifact.input_map.source_rounding(X)
-    assert (off == 0).all() if exact else (off <= 1.001 * (errors + source)).all()
-    assert (compiled.predict(X) == pipeline.predict(X)).all()
-    kept = approxsvm.verify(compiled, pipeline, X)
-    assert kept.kept
-    again = unpack_input_map(pack_input_map(compiled.artifact.input_map))
-    assert (again.apply(X) == mapped).all()
-    return pipeline, compiled
-
-
-@pytest.mark.parametrize("name", EXACT)
-def test_what_is_looked_up_is_the_sources_own_bit_for_bit(name):
-    X, y = table()
-    pipeline, compiled = holds(EXACT[name], X, y, exact=True)
-    assert compiled.certified(X).mean() > 0.5
-    assert (compiled.predict(csr_array(X)) == pipeline.predict(X)).all()
-
-
-@pytest.mark.parametrize("name", WITH_NAN)
-def test_missing_values_are_values(name):
-    X, y = table(missing=True)
-    pipeline, compiled = holds(WITH_NAN[name], X, y, exact=True)
-    assert (compiled.predict(csr_array(X)) == pipeline.predict(X)).all()
-    assert (np.array([compiled.predict_one(row) for row in X[:20]]) == pipeline.predict(X[:20])).all()
-    X[3, compiled.artifact.raw_columns.used[0]] = np.inf
-    with pytest.raises(InputError, match="contains infinity"):
-        compiled.predict(X)
-
-
-@pytest.mark.parametrize("name", ROUNDED)
-def test_what_rounds_is_the_sources_within_its_error(name):
-    X, y = table()
-    holds(ROUNDED[name], X, y, exact=False)
-
-
-@pytest.mark.parametrize("step", [PLSRegression(2), PLSCanonical(1), CCA(1)], ids=lambda s: type(s).__name__)
-def test_partial_least_squares(step):
-    X, y = table()
-    holds(FrozenEstimator(step.fit(X, y)), X, y, exact=False)  # pipelines of scikit-learn cannot fit it themselves
-
-
 def test_nan_is_an_error_everywhere_else():
     X, y = table(missing=True)
-    compiled = approxsvm.compile(fitted(WITH_NAN["one-hot"], X, y))
+    compiled = approxsvm.compile(fitted(of_codes(OneHotEncoder()), X, y))
     assert compiled.artifact.raw_columns.takes_nan.tolist() == CODES
+    X[3, 4] = np.inf
+    with pytest.raises(InputError, match="contains infinity"):
+        compiled.predict(X)
     half = ColumnTransformer([("a", SimpleImputer(), [0]), ("b", "passthrough", [3])])
     X[:, 3] = np.nan_to_num(X[:, 3])
     compiled = approxsvm.compile(fitted(half, X, y))
@@ -239,12 +95,7 @@ def test_unknown_categories_name_column_and_value(encoder):
 
 
 @pytest.mark.parametrize(
-    "encoder",
-    [
-        OneHotEncoder(handle_unknown="ignore", sparse_output=False),
-        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
-        TargetEncoder(),
-    ],
+    "encoder", [OneHotEncoder(handle_unknown="ignore", sparse_output=False), TargetEncoder()], ids=str
 )
 def test_unknown_categories_among_long_numbers(encoder):
     rng = np.random.default_rng(0)
@@ -255,8 +106,7 @@ def test_unknown_categories_among_long_numbers(encoder):
     assert (approxsvm.compile(source).predict(rows) == source.predict(rows)).all()
 
 
-@pytest.mark.parametrize("with_rows", [True, False])
-def test_nan_on_its_way_to_an_imputer(with_rows):
+def test_nan_on_its_way_to_an_imputer():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
     y = X[:, 0] > 0.2
@@ -273,8 +123,8 @@ def test_nan_on_its_way_to_an_imputer(with_rows):
             warnings.filterwarnings("ignore", "Skipping features without any observed values")
             source = make_pipeline(step, SVC()).fit(rows, y)
             labels = source.predict(rows)
-        fast = approxsvm.compile(source, rows if with_rows else None)
-        assert (fast.predict(rows) == labels).all()
+        for sample in (rows, None):
+            assert (approxsvm.compile(source, sample).predict(rows) == labels).all()
 
 
 def test_unknown_categories_of_outputs_that_are_not_selected():
@@ -346,17 +196,18 @@ def test_what_cannot_be_a_step_is_named(step, message):
 # --- errors against exact arithmetic
 
 
-def exact_norm(x, norm):
-    moduli = [abs(v) for v in x]
-    if norm == "l1":
-        return mpmath.fsum(moduli)
-    return max(moduli) if norm == "max" else mpmath.sqrt(mpmath.fsum([v * v for v in moduli]))
+def errors_hold(map_, rows):
+    """Assert that mapped rows are within their errors of the real ones; return these errors."""
+    given, allowed = map_.mapped_with_errors(rows)
+    exact = mapped(map_, rows)
+    off, slack = (np.sqrt((part**2).sum(axis=1)) for part in (given - exact.mid, exact.rad))
+    assert (off <= allowed + slack).all()
+    return allowed
 
 
 @pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(2))
 def test_normalized_rows_hold_their_errors(norm, seed):
-    mpmath.mp.prec = 2200
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 40))
     rows = rng.normal(size=(30, n)) * 10.0 ** rng.integers(-18, 19, size=(30, 1))
@@ -367,37 +218,16 @@ def test_normalized_rows_hold_their_errors(norm, seed):
     map_ = InputMap.identity(n)
     if seed % 2:
         map_ = map_.then_affine(subtract=rng.normal(size=n), divide=rng.uniform(0.1, 9.0, size=n))
-    map_ = map_.then_stage(steps.Normalizer.of(n, norm))
-    given, allowed = map_.mapped_with_errors(rows)
-    n_judged = 0
-    for row, values, bound in zip(rows, given, allowed, strict=True):
-        x = [mpmath.mpf(v) for v in row.tolist()]
-        if seed % 2:
-            scaler = map_.stages[0]
-            x = [(v - s) / d for v, s, d in zip(x, scaler.subtract.tolist(), scaler.divide.tolist(), strict=True)]
-        length = exact_norm(x, norm)
-        exact = [v / length for v in x] if length >= LEAST_NORM else x
-        off = mpmath.sqrt(mpmath.fsum([(g - e) ** 2 for g, e in zip(values.tolist(), exact, strict=True)]))
-        assert off <= bound, (off, bound)
-        n_judged += np.isfinite(bound)
-    assert n_judged >= 26
+    assert np.isfinite(errors_hold(map_.then_stage(steps.Normalizer.of(n, norm)), rows)).sum() >= 26
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(2))
 def test_products_hold_their_errors(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 5))
-    scaler = {"subtract": rng.normal(size=n), "divide": rng.uniform(0.1, 9.0, size=n)}
     rows = rng.normal(size=(30, n)) * 10.0 ** rng.integers(-90, 90, size=(30, n))
-    products = steps.Monomials.of_powers(PolynomialFeatures(3).fit(rows).powers_)
-    map_ = InputMap.identity(n).then_affine(**scaler).then_stage(products)
-    given, allowed = map_.mapped_with_errors(rows)
-    for row, values, bound in zip(rows, given, allowed, strict=True):
-        terms = zip(row.tolist(), scaler["subtract"].tolist(), scaler["divide"].tolist(), strict=True)
-        x = [*((Fraction(v) - Fraction(s)) / Fraction(d) for v, s, d in terms), Fraction(1)]
-        exact = [np.prod([x[j] for j in factors]) for factors in products.factors.tolist()]
-        off = sum((Fraction(g) - e) ** 2 for g, e in zip(values.tolist(), exact, strict=True))
-        assert off <= Fraction(float(bound)) ** 2
+    map_ = InputMap.identity(n).then_affine(subtract=rng.normal(size=n), divide=rng.uniform(0.1, 9.0, size=n))
+    errors_hold(map_.then_stage(steps.Monomials.of_powers(PolynomialFeatures(3).fit(rows).powers_)), rows)
 
 
 def exact_piece(pieces, i, x):
@@ -405,7 +235,7 @@ def exact_piece(pieces, i, x):
     return sum(Fraction(float(coef)) * t**k for k, coef in enumerate(pieces.coefs[i].tolist()))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(3))
 def test_piecewise_polynomials_hold_their_errors(seed):
     """Behind a projection, whose errors are large here: any row within them may be what is meant."""
     rng = np.random.default_rng(seed)
@@ -429,18 +259,6 @@ def test_piecewise_polynomials_hold_their_errors(seed):
             assert abs(exact_piece(pieces, piece, meant) - Fraction(float(y[k, 0]))) <= Fraction(float(own[k, 0]))
 
 
-def test_what_bends_is_the_cores_too():
-    X, y = table()
-    for name in ("products", "splines, continued", "scaled quantiles", "bent"):
-        compiled = approxsvm.compile(fitted(ROUNDED[name], X, y))
-        rows = np.r_[X, 3.0 * X, np.round(X)]
-        rows[:, 4] = X[0, 4]
-        source = fitted(ROUNDED[name], X, y)
-        assert (compiled.predict(rows) == source.predict(rows)).all()
-        values, bounds = compiled.decision_function(rows), compiled.error_bound(rows)
-        assert (np.abs(values - source.decision_function(rows)) <= bounds + 1e-7).all()
-
-
 def test_quantiles_at_ties_and_ends():
     X = np.repeat([0.0, 1.0, 1.0, 1.0, 2.0, 5.0, 5.0], 30)[:, np.newaxis]
     constant = np.full_like(X, 3.0)
@@ -454,8 +272,7 @@ def test_quantiles_at_ties_and_ends():
         assert np.abs(mapped - step.transform(asked)).max() < 1e-15
 
 
-@pytest.mark.parametrize("degree", [1, 2, 3])
-@pytest.mark.parametrize("extrapolation", ["constant", "continue"])
+@pytest.mark.parametrize(("extrapolation", "degree"), [("constant", 1), ("constant", 3), ("continue", 2)])
 def test_knots_of_splines_that_coincide_at_the_ends(extrapolation, degree):
     x = np.random.default_rng(0).normal(size=400)
     X = np.c_[np.minimum(x, 0.3), np.maximum(x, -0.3), np.clip(x, -0.5, 0.5), np.round(x)]
@@ -499,39 +316,19 @@ def test_what_bends_in_other_ways_is_named(step, message):
         approxsvm.compile(fitted(step, X, y))
 
 
-def exact_power(x, p, method):
-    mirrored = method == "yeo-johnson" and x < 0
-    p = 2 - mpmath.mpf(p) if mirrored else mpmath.mpf(p)
-    t = 1 + abs(x) if method == "yeo-johnson" else x
-    y = mpmath.log(t) if p == 0 else (t**p - 1) / p
-    return -y if mirrored else y
-
-
 @pytest.mark.parametrize("method", ["box-cox", "yeo-johnson"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(2))
 def test_powers_hold_their_errors(method, seed):
-    mpmath.mp.prec = 1200
     rng = np.random.default_rng(seed)
     powers = np.append(rng.normal(size=7) * 10.0 ** rng.integers(-12, 1, size=7), [0.0, 1.0, 2.0, -1.0])
     n = len(powers)
     rows = rng.normal(size=(40, n)) * 10.0 ** rng.integers(-12, 9, size=(40, n))
     if method == "box-cox":
         rows = np.abs(rows) + 1e-30
-    map_, scaler = InputMap.identity(n), None
+    map_ = InputMap.identity(n)
     if seed % 2:
         map_ = map_.then_affine(divide=rng.uniform(0.5, 3.0, size=n))
-        scaler = map_.stages[0]
-    map_ = map_.then_stage(steps.Power(method, powers))
-    given, allowed = map_.mapped_with_errors(rows)
-    for row, values, bound in zip(rows, given, allowed, strict=True):
-        x = [mpmath.mpf(v) for v in row.tolist()]
-        if scaler is not None:
-            x = [v / d for v, d in zip(x, scaler.divide.tolist(), strict=True)]
-        exact = [exact_power(v, p, method) for v, p in zip(x, powers.tolist(), strict=True)]
-        off = mpmath.sqrt(mpmath.fsum([(g - e) ** 2 for g, e in zip(values.tolist(), exact, strict=True)]))
-        assert off <= bound, (off, bound)
-    assert np.isfinite(allowed).all()
-    assert LIBRARY > 0
+    assert np.isfinite(errors_hold(map_.then_stage(steps.Power(method, powers)), rows)).all()
 
 
 def standard_normal(p):
@@ -563,10 +360,9 @@ def functions_of_one_feature(rng):
     yield turns, lambda x: wrapped(x, mpmath.mpf(low), mpmath.mpf(length)), numbers
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_functions_of_one_feature_hold_their_errors(seed):
+def test_functions_of_one_feature_hold_their_errors():
     mpmath.mp.prec = 300
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     for step, function, numbers in functions_of_one_feature(rng):
         came = np.abs(numbers) * 10.0 ** -rng.uniform(3, 17, len(numbers)) * rng.integers(0, 2, len(numbers))
         shares = rng.uniform(-1, 1, len(came))
@@ -577,29 +373,6 @@ def test_functions_of_one_feature_hold_their_errors(seed):
             assert abs(function(x) - mpmath.mpf(y)) <= error
         near = (came == 0) & np.isfinite(errors[:, 0])  # own errors say something
         assert (errors[near, 0] <= 1e-10 * (1 + np.abs(numbers[near]) + np.abs(given[near, 0]))).all()
-
-
-@pytest.mark.parametrize(
-    "step",
-    [
-        QuantileTransformer(n_quantiles=30, output_distribution="normal"),
-        AdditiveChi2Sampler(sample_steps=1),
-        SplineTransformer(3, degree=1, extrapolation="periodic", include_bias=False),
-    ],
-    ids=lambda step: type(step).__name__,
-)
-def test_the_core_maps_within_its_bound(step):
-    rng = np.random.default_rng(0)
-    X = rng.exponential(size=(300, 1)) * 10.0 ** rng.integers(-9, 2, size=(300, 1))
-    for front in ([], [MinMaxScaler(clip=True)]):
-        source = make_pipeline(*front, step, LinearRegression()).fit(X, X[:, 0])
-        source[-1].coef_, source[-1].intercept_ = np.ones_like(source[-1].coef_), 0.0
-        compiled = approxsvm.compile(source, mode="exact")
-        rows = np.r_[X * rng.uniform(0.9, 1.1, size=X.shape), X]
-        mapped, errors = compiled.artifact.input_map.mapped_with_errors(rows)
-        off = np.abs(compiled.predict(rows) - mapped.sum(axis=1))
-        assert (off <= compiled.error_bound(rows) + errors).all()
-        assert np.median(compiled.error_bound(rows)) < 1e-8
 
 
 def test_rows_beyond_their_interval_are_refused_as_by_the_source():
@@ -621,22 +394,6 @@ def test_rows_beyond_their_interval_are_refused_as_by_the_source():
             call(X)
 
 
-def test_normal_quantiles_at_ends_and_ties():
-    X = np.repeat([0.0, 1.0, 1.0, 2.0, 5.0, 5.0], 40)[:, np.newaxis]
-    rows = np.c_[X, np.full_like(X, 3.0), (X + 1) * 1e20, X * 1e-9]
-    near = np.array([0.0, 1e-7, -1e-7, 2e-7])
-    for n_quantiles in (1, 3, 50, 240):
-        step = QuantileTransformer(n_quantiles=n_quantiles, output_distribution="normal").fit(rows)
-        asked = np.concatenate([point + near for point in (0.0, 1.0, 1.5, 3.0, 5.0, 1e20, 6e20, 5e-9, 2e-9)])
-        asked = np.repeat(np.r_[asked, np.nextafter(asked, 9e30), np.nextafter(asked, -9.0)][:, np.newaxis], 4, axis=1)
-        compiled = approxsvm.compile(make_pipeline(step, SVC()).fit(rows, X.ravel() > 1))
-        map_ = compiled.artifact.input_map
-        mapped, errors = map_.mapped_with_errors(asked)
-        off = np.linalg.norm(mapped - step.transform(asked), axis=1)
-        assert (off <= errors + map_.source_rounding(asked)).all()
-        assert np.quantile(off, 0.9) < 1e-6
-
-
 def random_steps(rng):
     n = int(rng.integers(0, 6))
     edges = np.unique(np.round(rng.normal(size=n), 2))
@@ -644,7 +401,7 @@ def random_steps(rng):
     return Steps(edges, values, float(rng.choice([REFUSED, SAME, 3.0])))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(6))
 def test_tables_behind_steps_that_round(seed):
     rng = np.random.default_rng(seed)
     functions = [random_steps(rng) for _ in range(6)]
@@ -663,7 +420,7 @@ def test_tables_behind_steps_that_round(seed):
         assert worst <= Fraction(float(allowed[row])) ** 2
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(6))
 def test_tables_of_tables(seed):
     rng = np.random.default_rng(seed)
     first = Table.of(3, [(int(j), random_steps(rng)) for j in rng.integers(0, 3, 5)])

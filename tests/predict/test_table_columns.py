@@ -5,8 +5,6 @@ The same frame goes through every door, and every answer is the source's.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -21,9 +19,8 @@ from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import KNNImputer
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR
 
 import approxsvm
@@ -52,21 +49,13 @@ def scaled(*steps: Any) -> Any:
 
 SOURCES = {
     "two columns": scaled(SVC()),
-    "by position in frames": make_pipeline(make_column_transformer((MinMaxScaler(), [3, 1])), SVC()),
-    "passed through": make_pipeline(
-        make_column_transformer(("passthrough", ["age"]), (MinMaxScaler(), ["fare"])), SVC()
-    ),
     "named to be dropped": make_pipeline(
         ColumnTransformer([("no", "drop", ["name", "sex", "deck"])], remainder=StandardScaler()), SVC()
     ),
-    "a logarithm and a projection": make_pipeline(
-        make_column_transformer((FunctionTransformer(np.log1p), ["fare"]), (PCA(1), USED)), SVC()
+    "an ensemble": CalibratedClassifierCV(make_pipeline("passthrough", scaled(SVC())), cv=2),
+    "a regression": make_pipeline(
+        make_column_transformer((FunctionTransformer(np.log1p), ["fare"]), ("passthrough", [1]), (PCA(1), USED)), SVR()
     ),
-    "behind nothing": make_pipeline("passthrough", scaled(), SVC()),
-    "calibrated": CalibratedClassifierCV(scaled(SVC()), ensemble=False),
-    "an ensemble": CalibratedClassifierCV(scaled(SVC()), cv=2),
-    "a search": GridSearchCV(scaled(SVC()), {"svc__C": [1.0, 10.0]}, cv=2),
-    "a regression": scaled(SVR()),
 }
 # Frames that a source takes for the same rows.
 FRAMES = {
@@ -86,45 +75,49 @@ def fitted(request: pytest.FixtureRequest) -> tuple[Any, Any]:
     return source, approxsvm.compile(source, FRAME)
 
 
-def answers(model: Any, rows: Any) -> dict[str, Any]:
-    """Everything that a compiled model has to say."""
-    methods = ("predict", "decision_function", "predict_proba", "error_bound", "certified", "within_gamma_bound")
-    return {name: getattr(model, name)(rows) for name in methods if hasattr(model, name)}
+def test_frames_that_the_source_takes(fitted: tuple[Any, Any], tmp_path: Path) -> None:
+    """Frames, Arrow tables and files of them: other columns are not read."""
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
+    from pyarrow import parquet
 
-
-@pytest.mark.parametrize("name", FRAMES)
-def test_frames_that_the_source_takes(fitted: tuple[Any, Any], name: str, tmp_path: Path) -> None:
     source, fast = fitted
-    expected, numbers = source.predict(FRAME), answers(fast, FRAME)
-    np.testing.assert_array_equal(source.predict(FRAMES[name]), expected)
-    fast.save(tmp_path / "model.asvm")
-    for model in (fast, approxsvm.load(tmp_path / "model.asvm"), approxsvm.compile(source, FRAMES[name])):
-        found = model.predict(FRAMES[name])
-        if found.dtype == np.float64:
-            np.testing.assert_allclose(found, expected, rtol=0, atol=2 * fast.artifact.header["tolerance"])
-        else:
-            np.testing.assert_array_equal(found, expected)
-    for method, answer in answers(fast, FRAMES[name]).items():
-        np.testing.assert_array_equal(answer, numbers[method], err_msg=method)
-    assert fast.feature_names_in_.tolist() == list(FRAME.columns)
+    expected, numbers, bounds = source.predict(FRAME), fast.predict(FRAME), fast.error_bound(FRAME)
     predictor = approxsvm.Predictor(fast.artifact)
-    for method in ("predict", "error_bound", "certified"):
-        np.testing.assert_array_equal(getattr(predictor, method)(FRAMES[name]), numbers[method])
+    output = "value" if fast.artifact.task == "regression" else "label"
+    assert fast.feature_names_in_.tolist() == list(FRAME.columns)
+    if output == "label":
+        np.testing.assert_array_equal(numbers, expected)
+    else:
+        assert (np.abs(numbers - expected) <= bounds + 1e-9).all()
+    for frame in FRAMES.values():
+        np.testing.assert_array_equal(source.predict(frame), expected)
+        for model in (fast, predictor):
+            np.testing.assert_array_equal(model.predict(frame), numbers)
+            np.testing.assert_array_equal(model.error_bound(frame), bounds)
+            np.testing.assert_array_equal(model.certified(frame), fast.certified(FRAME))
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        assert predictor.predict_arrow(table)[output].to_pylist() == numbers.tolist()
+        assert approxsvm.compile(source, frame).artifact.data == fast.artifact.data
+    parquet.write_table(table, tmp_path / "rows.parquet")
+    FRAMES["NaN and infinite"].to_csv(tmp_path / "rows.csv", index=False)
+    for file in ("rows.parquet", "rows.csv"):
+        approxsvm.score_dataset(fast, tmp_path / file, tmp_path / "answers.parquet")
+        found = parquet.read_table(tmp_path / "answers.parquet")[output].to_pylist()
+        assert found == numbers.tolist() if output == "label" else np.allclose(found, numbers)
 
 
-@pytest.mark.parametrize("library", ["polars", "pyarrow"])
-@pytest.mark.parametrize("name", ["as fitted", "in another order", "with more columns", "without the others"])
-def test_frames_of_other_libraries(library: str, name: str) -> None:
+@pytest.mark.parametrize(("library", "make"), [("polars", "from_pandas"), ("pyarrow", "table")])
+def test_frames_of_other_libraries(library: str, make: str) -> None:
     module = pytest.importorskip(library)
     source = scaled(SVC()).fit(FRAME, Y)
-    make = {"polars": "from_pandas", "pyarrow": "table"}[library]
-    frame = getattr(module, make)(FRAMES[name])
-    fast = approxsvm.compile(source, frame)
-    expected = source.predict(FRAME).tolist()
-    assert fast.predict(frame).tolist() == expected
-    assert approxsvm.Predictor(fast.artifact).predict(frame).tolist() == expected
-    if library == "pyarrow":
-        assert fast.predict(frame.to_batches()[0]).tolist() == expected
+    for name in ("in another order", "with more columns"):
+        frame = getattr(module, make)(FRAMES[name])
+        fast = approxsvm.compile(source, frame)
+        expected = source.predict(FRAME).tolist()
+        assert fast.predict(frame).tolist() == expected
+        assert approxsvm.Predictor(fast.artifact).predict(frame).tolist() == expected
+        if library == "pyarrow":
+            assert fast.predict(frame.to_batches()[0]).tolist() == expected
 
 
 def test_frames_that_the_source_refuses(fitted: tuple[Any, Any]) -> None:
@@ -168,6 +161,7 @@ def test_arrays_go_by_position() -> None:
         assert fast.predict(given).tolist() == source.predict(given).tolist() == expected
         assert predictor.predict(given).tolist() == expected
     assert [predictor.predict_one(row) for row in strange] == [fast.predict_one(row) for row in strange] == expected
+    assert fast.predict_one(["a text", *strange[0, 1:].tolist()]) == expected[0]
     for model, message in (
         (source, "X has feature names, but StandardScaler was fitted without"),
         (fast, "X has feature names, but CompiledSVC was fitted without"),
@@ -198,14 +192,13 @@ def test_arrays_for_a_source_with_names_warn() -> None:
     assert len(caught) == 1
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_the_place_of_what_is_not_finite(n_jobs: int) -> None:
+def test_the_place_of_what_is_not_finite() -> None:
     """It is the first one that is used, behind any number of others, on any number of threads."""
     rows = RNG.normal(size=(4000, 6))
     source = CalibratedClassifierCV(
         make_pipeline(make_column_transformer((StandardScaler(), [4, 1])), SVC()), cv=2
     ).fit(rows[:200], rows[:200, 1] > 0)
-    fast = approxsvm.compile(source, rows[:200], n_jobs=n_jobs)
+    fast = approxsvm.compile(source, rows[:200], n_jobs=2)
     strange = rows.copy()
     strange[:, [0, 2, 3, 5]] = np.nan
     assert fast.predict(strange).tolist() == fast.predict(rows).tolist()
@@ -233,30 +226,17 @@ def test_other_models_keep_the_checks_of_scikit_learn() -> None:
             model.predict(frame.assign(**{unused: np.nan}))
 
 
-def lengths(texts):
-    return np.vectorize(len)(np.asarray(texts, dtype=object))
-
-
-LENGTHS = FunctionTransformer(lengths, validate=False)
-FOREIGN = {
-    "text": (make_pipeline(make_column_transformer((LENGTHS, ["sex"]), ("passthrough", USED)), SVC()), FRAME),
-    "text in an array": (make_pipeline(LENGTHS, SVC()), FRAME[["sex"]].to_numpy()),
-    "holes": (make_pipeline(KNNImputer(), SVC()), FRAME[USED].where(FRAME[USED] > 30)),
-    "holes in an array": (make_pipeline(KNNImputer(), SVC()), FRAME[USED].where(FRAME[USED] > 30).to_numpy()),
-    "text and holes": (
-        make_pipeline(make_column_transformer((KNNImputer(), ["age"])), SVC()),
-        FRAME.assign(age=FRAME["age"].where(FRAME["age"] > 30)),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", FOREIGN)
-def test_the_model_is_read_before_rows_are_looked_at(name: str) -> None:
+def test_the_model_is_read_before_rows_are_looked_at() -> None:
     """What it cannot take is the step, which is named, and not the rows that are for it."""
-    source, rows = FOREIGN[name]
-    source.fit(rows, Y)
-    with pytest.raises(UnsupportedModelError, match=r"step '(functiontransformer|knnimputer)' \(.* cannot be folded"):
-        approxsvm.compile(source, rows)
+    lengths = FunctionTransformer(lambda texts: np.vectorize(len)(np.asarray(texts, object)), validate=False)
+    for step, rows in (
+        (make_column_transformer((lengths, ["sex"]), ("passthrough", USED)), FRAME),
+        (KNNImputer(), FRAME[USED].where(FRAME[USED] > 30).to_numpy()),
+        (make_column_transformer((KNNImputer(), ["age"])), FRAME.assign(age=FRAME["age"].where(FRAME["age"] > 30))),
+    ):
+        source = make_pipeline(step, SVC()).fit(rows, Y)
+        with pytest.raises(UnsupportedModelError, match=r"step '(functiontr|knnimputer).* cannot be folded"):
+            approxsvm.compile(source, rows)
 
 
 def test_rows_for_a_model_that_is_known() -> None:
@@ -273,16 +253,15 @@ def test_rows_for_a_model_that_is_known() -> None:
 
 
 @pytest.mark.usefixtures("unmeasured")
-def test_verify_and_reports_take_the_frame(fitted: tuple[Any, Any]) -> None:
-    source, fast = fitted
+def test_verify_and_reports_take_the_frame() -> None:
+    source = scaled(SVC()).fit(FRAME, Y)
+    fast = approxsvm.compile(source, FRAME)
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib")
     strange = FRAMES["NaN and infinite"].assign(age=FRAME["age"].where(np.arange(N_ROWS) != 7))
-    for frame in FRAMES.values():
-        if not fast.artifact.members:
-            assert approxsvm.verify(fast, source, frame).kept
-    evidence = fast.report(strange, against=source).evidence
-    assert evidence.positions.tolist() == [k for k in range(N_ROWS) if k != 7]
+    assert approxsvm.verify(fast, source, FRAMES["NaN and infinite"]).kept
+    evidence = fast.report(strange.head(30), against=source).evidence
+    assert evidence.positions.tolist() == [k for k in range(30) if k != 7]
     assert evidence.against is not None
     assert evidence.against.judged.n_violations == 0
 
@@ -307,16 +286,14 @@ def test_the_command_line_takes_the_table(tmp_path: Path) -> None:
     joblib.dump(source, tmp_path / "model.joblib")
     FRAMES["with more columns"].to_csv(tmp_path / "rows.csv", index=False)
     FRAME[["fare", "age"]].to_csv(tmp_path / "few.csv", index=False)
-    model, artifact = str(tmp_path / "model.joblib"), str(tmp_path / "model.asvm")
-    for name in ("rows.csv", "few.csv"):
-        data = str(tmp_path / name)
-        done = CliRunner().invoke(main, ["convert-model", model, "--trust", "-o", artifact, "--data", data])
-        assert done.exit_code == 0, done.stderr
-        done = CliRunner().invoke(main, ["verify", artifact, "--against", model, "--trust", "--data", data])
-        assert done.exit_code == 0, done.stderr
     (tmp_path / "bare.csv").write_text("1.5,2.5\n3.5,4.5\n")
-    command = ["verify", artifact, "--against", model, "--trust", "--data", str(tmp_path / "bare.csv")]
-    done = CliRunner().invoke(main, command)
+    model, artifact = str(tmp_path / "model.joblib"), str(tmp_path / "model.asvm")
+    convert = ["convert-model", model, "--trust", "-o", artifact, "--data", str(tmp_path / "few.csv")]
+    verify = ["verify", artifact, "--against", model, "--trust", "--data"]
+    for command in (convert, [*verify, str(tmp_path / "rows.csv")]):
+        done = CliRunner().invoke(main, command)
+        assert done.exit_code == 0, done.stderr
+    done = CliRunner().invoke(main, [*verify, str(tmp_path / "bare.csv")])
     assert (done.exit_code, done.stderr) == (1, "approxsvm: X has shape (2, 2), expected (n_rows, 5)\n")
 
 
@@ -359,42 +336,13 @@ def test_the_command_line_finds_the_columns_of_a_model_without_names(tmp_path: P
     assert (done.exit_code, done.stderr) == (1, message)
 
 
-# --- tables
-
-
-def table_of(name: str) -> Any:
-    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
-    return pa.Table.from_pandas(FRAMES[name], preserve_index=False)
-
-
-@pytest.mark.parametrize("name", FRAMES)
-def test_tables(fitted: tuple[Any, Any], name: str, tmp_path: Path) -> None:
-    """Of Arrow, and of files of every kind: only columns that are used are read."""
-    _, fast = fitted
-    table = table_of(name)
-    output = "value" if fast.artifact.task == "regression" else "label"
-    expected = approxsvm.Predictor(fast.artifact).predict_arrow(table_of("as fitted"))[output].to_pylist()
-    assert expected == fast.predict(FRAME).tolist()
-    assert approxsvm.Predictor(fast.artifact).predict_arrow(table)[output].to_pylist() == expected
-    import pyarrow.feather
-    import pyarrow.parquet
-
-    FRAMES[name].to_csv(tmp_path / "rows.csv", index=False)
-    pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
-    pyarrow.feather.write_feather(table, str(tmp_path / "rows.arrow"), compression="uncompressed")
-    for file in ("rows.csv", "rows.parquet", "rows.arrow"):
-        approxsvm.score_dataset(fast, tmp_path / file, tmp_path / "answers.parquet")
-        found = pyarrow.parquet.read_table(tmp_path / "answers.parquet")[output].to_pylist()
-        assert found == expected if file != "rows.csv" else np.allclose(found, expected)
-
-
 def test_bad_rows_of_tables_are_those_of_columns_that_are_used() -> None:
     fast = approxsvm.compile(scaled(SVC()).fit(FRAME, Y), FRAME)
     predictor = approxsvm.Predictor(fast.artifact)
     expected = fast.predict(FRAME).tolist()
-    table = table_of("NaN and infinite")
-    assert predictor.predict_arrow(table, on_error="null")["label"].to_pylist() == expected
-    hole = FRAMES["NaN and infinite"].assign(age=FRAME["age"].where(np.arange(N_ROWS) != 7))
+    strange = FRAMES["NaN and infinite"]
+    assert predictor.predict_arrow(strange, on_error="null")["label"].to_pylist() == expected
+    hole = strange.assign(age=FRAME["age"].where(np.arange(N_ROWS) != 7))
     with pytest.raises(InputError, match="row 7: column 'age' is null"):
         predictor.predict_arrow(hole)
     nulled = predictor.predict_arrow(hole, on_error="null", keep=["name"])
@@ -434,16 +382,6 @@ def test_libsvm_text_with_unused_features(tmp_path: Path) -> None:
     assert scored.bad_rows == [f"{tmp_path / 'rows.svm'}, line {N_ROWS + 1}: the feature in column 1 is NaN"]
 
 
-def test_dask() -> None:
-    dd = pytest.importorskip("dask.dataframe", reason="dask is not installed")
-    from approxsvm.dask import score
-
-    fast = approxsvm.compile(scaled(SVC()).fit(FRAME, Y), FRAME)
-    for frame in FRAMES.values():
-        found = score(dd.from_pandas(frame, npartitions=3), fast).compute()
-        assert found["label"].tolist() == fast.predict(FRAME).tolist()
-
-
 def test_duckdb() -> None:
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
     from approxsvm.duckdb import register
@@ -451,21 +389,11 @@ def test_duckdb() -> None:
     fast = approxsvm.compile(scaled(SVC()).fit(FRAME, Y), FRAME)
     expected = fast.predict(FRAME).tolist()
     with duckdb.connect() as connection:
-        connection.register("people", FRAME)
-        for on_error in ("fail", "null"):
-            register(connection, "survives", fast, on_error=on_error)
-            for name in ("as fitted", "NaN and infinite", "integers"):
-                connection.register("passengers", FRAMES[name])
-                found = connection.sql("SELECT survives(name, age, sex, fare, deck) FROM passengers").fetchall()
-                assert [label for (label,) in found] == expected, (on_error, name)
-            assert connection.sql("SELECT survives(NULL, 40, NULL, 20, NULL)").fetchall() != [(None,)]
-            assert connection.sql("SELECT survives('x', NULL, 'y', 20, 1)").fetchall() == [(None,)]
-            holes = connection.sql(
-                "SELECT survives(name, CASE WHEN sex = 'male' THEN NULL ELSE age END, sex, fare, deck) FROM people"
-            ).fetchall()
-            assert [label for (label,) in holes] == [
-                None if sex == "male" else label for label, sex in zip(expected, FRAME["sex"], strict=True)
-            ]
+        connection.register("people", FRAMES["NaN and infinite"])
+        register(connection, "survives", fast, on_error="null")
+        aged = "CASE WHEN deck > 0 THEN age END"
+        found = connection.sql(f"SELECT survives(name, {aged}, sex, fare, deck) FROM people").fetchall()
+        assert [label for (label,) in found] == [None if k % 2 else label for k, label in enumerate(expected)]
         register(connection, "survives", fast)
         with pytest.raises(duckdb.Error, match=r"survives\(\), row 1 of a vector: column 'f1' is infinite"):
             connection.sql(
@@ -488,20 +416,3 @@ def test_a_saved_flag_says_which_models_take_frames_so(tmp_path: Path) -> None:
         else:
             with pytest.raises(ValueError, match="feature names should match"):
                 fast.predict(frame[["fare", "age"]])
-
-
-def test_the_predictor_takes_frames_without_scikit_learn(tmp_path: Path) -> None:
-    approxsvm.compile(scaled(SVC()).fit(FRAME, Y), FRAME).save(tmp_path / "model.asvm")
-    program = (
-        "import sys, pandas, approxsvm\n"
-        f"predictor = approxsvm.Predictor({str(tmp_path / 'model.asvm')!r})\n"
-        "print(predictor.predict(pandas.DataFrame({'x': ['a'], 'fare': [20], 'age': [40.0]})).tolist())\n"
-        "assert 'sklearn' not in sys.modules and 'scipy' not in sys.modules\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert done.stdout.strip() == str(
-            approxsvm.load(tmp_path / "model.asvm").predict(pd.DataFrame({"fare": [20], "age": [40.0]})).tolist()
-        )

@@ -67,7 +67,7 @@ def _edges(source: Any, width: int) -> list[list[float]]:
             found = [(j, t.tolist()) for j, t in enumerate(knots if len(knots) == width else [])]
         for j, more in found:
             if j < width:
-                edges[j] += [x for x in more if np.isfinite(x)]
+                edges[j] += [x for x in more if isinstance(x, (int, float)) and np.isfinite(x)]
     return edges
 
 

@@ -104,6 +104,7 @@ ROWS: dict[str, Table] = {
     "bool": _floats(_SIGNED > 0, "bool"),
     "constant": _floats(_SIGNED * [1.0, 1.0, 0.0, 1.0] + [0.0, 1e6, -7.5, 0.0]),
     "scales": _floats(_SCALES),
+    "offset": _floats(np.add(_SIGNED, [1e12, 1e9, 1e15, 1e7])),
     "holes": _floats(_HOLES),
     "mirrored": _floats(_MIRRORED),
     "long": _floats(2.0**54 + 4.0 * _CODES),  # numbers that have no fractions
@@ -187,6 +188,8 @@ _GPR, _GPC = gaussian_process.GaussianProcessRegressor, gaussian_process.Gaussia
 _Logistic, _Ridge = linear_model.LogisticRegression, linear_model.Ridge
 _Text = feature_extraction.text
 _FREQUENT = impute.SimpleImputer(strategy="most_frequent")
+_IGNORING = _P.OneHotEncoder(handle_unknown="ignore")
+_UNKNOWN = {"handle_unknown": "use_encoded_value", "unknown_value": -3}
 _LANDMARKS = kernel_approximation.Nystroem(gamma=0.1, n_components=12, random_state=0)
 _WAVES = kernel_approximation.RBFSampler(gamma=0.1, n_components=40, random_state=0)
 _FOLDS = model_selection.PredefinedSplit(np.where(TARGETS["five"] == 0, 0, _NTH % 3))
@@ -255,6 +258,8 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "targets": multioutput.MultiOutputRegressor(_SVR()),
         "targets of waves": make_pipeline(_WAVES, multioutput.MultiOutputRegressor(_Ridge())),
         "scaled targets": compose.TransformedTargetRegressor(KernelRidge(gamma=0.1), transformer=_P.MinMaxScaler()),
+        "restored targets": compose.TransformedTargetRegressor(
+            make_pipeline(_WAVES, _Ridge()), transformer=_P.MinMaxScaler((-2, 5))),
     }),
     ("signed", "column", {
         "KernelRidge, one column": KernelRidge(kernel="rbf", gamma=0.1),
@@ -278,6 +283,13 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         *(("float32", "two"), ("float16", "three"), ("int64", "three"), ("one-hot", "two"), ("bool", "two")),
         *(("constant", "three"), ("scales", "two"), ("CSR", "three"), ("frame", "three")),
     )),
+    ("offset", "two", {
+        "scalers of offset": make_pipeline(_P.RobustScaler(), _P.StandardScaler(), _SVC(C=9.0)),
+        "MinMaxScaler of offset": (
+            make_pipeline(_columns(_P.MinMaxScaler(clip=True), [1, 3], remainder="drop"), _SVC()), {"mode": "exact"}),
+    }),
+    ("offset", "value", {"SVR of offset": make_pipeline(_P.StandardScaler(), _SVR(C=3.0, epsilon=0.01)),
+                         "process of offset": _GPR(RBF([1e3, 3.0, 1e3, 6.0]), alpha=0.1, optimizer=None)}),
     ("slices", "two", {"SVC of slices": (_SVC(gamma=0.1), {"n_centers": 9, "degree": 2})}),
     ("wide", "two", {"SVC of many values": _SVC(gamma=5.0)}),
     ("grid", "two", {"SVC of a grid": (_SVC(gamma=0.01, C=0.1), {"mode": "exact"})}),
@@ -405,6 +417,9 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "Normalizer, l1": _P.Normalizer("l1"),
         "Normalizer, l2": (_P.StandardScaler(), _P.Normalizer()),
         "Normalizer, max": _columns(_P.Normalizer("max")),
+        "Normalizers": (
+            compose.ColumnTransformer([("a", _P.Normalizer("l1"), [0, 1]), ("b", _P.Normalizer("l1"), [2, 3])]),
+            feature_selection.SelectKBest(k=3)),
         **{f"splines, {rule}": _P.SplineTransformer(4, degree=2, extrapolation=rule)
            for rule in ("constant", "linear", "continue", "periodic", "error")},
         "splines of degree 1": _P.SplineTransformer(5, degree=1, knots="quantile", include_bias=False),
@@ -437,6 +452,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "OrdinalEncoder, unknown": _P.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
         "OrdinalEncoder, unknown to an imputer": (
             _P.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan), impute.SimpleImputer()),
+        "OrdinalEncoder, one-hot": _columns(make_pipeline(_P.OrdinalEncoder(), _P.OneHotEncoder()), remainder="drop"),
         "TargetEncoder": _columns(_P.TargetEncoder(random_state=0, cv=2)),
         "SimpleImputer of 0": impute.SimpleImputer(missing_values=0.0, strategy="most_frequent"),
     })),
@@ -460,6 +476,26 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
             ("unknown", _P.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-3), ["sex"]),
             ("targets", _P.TargetEncoder(random_state=0, cv=2), ["work", "school"]),
             ("numbers", impute.SimpleImputer(add_indicator=True), ["age"])]),
+        "census, ignored": compose.ColumnTransformer([
+            ("missing", _P.OrdinalEncoder(**_UNKNOWN, encoded_missing_value=-7), ["work"]),
+            ("replaced", make_pipeline(_P.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan),
+                                       impute.SimpleImputer()), ["work"]),
+            ("twice", make_pipeline(_P.OrdinalEncoder(**_UNKNOWN, encoded_missing_value=9), _IGNORING), ["work"]),
+            ("both", make_pipeline(impute.SimpleImputer(strategy="constant", fill_value="State"), FeatureUnion(
+                [("a", _IGNORING), ("b", _P.OrdinalEncoder(**_UNKNOWN))])), ["work"]),
+            ("chosen", make_pipeline(_FREQUENT, _IGNORING, feature_selection.SelectKBest(k=2)), ["work"]),
+            ("marked", FeatureUnion([("a", make_pipeline(_FREQUENT, _IGNORING)),
+                                     ("b", impute.MissingIndicator(features="all"))]), ["work"]),
+            ("text", make_pipeline(impute.SimpleImputer(missing_values="F", strategy="most_frequent"), _IGNORING),
+             ["sex"]),
+            ("number", "passthrough", ["school"])]),
+        "census, known": compose.ColumnTransformer([
+            ("all", _P.OneHotEncoder(), ["work"]), ("some", _P.OneHotEncoder(drop="first"), ["work", "sex"]),
+            ("frequent", _P.OneHotEncoder(min_frequency=9), ["work"]), ("codes", _P.OrdinalEncoder(), ["sex"]),
+            ("median", make_pipeline(_P.OrdinalEncoder(), impute.SimpleImputer(strategy="median")), ["work"]),
+            ("constant", make_pipeline(impute.SimpleImputer(strategy="constant", fill_value="State"),
+                                       _P.OrdinalEncoder()), ["work"]),
+            ("number", "passthrough", ["school"])]),
         "census, infrequent": compose.ColumnTransformer([
             ("texts", _P.OneHotEncoder(min_frequency=9, handle_unknown="infrequent_if_exist"), ["work", "school"]),
             ("marks", impute.MissingIndicator(), ["age"]),
@@ -476,6 +512,17 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
             _Text.HashingVectorizer(n_features=32, alternate_sign=False, norm=None), _Text.TfidfTransformer()),
         "words, chosen": (_Text.TfidfVectorizer(), decomposition.TruncatedSVD(3, random_state=0)),
     })),
+    ("texts", "two", {
+        "votes of texts": ensemble.VotingClassifier([
+            ("words", make_pipeline(_Text.TfidfVectorizer(), _SVC(gamma=0.5))),
+            ("letters", make_pipeline(
+                _Text.CountVectorizer(analyzer="char", binary=True), _Text.TfidfTransformer(), _LinearSVC())),
+            ("words again", Pipeline([("a", make_pipeline(_Text.TfidfVectorizer())), ("b", _Logistic())]))]),
+        "union of texts": _Calibrated(make_pipeline(FeatureUnion(
+            [("words", make_pipeline(_Text.TfidfVectorizer(), decomposition.TruncatedSVD(3, random_state=0))),
+             ("letters", _Text.HashingVectorizer(n_features=16, binary=True)), ("none", "drop")],
+            transformer_weights={"letters": 0.25}), _SVC()), cv=2),
+    }),
     ("texts", "three", {"words, LogisticRegression": make_pipeline(_Text.CountVectorizer(), _Logistic())}),
     # Estimators around one
     *(("signed", target, {

@@ -14,7 +14,7 @@ from c_header import Program, build
 from approxsvm.errors import InputError, UnsupportedModelError
 from zoo.executors import Executor
 from zoo.executors.native import in_codes, is_unused_alone
-from zoo.specimens import Answers, Specimen
+from zoo.specimens import Answers, RefusedError, Specimen
 from zoo.tables import Table
 
 # What the export says of sources that it does not take.
@@ -81,7 +81,8 @@ class C99(Executor):
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:
         program = _program(specimen, *self._how)
-        assert isinstance(program, Program)
+        if isinstance(program, str):
+            raise RefusedError(program)
         with np.errstate(over="ignore"):
             rows = _codes(specimen, self.seen(table)).astype(np.float32)
         given = program.answers(rows)
