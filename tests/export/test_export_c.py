@@ -33,7 +33,6 @@ from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.evaluator import BOUNDS, CERTIFIED, LABELS, VALUES
 from approxsvm.export.c99.coefficients import parts_of
 from approxsvm.export.c99.device_bounds import map_error
-from approxsvm.export.c99.header import has_expansions
 from approxsvm.export.c99.input_codes import input_codes
 from approxsvm.export.c99.source import array, comment, literal, text_literal
 from approxsvm.model.steps.affine import _OPERATIONS, Affine
@@ -149,33 +148,7 @@ SOURCES = {
 }
 
 
-@pytest.mark.parametrize("name", SOURCES)
-def test_sources(name: str, tmp_path: Path) -> None:
-    source, n_classes = SOURCES[name]
-    X, y = classes(9, n_classes)
-    fitted = source.fit(X, y)
-    compiled, model = approxsvm.compile(fitted, X, mode="approximate", degree=2), approxsvm.read_any(fitted)
-    spread = X.std(axis=0)
-    noise = np.random.default_rng(1).normal(size=X.shape)
-    rows = np.concatenate([X, X + spread * noise, X[:9] + 1e4 * spread, 1e20 * X[:3]]).astype(np.float32)
-    for kind in ("float32", "int8"):
-        program = build(compiled, tmp_path / kind, *STRICT, coefficients=kind)
-        answers = assert_proven(model, compiled, program, rows)
-        if kind != "float32":
-            continue
-        assert_agrees(compiled.artifact, answers, rows)
-        sure = answers.certain[: len(rows)]
-        if name != "regression":
-            assert sure.any()
-            expected = np.array([1, -1]) if name == "one class" else compiled.artifact.labels
-            np.testing.assert_array_equal(
-                expected[answers.predicted[: len(rows)][sure]], fitted.predict(rows.astype(np.float64))[sure]
-            )
-
-
 # --- rows of codes
-
-SOURCES_OF_CODES = ("standard", "clipped", "selected")
 
 
 @pytest.mark.attack
@@ -256,29 +229,6 @@ def test_codes_need_rows(tmp_path: Path) -> None:
 # --- golden models
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in GOLDEN.glob("*.asvm")))
-def test_golden_models(name: str, tmp_path: Path) -> None:
-    compiled = approxsvm.load(GOLDEN / f"{name}.asvm")
-    rows, _ = approxsvm.read_libsvm_data(GOLDEN / f"{name}.t", n_features=compiled.n_features_in_)
-    rows = rows.toarray().astype(np.float32)
-    if not compiled.artifact.averages:
-        exact, own = compiled._evaluator.evaluate(rows, VALUES | BOUNDS, "exact")
-    units = compiled.artifact.members or (compiled.artifact,)
-    for kind in ("float32", "int8") if all(has_expansions(unit) for unit in units) else ("float32",):
-        program = build(compiled, tmp_path / kind, *STRICT, coefficients=kind)
-        answers = program.answers(rows)
-        if compiled.artifact.task == "regression":
-            assert (np.abs(answers.values[:, 0] - exact) <= answers.bounds[:, 0] + own).all()
-            assert (answers.bounds[answers.certain, 0] <= compiled.artifact.header["tolerance"]).all()
-            continue
-        if program.n_values:
-            values, bounds = (numbers.reshape(len(rows), -1) for numbers in (exact, own))
-            assert (np.abs(answers.values - values) <= answers.bounds + bounds).all()
-        labels = compiled._evaluator.evaluate(rows, LABELS, "exact")
-        assert (labels == answers.predicted)[answers.certain].all()
-        assert answers.certain.mean() > (0.2 if program.n_shares else 0.7)  # scores of open pairs are wide
-
-
 # --- compilers
 
 OBJECT = (
@@ -302,22 +252,6 @@ def variety() -> list[Any]:
     ]
 
 
-def test_two_translation_units_and_two_models(tmp_path: Path) -> None:
-    models = [random_plan(1, 2, 1)[1], random_plan(11, 1, 20)[1]]
-    for name, compiled in zip(("one", "two"), models, strict=True):
-        compiled.export_c(tmp_path / f"{name}.h", name=name)
-    both = '#include "two.h"\n#include "one.h"\n#include "one.h"\n'
-    (tmp_path / "a.c").write_text(
-        f"{both}int first(const float *z); int first(const float *z) {{ return one_predict(z); }}\n"
-    )
-    (tmp_path / "b.c").write_text(
-        f"{both}int first(const float *z);\nint main(void) {{\n    const float z[64] = {{1.0f}};\n"
-        "    return first(z) == one_predict(z) && two_predict(z) >= 0 ? 0 : 1;\n}\n"
-    )
-    subprocess.run([*C99, *STRICT, "-o", "both", "a.c", "b.c"], cwd=tmp_path, check=True)
-    subprocess.run(["./both"], cwd=tmp_path, check=True)
-
-
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -333,18 +267,6 @@ def test_arithmetic_that_is_not_floats_is_refused(flags: list[str], message: str
     result = subprocess.run([*C99, *flags, "-c", "object.c"], cwd=tmp_path, capture_output=True, text=True)
     assert result.returncode != 0
     assert message in result.stderr
-
-
-def test_clean_under_sanitizers(variety: list[Any], tmp_path: Path) -> None:
-    compiler = ["gcc", "-std=c99", "-O1", "-g", "-fsanitize=address,undefined,float-cast-overflow"]
-    for inputs, compiled in (("float32", variety[2]), ("int8", variety[3])):
-        n = compiled.n_features_in_
-        options = {"inputs": inputs, "X": np.arange(2.0)[:, np.newaxis] * np.ones(n)}
-        program = build(compiled, tmp_path / inputs, "-fno-sanitize-recover=all", compiler=compiler, **options)
-        rows = np.concatenate(
-            [np.zeros((3, n)), np.full((1, n), np.nan), np.full((1, n), np.inf), np.full((1, n), 3e38)]
-        )
-        program.answers(rows.astype(np.float32))
 
 
 # --- microcontrollers
