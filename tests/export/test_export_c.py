@@ -18,11 +18,10 @@ from boards import BOARDS
 from c_header import C99, NEEDS_GCC, STRICT, Program, build
 from conftest import GOLDEN, random_model
 from sklearn.feature_selection import SelectKBest
-from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
-from sklearn.svm import SVC, SVR, OneClassSVM
-from test_export_c_kinds import FUSED, assert_proven, at_boundary
+from sklearn.svm import SVC
+from test_export_c_kinds import assert_proven, at_boundary
 from zoo import class_numbers, oracle
 from zoo.balls import Extended
 
@@ -101,8 +100,8 @@ def random_plan(seed: int, degree: int, n_centers: int, n_labels: int = 2) -> tu
 
 PLANS = [
     *((seed, degree, 1, 2) for seed, degree in enumerate((1, 2, 3, 4, 5, 6))),
-    *((seed, degree, n_centers, 2) for seed, degree, n_centers in ((10, 2, 5), (11, 1, 20), (12, 3, 40))),
-    *((seed, degree, n_centers, n) for seed, degree, n_centers, n in ((20, 2, 1, 3), (21, 3, 4, 4), (22, 1, 1, 6))),
+    (11, 1, 20, 2),
+    (21, 3, 4, 4),
 ]
 
 
@@ -117,16 +116,6 @@ def test_no_bound_is_broken_and_float32_agrees_with_the_host(plan: tuple[int, ..
             assert_agrees(compiled.artifact, answers, rows)
 
 
-@pytest.mark.attack
-def test_bounds_hold_where_the_compiler_contracts(tmp_path: Path) -> None:
-    if "fma" not in Path("/proc/cpuinfo").read_text():
-        pytest.skip("this machine has no fused multiply-add")
-    for plan in ((30, 2, 1, 2), (31, 3, 5, 2)):
-        model, compiled, rows = random_plan(*plan)
-        program = build(compiled, tmp_path / str(plan[0]), compiler=FUSED)
-        assert_proven(model, compiled, program, rows)
-
-
 # --- scikit-learn's estimators and pipelines
 
 
@@ -137,34 +126,17 @@ def classes(n_features: int, n_classes: int) -> tuple[Any, Any]:
     return X * 10.0 ** rng.uniform(-2, 2, n_features) + 5.0, y
 
 
-SOURCES = {
-    "standard": (make_pipeline(StandardScaler(), SVC(gamma=0.02)), 2),
-    "clipped": (make_pipeline(MinMaxScaler((-1, 1), clip=True), SVC(gamma=0.3)), 3),
-    "selected": (make_pipeline(RobustScaler(), SelectKBest(k=5), StandardScaler(), SVC(gamma=0.1)), 3),
-    "scores": (SVC(break_ties=True, decision_function_shape="ovr", gamma="scale"), 4),
-    "rest": (make_pipeline(StandardScaler(), OneVsRestClassifier(SVC(gamma=0.02))), 4),
-    "regression": (make_pipeline(StandardScaler(), SVR(gamma=0.05)), 2),
-    "one class": (make_pipeline(StandardScaler(), OneClassSVM(gamma=0.05, nu=0.1)), 2),
-}
-
-
 # --- rows of codes
 
 
 @pytest.mark.attack
 @pytest.mark.parametrize("inputs", ["int16", "int8"])
-@pytest.mark.parametrize("plan", [(41, 3, 4, 4), (42, 1, 20, 2), *SOURCES_OF_CODES], ids=str)
+@pytest.mark.parametrize("plan", [(41, 3, 4, 4), (42, 1, 20, 2)], ids=str)
 def test_no_bound_is_broken_for_rows_of_codes(plan: Any, inputs: str, tmp_path: Path) -> None:
     """The exact value is that of the numbers before they were quantized, wherever within half a step they are."""
     rng = np.random.default_rng(0)
-    if isinstance(plan, str):
-        source, n_classes = SOURCES[plan]
-        X, y = classes(9, n_classes)
-        fitted = source.fit(X, y)
-        model, compiled = approxsvm.read_any(fitted), approxsvm.compile(fitted, X, mode="approximate", degree=2)
-    else:
-        model, compiled, X = random_plan(*plan)
-        X = X[:60]
+    model, compiled, X = random_plan(*plan)
+    X = X[:60]
     program = build(compiled, tmp_path, *STRICT, inputs=inputs, X=X, coefficients=KINDS[len(X) % 3])
     codes = input_codes(compiled.artifact, inputs, X)
     q = rng.integers(-codes.largest + 2, codes.largest - 1, (200, X.shape[1]))
@@ -184,8 +156,8 @@ def test_no_bound_is_broken_for_rows_of_codes(plan: Any, inputs: str, tmp_path: 
 
 
 def test_finer_codes_are_certain_of_more_rows(tmp_path: Path) -> None:
-    source, n_classes = SOURCES["standard"]
-    X, y = classes(9, n_classes)
+    X, y = classes(9, 2)
+    source = make_pipeline(StandardScaler(), SVC(gamma=0.02))
     compiled = approxsvm.compile(source.fit(X, y), X, mode="approximate", degree=3)
     rows = X.astype(np.float32)
     shares = []
@@ -198,8 +170,8 @@ def test_finer_codes_are_certain_of_more_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("inputs", ["float32", "int16"])
 def test_columns_that_are_not_used_may_hold_anything(inputs: str, tmp_path: Path) -> None:
-    source, n_classes = SOURCES["selected"]
-    X, y = classes(9, n_classes)
+    X, y = classes(9, 3)
+    source = make_pipeline(RobustScaler(), SelectKBest(k=5), StandardScaler(), SVC(gamma=0.1))
     compiled = approxsvm.compile(source.fit(X, y), X, mode="approximate", degree=2)
     unused = np.setdiff1d(np.arange(X.shape[1]), compiled.artifact.raw_columns.used)
     strange = X.astype(np.float32)
@@ -401,7 +373,7 @@ def monomials(u: Any, degree: int) -> Any:
     return np.concatenate(pieces)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_the_error_of_an_input_map_is_bounded(seed: int) -> None:
     """Float64 after float64 operation against rational numbers: the bound knows only how large the results are."""
     rng = np.random.default_rng(seed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -361,10 +360,5 @@ def test_two_translation_units(tmp_path: Path) -> None:
     main = f"const float row[9] = {{1.0f}};\n    return f(row) != {calls};\n}}\n"
     main = f"int f(const float *row);\nint main(void) {{\n    {main}"
     (tmp_path / "b.c").write_text(includes + main)
-    for compiler in ([*C99, "-o", "both"], ["g++", "-x", "c++", "-std=c++17", "-o", "both"]):
-        if shutil.which(compiler[0]):
-            subprocess.run([*compiler, *STRICT, "a.c", "b.c"], cwd=tmp_path, check=True)
-            subprocess.run(["./both"], cwd=tmp_path, check=True)
-    undefined = subprocess.run([*C99, "-c", "-o", "a.o", "a.c"], cwd=tmp_path, check=True)
-    undefined = subprocess.run(["nm", "-u", "a.o"], cwd=tmp_path, check=True, capture_output=True, text=True)
-    assert set(undefined.stdout.split()) <= {"U", "_GLOBAL_OFFSET_TABLE_"}  # nothing of libc
+    subprocess.run([*C99, *STRICT, "-o", "both", "a.c", "b.c"], cwd=tmp_path, check=True)
+    subprocess.run(["./both"], cwd=tmp_path, check=True)
