@@ -17,6 +17,7 @@ from attacks import Tally, random_attack, truth_of
 from click.testing import CliRunner
 from conftest import GOLDEN, random_model
 from onnx.reference import ReferenceEvaluator
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA

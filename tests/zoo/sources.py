@@ -502,7 +502,8 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
                                "several probabilities": multioutput.MultiOutputClassifier(_half())}),
     ("signed", "value", {
         "mean": ensemble.VotingRegressor(
-            [("a", _SVR(gamma=0.1)), ("b", KernelRidge(kernel="rbf", gamma=1.0)), ("c", _Ridge())], weights=[2, -0.5, 1e-3]),
+            [("a", _SVR(gamma=0.1)), ("b", KernelRidge(kernel="rbf", gamma=1.0)), ("c", _Ridge())],
+            weights=[2, -0.5, 1e-3]),
         "mean of one kernel": ensemble.VotingRegressor(
             [("a", _SVR(gamma=0.3)), ("b", KernelRidge(kernel="rbf", gamma=0.3))]),
         "bag of values": ensemble.BaggingRegressor(_SVR(gamma=0.1), 3, random_state=0),
