@@ -164,7 +164,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
             given,
             reset=False,
             accept_sparse="csr",
-            dtype=[np.float64, np.float32],
+            dtype=[np.float64, np.float32, np.longdouble],  # of which the evaluator refuses what float64 rounds
             ensure_all_finite=False,  # the core checks that
             ensure_min_samples=0,
         )
@@ -966,7 +966,9 @@ def _within_gamma_bound(artifact: Any, rows: Any) -> npt.NDArray[np.bool_]:
 
 def _as_numbers(columns: Any) -> Any:
     """Some columns of a table as floats; the core checks that they are finite."""
-    return check_array(columns, dtype=[np.float64, np.float32], ensure_all_finite=False, ensure_min_samples=0)
+    return check_array(
+        columns, dtype=[np.float64, np.float32, np.longdouble], ensure_all_finite=False, ensure_min_samples=0
+    )
 
 
 def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:

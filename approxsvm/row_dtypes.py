@@ -158,6 +158,7 @@ def as_checked(rows: Any, narrow: bool, used: npt.NDArray[np.intp]) -> Any:
     if hasattr(rows, "tocsr") or rows.dtype.kind not in "fiub" or (narrow and rows.dtype == np.float32):
         return rows
     if not narrow:
+        check_extended(rows)
         return rows.astype(np.float64, copy=False)
     with np.errstate(over="ignore"):
         narrowed = rows.astype(np.float32)

@@ -273,8 +273,8 @@ class Artifact(SealedBytes):
             )
         if isinstance(self.outputs.probability, SignAlone):
             return (
-                "labels are all that is read of the source, which has no probabilities, or, as a Gaussian process, "
-                "none without its variance: compile that with variance=True"
+                "labels are all that is read of the source; if it is a Gaussian process, its probabilities need its "
+                "variance: compile it with variance=True"
             )
         return (
             "there are no probabilities: the source has none, or none that are read; compile a CalibratedClassifierCV "

@@ -65,7 +65,7 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
         else:  # several estimators around linear models: what gives the model's own coefficients
             own_coef = np.zeros((len(normalization), model.n_decisions))
             np.add.at(own_coef, where, np.transpose([model.coefficients(k) for k in range(model.n_decisions)]))
-            functions = np.linalg.lstsq(normalization, own_coef, rcond=None)[0].T
+            functions = np.asarray(np.linalg.lstsq(normalization, own_coef, rcond=None)[0].T, np.float64)
         sums = np.abs(functions @ normalization.T).sum(axis=1)
         own = int(np.abs(sums - definition.scale).argmin())
         coef, summed = functions[own], float(sums[own])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_array, csr_matrix
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
@@ -300,10 +300,14 @@ def test_float32_rows_one_by_one() -> None:
 
 
 def test_longdouble_that_float64_rounds_is_refused(compiled: dict[str, tuple[Any, Any]]) -> None:
+    """Sparse rows and data frames of such numbers were answered, where a step of the source takes them as they are."""
+    import pandas as pd
+
     rows = rows_of(np.longdouble) / np.longdouble(3)
     if rows.dtype.itemsize > 8:
-        with pytest.raises(InputError, match="float64 rounds"):
-            compiled["standard"][1].predict(rows)
+        for given in (rows, csr_array(rows), pd.DataFrame(rows)):
+            with pytest.raises(InputError, match="float64 rounds"):
+                compiled["standard"][1].predict(given)
 
 
 def test_frames_are_judged_by_the_columns_that_steps_take() -> None:

@@ -15,9 +15,9 @@ from zoo import oracle
 from zoo.balls import Ball
 from zoo.executors import Executor
 from zoo.executors.in_python import BATCH
-from zoo.reader_attack import _state
 from zoo.specimens import Answers, Expected, RefusedError, Specimen
 from zoo.tables import Table
+from zoo.tampering import state_of
 
 _NUMBERS = (("values", "bounds", "slack"), ("probabilities", "probability_bounds", "probability_slack"))
 # Rows that a source answers and the package refuses, as the documentation says: dtypes and containers of which steps
@@ -170,8 +170,10 @@ def _relation_faults(specimen: Specimen, executor: Executor, found: Answers, tab
             other = getattr(theirs, name)
             if answer is not None and other is not None and not _same_bits(answer, other):
                 yield f"{name} are not bit for bit those of {twin.name}: {answer.tolist()} and {other.tolist()}"[:400]
-    elif executor is not BATCH and not _refused_alone(specimen, BATCH, executor.seen(table)):
+    elif executor is not BATCH:
         seen = executor.seen(table)
+        if _refused_alone(specimen, BATCH, seen):
+            return
         theirs = specimen.once((BATCH.name, seen), lambda one: BATCH.answers(one, seen))
         if found.values is not None and theirs.values is not None and found.bounds is not None:
             yield from _bound_faults(
@@ -206,9 +208,9 @@ def source_faults(specimen: Specimen, table: Table) -> Iterator[str]:
 
 def compiling_faults(specimen: Specimen) -> Iterator[str]:
     """Yield what `compile` changes in its source."""
-    before = _state(specimen.source)
+    before = state_of(specimen.source)
     specimen.fast  # noqa: B018
-    after = _state(specimen.source)
+    after = state_of(specimen.source)
     for path in sorted(path for path in before | after if before.get(path) != after.get(path)):
         yield f"{specimen.name}: compile changes {path} of its source"
 

@@ -1,4 +1,4 @@
-"""Random rows and targets of many scales, dtypes and containers, for benchmarks/reader_attack.py."""
+"""Random rows and targets of many scales, dtypes and containers."""
 
 from __future__ import annotations
 
@@ -89,6 +89,23 @@ def random_data(draw: Draw) -> Data:
         matrix, rows, middle = (_with_strangers(part)[..., order] for part in (matrix, rows, middle[np.newaxis]))
         middle = middle[0]
     return Data(Table(fitting(matrix, kinds, middle), kinds, container, tuple(names)), rows, middle, is_symmetric)
+
+
+def varied_data(draw: Draw, table: Table) -> Data:
+    """Rows of an entry of the zoo, often in another dtype and container, and others about them."""
+    width, values = len(table.kinds), table.values
+    picked = values[draw.rng.integers(len(values), size=draw.whole(8, 40))]
+    if len(table.numeric) < width:
+        return Data(table, picked, np.zeros(width), False)
+    matrix = values.astype(np.float64)
+    middle, spread = np.nan_to_num(np.nanmedian(matrix, axis=0)), np.nan_to_num(np.nanstd(matrix, axis=0))
+    rows = picked + draw.one(0.0, 0.1, 0.5, 3.0, 1e4) * spread * draw.rng.normal(size=picked.shape)
+    if draw.maybe(0.6):
+        container = random_container(draw, table.container)
+        names = (table.names or tuple(f"x{j}" for j in range(width))) if container == "frame" else None
+        kinds = random_kinds(draw, container, width)
+        table = Table(fitting(matrix, kinds, middle), kinds, container, names)
+    return Data(table, rows, middle, False)
 
 
 def _with_strangers(numbers: FloatArray) -> Any:

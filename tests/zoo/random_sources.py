@@ -14,7 +14,7 @@ from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.exceptions import NotFittedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -34,6 +34,7 @@ Task = Literal["classification", "regression", "one_class"]
 _TAGS = {"classification": "classifier", "regression": "regressor", "one_class": "outlier_detector"}
 _STRANGER = 0.03  # share of the classes that readers do not take
 _CHANGED = 0.3  # share of the parameters that are not the default
+_VARIED = 0.08  # share of an entry's parameters that get another value
 # Parameters that change how long it takes, or what is printed, alone; and those that say nothing of what is computed.
 _LEFT = (
     *("verbose", "n_jobs", "copy", "memory", "warm_start", "cache_size", "tol", "max_iter", "n_iter", "copy_X", "cv"),
@@ -102,6 +103,24 @@ def random_source(draw: Draw, data: Data) -> tuple[Made, Any]:
                 estimator = maker.made(draw.one(*_OF_SEVERAL_LABELS), width_of(data.X), estimator=estimator)
             weighted = draw.maybe(0.1) and not isinstance(estimator, Pipeline)
             made = Made(estimator, y, {"sample_weight": draw.rng.integers(0, 3, len(data.matrix))} if weighted else {})
+            return made, made.fitted(data.table.make())
+        except Exception as error:
+            problem = error
+    raise problem
+
+
+def varied_source(draw: Draw, source: Any, data: Data, y: Any) -> tuple[Made, Any]:
+    """An entry's source with other parameters, steps in front and wrappers; and that, fitted on the data."""
+    kind = source.__sklearn_tags__().estimator_type
+    tasks: list[Task] = [task for task, tag in _TAGS.items() if tag == kind]
+    maker = _Maker(draw, tasks[0] if tasks else "one_class", y)
+    problem: Exception = ValueError()
+    for _ in range(_TRIES):
+        try:
+            estimator = maker.behind_steps(maker.varied(clone(source), width_of(data.X)), data)
+            for _ in range(draw.one(0, 0, 0, 1)):
+                estimator = maker.wrapped(estimator, data)
+            made = Made(estimator, y, {})
             return made, made.fitted(data.table.make())
         except Exception as error:
             problem = error
@@ -264,6 +283,28 @@ class _Maker:
         if draw.maybe(0.6):
             return None
         return {part[0]: draw.one(0.5, 2.0, -1.0, 1e-3, 0.0) for part in parts if draw.maybe(0.7)}
+
+    # --- an entry of the zoo
+
+    def varied(self, estimator: Any, width: int) -> Any:
+        """The estimator with other parameters, its own and those of its parts."""
+        parts = {name: part for name, part in estimator.get_params().items() if isinstance(part, BaseEstimator)}
+        for place, part in {"": estimator, **parts}.items():
+            allowed = getattr(type(part), "_parameter_constraints", {})
+            for name in part._get_param_names():
+                if name in allowed and name not in _LEFT and self.draw.maybe(_VARIED):
+                    values = self.values(name, allowed[name], width)
+                    if values:
+                        estimator.set_params(**{f"{place}__{name}" if place else name: self.draw.one(*values)})
+        return estimator
+
+    def behind_steps(self, estimator: Any, data: Data) -> Any:
+        """The estimator behind a step or two, or none."""
+        steps, X = [], data.X
+        for k in range(self.draw.one(0, 0, 1, 1, 2)):
+            step, X = self.step(X)
+            steps.append((f"front{k}", step))
+        return Pipeline([*steps, ("entry", estimator)]) if steps else estimator
 
     # --- the whole
 

@@ -1,4 +1,4 @@
-"""A case of the attack on readers, the smallest that still has a fault, and that as a few lines of Python."""
+"""A composed source, the smallest that still has a fault, and that as a few lines of Python."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _INNER = ("estimator", "regressor", "final_estimator")
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """All that one model of the attack is made from."""
+    """All that one composed source is made from."""
 
     made: Made
     table: Table  # to train on
@@ -34,7 +34,7 @@ class Case:
     asked: tuple[Table, ...]
     options: dict[str, Any]  # of compile
     with_sample: bool  # whether compile gets the rows to train on
-    with_verify: bool
+    asks: tuple[str, ...]  # the executors, by name, and other judges
 
     def changed(self, source: Any) -> tuple[Any, tuple[str, ...]]:
         """The fitted estimator after the changes, and these in words."""
@@ -141,7 +141,7 @@ def as_code(case: Case, words: tuple[str, ...]) -> str:
     changes = [what.partition(": ")[2] if what.startswith("parameter set: ") else f"# {what}" for what in words]
     options = "".join(f", {name}={value!r}" for name, value in case.options.items())
     lines = [
-        *("import datetime", "import approxsvm, numpy as np, pandas as pd", "from numpy import array, inf, nan"),
+        *("import datetime", "import approxsvm, numpy as np, pandas as pd", "from numpy import *"),
         *("from scipy.sparse import *", *imports),
         f"X = {' '.join(case.table.code().split())}",
         f"source = {_plain(repr(made.estimator))}.fit(X{y}{weights})",

@@ -78,6 +78,8 @@ _MIXED = np.column_stack(
         (_NUMBERS[:, 0] > 2.0).astype(object),
     ]
 )
+_MIRRORED = np.round(np.random.default_rng(29).normal(size=(6, _WIDTH)), 3)  # for which intercepts are exactly 0
+_MIRRORED = np.vstack([_MIRRORED, -_MIRRORED])
 _NAMES = ("age", "work", "sex", "school", "married")
 _VALUE = np.round(np.sin(_NUMBERS[:, 0]) + 0.3 * _NUMBERS[:, 1] - _NUMBERS[:, 2], 3)
 _CLASS = np.digitize(_VALUE, np.quantile(_VALUE, [0.33, 0.67]))
@@ -102,7 +104,12 @@ ROWS: dict[str, Table] = {
     "constant": _floats(_SIGNED * [1.0, 1.0, 0.0, 1.0] + [0.0, 1e6, -7.5, 0.0]),
     "scales": _floats(_SCALES),
     "holes": _floats(_HOLES),
+    "mirrored": _floats(_MIRRORED),
+    "long": _floats(2.0**54 + 4.0 * _CODES),  # numbers that have no fractions
+    "codes and numbers": _floats(np.hstack([_CODES[:, :2], _SIGNED[:, 2:]])),
+    "one code": _floats(_CODES * [1.0, 1.0, 0.0, 1.0]),
     "CSR": _floats(_SPARSE, container="CSR"),
+    "CSR repeated": _floats(_SPARSE, container="CSR repeated"),
     "frame": _floats(_SIGNED, container="frame", names=("b", "größe", "a b", "a")),
     "mixed": Table(_MIXED, ("float64", "text", "category", "int8", "bool"), "frame", _NAMES),
     "texts": Table(np.array(_TEXTS, object)[:, np.newaxis], ("text",), "texts"),
@@ -120,6 +127,8 @@ TARGETS: dict[str, Any] = {
     "values": np.column_stack([_VALUE, _NUMBERS[:, 0] ** 2]),
     "labels": (_SIGNED[:, :2] > 0).astype(int),
     "constant label": (_SIGNED[:, :2] > 0) * [1, 0],
+    "mirrored": np.repeat([0, 2, 1, 2], [5, 1, 5, 1]),
+    "mirrored labels": np.column_stack([np.repeat([0, 1], 6), _MIRRORED[:, 1] > 0]).astype(int),
     "two columns": np.array(["no", "yes"])[(_SIGNED[:, :2] > 0).astype(int)],
 }
 
@@ -381,6 +390,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "OneHotEncoder, unknown": _P.OneHotEncoder(drop="first", handle_unknown="ignore", dtype=np.float32),
         "OneHotEncoder, infrequent": _P.OneHotEncoder(max_categories=3, handle_unknown="infrequent_if_exist"),
         "OneHotEncoder, chosen": (_P.OneHotEncoder(drop="if_binary"), feature_selection.SelectKBest(k=5)),
+        "splines of codes": _P.SplineTransformer(25, knots="quantile"),
         "OrdinalEncoder": _P.OrdinalEncoder(),
         "OrdinalEncoder, unknown": _P.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
         "OrdinalEncoder, unknown to an imputer": (
@@ -496,6 +506,16 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "codes": multiclass.OutputCodeClassifier(_SVC(gamma=0.3), code_size=2, random_state=0),
         "stack of three": ensemble.StackingClassifier([("a", _SVC(gamma=0.3)), ("b", _half())], cv=2, passthrough=True),
     }),
+    ("one code", "two", _before(_SVC(), {
+        "OneHotEncoder of a constant": _P.OneHotEncoder(drop="first", handle_unknown="ignore")})),
+    ("long", "two", _before(_SVC(), {
+        "OneHotEncoder, long": _P.OneHotEncoder(handle_unknown="ignore"),
+        "OrdinalEncoder, long": (
+            _P.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), _P.StandardScaler())})),
+    ("mirrored", "mirrored", {"pairs, mirrored": multiclass.OneVsOneClassifier(_SVC(gamma=0.3)),
+                              "pairs of unlike kernels, mirrored": multiclass.OneVsOneClassifier(_SVC())}),
+    ("mirrored", "mirrored labels", {"rest, mirrored": multiclass.OneVsRestClassifier(_SVC(gamma=0.3)),
+                                     "targets, mirrored": multioutput.MultiOutputClassifier(_SVC(gamma=0.3))}),
     ("signed", "labels", {"rest of several labels": multiclass.OneVsRestClassifier(_SVC())}),
     ("signed", "constant label", {"rest of a constant": multiclass.OneVsRestClassifier(_Logistic())}),
     ("signed", "two columns", {"several labels": multioutput.MultiOutputClassifier(_SVC()),
@@ -566,6 +586,26 @@ def fitted(estimator: Any) -> Any:
     return lambda X, y: clone(estimator).fit(X, y)
 
 
+def _on_an_edge(step: Any, X: Any, y: Any) -> Any:
+    """A source that makes sparse columns, and compares them with a number that dense columns would be beyond."""
+    columns = compose.ColumnTransformer(
+        [("codes", _P.OneHotEncoder(), [0, 1])], remainder="passthrough", sparse_threshold=1.0
+    )
+    step, made = clone(step), columns.fit_transform(X)
+    sparse, dense = step.fit_transform(made).toarray(), step.transform(made.toarray())
+    edge = sparse[(dense > sparse) & (sparse > 0)][0]
+    return make_pipeline(columns, step, _P.Binarizer(threshold=edge), _SVC()).fit(X, y)
+
+
+def _bag() -> Any:
+    return ensemble.BaggingClassifier(_SVC(), 5, random_state=0)
+
+
+def _of_tiny_weights(X: Any, y: Any) -> Any:
+    """A source of which two of three pairs have coefficients that are tiny beside those of the third."""
+    return _SVC().fit(X, y, sample_weight=np.where(y == "green", 1e-32, 1.0))
+
+
 def _entries() -> Iterator[Entry]:
     for rows, target, sources in _GROUPS:
         for name, made in sources.items():
@@ -577,6 +617,11 @@ def _entries() -> Iterator[Entry]:
         yield Entry(
             f"label by probability of {target}", _LikeliestClass.fitted, target=target, options=options, write=inner
         )
+    for step in _P.StandardScaler(with_mean=False), _P.PolynomialFeatures(3, include_bias=False):
+        name = type(step).__name__
+        yield Entry(f"{name} of sparse columns on an edge", functools.partial(_on_an_edge, step), "codes and numbers")
+    yield Entry("bag, some members", lambda X, y: _bag().fit(X, y).set_params(n_estimators=2), "signed", "three")
+    yield Entry("SVC of a grid, weights of 1e-32", _of_tiny_weights, "grid", "three")
     for rows, target, degree in ("signed", "two", 0), ("signed", "two", 2), ("grid", "three", 0):
         compiled = functools.partial(_in_subspaces, degree=degree)
         yield Entry(f"SVC in subspaces of {rows}, {degree}", fitted(_SVC(gamma=0.05)), rows, target, compile=compiled)

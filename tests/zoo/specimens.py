@@ -92,6 +92,7 @@ class Specimen:
         self.options = dict(entry.options) if entry else {}
         self.closed = dict(entry.closed) if entry else {}
         self.compile = entry.compile if entry else None
+        self.sample: Table | None = table  # which compile sees
         self.compiled_from = entry.write(source, folder) if entry and entry.write else source
         self._kept: dict[Any, Any] = {}
 
@@ -106,7 +107,7 @@ class Specimen:
         """The compiled estimator."""
         if self.compile is not None:
             return self.compile(self.compiled_from, self.table.make())
-        return approxsvm.compile(self.compiled_from, self.table.make(), **self.options)
+        return approxsvm.compile(self.compiled_from, self.sample and self.sample.make(), **self.options)
 
     @property
     def artifact(self) -> Artifact:

@@ -76,6 +76,19 @@ def parts_of(source: Any, path: str = "source") -> Iterator[tuple[str, Any]]:
             queue += [(f"{path}[{key!r}]", value) for key, value in reversed(list(thing.items()))]
 
 
+def state_of(source: Any) -> dict[str, str]:
+    """Every attribute inside a source, as text; but for flags that SciPy sets in a sparse matrix when it is read."""
+    return {f"{path}.{name}": _as_text(value) for path, part in parts_of(source) for name, value in vars(part).items()}
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.shape} {value.tolist()}"
+    if hasattr(value, "indptr"):
+        return " ".join(map(_as_text, (value.data, value.indices, value.indptr)))
+    return repr(value) if isinstance(value, (int, float, str, type(None))) else type(value).__name__
+
+
 def _is_part(thing: Any) -> bool:
     if isinstance(thing, (type, np.ndarray, np.random.RandomState)) or issparse(thing) or inspect.isroutine(thing):
         return False

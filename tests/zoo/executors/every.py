@@ -11,4 +11,4 @@ from zoo.executors.onnx import ONNX
 from zoo.executors.predict_command import PREDICT_COMMAND
 from zoo.executors.wasm import WASM
 
-EVERY: tuple[Executor, ...] = (*PYTHON, *TABLES, *ONNX, *NATIVE, *EXPORTED, *PREDICT_COMMAND, *WASM)
+EVERY: tuple[Executor, ...] = (*PYTHON, *TABLES, *NATIVE, *EXPORTED, *ONNX, *PREDICT_COMMAND, *WASM)

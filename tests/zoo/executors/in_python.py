@@ -252,6 +252,7 @@ _FORMS: dict[str, dict[str, Callable[[Any], Any]]] = {
     "frame": {"frame": lambda made: made},
     "frame of float64": {
         "Series": lambda made: made.iloc[0],
+        "Series in another order": lambda made: made.iloc[0][::-1],
         "dict": lambda made: dict(made.iloc[0]),
         "named tuple": lambda made: namedtuple("Row", made.columns)(*made.iloc[0]),  # type: ignore[misc]
     },
@@ -279,7 +280,7 @@ class OneRow(Executor):
             forms |= _FORMS[f"{table.container} of float64"]
         lacking = set()
         if specimen.artifact.feature_names is None:  # a Series goes by position
-            lacking = {"dict", "named tuple"}
+            lacking = {"dict", "named tuple", "Series in another order"}
         elif not all(isinstance(name, str) and name.isidentifier() for name in table.names or ()):
             lacking = {"named tuple"}
         return [form for name, form in forms.items() if name not in lacking]
@@ -323,9 +324,12 @@ class Container(Executor):
 
     def __init__(self, container: str) -> None:
         self.name, self.container = f"rows as {container}", container
+        if container == "CSR repeated":  # few sources take these
+            self.share = 1.0
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
-        plain = table.container == "array" or (table.container == "frame" and set(table.kinds) <= {"float64"})
+        is_frame = table.container == "frame" and set(table.kinds) <= {"float64"}
+        plain = is_frame or table.container in ("array", "CSR")
         is_held = table.kinds[0] not in ("longdouble", *NOT_SPARSE)
         splits = self.container in ("COO", "CSR repeated")  # in two parts, of which infinity has none
         return plain and table.container != self.container and is_held and not (splits and _has_infinity(table))
@@ -344,7 +348,8 @@ class Polars(Executor):
     name, share = "a Polars frame", 0.5
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
-        return table.container == "frame" and set(table.kinds) <= {"float64", "text", "str"}
+        has_names = all(isinstance(name, str) for name in table.names or ())
+        return has_names and table.container == "frame" and set(table.kinds) <= {"float64", "text", "str"}
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:
         import polars as pl
@@ -416,7 +421,7 @@ class NumPyAlone(Executor):
         return "scipy is not there" if specimen.artifact.takes_texts else ""
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
-        is_frame = table.container == "frame" and {table.kinds[j] for j in table.numeric} <= {"float64"}
+        is_frame = table.container == "frame" and set(table.kinds) <= {"float64", "text", "str"}
         return is_frame or table.container in ("array", "lists", "texts")
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:

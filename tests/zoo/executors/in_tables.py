@@ -71,6 +71,7 @@ class Arrow(InTable):
 
     def __init__(self, on_error: Any) -> None:
         self.name, self.on_error = f"predict_arrow, {on_error}", on_error
+        self.names_row = on_error == "fail"
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:
         model = specimen.once("Predictor", lambda one: approxsvm.Predictor(one.artifact))

@@ -1,0 +1,302 @@
+"""One source composed at random, and one entry of the zoo with new rows: asked through the interfaces, and judged.
+
+A composed source has a seed: it is random (random_sources.py) or an entry of the zoo with other parameters, rows, steps
+in front or wrappers, and sometimes changed after fit in a way that its type does not show (tampering.py). The first
+fault of a kind is made smaller (shrinking.py), to a few lines of Python.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+
+from approxsvm.errors import ApproxSVMError
+from approxsvm.features import TaylorFeatures
+from benchmarks.comparison import answers
+from zoo.draw import Draw
+from zoo.executors import Executor, selected
+from zoo.executors.in_python import BATCH
+from zoo.hostile import hostile_tables
+from zoo.properties import closed_faults, compiling_faults, estimator_faults, faults, source_faults
+from zoo.random_data import random_data, varied_data
+from zoo.random_sources import Made, random_source, varied_source
+from zoo.shrinking import Case, as_code, shrunk
+from zoo.sources import ROWS, TARGETS, specimen
+from zoo.specimens import Entry, RefusedError, Specimen
+from zoo.tables import Table, random_tables
+from zoo.tampering import parts_of
+
+_SHRINKING_SECONDS = 20.0
+_FEW_ROWS = 7
+_ASKED = 8  # interfaces that each composed source asks, about
+_SCRIPTS = 4  # faults of one kind that each process makes smaller
+ESTIMATOR = "the estimator"  # its methods and verify, beside the executors
+# What the source says of rows that compiled models take all the same: sparse ones, none, arrays where columns have
+# names; and what NumPy and SciPy say where scikit-learn itself fails.
+_MAY_BE_ANSWERED = (
+    r"[Ss]parse|minimum of 1 is|0 sample|only supported for dataframes|could not broadcast|blocks must|ufunc|read-only|"
+    r"multiply sequence|[Bb]ig-endian|Buffer dtype|Cannot cast"
+)
+_AS_THEY_ARE = rf"{ESTIMATOR}|batch|calls|predict_one"  # interfaces that get the names of columns, whatever they are
+# Faults that are none of a composed source, as nobody promised an answer.
+_NO_PROMISE = re.compile(r"(?:^|: )(?:refused|other methods): (.*)", re.DOTALL)
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An answer that should not be."""
+
+    place: str  # the executor, or who else was asked
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.words}"
+
+    @property
+    def kind(self) -> str:
+        """The place and the beginning of the words, without numbers: equal for faults of one cause, mostly."""
+        return f"{self.place}: {re.sub(r'[-+]?[0-9][0-9.e+-]*', '#', self.words)[:60]}"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The result for one source."""
+
+    verdict: str  # "compiled"; or "not fitted", "refused", "source has no answer"
+    reason: str = ""  # of the verdict
+    n_answers: int = 0  # rows times interfaces
+    faults: tuple[Fault, ...] = ()
+    refused: tuple[str, ...] = ()  # why interfaces refuse rows that the source answers
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One source, how it was made, and the result."""
+
+    index: int
+    source: str
+    form: str = ""  # of the rows to train on
+    changes: tuple[str, ...] = ()  # made after it was fitted
+    judged: Judged = field(default_factory=lambda: Judged("not fitted"))
+    script: str = ""  # Python that shows the first fault
+
+
+@dataclass(frozen=True)
+class Zoo:
+    """Entries and executors that take part."""
+
+    entries: Sequence[Entry]
+    executors: Sequence[Executor]
+
+
+def _no_word(place: str) -> None:
+    """Nobody listens."""
+
+
+@contextmanager
+def quiet() -> Iterator[Path]:
+    with warnings.catch_warnings(), np.errstate(all="ignore"), TemporaryDirectory() as folder:
+        warnings.simplefilter("ignore")
+        yield Path(folder)
+
+
+# --- entries, and what is composed
+
+
+def entry_attempt(zoo: Zoo, seed: int, index: int, say: Say = _no_word, known: Counter[str] | None = None) -> Attempt:
+    """Ask one entry about hostile tables of a seed; `say` is told who is at work."""
+    n = len(zoo.entries)
+    entry, seed = zoo.entries[int(Draw(seed).rng.permutation(n)[index % n])], seed + index // n
+    with quiet() as folder:
+        say("source")
+        one = specimen(entry, folder)
+        n_answers, found, at = entry_faults(one, zoo.executors, seed, say)
+        script = ""
+        if found and known is not None and known[found[0].kind] < _SCRIPTS:
+            known[found[0].kind] += 1
+            script = (
+                f"# {seed=}, entry {entry.name!r}, rows {at.code()[:1000]}\n# {found[0].place}: {found[0].words}\n\n"
+            )
+            if isinstance(one.source, BaseEstimator) and _is_plain(entry) and not _NO_PROMISE.search(found[0].words):
+                made = Made(clone(one.source), TARGETS[entry.target], {})
+                case = Case(made, one.table, (), (at,), dict(entry.options), True, ())
+                script = f"# {seed=}, entry {entry.name!r}\n{_script(case, found[0], say, zoo.executors)}"
+        judged = Judged("compiled", "", n_answers, tuple(found))
+    return Attempt(index, f"entry {entry.name}", one.table.form, (), judged, script)
+
+
+def entry_faults(
+    one: Specimen, executors: Sequence[Executor], seed: int, say: Say = _no_word
+) -> tuple[int, list[Fault], Table]:
+    """Return how many answers were judged, all faults of an entry, and the table of the first."""
+    say("compile")
+    n_answers, at = 0, one.table
+    found = [Fault("compile", words) for words in (*compiling_faults(one), *source_faults(one, one.table))]
+    for number, table in enumerate(hostile_tables(one, seed=seed)):
+        for place in (ESTIMATOR, *selected(executors, one.name, number, seed)):
+            say(_name(place))
+            more = [Fault(_name(place), _without_name(one, words)) for words in _asked(one, place, table)]
+            at = table if more and not found else at
+            n_answers, found = n_answers + len(table.values), found + more
+    return n_answers, found, at
+
+
+def composed_attempt(
+    zoo: Zoo, seed: int, index: int, say: Say = _no_word, known: Counter[str] | None = None
+) -> Attempt:
+    """Try one composed source; its first fault of a kind that is not often among `known` is made smaller."""
+    draw = Draw(seed, index)
+    with quiet() as folder:
+        say("source")
+        try:
+            made, source, data, options = _drawn(draw, zoo, folder)
+        except Exception as error:
+            return Attempt(index, "", judged=Judged("not fitted", type(error).__name__))
+        text = " ".join(repr(source).split())
+        changes = tuple((seed, index, k) for k in range(draw.one(0, 0, 0, 1, 1, 2)))
+        share = _ASKED / len(zoo.executors)
+        asks = (ESTIMATOR, *(one.name for one in zoo.executors if one is BATCH or draw.maybe(share * one.share)))
+        case = Case(made, data.table, changes, (), options or _options(draw, source), draw.maybe(0.7), asks)
+        source, words = case.changed(source)
+        case = replace(case, asked=tuple(random_tables(draw, source, data.table, data.rows, data.middle)))
+        judged = judge(case, source, zoo.executors, say)
+        script = ""
+        for fault in [one for one in judged.faults if known is not None and known[one.kind] < _SCRIPTS][:1]:
+            assert known is not None
+            known[fault.kind] += 1
+            script = f"# {seed=}, model {index}\n{_script(case, fault, say, zoo.executors)}"
+        return Attempt(index, text, data.table.form, words, judged, script)
+
+
+def _drawn(draw: Draw, zoo: Zoo, folder: Path) -> tuple[Made, Any, Any, dict[str, Any]]:
+    """A random source, or an entry that is varied, fitted; its rows; and options, if the entry has any."""
+    if zoo.entries and draw.maybe(0.5):
+        entry = draw.one(*zoo.entries)
+        one = specimen(entry, folder)
+        if isinstance(one.source, BaseEstimator) and _is_plain(entry):
+            data = varied_data(draw, ROWS[entry.rows])
+            made, source = varied_source(draw, one.source, data, TARGETS[entry.target])
+            return made, source, data, dict(entry.options) if draw.maybe(0.5) else {}
+    data = random_data(draw)
+    made, source = random_source(draw, data)
+    return made, source, data, {}
+
+
+def _options(draw: Draw, source: Any) -> dict[str, Any]:
+    """Options of compile."""
+    if any(isinstance(part, TaylorFeatures) for _, part in parts_of(source)):
+        return {"mode": "approximate"}
+    if draw.maybe(0.8):
+        return {"mode": "exact"}
+    return {"mode": "certified", "effort": "low", "tolerance": draw.one(None, None, 0.1)}
+
+
+# --- judging
+
+
+def judge(case: Case, source: Any, executors: Sequence[Executor], say: Say = _no_word) -> Judged:
+    """Compile the source of a case, and ask the places that the case names."""
+    theirs = [answers(source, table)["predict"] for table in case.asked]
+    with TemporaryDirectory() as folder:
+        say("compile")
+        one = Specimen("composed", source, case.table, Path(folder), Entry("composed", clone, options=case.options))
+        one.sample = case.table if case.with_sample else None
+        try:
+            found = [Fault("compile", _without_name(one, words)) for words in compiling_faults(one)]
+        except (ApproxSVMError, NotFittedError) as error:
+            return Judged("refused", f"{type(error).__name__}: {error}")
+        except Exception as error:
+            return Judged("refused", faults=(Fault("compile", f"{type(error).__name__}: {error}"),))
+        first = answers(source, case.table.take(slice(_FEW_ROWS)))["predict"]
+        if isinstance(first, Exception):  # it refuses what it was fitted on, so that no refusal is about rows
+            return Judged("source has no answer", type(first).__name__, 0, tuple(found))
+        n_answers, refused = 0, []
+        places = [place for place in (ESTIMATOR, *executors) if _name(place) in case.asks]
+        for table, its in zip(case.asked, theirs, strict=True):
+            if isinstance(its, Exception) and _may_be_answered(source, table, its):
+                continue
+            has_other_columns = len(table.kinds) != len(case.table.kinds) or table.names != case.table.names
+            for place in places:
+                if has_other_columns and not re.match(_AS_THEY_ARE, _name(place)):
+                    continue
+                say(_name(place))
+                for words in _told(one, place, table, isinstance(its, Exception)):
+                    unkept = _NO_PROMISE.search(words)
+                    if unkept:
+                        refused.append(unkept[1])
+                    else:
+                        found.append(Fault(_name(place), _without_name(one, words)))
+                n_answers += len(table.values)
+    return Judged("compiled", "", n_answers, tuple(found), tuple(refused))
+
+
+def _may_be_answered(source: Any, table: Table, problem: Exception) -> bool:
+    """Whether the source refuses a table, or its first rows alone, as scikit-learn fails with such a container."""
+    problems = [problem, *(answers(source, table.take(slice(i, i + 1)))["predict"] for i in range(2))]
+    return any(isinstance(one, Exception) and re.search(_MAY_BE_ANSWERED, str(one)) for one in problems)
+
+
+def _is_plain(entry: Entry) -> bool:
+    """Whether fit and compile alone make the compiled model of an entry."""
+    return entry.write is None and entry.compile is None
+
+
+def _name(place: str | Executor) -> str:
+    return place if isinstance(place, str) else place.name
+
+
+def _asked(one: Specimen, place: str | Executor, table: Table) -> Iterator[str]:
+    """Yield the faults of the estimator or of an executor."""
+    if isinstance(place, str):
+        yield from estimator_faults(one, table)
+    elif place.why_not(one):
+        yield from closed_faults(one, place)
+    elif place.takes(one, table):
+        yield from faults(one, place, table)
+
+
+def _told(one: Specimen, place: str | Executor, table: Table, source_refuses: bool) -> Iterator[str]:
+    """Yield the same, an exception as a fault or a refusal."""
+    if not isinstance(place, str) and place.why_not(one):
+        return
+    try:
+        yield from _asked(one, place, table)
+    except (ApproxSVMError, NotFittedError, RefusedError) as error:  # an interface that does not serve this source
+        yield f"refused: {error}"
+    except Exception as error:
+        if not (source_refuses and isinstance(error, (ValueError, TypeError))):
+            yield f"{type(error).__name__}: {error}"
+
+
+def _without_name(one: Specimen, words: str) -> str:
+    return re.sub(rf"^{re.escape(one.name)}(, [^:]*)?: ", "", words)
+
+
+# --- making it smaller
+
+
+def _script(case: Case, fault: Fault, say: Say, executors: Sequence[Executor]) -> str:
+    """Python of the smallest case found with this kind of fault."""
+    case = replace(case, asks=(fault.place,))
+
+    def still(smaller: Case) -> list[str]:
+        source, _ = smaller.changed(smaller.made.fitted(smaller.table.make()))
+        judged = judge(smaller, source, executors, say)
+        return [one.words for one in judged.faults if one.kind == fault.kind]
+
+    small = shrunk(case, lambda smaller: bool(still(smaller)), _SHRINKING_SECONDS)
+    say("source")
+    changes = small.changed(small.made.fitted(small.table.make()))[1]
+    return f"# {fault}\n# {'; '.join(still(small))}\n{as_code(small, changes)}\n\n"
