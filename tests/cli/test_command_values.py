@@ -34,8 +34,8 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-INTEGERS = ("0", "-1", str(2**31 - 1), str(2**31), str(2**63), str(10**30), "1.5", "x", "")
-REALS = ("0", "-1", "nan", "inf", "-inf", "1e-320", "1e308", "1e400", "x", "")
+INTEGERS = ("0", "-1", str(2**31 - 1), str(2**63), "1.5")
+REALS = ("-1", "nan", "inf", "1e-320", "1e308", "")
 ROOM = 1 << 30  # bytes that a command may take beside what this process has
 
 
@@ -153,8 +153,8 @@ def test_training_needs_finite_numbers(tmp_path, option, value):
 # --- files without anything in them
 
 
-TABLES = ("empty.csv", "empty.npy", "empty.npz", "empty.parquet")
-EMPTY = (*TABLES, "empty.t", "empty.arrow", "empty.csv.gz", "empty.pkl", "empty.asvm")
+TABLES = ("empty.csv", "empty.npz", "empty.parquet")
+EMPTY = (*TABLES, "empty.t", "empty.csv.gz", "empty.pkl")
 
 
 @pytest.mark.parametrize(

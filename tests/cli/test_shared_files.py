@@ -79,7 +79,7 @@ def test_every_file_is_known_as_read_or_written() -> None:
     assert len(pairs()) >= 18
 
 
-@pytest.mark.parametrize("second_name", SECOND_NAMES)
+@pytest.mark.parametrize("second_name", ["spelling", "hard link"])
 @pytest.mark.parametrize(("command", "one", "other"), pairs())
 def test_a_file_cannot_be_two_things(tmp_path, command, one, other, second_name):
     (tmp_path / "folder").mkdir()

@@ -18,11 +18,10 @@ from boards import BOARDS
 from c_header import C99, NEEDS_GCC, STRICT, Program, build
 from conftest import GOLDEN, random_model
 from sklearn.feature_selection import SelectKBest
-from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
-from sklearn.svm import SVC, SVR, OneClassSVM
-from test_export_c_kinds import FUSED, assert_proven, at_boundary
+from sklearn.svm import SVC
+from test_export_c_kinds import assert_proven, at_boundary
 from zoo import class_numbers, oracle
 from zoo.balls import Extended
 
@@ -33,7 +32,6 @@ from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.evaluator import BOUNDS, CERTIFIED, LABELS, VALUES
 from approxsvm.export.c99.coefficients import parts_of
 from approxsvm.export.c99.device_bounds import map_error
-from approxsvm.export.c99.header import has_expansions
 from approxsvm.export.c99.input_codes import input_codes
 from approxsvm.export.c99.source import array, comment, literal, text_literal
 from approxsvm.model.steps.affine import _OPERATIONS, Affine
@@ -102,8 +100,8 @@ def random_plan(seed: int, degree: int, n_centers: int, n_labels: int = 2) -> tu
 
 PLANS = [
     *((seed, degree, 1, 2) for seed, degree in enumerate((1, 2, 3, 4, 5, 6))),
-    *((seed, degree, n_centers, 2) for seed, degree, n_centers in ((10, 2, 5), (11, 1, 20), (12, 3, 40))),
-    *((seed, degree, n_centers, n) for seed, degree, n_centers, n in ((20, 2, 1, 3), (21, 3, 4, 4), (22, 1, 1, 6))),
+    (11, 1, 20, 2),
+    (21, 3, 4, 4),
 ]
 
 
@@ -118,16 +116,6 @@ def test_no_bound_is_broken_and_float32_agrees_with_the_host(plan: tuple[int, ..
             assert_agrees(compiled.artifact, answers, rows)
 
 
-@pytest.mark.attack
-def test_bounds_hold_where_the_compiler_contracts(tmp_path: Path) -> None:
-    if "fma" not in Path("/proc/cpuinfo").read_text():
-        pytest.skip("this machine has no fused multiply-add")
-    for plan in ((30, 2, 1, 2), (31, 3, 5, 2)):
-        model, compiled, rows = random_plan(*plan)
-        program = build(compiled, tmp_path / str(plan[0]), compiler=FUSED)
-        assert_proven(model, compiled, program, rows)
-
-
 # --- scikit-learn's estimators and pipelines
 
 
@@ -138,60 +126,17 @@ def classes(n_features: int, n_classes: int) -> tuple[Any, Any]:
     return X * 10.0 ** rng.uniform(-2, 2, n_features) + 5.0, y
 
 
-SOURCES = {
-    "standard": (make_pipeline(StandardScaler(), SVC(gamma=0.02)), 2),
-    "clipped": (make_pipeline(MinMaxScaler((-1, 1), clip=True), SVC(gamma=0.3)), 3),
-    "selected": (make_pipeline(RobustScaler(), SelectKBest(k=5), StandardScaler(), SVC(gamma=0.1)), 3),
-    "scores": (SVC(break_ties=True, decision_function_shape="ovr", gamma="scale"), 4),
-    "rest": (make_pipeline(StandardScaler(), OneVsRestClassifier(SVC(gamma=0.02))), 4),
-    "regression": (make_pipeline(StandardScaler(), SVR(gamma=0.05)), 2),
-    "one class": (make_pipeline(StandardScaler(), OneClassSVM(gamma=0.05, nu=0.1)), 2),
-}
-
-
-@pytest.mark.parametrize("name", SOURCES)
-def test_sources(name: str, tmp_path: Path) -> None:
-    source, n_classes = SOURCES[name]
-    X, y = classes(9, n_classes)
-    fitted = source.fit(X, y)
-    compiled, model = approxsvm.compile(fitted, X, mode="approximate", degree=2), approxsvm.read_any(fitted)
-    spread = X.std(axis=0)
-    noise = np.random.default_rng(1).normal(size=X.shape)
-    rows = np.concatenate([X, X + spread * noise, X[:9] + 1e4 * spread, 1e20 * X[:3]]).astype(np.float32)
-    for kind in ("float32", "int8"):
-        program = build(compiled, tmp_path / kind, *STRICT, coefficients=kind)
-        answers = assert_proven(model, compiled, program, rows)
-        if kind != "float32":
-            continue
-        assert_agrees(compiled.artifact, answers, rows)
-        sure = answers.certain[: len(rows)]
-        if name != "regression":
-            assert sure.any()
-            expected = np.array([1, -1]) if name == "one class" else compiled.artifact.labels
-            np.testing.assert_array_equal(
-                expected[answers.predicted[: len(rows)][sure]], fitted.predict(rows.astype(np.float64))[sure]
-            )
-
-
 # --- rows of codes
-
-SOURCES_OF_CODES = ("standard", "clipped", "selected")
 
 
 @pytest.mark.attack
 @pytest.mark.parametrize("inputs", ["int16", "int8"])
-@pytest.mark.parametrize("plan", [(41, 3, 4, 4), (42, 1, 20, 2), *SOURCES_OF_CODES], ids=str)
+@pytest.mark.parametrize("plan", [(41, 3, 4, 4), (42, 1, 20, 2)], ids=str)
 def test_no_bound_is_broken_for_rows_of_codes(plan: Any, inputs: str, tmp_path: Path) -> None:
     """The exact value is that of the numbers before they were quantized, wherever within half a step they are."""
     rng = np.random.default_rng(0)
-    if isinstance(plan, str):
-        source, n_classes = SOURCES[plan]
-        X, y = classes(9, n_classes)
-        fitted = source.fit(X, y)
-        model, compiled = approxsvm.read_any(fitted), approxsvm.compile(fitted, X, mode="approximate", degree=2)
-    else:
-        model, compiled, X = random_plan(*plan)
-        X = X[:60]
+    model, compiled, X = random_plan(*plan)
+    X = X[:60]
     program = build(compiled, tmp_path, *STRICT, inputs=inputs, X=X, coefficients=KINDS[len(X) % 3])
     codes = input_codes(compiled.artifact, inputs, X)
     q = rng.integers(-codes.largest + 2, codes.largest - 1, (200, X.shape[1]))
@@ -211,8 +156,8 @@ def test_no_bound_is_broken_for_rows_of_codes(plan: Any, inputs: str, tmp_path: 
 
 
 def test_finer_codes_are_certain_of_more_rows(tmp_path: Path) -> None:
-    source, n_classes = SOURCES["standard"]
-    X, y = classes(9, n_classes)
+    X, y = classes(9, 2)
+    source = make_pipeline(StandardScaler(), SVC(gamma=0.02))
     compiled = approxsvm.compile(source.fit(X, y), X, mode="approximate", degree=3)
     rows = X.astype(np.float32)
     shares = []
@@ -225,8 +170,8 @@ def test_finer_codes_are_certain_of_more_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("inputs", ["float32", "int16"])
 def test_columns_that_are_not_used_may_hold_anything(inputs: str, tmp_path: Path) -> None:
-    source, n_classes = SOURCES["selected"]
-    X, y = classes(9, n_classes)
+    X, y = classes(9, 3)
+    source = make_pipeline(RobustScaler(), SelectKBest(k=5), StandardScaler(), SVC(gamma=0.1))
     compiled = approxsvm.compile(source.fit(X, y), X, mode="approximate", degree=2)
     unused = np.setdiff1d(np.arange(X.shape[1]), compiled.artifact.raw_columns.used)
     strange = X.astype(np.float32)
@@ -256,29 +201,6 @@ def test_codes_need_rows(tmp_path: Path) -> None:
 # --- golden models
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in GOLDEN.glob("*.asvm")))
-def test_golden_models(name: str, tmp_path: Path) -> None:
-    compiled = approxsvm.load(GOLDEN / f"{name}.asvm")
-    rows, _ = approxsvm.read_libsvm_data(GOLDEN / f"{name}.t", n_features=compiled.n_features_in_)
-    rows = rows.toarray().astype(np.float32)
-    if not compiled.artifact.averages:
-        exact, own = compiled._evaluator.evaluate(rows, VALUES | BOUNDS, "exact")
-    units = compiled.artifact.members or (compiled.artifact,)
-    for kind in ("float32", "int8") if all(has_expansions(unit) for unit in units) else ("float32",):
-        program = build(compiled, tmp_path / kind, *STRICT, coefficients=kind)
-        answers = program.answers(rows)
-        if compiled.artifact.task == "regression":
-            assert (np.abs(answers.values[:, 0] - exact) <= answers.bounds[:, 0] + own).all()
-            assert (answers.bounds[answers.certain, 0] <= compiled.artifact.header["tolerance"]).all()
-            continue
-        if program.n_values:
-            values, bounds = (numbers.reshape(len(rows), -1) for numbers in (exact, own))
-            assert (np.abs(answers.values - values) <= answers.bounds + bounds).all()
-        labels = compiled._evaluator.evaluate(rows, LABELS, "exact")
-        assert (labels == answers.predicted)[answers.certain].all()
-        assert answers.certain.mean() > (0.2 if program.n_shares else 0.7)  # scores of open pairs are wide
-
-
 # --- compilers
 
 OBJECT = (
@@ -302,22 +224,6 @@ def variety() -> list[Any]:
     ]
 
 
-def test_two_translation_units_and_two_models(tmp_path: Path) -> None:
-    models = [random_plan(1, 2, 1)[1], random_plan(11, 1, 20)[1]]
-    for name, compiled in zip(("one", "two"), models, strict=True):
-        compiled.export_c(tmp_path / f"{name}.h", name=name)
-    both = '#include "two.h"\n#include "one.h"\n#include "one.h"\n'
-    (tmp_path / "a.c").write_text(
-        f"{both}int first(const float *z); int first(const float *z) {{ return one_predict(z); }}\n"
-    )
-    (tmp_path / "b.c").write_text(
-        f"{both}int first(const float *z);\nint main(void) {{\n    const float z[64] = {{1.0f}};\n"
-        "    return first(z) == one_predict(z) && two_predict(z) >= 0 ? 0 : 1;\n}\n"
-    )
-    subprocess.run([*C99, *STRICT, "-o", "both", "a.c", "b.c"], cwd=tmp_path, check=True)
-    subprocess.run(["./both"], cwd=tmp_path, check=True)
-
-
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -333,18 +239,6 @@ def test_arithmetic_that_is_not_floats_is_refused(flags: list[str], message: str
     result = subprocess.run([*C99, *flags, "-c", "object.c"], cwd=tmp_path, capture_output=True, text=True)
     assert result.returncode != 0
     assert message in result.stderr
-
-
-def test_clean_under_sanitizers(variety: list[Any], tmp_path: Path) -> None:
-    compiler = ["gcc", "-std=c99", "-O1", "-g", "-fsanitize=address,undefined,float-cast-overflow"]
-    for inputs, compiled in (("float32", variety[2]), ("int8", variety[3])):
-        n = compiled.n_features_in_
-        options = {"inputs": inputs, "X": np.arange(2.0)[:, np.newaxis] * np.ones(n)}
-        program = build(compiled, tmp_path / inputs, "-fno-sanitize-recover=all", compiler=compiler, **options)
-        rows = np.concatenate(
-            [np.zeros((3, n)), np.full((1, n), np.nan), np.full((1, n), np.inf), np.full((1, n), 3e38)]
-        )
-        program.answers(rows.astype(np.float32))
 
 
 # --- microcontrollers
@@ -479,7 +373,7 @@ def monomials(u: Any, degree: int) -> Any:
     return np.concatenate(pieces)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_the_error_of_an_input_map_is_bounded(seed: int) -> None:
     """Float64 after float64 operation against rational numbers: the bound knows only how large the results are."""
     rng = np.random.default_rng(seed)

@@ -10,12 +10,9 @@ import pytest
 from c_header import C99, NEEDS_GCC, STRICT, build
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
-from sklearn.decomposition import PCA
 from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.kernel_approximation import RBFSampler
-from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 import approxsvm
@@ -43,57 +40,6 @@ def census(encoder, imputer=None, last=None):
     ]
     source = make_pipeline(ColumnTransformer(parts), last or SVC(gamma=0.2))
     return source.fit(frame, labels), frame
-
-
-ENCODERS = {
-    "one-hot": OneHotEncoder(handle_unknown="ignore"),
-    "one-hot, error": OneHotEncoder(),
-    "ordinal": OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
-    "target": TargetEncoder(),
-}
-
-
-@pytest.mark.parametrize("name", ENCODERS)
-def test_tables_are_the_sources(name, tmp_path):
-    source, frame = census(ENCODERS[name])
-    compiled = approxsvm.compile(source, frame, mode="approximate", degree=4)
-    rows = compiled._rows(frame).astype(np.float32)
-    own = approxsvm.Predictor(compiled.artifact).predict(rows)
-    answers = build(compiled, tmp_path, *STRICT).answers(rows)
-    exact = approxsvm.Predictor(approxsvm.compile(source).artifact)
-    sign = 1.0 if exact.artifact.labels[0] == "yes" else -1.0
-    assert (np.abs(sign * answers.values[:, 0] - exact.decision_function(rows)) <= answers.bounds[:, 0]).all()
-    assert (compiled.artifact.labels[answers.predicted] == own).all()
-    certain = answers.certain
-    assert certain.mean() > 0.3
-    assert (compiled.artifact.labels[answers.predicted][certain] == source.predict(frame)[certain]).all()
-
-
-KINDS = {
-    "projection": (make_pipeline(PCA(8), SVC(gamma=0.05)), "approximate"),
-    "polynomial": (SVC(kernel="poly", coef0=1.0), "exact"),
-    "polynomial behind a projection": (make_pipeline(PCA(8), SVC(kernel="poly", gamma=0.1)), "exact"),
-    "form": (SVC(kernel="poly", degree=2), "approximate"),
-    "Gaussians": (SVC(gamma=0.2), "exact"),
-    "cosines": (make_pipeline(RBFSampler(gamma=0.05, random_state=0), RidgeClassifier()), "certified"),
-}
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_tables_in_front_of_every_kind(name, tmp_path):
-    last, mode = KINDS[name]
-    source, frame = census(OneHotEncoder(handle_unknown="ignore"), last=last)
-    compiled = approxsvm.compile(source, frame, mode=mode)
-    rows = compiled._rows(frame).astype(np.float32)
-    answers = build(compiled, tmp_path, *STRICT).answers(np.concatenate([rows, [[0, np.inf, 1, 40], [0, 30, 2, 40]]]))
-    exact = approxsvm.Predictor(approxsvm.compile(source).artifact)
-    sign = 1.0 if exact.artifact.labels[0] == "yes" else -1.0
-    values, bounds, certain = answers.values[:-2, 0], answers.bounds[:-2, 0], answers.certain[:-2]
-    assert (np.abs(sign * values - exact.decision_function(rows)) <= bounds).all()
-    assert certain.mean() > 0.3
-    assert (compiled.artifact.labels[answers.predicted[:-2]][certain] == source.predict(frame)[certain]).all()
-    assert np.isnan(answers.values[-2:]).all()
-    assert np.isinf(answers.bounds[-2:]).all()
 
 
 def test_members_share_the_codes_of_texts(tmp_path):

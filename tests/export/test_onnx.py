@@ -21,15 +21,10 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import SelectKBest, f_classif
-from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.impute import SimpleImputer
-from sklearn.kernel_approximation import Nystroem, RBFSampler, SkewedChi2Sampler
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import Ridge
-from sklearn.multiclass import OneVsRestClassifier
+from sklearn.kernel_approximation import SkewedChi2Sampler
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -37,7 +32,6 @@ from sklearn.preprocessing import (
     MinMaxScaler,
     OrdinalEncoder,
     PowerTransformer,
-    RobustScaler,
     StandardScaler,
 )
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
@@ -50,7 +44,6 @@ from approxsvm.errors import InputError, MissingPackageError, OpenAnswersWarning
 from approxsvm.evaluator import BOUNDS, VALUES
 from approxsvm.export.onnx.bound_table import bound_table
 from approxsvm.export.onnx.graph import _Export
-from approxsvm.features import TaylorFeatures
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.steps import Logarithm
 from approxsvm.reference import decision_values as reference
@@ -103,8 +96,7 @@ def with_bounds(artifact: Artifact, dtype: Any = np.float64) -> Any:
 # --- labels and values
 
 
-@pytest.mark.parametrize("degree", range(1, 7))
-@pytest.mark.parametrize("n_centers", [1, 4])
+@pytest.mark.parametrize(("degree", "n_centers"), [(1, 4), (2, 1), (3, 4), (6, 1)])
 def test_expansions(degree: int, n_centers: int) -> None:
     svc = SVC(gamma=0.05).fit(X, TWO)
     fast = approxsvm.compile(svc, X, mode="approximate", degree=degree, n_centers=n_centers)
@@ -119,35 +111,6 @@ def test_expansions(degree: int, n_centers: int) -> None:
     assert degree == 1 or found["certain"].mean() > 0.8
 
 
-SOURCES = {
-    "two classes": (SVC(gamma=0.05), TWO),
-    "two words": (SVC(gamma=0.05), WORDS[TWO]),
-    "four classes": (SVC(gamma=0.05), FOUR),
-    "four words": (SVC(gamma=0.05), WORDS[FOUR]),
-    "one against the rest": (OneVsRestClassifier(SVC(gamma=0.05)), FOUR),
-    "pairs": (SVC(gamma=0.05, decision_function_shape="ovo"), WORDS[FOUR]),
-    "ties": (SVC(gamma=0.05, break_ties=True), WORDS[FOUR]),
-    "sigmoid": (CalibratedClassifierCV(SVC(gamma=0.05), method="sigmoid", ensemble=False, cv=3), TWO),
-    "sigmoids": (CalibratedClassifierCV(SVC(gamma=0.05), method="sigmoid", ensemble=True, cv=2), WORDS[FOUR]),
-    "isotonic": (CalibratedClassifierCV(SVC(gamma=0.05), method="isotonic", ensemble=True, cv=2), TWO),
-    "isotonics": (CalibratedClassifierCV(SVC(gamma=0.05), method="isotonic", ensemble=False, cv=2), FOUR),
-    "scaler, PCA": (make_pipeline(StandardScaler(), PCA(3), SVC(gamma=0.1)), TWO),
-    "three scalers": (
-        make_pipeline(MinMaxScaler(clip=True), SelectKBest(f_classif, k=3), RobustScaler(), SVC(gamma=0.1)),
-        FOUR,
-    ),
-    "linear": (SVC(kernel="linear"), TWO),
-    "quadratic": (SVC(kernel="poly", degree=2, coef0=1.0), FOUR),
-    "outliers": (OneClassSVM(gamma=0.05), TWO),
-    "temperature": (CalibratedClassifierCV(SVC(gamma=0.05), method="temperature", ensemble=False, cv=2), FOUR),
-}
-
-
-def fitted(source: str) -> tuple[Any, Any]:
-    model, y = SOURCES[source]
-    return model.fit(X, y), y
-
-
 def test_a_process_without_its_variance_gives_no_probabilities() -> None:
     """Its source has them, so that its latent values go by another name."""
     fast = approxsvm.compile(GaussianProcessClassifier(RBF(3.0), optimizer=None).fit(X[:100], TWO[:100]))
@@ -158,7 +121,7 @@ def test_a_process_without_its_variance_gives_no_probabilities() -> None:
 
 
 @pytest.mark.parametrize("mode", ["certified", "exact"])
-@pytest.mark.parametrize("scale", [1e-60, 1e-43, 1e-37, 1.0, 1e37, 1e39, 1e60])
+@pytest.mark.parametrize("scale", [1e-43, 1e-37, 1.0, 1e39])
 def test_values_that_float32_does_not_hold_are_not_certain(scale: float, mode: Any) -> None:
     rng = np.random.default_rng(1)
     coef, intercept = scale * rng.normal(size=(1, 20)), np.array([scale])
@@ -215,100 +178,7 @@ def _rows_for(fast: Any) -> Any:
     return np.abs(rows) if has_logarithms else rows
 
 
-FALLBACKS = ["two classes", "two words", "ties", "sigmoid", "isotonic", "scaler, PCA", "outliers", "linear"]
-
-
-@pytest.mark.parametrize("source", FALLBACKS)
-def test_labels_are_the_exact_models_with_a_fallback(source: str) -> None:
-    model, y = SOURCES[source]
-    fast = approxsvm.compile(model.fit(X, y), X, degree=1, n_centers=1)
-    exact = approxsvm.compile(model, mode="exact")
-    rows = np.concatenate([X, X + RNG.normal(size=X.shape)])
-    graph = fast.to_onnx(input_type="float64", fallback=True)
-    found = run(graph, rows)
-    np.testing.assert_array_equal(found["label"].reshape(len(rows)), exact.predict(rows))
-    assert found["certain"].mean() > 0.94  # and a tie of isotonic probabilities never is
-    if fast.artifact.is_polynomial:
-        without = found["certain"]
-    else:
-        with pytest.warns(OpenAnswersWarning, match="where the output certain is false, a label may differ"):
-            without = run(fast.to_onnx(input_type="float64", fallback=False), rows)["certain"]
-    assert (found["certain"] >= without).all()
-    rows[0, 0] = np.nan
-    for n in (2, 1, 0):
-        few = run(graph, rows[:n])
-        assert len(few["label"]) == n
-        assert not few["certain"][:1].any()
-        assert np.isnan(few["scores" if "scores" in few else "probabilities"][:1]).all()
-
-
 # --- what a graph answers when nobody asks for anything
-
-
-def near_the_boundary(fast: Any, rows: Any, n: int = 300) -> tuple[Any, Any]:
-    """Rows a millionth to a tenth of their distance away from where ``predict`` changes, and rows as near as can be."""
-    rng = np.random.default_rng(2)
-    labels, pairs = fast.predict(rows), rng.integers(0, len(rows), (2, 20 * n))
-    pairs = pairs[:, labels[pairs[0]] != labels[pairs[1]]][:, :n]
-    a, b = rows[pairs[0]], rows[pairs[1]]
-    distance = np.linalg.norm(a - b, axis=1, keepdims=True)
-    for _ in range(48):
-        middle = (a + b) / 2
-        is_first = (fast.predict(middle) == labels[pairs[0]])[:, np.newaxis]
-        a, b = np.where(is_first, middle, a), np.where(is_first, b, middle)
-    away = rng.normal(size=a.shape)
-    away *= distance * 10.0 ** rng.uniform(-6, -1, (len(a), 1)) / np.linalg.norm(away, axis=1, keepdims=True)
-    return a + away, np.concatenate([a, b])
-
-
-def judged_as_predict(fast: Any, rows: Any, graph: Any) -> None:
-    """Labels are those of ``predict``, of possible ties those that are certain; values are within the tolerance."""
-    artifact = fast.artifact
-    if artifact.task == "regression":
-        tolerance = artifact.header["tolerance"]
-        allowed = 2 * tolerance if np.isfinite(tolerance) else 1e-9 * np.abs(fast.predict(rows)).max()
-        found = run(graph, rows)["variable"].reshape(len(rows), -1).T
-        assert (np.abs(found - fast.predict(rows).T) <= allowed).all()
-        return
-    near, ties = near_the_boundary(fast, rows)
-    rows = np.concatenate([rows, near])
-    np.testing.assert_array_equal(run(graph, rows)["label"].reshape(len(rows)), fast.predict(rows))
-    found = run(graph, ties)
-    assert (found["label"].reshape(len(ties)) == fast.predict(ties))[found["certain"]].all()
-
-
-@pytest.mark.parametrize("path", GOLDEN_MODELS, ids=lambda path: path.stem)
-def test_a_default_graph_of_a_golden_model_answers_as_predict(path: Path) -> None:
-    fast = approxsvm.load(path)
-    if fast.artifact.mode != "approximate":
-        judged_as_predict(fast, _rows_for(fast), fast.to_onnx(input_type="float64"))
-
-
-@pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("tolerance", [None, 1e-3])
-def test_a_default_graph_labels_as_predict(source: str, tolerance: float | None) -> None:
-    model, y = fitted(source)
-    forced = {} if source in ("linear", "quadratic") else {"degree": 2, "n_centers": 2}
-    fast = approxsvm.compile(model, X, tolerance=tolerance, **forced)
-    rows = np.concatenate([X, 3.0 * X])
-    graph = fast.to_onnx(input_type="float64")
-    assert graph.doc_string.startswith("Labels are the exact model's wherever float64 can tell them")
-    of_expansions = not fast.artifact.is_polynomial and not fast.artifact.header["majority_only"]
-    told = "within 0.001" if tolerance is not None else "of rows that expansions settle are theirs"
-    assert (told in graph.doc_string) == of_expansions
-    judged_as_predict(fast, rows, graph)
-    if tolerance is not None and not hasattr(fast, "predict_proba") and (y is TWO or len(np.unique(y)) == 2):
-        found = run(graph, rows)
-        scores = found["scores"][:, 0] if "scores" in found else found["probabilities"][:, 1]
-        assert (np.abs(scores - fast.decision_function(rows)) <= 2 * tolerance).all()
-
-
-def test_a_regression_without_a_tolerance_has_exact_values() -> None:
-    svr = SVR(gamma=0.05).fit(X, X[:, 0])
-    fast = approxsvm.compile(svr, X, tolerance=np.inf, degree=1, n_centers=1)
-    assert fast.artifact.mode == "certified"
-    found = run(fast.to_onnx(input_type="float64"), X)
-    np.testing.assert_allclose(found["variable"][:, 0], svr.predict(X), rtol=0, atol=1e-9)
 
 
 def test_a_label_alone_does_not_mislead() -> None:
@@ -349,85 +219,6 @@ def test_an_exact_model_that_is_too_large_is_left_out_with_a_word() -> None:
         approxsvm.compile(svr, degree=1, n_centers=1).to_onnx(fallback=False)
 
 
-KINDS: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
-    # by name: source, y, options of compile, and why its graph is refused, if it is
-    "rbf": (SVC(), TWO, {}, ""),
-    "rbf regression": (SVR(), X[:, 0], {}, ""),
-    "rbf regression, any tolerance": (SVR(gamma=0.05), X[:, 0], {"tolerance": np.inf, "degree": 2, "n_centers": 1}, ""),
-    "one class": (OneClassSVM(), TWO, {}, ""),
-    "linear": (SVC(kernel="linear"), TWO, {}, ""),
-    "linear, four classes": (SVC(kernel="linear"), FOUR, {}, ""),
-    "linear regression": (SVR(kernel="linear"), X[:, 0], {}, ""),
-    "linear regression, tolerance": (SVR(kernel="linear"), X[:, 0], {"tolerance": 1e-3}, ""),
-    "linear one class": (OneClassSVM(kernel="linear"), TWO, {}, ""),
-    "quadratic": (SVC(kernel="poly", degree=2), TWO, {}, ""),
-    "quadratic regression": (SVR(kernel="poly", degree=2), X[:, 0], {}, ""),
-    "cubic": (SVC(kernel="poly", degree=3), TWO, {}, ""),
-    "cubic regression": (SVR(kernel="poly", degree=3), X[:, 0], {}, ""),
-    "kernel ridge": (KernelRidge(kernel="rbf"), X[:, 0], {}, ""),
-    "kernel ridge, two targets": (KernelRidge(kernel="rbf"), X[:, :2], {}, ""),
-    "linear ridge, two targets": (KernelRidge(), X[:, :2], {}, ""),
-    "Gaussian process": (GaussianProcessRegressor(RBF(2.0), alpha=0.1, optimizer=None), X[:, 0], {}, ""),
-    "Nystroem": (make_pipeline(Nystroem(n_components=20, random_state=0), LinearSVC()), TWO, {}, ""),
-    "Fourier features": (make_pipeline(RBFSampler(random_state=0), LinearSVC()), TWO, {}, ""),
-    "Fourier features, regression": (make_pipeline(RBFSampler(random_state=0), Ridge()), X[:, 0], {}, ""),
-    "Taylor features": (
-        make_pipeline(TaylorFeatures(gamma=0.05), LinearSVC()),
-        TWO,
-        {"mode": "approximate"},
-        "",
-    ),
-    "calibrated": (CalibratedClassifierCV(SVC(), cv=2), TWO, {}, ""),
-    "calibrated, one model": (CalibratedClassifierCV(SVC(), cv=2, ensemble=False), FOUR, {}, ""),
-    "calibrated linear": (CalibratedClassifierCV(SVC(kernel="linear"), cv=2), TWO, {}, ""),
-    "text": (SVC(), WORDS[FOUR], {}, ""),
-    "truth": (SVC(), TWO > 0, {}, ""),
-    "fractions": (random_model(0, labels=np.array([0.5, 1.5])), None, {}, "neither whole numbers nor text"),
-    "far from each other": (
-        approxsvm.KernelModel("regression", [[-1e150], [1e150]], [[1.0, 2.0]], [0.0], 1e-3),
-        None,
-        {"mode": "exact"},
-        "too far for float64",
-    ),
-}
-
-
-@pytest.mark.parametrize("mode", ["certified", "exact", "approximate"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_exports_without_options_or_is_refused_for_a_reason(kind: str, mode: Any) -> None:
-    source, y, options, reason = KINDS[kind]
-    if mode not in (options.get("mode", mode), "certified"):
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        source = source if y is None else source.fit(X, y)
-    options = {"mode": mode} | options
-    if mode != "certified":
-        options = {name: value for name, value in options.items() if name == "mode"}
-    sample = None if y is None else X
-    if mode == "approximate" and (kind.startswith("cubic") or kind.startswith("Fourier")):
-        with pytest.raises(UnsupportedModelError, match=r"needs a form|has no expansion"):
-            approxsvm.compile(source, sample, **options)
-        return
-    fast = approxsvm.compile(source, sample, **options)
-    if reason:
-        with pytest.raises(UnsupportedModelError, match=reason):
-            fast.to_onnx()
-        return
-    graph = fast.to_onnx(input_type="float64")
-    found = run(graph, X)
-    assert graph.doc_string
-    approximate, is_regression = fast.artifact.mode == "approximate", fast.artifact.task == "regression"
-    told = fast.artifact.mode == "certified" and np.isfinite(fast.artifact.header["tolerance"])
-    assert ("certain" in found) == (not approximate and (told or not is_regression))
-    if not is_regression and not approximate:
-        np.testing.assert_array_equal(found["label"].reshape(len(X)), fast.predict(X))
-    elif is_regression:
-        values, bounds = fast.predict(X), fast.error_bound(X)
-        slack = np.nan_to_num(2 * fast.artifact.header["tolerance"], posinf=0.0) + 2 * bounds
-        assert (np.abs(found["variable"].reshape(values.shape) - values) <= slack + 1e-9).all()
-
-
 def test_the_command_takes_the_exact_model_along_or_says_so(tmp_path: Path) -> None:
     rows = load_iris().data
     fast = approxsvm.compile(OneClassSVM().fit(rows), rows)
@@ -449,6 +240,39 @@ def test_the_command_takes_the_exact_model_along_or_says_so(tmp_path: Path) -> N
     assert found.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("mode", ["exact", "certified", "approximate"])
+@pytest.mark.parametrize("source", [SVC(), SVR(), SVR(kernel="linear"), OneClassSVM()])
+def test_graphs_say_what_is_certain_where_something_is_promised(source: Any, mode: Any) -> None:
+    fast = approxsvm.compile(source.fit(X, TWO), X, mode=mode)
+    found = run(fast.to_onnx(input_type="float64"), X)
+    mode = fast.artifact.mode
+    told = mode == "certified" and np.isfinite(fast.artifact.header["tolerance"])
+    assert ("certain" in found) == (mode != "approximate" and (told or fast.artifact.task != "regression"))
+
+
+def test_a_fallback_settles_rows_and_refuses_them() -> None:
+    fast = approxsvm.compile(SVC(gamma=0.05).fit(X, TWO), X, degree=1, n_centers=1)
+    graph = fast.to_onnx(input_type="float64", fallback=True)
+    settled = run(graph, X)["certain"]
+    with pytest.warns(OpenAnswersWarning, match="where the output certain is false, a label may differ"):
+        without = run(fast.to_onnx(input_type="float64", fallback=False), X)["certain"]
+    assert (settled >= without).all()
+    assert without.mean() < 0.9 < settled.mean()
+    rows = X[:2].copy()
+    rows[0, 0] = np.nan
+    for n in (2, 1, 0):
+        few = run(graph, rows[:n])
+        assert len(few["label"]) == n
+        assert not few["certain"][:1].any()
+        assert np.isnan(few["scores" if "scores" in few else "probabilities"][:1]).all()
+
+
+def test_rows_too_far_apart_for_float64_are_refused() -> None:
+    model = approxsvm.KernelModel("regression", [[-1e150], [1e150]], [[1.0, 2.0]], [0.0], 1e-3)
+    with pytest.raises(UnsupportedModelError, match="too far for float64"):
+        approxsvm.compile(model, mode="exact").to_onnx()
+
+
 # --- names, types, sizes
 
 
@@ -460,9 +284,10 @@ def of_skl2onnx(model: Any, rows: Any, **options: Any) -> Any:
         return skl2onnx.to_onnx(model, rows, **options)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("y", [TWO, WORDS[FOUR]], ids=["two classes", "four words"])
-@pytest.mark.parametrize("shape", ["ovr", "ovo"])
+@pytest.mark.parametrize(
+    ("dtype", "y", "shape"),
+    [(np.float32, TWO, "ovr"), (np.float64, WORDS[FOUR], "ovr"), (np.float32, WORDS[FOUR], "ovo")],
+)
 def test_names_shapes_and_types_are_those_of_skl2onnx(dtype: Any, y: Any, shape: str) -> None:
     svc = SVC(gamma=0.05, decision_function_shape=shape).fit(X, y)
     rows = X[:7].astype(dtype)
@@ -492,11 +317,9 @@ def test_other_tasks_have_the_names_of_skl2onnx(model: Any, y: Any) -> None:
         np.testing.assert_allclose(mine, other, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("n_centers", [1, 4])
-@pytest.mark.parametrize("mode", ["approximate", "exact"])
-def test_batches_of_any_size(mode: Any, n_centers: int) -> None:
-    forced = {} if mode == "exact" else {"n_centers": n_centers}
-    fast = approxsvm.compile(SVC(gamma=0.05).fit(X, TWO), X, mode=mode, **forced)
+@pytest.mark.parametrize("options", [{"mode": "exact"}, {"mode": "approximate", "n_centers": 4}, {"n_centers": 1}])
+def test_batches_of_any_size(options: Any) -> None:
+    fast = approxsvm.compile(SVC(gamma=0.05).fit(X, TWO), X, **options)
     ready = session(fast.to_onnx(certain=True))
     rows = X.astype(np.float32)
     whole = ready.run(None, {"X": rows})
@@ -558,14 +381,11 @@ def test_columns_that_are_not_used_may_hold_anything() -> None:
     rows = X[:8].copy()
     rows[:, [1, 3]] = [np.nan, np.inf]
     for model in (make_pipeline(columns, SVC()), CalibratedClassifierCV(make_pipeline(columns, SVC()), cv=2)):
-        fast = approxsvm.compile(model.fit(X, TWO), X)
-        expected, found = (run(fast.to_onnx(input_type="float64"), given) for given in (X[:8], rows))
+        graph = approxsvm.compile(model.fit(X, TWO), X).to_onnx(input_type="float64")
+        expected, found = run(graph, X[:8]), run(graph, rows)
         assert found["certain"].any()
         for name, answer in expected.items():
             np.testing.assert_array_equal(found[name], answer)
-        rows[3, 2] = np.nan
-        assert np.isnan(run(fast.to_onnx(input_type="float64"), rows)["probabilities"][3]).all()
-        rows[3, 2] = X[3, 2]
 
 
 def boundary_rows(model: KernelModel, rows: Any) -> Any:
@@ -580,8 +400,7 @@ def boundary_rows(model: KernelModel, rows: Any) -> Any:
     return np.concatenate([a, b, a * (1 + 1e-9), b * (1 - 1e-7)])
 
 
-@pytest.mark.parametrize("degree", [1, 2, 3, 6])
-@pytest.mark.parametrize("gamma", [1e-3, 0.05, 1.0])
+@pytest.mark.parametrize(("degree", "gamma"), [(1, 1e-3), (2, 0.05), (3, 1.0), (6, 0.05)])
 def test_no_certain_label_is_wrong_about_the_boundary(degree: int, gamma: float) -> None:
     model = approxsvm.read_any(SVC(gamma=gamma, C=10.0).fit(X, TWO))
     near = boundary_rows(model, X)
@@ -608,7 +427,7 @@ def test_nothing_is_certain_of_cosines_where_squares_underflow() -> None:
     assert not run(with_bounds(artifact), 1e-164 * rng.normal(size=(60, 2)))["sure"].any()
 
 
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e5])
+@pytest.mark.parametrize("scale", [1e-3, 1e5])
 def test_bounds_of_cosines_hold_and_no_certain_label_is_wrong(scale: float) -> None:
     rng = np.random.default_rng(0)
     model = CosineModel(
@@ -680,7 +499,7 @@ def attack(monkeypatch: pytest.MonkeyPatch, **options: Any) -> float:
     return worst[0]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [1, 3, 6, 8])
 def test_no_bound_is_broken(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(seed)
     worst = attack(

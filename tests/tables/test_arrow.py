@@ -44,19 +44,6 @@ def stacked(table, output):
     return found[0] if len(found) == 1 else np.stack(found, axis=1)
 
 
-def test_models_of_many_centers_whatever_the_batches():
-    """The core takes few rows one by one, up to four for each center, with other last digits: not here."""
-    rows = np.random.default_rng(0).normal(size=(300, 30))
-    svc = SVC(gamma=0.02).fit(rows[:150], rows[:150, 0] > 0)
-    predictor = approxsvm.Predictor(approxsvm.compile(svc, rows, mode="approximate", n_centers=16, degree=2).artifact)
-    table = pa.table({f"f{k}": column for k, column in enumerate(rows.T.copy())})
-    expected = predictor.decision_function(rows)
-    for n_rows in (1, 7, 50, 300):
-        found = predictor.predict_arrow(table.to_batches(max_chunksize=n_rows), outputs=["value"])
-        np.testing.assert_array_equal(found["value"].to_numpy(), expected)
-    assert (predictor.decision_function(rows[:50]) != expected[:50]).any()
-
-
 @by_position
 def test_several_targets_are_several_columns():
     model = KernelRidge(kernel="rbf", gamma=0.1).fit(X[::3], X[::3, :2])
@@ -65,15 +52,6 @@ def test_several_targets_are_several_columns():
     assert found.schema.names == ["value_0", "value_1", "error_bound_0", "error_bound_1"]
     np.testing.assert_array_equal(stacked(found, "value"), predictor.predict(ROWS))
     np.testing.assert_array_equal(stacked(found, "error_bound"), predictor.error_bound(ROWS))
-
-
-def test_targets_of_one_column_are_one_column():
-    model = KernelRidge(kernel="rbf", gamma=0.1).fit(X[::3], X[::3, :1])
-    predictor = approxsvm.Predictor(approxsvm.compile(model, X).artifact)
-    found = predictor.predict_arrow(FRAME, outputs=["value", "error_bound"], columns=list(FRAME.columns))
-    assert found.schema.names == ["value", "error_bound"]
-    np.testing.assert_array_equal(found["value"].to_numpy(), predictor.predict(ROWS)[:, 0])
-    np.testing.assert_array_equal(found["error_bound"].to_numpy(), predictor.error_bound(ROWS)[:, 0])
 
 
 def test_calibrated_classifiers_have_no_values():
@@ -219,37 +197,6 @@ def test_other_names_in_the_models_number_go_by_position(names):
     with pytest.warns(ColumnsByPositionWarning, match=f"the columns '{names[0]}', '{names[1]}'") as caught:
         assert predictor.predict(frame).tolist() == answer
     assert caught[0].filename == __file__
-
-
-TYPES = {
-    "float16": (pa.float16(), np.float16),
-    "float32": (pa.float32(), np.float32),
-    "float64": (pa.float64(), np.float64),
-    "int8": (pa.int8(), np.int8),
-    "uint64": (pa.uint64(), np.uint64),
-    "int64": (pa.int64(), np.int64),
-    "bool": (pa.bool_(), np.bool_),
-}
-
-
-@pytest.mark.parametrize("name", TYPES)
-@pytest.mark.parametrize("with_nulls", [False, True])
-def test_types(name, with_nulls, named):
-    """Every type of number gives what its matrix gives, rows with nulls aside."""
-    kind, dtype = TYPES[name]
-    rows = ROWS.astype(dtype)
-    columns = [pa.array(column, kind) for column in rows.T.copy()]
-    bad = np.zeros(len(rows), bool)
-    if with_nulls:
-        bad[::7] = True
-        columns[2] = pa.array(rows[:, 2].copy(), kind, mask=bad)
-    table = pa.table(columns, FEATURES)
-    found = named.predict_arrow(table, outputs=["label", "value"], on_error="null")
-    assert found["label"].is_null().to_pylist() == bad.tolist()
-    good = found.filter(pa.array(~bad))
-    # Batches of one type are matrices of it, but for what NumPy makes float64.
-    np.testing.assert_array_equal(good["label"].to_pylist(), named.predict(rows[~bad]))
-    np.testing.assert_array_equal(stacked(good, "value"), named.decision_function(rows[~bad]))
 
 
 def test_whole_numbers_beyond_float64_round_as_numpy_does():

@@ -48,14 +48,6 @@ def test_answers_are_those_of_predict():
     assert computed(ddf.assign(label=score(ddf, PREDICTOR)["label"]))["label"].tolist() == LABELS.tolist()
 
 
-def test_several_models_and_chosen_columns():
-    other = FRAME.rename(columns={f"f{k}": name for k, name in enumerate("abcd")})[[*"dcba", "id"]]
-    models = {"classes": GOLDEN / "iris_classes.asvm", "cubic": GOLDEN / "iris_cubic.asvm"}
-    found = computed(score(dd.from_pandas(other, npartitions=3), models, columns=list("abcd")))
-    assert found["classes_label"].tolist() == LABELS.tolist()
-    assert found["cubic_label"].tolist() == approxsvm.load(GOLDEN / "iris_cubic.asvm").predict(ROWS).tolist()
-
-
 @pytest.mark.parametrize("on_error", ["fail", "null", "skip"])
 def test_kept_columns_are_handed_on_as_they_are(on_error):
     """Through Arrow and back, whole numbers with gaps would be floats, in those partitions that have gaps."""

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.svm import SVC, SVR
+from sklearn.svm import SVC
 
 import approxsvm
-from approxsvm.errors import ColumnsByPositionWarning, InputError
+from approxsvm.errors import InputError
 
 pl = pytest.importorskip("polars", reason="polars is not installed; it is part of the extra test")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
@@ -29,13 +29,6 @@ LABELS = SOURCE.predict(NAMED).tolist()
 def labels_of(frame: Any, **options: Any) -> list[Any]:
     found = pl.from_arrow(PREDICTOR.predict_arrow(frame, **options))
     return found["label"].to_list()
-
-
-def test_the_source_is_fitted_on_a_polars_frame() -> None:
-    assert FAST.feature_names_in_.tolist() == FEATURES
-    assert FAST.predict(NAMED).tolist() == LABELS
-    assert FAST.score(NAMED, LABELS) == 1.0
-    np.testing.assert_array_equal(FAST.decision_function(NAMED), PREDICTOR.decision_function(NAMED))
 
 
 def test_columns_are_found_by_name_and_others_handed_on() -> None:
@@ -65,14 +58,6 @@ def test_layouts(frame: Any) -> None:
     assert FAST.predict(frame.select(FEATURES)).tolist() == expected
 
 
-@pytest.mark.parametrize("kind", [pl.Int8, pl.UInt16, pl.Int64, pl.Float32, pl.Decimal(10, 2), pl.Boolean])
-def test_types(kind: Any) -> None:
-    rounded = TABLE.with_columns(pl.col(FEATURES).round(0))
-    typed = TABLE.with_columns(pl.col(FEATURES).round(0).cast(pl.Int64) > 2) if kind == pl.Boolean else rounded
-    frame = typed.with_columns(pl.col(FEATURES).cast(kind))
-    assert labels_of(frame) == SOURCE.predict(frame.select(pl.col(FEATURES).cast(pl.Float64))).tolist()
-
-
 def test_nulls_and_nan() -> None:
     bad = TABLE.with_columns(
         sepal_width=pl.when(pl.col("id") == 3).then(None).otherwise(pl.col("sepal_width")),
@@ -85,17 +70,6 @@ def test_nulls_and_nan() -> None:
     assert left["id"].to_list() == [k for k in range(len(X)) if k not in (3, 5)]
     with pytest.raises(ValueError, match=r"NaN.*\(row 3, column 1\)"):
         FAST.predict(bad.select(FEATURES))
-
-
-def test_rows_in_one_column_and_without_names() -> None:
-    svr = approxsvm.compile(SVR().fit(X, X[:, 0]), X)
-    predictor = approxsvm.Predictor(svr.artifact)
-    rows = pl.DataFrame({"row": pl.Series(X, dtype=pl.Array(pl.Float64, 4))})
-    found = pl.from_arrow(predictor.predict_arrow(rows, columns=["row"]))
-    np.testing.assert_array_equal(found["value"].to_numpy(), svr.predict(X))
-    with pytest.warns(ColumnsByPositionWarning):
-        by_position = predictor.predict_arrow(NAMED)
-    assert pl.from_arrow(by_position).equals(found)
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow", "csv"])

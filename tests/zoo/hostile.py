@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
 from zoo.draw import Draw
@@ -58,7 +57,7 @@ def _edges(source: Any, width: int) -> list[list[float]]:
         found: list[tuple[int, list[float]]] = []
         if isinstance(part, Pipeline):
             found = _behind_steps(part, width)
-        elif isinstance(part, ColumnTransformer):
+        elif hasattr(part, "transformers_"):  # not what an ensemble was made of
             for name, step, _ in part.transformers_:
                 places = part._transformer_to_input_indices.get(name, [])
                 found += zip(places, _edges(step, len(places)), strict=True)

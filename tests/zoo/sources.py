@@ -190,6 +190,10 @@ _Text = feature_extraction.text
 _FREQUENT = impute.SimpleImputer(strategy="most_frequent")
 _IGNORING = _P.OneHotEncoder(handle_unknown="ignore")
 _UNKNOWN = {"handle_unknown": "use_encoded_value", "unknown_value": -3}
+_FRONTS: dict[str, tuple[Any, ...]] = {
+    "PCA": (_P.StandardScaler(), decomposition.PCA(3, whiten=True)),
+    "bins": (_columns(_P.KBinsDiscretizer(4, encode="onehot-dense")), _P.StandardScaler()),
+}
 _LANDMARKS = kernel_approximation.Nystroem(gamma=0.1, n_components=12, random_state=0)
 _WAVES = kernel_approximation.RBFSampler(gamma=0.1, n_components=40, random_state=0)
 _FOLDS = model_selection.PredefinedSplit(np.where(TARGETS["five"] == 0, 0, _NTH % 3))
@@ -254,6 +258,8 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
     }),
     ("signed", "values", {
         "KernelRidge, two targets": KernelRidge(kernel="rbf", gamma=0.1),
+        "KernelRidge, cubic, two targets": KernelRidge(kernel="poly", gamma=0.1),
+        "waves, two targets": make_pipeline(_WAVES, _Ridge()),
         "process, two targets": _GPR(RBF(3.0), alpha=0.1, optimizer=None, normalize_y=True),
         "targets": multioutput.MultiOutputRegressor(_SVR()),
         "targets of waves": make_pipeline(_WAVES, multioutput.MultiOutputRegressor(_Ridge())),
@@ -524,6 +530,23 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
             transformer_weights={"letters": 0.25}), _SVC()), cv=2),
     }),
     ("texts", "three", {"words, LogisticRegression": make_pipeline(_Text.CountVectorizer(), _Logistic())}),
+    # Other machines behind steps
+    ("signed", "two", {f"{front}, {name}": (make_pipeline(*_FRONTS[front], *steps), options)
+                          for front, name, steps, options in (
+        ("PCA", "exact", (_SVC(gamma=0.1),), {"mode": "exact"}),
+        ("PCA", "centers", (_SVC(gamma=0.3),), {"mode": "approximate", "n_centers": 5, "degree": 2}),
+        ("PCA", "cubic", (_SVC(kernel="poly", coef0=1.0),), {}),
+        ("PCA", "quadratic", (_SVC(kernel="poly", degree=2),), {"mode": "approximate"}),
+        ("PCA", "splines", (_P.SplineTransformer(4, degree=2), _SVC(kernel="poly")), {}),
+        ("PCA", "waves", (_WAVES, _LinearSVC(random_state=0)), {}),
+        ("PCA", "norms", (_P.Normalizer(), _SVC(kernel="sigmoid", gamma=0.05)), {}),
+        ("bins", "centers", (_SVC(gamma=0.03),), {"mode": "approximate", "n_centers": 5, "degree": 2}),
+        ("bins", "cubic", (decomposition.PCA(5), _SVC(kernel="poly", coef0=1.0)), {}),
+        ("bins", "quadratic", (_SVC(kernel="poly", degree=2),), {"mode": "approximate"}),
+        ("bins", "waves", (_WAVES, linear_model.RidgeClassifier()), {}),
+        ("bins", "products", (decomposition.PCA(3), _P.PolynomialFeatures(2), _SVC(gamma=0.03)), {}),
+    )}),
+    ("signed", "three", {"bins, calibrated": _Calibrated(make_pipeline(*_FRONTS["bins"], _SVC()), cv=2)}),
     # Estimators around one
     *(("signed", target, {
         f"sigmoid of {target}": _half(),
@@ -618,7 +641,8 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
                                "several probabilities": multioutput.MultiOutputClassifier(_half())}),
     ("signed", "value", {
         "mean": ensemble.VotingRegressor(
-            [("a", _SVR(gamma=0.1)), ("b", KernelRidge(kernel="rbf", gamma=1.0)), ("c", _Ridge())], weights=[1, 3, 2]),
+            [("a", _SVR(gamma=0.1)), ("b", KernelRidge(kernel="rbf", gamma=1.0)), ("c", _Ridge())],
+            weights=[2, -0.5, 1e-3]),
         "mean of one kernel": ensemble.VotingRegressor(
             [("a", _SVR(gamma=0.3)), ("b", KernelRidge(kernel="rbf", gamma=0.3))]),
         "bag of values": ensemble.BaggingRegressor(_SVR(gamma=0.1), 3, random_state=0),

@@ -434,7 +434,7 @@ class CHeader:
             "",
             "Promised: |value - exact value| never exceeds the bound, the exact value being that of the source's "
             f"decision function over the real numbers at {given}; where is_certain says 1, that is proven to give the "
-            "same label. No memory but the stack, nothing of libc.",
+            "same label. No memory but the stack, nothing of libc but memcpy where a compiler makes one of a loop.",
             "With -ffp-contract=off every processor gives the same values, bit for bit. approxsvm's own are sums in "
             "another order: both lie within their bounds. Bounds hold in any case.",
             f"Constants: {self.flash_bytes} bytes; stack: about {self.ram_bytes} bytes; multiply-adds per row: "

@@ -19,6 +19,7 @@ class Executor(ABC):
     float32 = False  # whether it sees rows of float32 alone
     settles = True  # whether labels that are not certified are the source's, too
     share = 1.0  # of the tables of all entries, how many it is asked about in a selection
+    always: tuple[str, ...] = ()  # names of entries that it is asked about in any selection
     by_entry = False  # whether that is a share of the entries: what costs is to open a model
     refuses_itself = True  # whether it raises `RefusedError` with the words of `why_not` where it serves no source
     names_row = True  # whether its refusals say which row they are about
@@ -58,5 +59,5 @@ def selected(executors: Iterable[Executor], entry: str, number: int, seed: int) 
     """Yield those that a selection asks about a table of an entry: a seeded share of them."""
     for executor in executors:
         drawn = entry if executor.by_entry else f"{entry}, {number}"
-        if is_drawn(f"{drawn}: {executor.name}", executor.share, seed):
+        if entry in executor.always or is_drawn(f"{drawn}: {executor.name}", executor.share, seed):
             yield executor

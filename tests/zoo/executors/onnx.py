@@ -27,9 +27,10 @@ def session(graph: Any) -> Any:
 class Graph(Executor):
     """A graph as `to_onnx` makes it, and the same with the decision values and bounds that it has inside."""
 
-    refuses, names_row, share = False, False, 0.03
+    refuses, names_row, by_entry = False, False, True
 
-    def __init__(self, input_type: Any) -> None:
+    def __init__(self, input_type: Any, share: float) -> None:
+        self.share = share
         self.name, self.input_type, self.float32 = f"ONNX, {input_type}", input_type, input_type == "float32"
 
     def _exported(self, specimen: Specimen) -> Any:
@@ -86,4 +87,4 @@ class Graph(Executor):
         return np.zeros(found["label"].shape, bool).reshape(n_rows, -1)[:, : specimen.artifact.n_targets]
 
 
-ONNX: tuple[Executor, ...] = tuple(map(Graph, ("float32", "float64")))
+ONNX: tuple[Executor, ...] = Graph("float32", share=0.1), Graph("float64", share=0.3)
