@@ -48,10 +48,10 @@ void append_stage(Bytes& bytes, std::uint32_t kind, std::uint32_t present, std::
 }
 
 /// The bytes at an address that is a multiple of 8.
-struct Section {
+struct Aligned {
     std::vector<std::uint64_t> memory;
     const unsigned char* bytes;
-    explicit Section(const Bytes& content)
+    explicit Aligned(const Bytes& content)
         : memory(content.size() / 8 + 1), bytes(reinterpret_cast<const unsigned char*>(memory.data())) {
         if (!content.empty()) std::memcpy(memory.data(), content.data(), content.size());
     }
@@ -99,7 +99,7 @@ TEST(what_errors_are_is_unknown_where_a_gain_overflows) {
     Bytes bytes = map_head(2, {0, 1}, 2);
     append_stage(bytes, 0, 1u << part::low, 2, {0, -infinite});
     append_stage(bytes, 0, 1u << part::multiply | 1u << part::divide, 2, {1e200, 1, 1e-200, 1e-7});
-    const Section section(bytes);
+    const Aligned section(bytes);
     InputMapView map;
     CHECK_EQ(read_input_map(section.bytes, bytes.size(), 2, 2, map), Status::ok);
     const OneRow row(map, {-5.0, 1e9});
@@ -125,7 +125,7 @@ TEST(a_source_in_float32) {
         }
         Bytes bytes = map_head(n, {0, 1, 2, 3, 4}, 1);
         append_stage(bytes, 0, present, n, parts);
-        const Section section(bytes);
+        const Aligned section(bytes);
         InputMapView map;
         CHECK_EQ(read_input_map(section.bytes, bytes.size(), n, n, map), Status::ok);
         const OneRow row(map, raw, false, in_float32);
@@ -155,7 +155,7 @@ TEST(a_source_in_float32) {
     }
     Bytes bytes = map_head(1, {0}, 1);
     append_stage(bytes, 0, 1u << part::multiply, 1, {0x1p30});
-    const Section section(bytes);
+    const Aligned section(bytes);
     InputMapView map;
     CHECK_EQ(read_input_map(section.bytes, bytes.size(), 1, 1, map), Status::ok);
     CHECK(OneRow(map, {0x1p97}, false, in_float32).error < 0x1p107);

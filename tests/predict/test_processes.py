@@ -223,7 +223,7 @@ def test_what_is_refused(monkeypatch):
         approxsvm.compile(binary, variance=True, labels="probability")
     with pytest.raises(AttributeError) as told:
         approxsvm.compile(binary).predict_proba(X)
-    assert "compile that with variance=True" in str(told.value)
+    assert "compile it with variance=True" in str(told.value)
     monkeypatch.setattr(processes, "MOST_ROWS", 39)
     with pytest.raises(UnsupportedModelError, match="at most 39 are supported, and labels of several classes need it"):
         approxsvm.compile(of_three)

@@ -554,9 +554,12 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         f"sigmoid of {target}, pairs": _half(decision_function_shape="ovo"),
         f"isotonic of {target}": _Calibrated(_SVC(), method="isotonic", ensemble=False, cv=2),
         f"isotonics of {target}": _Calibrated(svm.NuSVC(nu=0.2), method="isotonic", cv=2),
-        f"temperature of {target}": _Calibrated(_SVC(), method="temperature", ensemble=False, cv=2),
-        f"temperatures of {target}": _Calibrated(_SVC(), method="temperature", cv=2),
     }) for target in ("two", "three")),
+    # Of two classes that are not 0 and 1, scikit-learn 1.9 reads beyond its arrays now and then, and fails.
+    *(("signed", target, {
+        f"temperature of {n}": _Calibrated(_SVC(), method="temperature", ensemble=False, cv=2),
+        f"temperatures of {n}": _Calibrated(_SVC(), method="temperature", cv=2),
+    }) for n, target in (("two", "yes or no"), ("three", "three"))),
     ("signed", "two", {
         "threshold of values": model_selection.FixedThresholdClassifier(_SVC(), threshold=0.3, pos_label=-2),
         "threshold of probabilities": model_selection.FixedThresholdClassifier(_Logistic(), threshold=0.4),

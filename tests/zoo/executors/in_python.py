@@ -10,7 +10,7 @@ import sys
 from collections import namedtuple
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -317,6 +317,13 @@ def _has_infinity(table: Table) -> bool:
     return bool(np.isinf(table.values.astype(np.float64)).any())
 
 
+@lru_cache(64)
+def _contained(table: Table, container: str) -> Table:
+    """Return the rows in another container, one table for all who ask."""
+    names = tuple(f"f{j}" for j in range(len(table.kinds))) if container == "frame" else None
+    return replace(table, container=container, names=names)
+
+
 class Container(Executor):
     """Rows in another container: the source is asked about the same one, or about dense rows where it takes none."""
 
@@ -325,7 +332,7 @@ class Container(Executor):
     def __init__(self, container: str) -> None:
         self.name, self.container = f"rows as {container}", container
         # Few sources take the first; a few take the second for other rows.
-        self.share = {"CSR repeated": 1.0, "CSR unsorted": 0.3}.get(container, self.share)
+        self.share = {"CSR repeated": 0.4, "CSR unsorted": 0.3}.get(container, self.share)
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
         is_frame = table.container == "frame" and set(table.kinds) <= {"float64"}
@@ -335,8 +342,7 @@ class Container(Executor):
         return plain and table.container != self.container and is_held and not (splits and _has_infinity(table))
 
     def seen(self, table: Table) -> Table:
-        names = tuple(f"f{j}" for j in range(len(table.kinds))) if self.container == "frame" else None
-        return replace(table, container=self.container, names=names)
+        return _contained(table, self.container)
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:
         return BATCH.answers(specimen, self.seen(table))

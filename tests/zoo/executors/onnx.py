@@ -12,7 +12,7 @@ from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.onnx.graph import _Export
 from zoo.executors import Executor
 from zoo.executors.in_python import from_outputs
-from zoo.specimens import Answers, RefusedError, Specimen
+from zoo.specimens import Answers, RefusedError, Specimen, as_float64
 from zoo.tables import Table
 
 
@@ -53,6 +53,10 @@ class Graph(Executor):
     def why_not(self, specimen: Specimen) -> str:
         found = specimen.once(self.name, self._exported)
         return found if isinstance(found, str) else ""
+
+    def seen(self, table: Table) -> Table:
+        """Return rows whose numbers are in the graph's type, as float64: a graph takes numbers."""
+        return super().seen(table) if self.float32 else as_float64(table)
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
         return table.container == "array" and set(table.kinds) <= {"float64", "float32"}
