@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
+    Binarizer,
     FunctionTransformer,
+    KBinsDiscretizer,
     MinMaxScaler,
     OrdinalEncoder,
     PolynomialFeatures,
@@ -18,7 +23,17 @@ from sklearn.svm import SVC
 from zoo.sources import fitted
 from zoo.specimens import Entry
 
+
+def _of_objects(step: Any) -> Any:
+    """Return a function that fits a step behind an imputer which puts in the text "missing_value"."""
+    return lambda X, y: make_pipeline(SimpleImputer(strategy="constant"), step, SVC()).fit(X.astype(object), y)
+
+
 REFUSED = {
+    "it takes numbers in column 0, where a step before it takes texts": (
+        Entry("Binarizer of texts", _of_objects(Binarizer()), "signed"),
+        Entry("bins of texts", _of_objects(KBinsDiscretizer(3, encode="ordinal")), "signed"),
+    ),
     "would compute in float32": (
         Entry(
             "float32 from an encoder",

@@ -30,12 +30,14 @@ def _then(map_: InputMap, columns: Columns) -> InputMap:
 
 
 def _binarizer(map_: InputMap, step: Any) -> InputMap:
+    _check_are_numbers(map_)
     above = Steps.of([np.nextafter(float(step.threshold), np.inf)], [0.0, 1.0])
     return _then(map_, [(j, above) for j in range(map_.n_features)])
 
 
 def _bins(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "KBinsDiscretizer", "bin_edges_")
+    _check_are_numbers(map_)
     if step.dtype is not None and np.dtype(step.dtype) != np.float64:
         raise UnsupportedModelError(f"it rounds to {np.dtype(step.dtype)}; refit it with dtype=np.float64")
     if step.encode != "ordinal":
@@ -199,6 +201,12 @@ def _check_is_no_text(map_: InputMap, feature: int) -> None:
     column = _raw_text(map_, feature)
     if column is not None and column in map_.texts:
         raise UnsupportedModelError(f"it takes numbers in column {feature}, where a step before it takes texts")
+
+
+def _check_are_numbers(map_: InputMap) -> None:
+    """Raise UnsupportedModelError if a feature holds texts: codes of these are not what a step of numbers takes."""
+    for j in range(map_.n_features):
+        _check_is_no_text(map_, j)
 
 
 def finished(map_: InputMap) -> InputMap:

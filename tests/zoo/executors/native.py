@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from native_build import REPOSITORY, run
 from runtime_library import LIB, LIBRARY, Error, Runtime, RuntimeLibraryError, pointer
 from scipy.sparse import csr_array
 
 from approxsvm import _native
+from approxsvm.text_columns import UNKNOWN
 from zoo.executors import Executor
 from zoo.specimens import Answers, RefusedError, Specimen, as_float64
 from zoo.tables import Table
@@ -124,8 +126,10 @@ def in_codes(specimen: Specimen, table: Table, code: Callable[[int, str | None],
         if j in table.numeric:
             rows[:, j] = column.astype(np.float64)
         else:
-            codes = {text: code(j, text) for text in {x if isinstance(x, str) else None for x in column}}
-            rows[:, j] = [codes[x if isinstance(x, str) else None] for x in column]
+            texts = [x if isinstance(x, str) else None for x in column]
+            codes = {text: code(j, text) for text in set(texts)}
+            is_number = ~(pd.isna(column) | [text is not None for text in texts])
+            rows[:, j] = np.where(is_number, UNKNOWN, [codes[text] for text in texts])
     return rows
 
 
