@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from approxsvm.reports.page import Report
 
 Self = TypeVar("Self", bound="CompiledModel")
+# Types that rows keep; the evaluator refuses numbers of the last that float64 rounds.
+_TAKEN = [np.float64, np.float32, np.longdouble]
 
 
 class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
@@ -164,7 +166,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
             given,
             reset=False,
             accept_sparse="csr",
-            dtype=[np.float64, np.float32, np.longdouble],  # of which the evaluator refuses what float64 rounds
+            dtype=_TAKEN,
             ensure_all_finite=False,  # the core checks that
             ensure_min_samples=0,
         )
@@ -966,9 +968,7 @@ def _within_gamma_bound(artifact: Any, rows: Any) -> npt.NDArray[np.bool_]:
 
 def _as_numbers(columns: Any) -> Any:
     """Some columns of a table as floats; the core checks that they are finite."""
-    return check_array(
-        columns, dtype=[np.float64, np.float32, np.longdouble], ensure_all_finite=False, ensure_min_samples=0
-    )
+    return check_array(columns, dtype=_TAKEN, ensure_all_finite=False, ensure_min_samples=0)
 
 
 def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:

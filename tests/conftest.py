@@ -6,9 +6,7 @@ import bz2
 import lzma
 import os
 import re
-import shutil
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -58,24 +56,11 @@ def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return str(request.param)
 
 
-def filled_once(factory: pytest.TempPathFactory, name: str, fill: Callable[[Path], None]) -> Path:
-    """A folder that the first worker to ask for fills while the others wait: what takes long to build."""
-    base = factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        base = base.parent
-    folder, unfinished = base / name, base / f"{name}.unfinished"
-    while not folder.exists():
-        try:
-            unfinished.mkdir()
-        except FileExistsError:  # another worker is at it
-            time.sleep(0.1)
-            continue
-        try:
-            fill(unfinished)
-            unfinished.rename(folder)
-        finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
-    return folder
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a session that all workers know."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
 @pytest.fixture

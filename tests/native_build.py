@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import sysconfig
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -37,3 +39,20 @@ def kernels_of_the_wheel() -> list[str]:
         if objects and min(path.stat().st_mtime for path in objects) > newest:
             return [f"-DAPPROXSVM_KERNELS={folder}"]
     return []
+
+
+def filled_once(base: Path, name: str, fill: Callable[[Path], None]) -> Path:
+    """Return a folder that the first process to ask fills while the others wait: what takes long to build."""
+    folder, unfinished = base / name, base / f"{name}.unfinished"
+    while not folder.exists():
+        try:
+            unfinished.mkdir()
+        except FileExistsError:  # another process is at it
+            time.sleep(0.1)
+            continue
+        try:
+            fill(unfinished)
+            unfinished.rename(folder)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+    return folder

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conftest import GOLDEN, REPOSITORY, filled_once
+from conftest import GOLDEN, REPOSITORY
+from native_build import filled_once
 from native_build import run as build_tool
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.kernel_ridge import KernelRidge
@@ -46,7 +47,7 @@ int main(int, char** words) { return *words[2] == 'e' ? embed(2, words) : docume
 
 
 @pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def programs(shared_folder: Path) -> Path:
     """Outside the tree, as the example's CMakeLists.txt says; a second argument says which of the two is meant."""
 
     def build(folder: Path) -> None:
@@ -64,7 +65,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         build_tool("cmake", "-S", folder / "embed", "-B", folder / "out", "-G", "Ninja", *found, *flags)
         build_tool("cmake", "--build", folder / "out")
 
-    return filled_once(tmp_path_factory, "programs", build) / "out" / "embed"
+    return filled_once(shared_folder, "programs", build) / "out" / "embed"
 
 
 def run(programs: Path, artifact: Path, which: str) -> subprocess.CompletedProcess[str]:

@@ -33,7 +33,6 @@ CLASSIFIERS = [
     (f"-s {s} -g {g} -c 10 -n 0.3", labels) for s in (0, 1) for g, labels in ((0.3, (1, -1)), (0.02, (3, 7)))
 ]
 CLASSIFIERS += [("-s 0 -g 0.3 -c 10", (3, 7, 1)), ("-s 1 -g 0.02 -n 0.2", (4, 2, 9, 1, 0))]
-REGRESSIONS = [(f"-s {s} -g {g} -c 10", None) for s in (3, 4) for g in (0.3, 0.02)]
 ONE_CLASS = [("-s 2 -g 0.3 -n 0.3", (1,)), ("-s 2 -g 0.02 -n 0.5", (1,))]
 
 

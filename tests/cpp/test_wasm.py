@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 from artifact_changes import changed, classifier, content, deep, entries, polynomial, refused, with_header
 from chromium import PROGRAM, Chromium
-from conftest import GOLDEN, REPOSITORY, filled_once
+from conftest import GOLDEN, REPOSITORY
+from native_build import filled_once
 from sklearn.svm import SVC, SVR
 from test_runtime import rows_for
 from wasm_runtime import Door, RefusedError, build, missing, packed
@@ -30,11 +31,11 @@ OUT_OF_MEMORY, NOT_FINITE, WRONG_ROW_SIZE, NO_PROBABILITIES = 2, 30, 41, 45
 
 
 @pytest.fixture(scope="session")
-def web(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def web(shared_folder: Path) -> Path:
     """The folder that is built: approxsvm.wasm, approxsvm.mjs and the page."""
     if missing():
         pytest.skip(f"not installed: {', '.join(missing())}")
-    return filled_once(tmp_path_factory, "wasm", build) / "web"
+    return filled_once(shared_folder, "wasm", build) / "web"
 
 
 @pytest.fixture(scope="module")

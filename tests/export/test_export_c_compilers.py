@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_header import NEEDS_GCC, STRICT, build
-from conftest import REPOSITORY, filled_once
+from conftest import REPOSITORY
 from foreign_macros import check_behind_macros
+from native_build import filled_once
 from zoo.executors.exported import OF_EVERY_CODE, OF_EVERY_TEXT
 from zoo.sources import ROWS, ZOO, specimen
 
@@ -33,7 +34,7 @@ OPTIONS = {"int16": {"inputs": "int16"}, "int8": {"inputs": "int8"}, "coefficien
 
 
 @pytest.fixture(scope="module")
-def headers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def headers(shared_folder: Path) -> Path:
     """Fill a folder: a header for each kind of text, all.h which includes them, and calls.c which calls them."""
 
     def fill(folder: Path) -> None:
@@ -49,7 +50,7 @@ def headers(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "all.h").write_text("".join(f'#include "m{k}.h"\n' for k in range(len(wanted))))
         (folder / "calls.c").write_text("\n".join(calls) + "\n")
 
-    return filled_once(tmp_path_factory, "headers", fill)
+    return filled_once(shared_folder, "headers", fill)
 
 
 def wrapped(header: str) -> list[str]:

@@ -23,8 +23,6 @@ from approxsvm.model.outputs import (
     count_classes,
 )
 
-COUPLING_TOLERANCE = 0.005  # LIBSVM's
-
 
 class Core:
     """The core's functions."""

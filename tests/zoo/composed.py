@@ -28,7 +28,7 @@ from zoo.draw import Draw
 from zoo.executors import Executor, selected
 from zoo.executors.in_python import BATCH
 from zoo.hostile import hostile_tables
-from zoo.properties import closed_faults, compiling_faults, estimator_faults, faults, source_faults
+from zoo.properties import compiling_faults, estimator_faults, interface_faults, source_faults
 from zoo.random_data import random_data, varied_data
 from zoo.random_sources import Made, random_source, varied_source
 from zoo.shrinking import Case, as_code, shrunk
@@ -261,10 +261,8 @@ def _asked(one: Specimen, place: str | Executor, table: Table) -> Iterator[str]:
     """Yield the faults of the estimator or of an executor."""
     if isinstance(place, str):
         yield from estimator_faults(one, table)
-    elif place.why_not(one):
-        yield from closed_faults(one, place)
-    elif place.takes(one, table):
-        yield from faults(one, place, table)
+    else:
+        yield from interface_faults(one, place, table)
 
 
 def _told(one: Specimen, place: str | Executor, table: Table, source_refuses: bool) -> Iterator[str]:

@@ -28,7 +28,15 @@ _REFUSED_ALONE = (
 )
 
 
-def closed_faults(specimen: Specimen, executor: Executor) -> Iterator[str]:
+def interface_faults(specimen: Specimen, executor: Executor, table: Table) -> Iterator[str]:
+    """Yield what is wrong with an interface for the rows of a table, or with how it is closed to the source."""
+    if executor.why_not(specimen):
+        yield from _closed_faults(specimen, executor)
+    elif executor.takes(specimen, table):
+        yield from _faults_of_rows(specimen, executor, table)
+
+
+def _closed_faults(specimen: Specimen, executor: Executor) -> Iterator[str]:
     """Yield where a closed interface answers all the same, or says something else than `why_not`."""
     if not executor.refuses_itself:
         return
@@ -41,7 +49,7 @@ def closed_faults(specimen: Specimen, executor: Executor) -> Iterator[str]:
         yield f"{specimen.name}, {executor.name} is closed: {executor.why_not(specimen)}; but answers"
 
 
-def faults(specimen: Specimen, executor: Executor, table: Table) -> Iterator[str]:
+def _faults_of_rows(specimen: Specimen, executor: Executor, table: Table) -> Iterator[str]:
     """Yield what is wrong with the answers of an interface for the rows of a table."""
     for fault in _faults(specimen, executor, table):
         yield f"{specimen.name}, {executor.name}, {table.form}: {fault}"

@@ -10,7 +10,6 @@ import functools
 import importlib.util
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -766,11 +765,7 @@ def _entries() -> Iterator[Entry]:
     yield from foreign.ENTRIES
 
 
-_SLOW = (
-    *("bag of linear ones", "census", "census, ordinal", "codes", "e1071", "LIBSVM file, of three", "LIBSVM object"),
-    *("LIBSVM file, one class", "LIBSVM file, cubic regression", "PCL", "process of three", "stack of three", "VMAF"),
-)
-ENTRIES = tuple(replace(entry, slow=entry.name in _SLOW) for entry in _entries())
+ENTRIES = tuple(_entries())
 ZOO = {entry.name: entry for entry in ENTRIES}
 
 

@@ -36,9 +36,6 @@ class Entry:
     # If the source is a file of another program: writes it into a folder, returns what compile takes.
     write: Callable[[Any, Path], Any] | None = None
     compile: Callable[[Any, Any], Any] | None = None  # source and rows -> compiled, if not by approxsvm.compile
-    slow: bool = False  # whether it takes most of a second of CPU in one interface, ten times the mean
-    # Interfaces that refuse to serve it, by the name of the executor, with what they say (a regular expression).
-    closed: Mapping[str, str] = field(default_factory=dict)
 
 
 class RefusedError(Exception):
@@ -90,7 +87,6 @@ class Specimen:
     def __init__(self, name: str, source: Any, table: Table, folder: Path, entry: Entry | None = None) -> None:
         self.name, self.source, self.table, self.folder = name, source, table, folder
         self.options = dict(entry.options) if entry else {}
-        self.closed = dict(entry.closed) if entry else {}
         self.compile = entry.compile if entry else None
         self.sample: Table | None = table  # which compile sees
         self.compiled_from = entry.write(source, folder) if entry and entry.write else source
@@ -208,8 +204,7 @@ class Specimen:
         try:
             rows = self.fast._rows(made)
         except InputError:  # of a dtype that nobody answers
-            plain = tuple("float64" if j in table.numeric else kind for j, kind in enumerate(table.kinds))
-            rows = self.fast._rows(replace(table, kinds=plain).make())
+            rows = self.fast._rows(as_float64(table).make())
         return np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
 
 

@@ -75,18 +75,6 @@ class Table:
         """Positions of the columns of numbers."""
         return [j for j, kind in enumerate(self.kinds) if kind not in _NO_NUMBERS]
 
-    def singles(self) -> Iterable[tuple[str, Any, Any]]:
-        """The first row alone: in words, for `predict_one`, and for `predict`."""
-        one = self.take(slice(1)).make()
-        if isinstance(one, pd.DataFrame):
-            yield "a frame of one row", one, one
-            yield "a Series", one.iloc[0], one.iloc[0].to_frame().T
-            if one.columns.is_unique:
-                cells = dict(zip(one.columns, one.iloc[0].tolist(), strict=True))
-                yield "a dict", cells, pd.DataFrame([cells])
-        elif isinstance(one, (np.ndarray, list)):
-            yield "a row", one[0], one
-
     def code(self) -> str:
         """Python that makes the object, but for strides."""
         made = self.make()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import filled_once
 
 from zoo.executors import Executor, is_drawn, selected
 from zoo.executors.every import EVERY
 from zoo.hostile import hostile_tables
-from zoo.properties import closed_faults, compiling_faults, estimator_faults, faults, source_faults
+from zoo.properties import compiling_faults, estimator_faults, interface_faults, source_faults
 from zoo.sources import ZOO, specimen
+from zoo.workers import prepare
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore"
@@ -22,10 +22,9 @@ SEED = 0
 
 
 @pytest.fixture(scope="session")
-def executors(tmp_path_factory: pytest.TempPathFactory) -> tuple[Executor, ...]:
+def executors(shared_folder: Path) -> tuple[Executor, ...]:
     """All of them, with what they need."""
-    for executor in EVERY:
-        executor.prepare(lambda name, fill: filled_once(tmp_path_factory, name, fill))
+    prepare(EVERY, shared_folder)
     return EVERY
 
 
@@ -37,8 +36,5 @@ def test_every_interface_answers_as_the_source(name: str, executors: tuple[Execu
         if k == 0 or is_drawn(f"{name}, {k}", 0.25, SEED):
             found += estimator_faults(one, table)
         for executor in selected(executors, name, k, SEED):
-            if executor.why_not(one):
-                found += closed_faults(one, executor)
-            elif executor.takes(one, table):
-                found += faults(one, executor, table)
+            found += interface_faults(one, executor, table)
     assert not found, "\n".join(found)

@@ -9,8 +9,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+
+from native_build import filled_once
 
 from zoo.composed import Attempt, Fault, Judged, Zoo, composed_attempt, entry_attempt
 from zoo.executors import Executor
@@ -54,14 +57,7 @@ def _numbers(worker: int, n_workers: int, first: int) -> Iterator[int]:
 def prepare(executors: Sequence[Executor], folder: Path) -> None:
     """Build what the executors need, once in a folder that all processes know."""
 
-    def built(name: str, fill: Callable[[Path], None]) -> Path:
-        done = folder / name
-        if not done.exists():
-            unfinished = Path(tempfile.mkdtemp(dir=folder))
-            fill(unfinished)
-            unfinished.rename(done)
-        return done
-
+    built = partial(filled_once, folder)
     for executor in executors:
         executor.prepare(built)
 

@@ -32,6 +32,7 @@ from approxsvm.evaluator import (
     available_outputs,
     pairs_in_order,
 )
+from approxsvm.model.constants import UNIT32
 from zoo.executors import Executor
 from zoo.specimens import Answers, RefusedError, Specimen
 from zoo.tables import NOT_SPARSE, Table
@@ -231,7 +232,7 @@ class Target(Executor):
 
     def _evaluator(self, specimen: Specimen) -> Evaluator:
         evaluator = Evaluator(specimen.artifact)
-        unit = 2.0**-24 if specimen.artifact.row_dtypes.rounded else 0.0
+        unit = UNIT32 if specimen.artifact.row_dtypes.rounded else 0.0
         evaluator.native = _native.Predictor(specimen.artifact.native, self.target, float32_unit=unit)
         assert evaluator.native.target == self.target
         return evaluator
@@ -365,17 +366,12 @@ class Polars(Executor):
             column = table.values[:, j].tolist()
             columns[name] = (
                 [None if isinstance(x, float) and x != x else x for x in column]
-                if kind_is_text(table.kinds[j])
+                if j not in table.numeric
                 else np.asarray(column, float)
             )
         frame = pl.DataFrame(columns)
         fast = specimen.fast
         return asked(lambda: evaluated(fast._evaluator, fast._rows(frame)))
-
-
-def kind_is_text(kind: str) -> bool:
-    """Whether a column of this dtype holds texts."""
-    return kind in ("text", "str")
 
 
 # --- NumPy alone

@@ -12,7 +12,7 @@ from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.onnx.graph import _Export
 from zoo.executors import Executor
 from zoo.executors.in_python import from_outputs
-from zoo.specimens import Answers, RefusedError, Specimen, as_float64
+from zoo.specimens import Answers, Specimen, as_float64
 from zoo.tables import Table
 
 
@@ -27,7 +27,7 @@ def session(graph: Any) -> Any:
 class Graph(Executor):
     """A graph as `to_onnx` makes it, and the same with the decision values and bounds that it has inside."""
 
-    refuses, names_row, by_entry = False, False, True
+    refuses, refuses_itself, names_row, by_entry = False, False, False, True
 
     def __init__(self, input_type: Any, share: float) -> None:
         self.share = share
@@ -63,8 +63,6 @@ class Graph(Executor):
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:
         rows = table.values.astype(self.input_type)
-        if why := self.why_not(specimen):
-            raise RefusedError(why)
         graph, with_bounds = specimen.once(self.name, self._exported)
         names = [output.name for output in graph.get_outputs()]
         found = dict(zip(names, graph.run(None, {"X": rows}), strict=True))

@@ -39,8 +39,6 @@ class Wasm(InMemory):
         return 0.0 if texts is None else texts.null if text is None else texts.code(text)
 
     def _ask(self, specimen: Specimen, rows: Array, names: tuple[str, ...], kind: int) -> Mapping[str, Array]:
-        if why := self.why_not(specimen):
-            raise specimens.RefusedError(why)
         size = self._call_size or max(len(rows), 1)
         parts = [self._call(specimen, rows[i : i + size], names, kind) for i in range(0, max(len(rows), 1), size)]
         return {name: np.concatenate([part[name] for part in parts]) for name in names}
