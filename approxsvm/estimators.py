@@ -861,8 +861,8 @@ class CompiledEnsemble(CompiledClassifier):
     def decision_function(self, X: Any) -> FloatArray:
         """Means of the members' decision values, or of a boosted classifier shares of votes less those against.
 
-        The shape is that of the source: (n_rows,) of two classes, or a column for each class or pair. Of float32 rows
-        that a step of the source maps in float32, means are within its rounding.
+        The shape is the source's: (n_rows,) for two classes, else a column for each class or pair. If a step of the
+        source maps float32 rows in float32, the means of such rows are accurate up to the rounding of that step.
         """
         if self._is_boosted:
             votes = self._votes(X)
@@ -923,7 +923,7 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
     @available_if(_have_probabilities)
     def probability_bound(self, X: Any) -> Any:
-        """Upper bounds of `|probability - that of the exact decision values|`, in the shape of `predict_proba`.
+        """Bound `|p - q|`, q being the probabilities of the exact decision values, in the shape of `predict_proba`.
 
         1 if several classes are coupled, as only their decision values are bounded.
         """
@@ -944,7 +944,7 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
     def decision_function(self, X: Any) -> FloatArray:
         """Decision values of each class, shape (n_rows, n_targets): exact ones, or within a tolerance.
 
-        Of float32 rows that a step of the source maps in float32, they are within its rounding.
+        If a step of the source maps float32 rows in float32, values of such rows are accurate up to its rounding.
         """
         rows = self._rows(X)
         values = [

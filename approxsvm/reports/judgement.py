@@ -399,9 +399,9 @@ def _own_rows(source: Any, model: SingleModel, rows: Any, given: Any) -> FloatAr
 
 
 def own_steps(source: Any, member: int = 0) -> list[Any] | None:
-    """Transformers and final estimator of a source, in order; None if it is not an estimator.
+    """List the transformers and the final estimator of a source, in order; None if it is not an estimator.
 
-    A calibration has those of each fold; `member` is the position of the one that is meant.
+    A calibration has a list for each fold; `member` is the position of the fold.
     """
     for inner in ("best_estimator_", "regressor_"):
         if hasattr(source, inner):

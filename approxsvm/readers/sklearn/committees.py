@@ -367,10 +367,10 @@ def _rounding_of_distances(n: int, most: float) -> tuple[float, float]:
     """Bound the change of f.c by float64 in |f|^2 - 2 f.c + |c|^2: a multiple of m = sum_k |f_k|, and an addend.
 
     There are n values, none beyond `most`. An inner product, times 2, errs by 2 n u m, with u = UNIT64. Each of two
-    sums rounds a number of at most |f|^2 + 2 m + n, and of two roots that become equal, by 2 u of this for each
-    distance. |f|^2 is at most `most` times m, and its own rounding is common to all classes, except that of a distance
-    which comes out below 0 and counts as 0: f is next to the code word then, and n u |f|^2 at most 2 n^2 u. Half of the
-    sum of these is the error of f.c.
+    sums rounds a number of at most |f|^2 + 2 m + n. Two roots that become equal hide another 2 u of that number in each
+    distance. |f|^2 is at most `most` times m. All classes share the rounding of |f|^2, with one exception: a distance
+    that comes out below 0 counts as 0. In that case f is next to the code word, and n u |f|^2 is at most 2 n^2 u. The
+    error of f.c is half of the sum of these terms.
     """
     return (2.0 * most + n + 4.0) * UNIT64 * _UP, (2.0 * n + n * n) * UNIT64 * _UP
 

@@ -61,7 +61,7 @@ def _bins(map_: InputMap, step: Any) -> InputMap:
 
 
 def _check_encoder_of_bins(encoder: Any, counts: list[int]) -> None:
-    """Refuse an encoder that does anything but give each bin a column of its own."""
+    """Raise ModelFormatError unless the encoder gives each bin its own column and does nothing else."""
     bins = np.minimum(np.arange(max(counts))[:, np.newaxis], np.array(counts) - 1.0)
     expected = np.hstack([bins[:, [j]] == np.arange(count) for j, count in enumerate(counts)])
     if not np.array_equal(_transformed(encoder, bins), expected):
