@@ -60,7 +60,7 @@ _HOMES = {
         "approxsvm.cross_validation": "CrossValidation Training cross_validate",
         "approxsvm.development_files": "get_cmake_dir get_include get_pkgconfig_dir",
         "approxsvm.estimators": "CompiledDensity CompiledEnsemble CompiledMultiOutput CompiledOneClassSVM "
-        "CompiledProcess CompiledSVC CompiledSVR load",
+        "CompiledSVC CompiledSVR load",
         "approxsvm.expansion.validity": "gamma_max",
         "approxsvm.model.kernel_model": "KernelModel",
         "approxsvm.predictor": "Predictor",
@@ -84,7 +84,6 @@ __all__ = [
     "CompiledEnsemble",
     "CompiledMultiOutput",
     "CompiledOneClassSVM",
-    "CompiledProcess",
     "CompiledSVC",
     "CompiledSVR",
     "CrossValidation",

@@ -6,11 +6,9 @@ import inspect
 import os
 import time
 import warnings
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
-from itertools import cycle
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -22,7 +20,7 @@ from approxsvm.errors import ArtifactError, InputError, ModelFormatError, Source
 from approxsvm.estimators import CompiledModel, estimator_for
 from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.outputs import ClassProbability, ProcessProbability
+from approxsvm.model.outputs import ClassProbability
 from approxsvm.model.schema import MAX_LABELS, Mode
 from approxsvm.model.single_model import SingleModel
 from approxsvm.planning import features, gaussian, polynomial
@@ -60,7 +58,6 @@ def compile(
     random_state: int = 0,
     rows_per_call: int | None = None,
     n_jobs: int | None = None,
-    variance: bool | None = None,
     verbose: bool | None = None,
     progress: Progress | None = None,
 ) -> CompiledModel:
@@ -125,10 +122,6 @@ def compile(
         Threads that the result predicts with, as in scikit-learn: 1 when left out, -1 for all processors.
     verbose : bool, optional
         Whether a bar on stderr shows what is being done. When left out, it does in a terminal and in a notebook.
-    variance : bool, optional
-        Of a Gaussian process of scikit-learn: whether to compile its variance as well, for ``predict(return_std=True)``
-        and ``predict_proba``. It takes 8 n^2 bytes for n training rows, at most 1,024, and is computed in float64. When
-        left out, it is compiled where labels need it: for each of several classes.
     progress : callable, optional
         Told what is being done, in words, and the share of that which is done, from 0 to 1; in place of the bar.
 
@@ -173,8 +166,7 @@ def compile(
     with compiling(verbose) if progress is None else nullcontext(progress) as told:
         request = Request(mode, center, tolerance, limits, told)
         request.check()
-        read = partial(read_any, variance=variance)
-        compiled, doubt = _compiled(model, X, n_features, request, labels, n_jobs, read)
+        compiled, doubt = _compiled(model, X, n_features, request, labels, n_jobs)
     if doubt is not None:
         warnings.warn(doubt, SourceAccuracyWarning, stacklevel=2)
     return compiled
@@ -187,7 +179,6 @@ def _compiled(
     request: Request,
     labels: str,
     n_jobs: int | None,
-    read: Callable[..., SingleModel | Ensemble],
 ) -> tuple[CompiledModel, str | None]:
     """The predictor, and what may be said against the source's own answers."""
     start = time.perf_counter()
@@ -195,11 +186,11 @@ def _compiled(
     X = known_rows(X)
     if texts is not None and X is not None and are_texts(X):
         X = texts.rows(X)
-    source = read(model, n_features=n_features)  # before X is looked at: it may have what no model takes
+    source = read_any(model, n_features=n_features)  # before X is looked at: it may have what no model takes
     if X is not None:
         rows = _sample_rows(X, RawColumns.of(source))
         if isinstance(model, (str, os.PathLike)) and n_features is None and rows.shape[1] > source.n_raw_features:
-            source = read(model, n_features=int(rows.shape[1]))  # the file does not contain the number
+            source = read_any(model, n_features=int(rows.shape[1]))  # the file does not contain the number
         columns = RawColumns.of(source)
         _check_columns(X, columns, int(rows.shape[1]))
         rows = zero_unused(rows, columns)
@@ -208,19 +199,13 @@ def _compiled(
     if labels == "probability":
         source = _by_probability(source)
     if isinstance(source, Ensemble):
-        of_processes = source.outputs.of_processes
-        is_sum = source.n_decisions > 0 and source.outputs.weights is not None and not of_processes
+        is_sum = source.n_decisions > 0 and source.outputs.weights is not None
         if is_sum and request.tolerance is not None:
             raise UnsupportedModelError(
                 f"a tolerance cannot be promised for a weighted sum of {len(source.members)} models: leave it out, "
                 "error_bound bounds each value"
             )
-        # Variances are exact, whatever their means are.
-        exactly = replace(request, mode="exact", tolerance=None, limits=Limits())
-        requests = cycle((request, exactly if of_processes else request))
-        made = list(map(_build, source.members, requests))
-        if not of_processes:
-            source, made = shared(source, made, request)
+        source, made = shared(source, [_build(member, request) for member in source.members], request)
         built, plans = zip(*made, strict=True)
         artifact = writer.build_ensemble(built, source)
     else:
@@ -237,9 +222,7 @@ def _compiled(
         raise UnsupportedModelError(
             f"the artifact takes {artifact.n_bytes:,} bytes, but max_bytes is {limits.max_bytes:,}"
         )
-    # Of a process by its mean; members of several classes are judged by nobody.
-    judged = source.members[0] if isinstance(source, Ensemble) and source.outputs.of_processes else source
-    doubt = None if X is None else doubt_of_sample(model, judged, request.rows)
+    doubt = None if X is None else doubt_of_sample(model, source, request.rows)
     compiled = estimator_for(artifact, n_jobs=n_jobs)
     options = {"mode": request.mode, "center": request.center, "tolerance": request.tolerance, "labels": labels}
     options |= asdict(limits)
@@ -251,10 +234,6 @@ def _compiled(
 
 def _by_probability(model: SingleModel | Ensemble) -> SingleModel | Ensemble:
     """The same with labels by the greatest probability, as ensembles have them anyway."""
-    if isinstance(model.outputs.probability, ProcessProbability):
-        if len(model.labels) > 2:
-            return model
-        raise UnsupportedModelError("a Gaussian process labels by its mean, which labels='probability' cannot change")
     if not isinstance(model.outputs.probability, ClassProbability):
         raise UnsupportedModelError(
             f"labels='probability' needs a model with class probabilities, but this {model.source} has none"

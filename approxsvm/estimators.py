@@ -117,10 +117,9 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
 
     @property
     def members(self) -> list[Any]:
-        """The compiled models that an ensemble, several targets or a Gaussian process with its variance consist of.
+        """The compiled models that an ensemble or several targets consist of.
 
-        Members for targets may be regressions, above 0 for the second of two labels. A process has its mean, which
-        `verify` takes, and the functions of the variance.
+        Members for targets may be regressions, above 0 for the second of two labels.
         """
         return [estimator_for(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
 
@@ -431,7 +430,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
 
         The input is "X", with any number of raw rows, which the graph scales as the source does. The outputs are
         "label" and "probabilities" for a classifier (scores if the source has no probabilities), "label" and "scores"
-        for a one-class model and for a Gaussian process classifier without its variance, whose latent values they are,
+        for a one-class model and for a Gaussian process classifier, whose latent values they are,
         "variable" for a regression. In mode "certified", the graph labels as `predict` does: by
         the expansions if they prove the label, else by the exact model. Scores and probabilities are those of the same
         model: without a tolerance they may differ from `decision_function` and `predict_proba` by the expansions'
@@ -732,49 +731,6 @@ class CompiledDensity(CompiledSVR):
         return float(np.sum(self.score_samples(X)))
 
 
-class CompiledProcess(CompiledSVR):
-    """Compiled Gaussian process regression with its variance; parameters as in CompiledModel."""
-
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Predict means, and with `return_std` the deviations by the formula of GaussianProcessRegressor as well.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-        return_std : bool
-
-        Returns
-        -------
-        mean : ndarray of shape (n_rows,), float64
-        deviation : ndarray of shape (n_rows,), float64
-            Only with `return_std`; `deviation_bound` says how far it may be off.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_diabetes
-        >>> from sklearn.gaussian_process import GaussianProcessRegressor
-        >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
-        >>> import approxsvm
-        >>> X, y = load_diabetes(return_X_y=True)
-        >>> process = GaussianProcessRegressor(RBF(0.1) + WhiteKernel(0.5), optimizer=None, normalize_y=True)
-        >>> process = process.fit(X[:200], y[:200])
-        >>> fast = approxsvm.compile(process, variance=True)
-        >>> mean, deviation = fast.predict(X[200:], return_std=True)
-        >>> bool(abs(deviation - process.predict(X[200:], return_std=True)[1]).max() < 1e-9)
-        True
-        """
-        mean = super().predict(X)
-        return (mean, self._evaluator.deviation(self._rows(X))) if return_std else mean
-
-    def deviation_bound(self, X: Any) -> FloatArray:
-        """Upper bound of `|deviation - that of the formula over the real numbers|`, shape (n_rows,).
-
-        Near training rows the deviation is the root of a small difference, and the bound grows to the root of that of
-        the variance.
-        """
-        return self._evaluator.deviation(self._rows(X), bound=True)
-
-
 class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
     """Compiled one-class support vector machine; parameters as in CompiledModel.
 
@@ -979,11 +935,7 @@ def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:
         else CompiledEnsemble
         if artifact.n_decisions == 0
         else CompiledSVC,
-        "regression": CompiledDensity
-        if artifact.is_density
-        else CompiledProcess
-        if artifact.outputs.of_processes
-        else CompiledSVR,
+        "regression": CompiledDensity if artifact.is_density else CompiledSVR,
         "one_class": CompiledOneClassSVM,
     }
     n_threads(n_jobs)  # refuses an invalid number; `set_params` accepts any, as in scikit-learn

@@ -252,10 +252,6 @@ class Evaluator:
         """Upper bound of `|probability - that of the exact decision values|`."""
         return np.asarray(self.evaluate(rows, PROBABILITY_BOUNDS)[:, self.order])
 
-    def deviation(self, rows: Any, *, bound: bool = False) -> FloatArray:
-        """Of the regression by a Gaussian process; or how far it may be off."""
-        return np.asarray(self.evaluate(rows, PROBABILITY_BOUNDS if bound else PROBABILITIES)[:, 0])
-
     def answers(self, rows: Any, outputs: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
         """Answers by output for rows that are part of many, from as few calls of the core as possible.
 

@@ -73,11 +73,9 @@ def gradients(evaluator: Evaluator, rows: Any) -> Slopes:
     artifact = evaluator.artifact
     if artifact.n_decisions == 0:
         raise UnsupportedModelError(f"no gradient without a decision function: {artifact.why_no_decision_function}")
-    of_processes = artifact.outputs.of_processes
-    if artifact.members and artifact.outputs.weights is not None and not of_processes:
+    if artifact.members and artifact.outputs.weights is not None:
         raise UnsupportedModelError("a weighted sum of several models has no gradient here: take those of its members")
-    members = artifact.members[:1] if of_processes else artifact.members  # the mean
-    functions = [_Function(one) for one in members or (artifact,)]
+    functions = [_Function(one) for one in artifact.members or (artifact,)]
     evaluator.evaluate(rows)  # refuses what is not a row
     n_rows, n_columns = rows.shape
     found: list[FloatArray] = [np.zeros((n_rows, artifact.n_decisions, n_columns)) for _ in range(2)]

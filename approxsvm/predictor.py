@@ -126,18 +126,6 @@ class Predictor(Predicting):
             raise InputError(self.artifact.why_no_probabilities)
         return self._evaluator.probability_bound(self._rows(X))
 
-    def deviation(self, X: Any) -> FloatArray:
-        """Deviations of the regression by a Gaussian process that was compiled with its variance, shape (n_rows,).
-
-        Raises
-        ------
-        InputError
-            As for `predict`, or there are none.
-        """
-        if not self.artifact.outputs.of_processes or self.artifact.task != "regression":
-            raise InputError("there are no deviations: they are of Gaussian processes compiled with variance=True")
-        return self._evaluator.deviation(self._rows(X))
-
     def error_bound(self, X: Any) -> FloatArray:
         """Upper bound of `|value - exact value|` for each row; for an ensemble, of its probabilities."""
         return self._evaluator.error_bound(self._rows(X))

@@ -1,8 +1,8 @@
-"""Linear, RBF, Fourier, Nystroem, Taylor, binning and compiled models on generated rows: fit, predict, accuracy.
+"""Linear, RBF, Fourier, Nystroem, Taylor and compiled models on generated rows: fit, predict, accuracy.
 
 Rows are scikit-learn's `make_classification` (two classes, four clusters in each, half of the features informative, one
 label of a hundred wrong), standardized; four fifths to train with. All machines have C = 1; the linear ones behind
-feature maps are LinearSVC, and gamma is SVC's "scale", for the Laplacian kernel of binning features too. Prediction is
+feature maps are LinearSVC, and gamma is SVC's "scale". Prediction is
 from raw rows, by one thread, in turns, the median of rounds; what takes long predicts fewer rows. Models
 are compiled with the training rows as sample, certified where there is an exact engine; that of a model behind Taylor
 features is the expansion itself. Labels of a thousand test rows are compared with the source's: one that differs where
@@ -27,7 +27,7 @@ from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
 import approxsvm
-from approxsvm.features import RandomBinningFeatures, TaylorFeatures
+from approxsvm.features import TaylorFeatures
 from benchmarks.experiment import Experiment, Rows, Run, demand_labels, number
 from benchmarks.timing import medians, seconds, spread, timed
 
@@ -41,7 +41,6 @@ _NEAR_TIE = 1e-6  # of the largest decision value
 def _sources(n_features: int, n_components: int) -> dict[str, Any]:
     """Estimators to train."""
     gamma = 1.0 / n_features  # "scale" of standardized rows
-    n_grids = n_components // 5
 
     def behind(feature_map: Any) -> Any:
         return make_pipeline(StandardScaler(), feature_map, LinearSVC(random_state=0, max_iter=3000))
@@ -53,7 +52,6 @@ def _sources(n_features: int, n_components: int) -> dict[str, Any]:
         f"Nyström {n_components}": behind(Nystroem(gamma=gamma, n_components=n_components, random_state=0)),
         "Taylor 2": behind(TaylorFeatures(gamma, 2)),
         "Taylor 3": behind(TaylorFeatures(gamma, 3)),
-        f"binning {n_grids}": behind(RandomBinningFeatures(gamma=gamma, n_components=n_grids, random_state=0)),
     }
 
 

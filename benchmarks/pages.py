@@ -297,16 +297,6 @@ _STAND_INS: Final[dict[str, Cell]] = {
     "our exact engine": of("engine_microseconds", lambda x: f"{three(x)} µs"),
     "scikit-learn": of("sklearn_microseconds", lambda x: f"{three(x)} µs"),
 }
-_RAHIMI_RECHT: Final = {
-    "data": of("data"),
-    "method": of("method"),
-    "training rows": of("training_rows", count),
-    "columns, or support vectors": of("columns", count),
-    "training": of("seconds", lambda x: f"{three(x)} s"),
-    "error": of("error_percent", lambda x: f"{x:.1f} %"),
-    "paper's error": of("paper_percent", lambda x: f"{x:g} %"),
-}
-
 # --- other tables
 
 _LIMITS: Final = {
@@ -390,19 +380,6 @@ _DOORS: Final = {
 }
 
 
-def _pipelines(records: Records) -> str:
-    """Those that are compiled, and those that are not."""
-    rows = records["pipelines"].tables["pipelines"]
-    refused = {row["pipeline"]: row["reason"] for row in rows if row["verdict"] == "refused"}
-    compiled = [row["pipeline"] for row in rows if row["pipeline"] not in refused]
-    words = [
-        f"{len(compiled)} of {len(rows)} are compiled, and give their sources' answers on "
-        f"{max(row['rows'] for row in rows)} rows each: {'; '.join(compiled)}.",
-        *(f"Refused: {name} ({reason})." for name, reason in refused.items()),
-    ]
-    return "\n\n".join(fill(sentence, _LINE) for sentence in words)
-
-
 def _measured(records: Records) -> str:
     columns: dict[str, Cell] = {
         "command": lambda x: f"`{x['command']}`",
@@ -433,10 +410,8 @@ TABLES: Final[dict[str, Callable[[Records], str]]] = {
     "scoring": _shown_of("scoring", "runs", _SCORING),
     "examples": _shown_of("examples", "examples", _EXAMPLES),
     "raw tables": _shown_of("examples", "doors", _DOORS),
-    "pipelines": _pipelines,
     "stand-ins": _shown_of("stand_ins", "models", _STAND_INS),
     "cotter": _cotter,
-    "rahimi-recht": _shown_of("rahimi_recht", "errors", _RAHIMI_RECHT),
     "overview": _overview,
     "measured": _measured,
 }

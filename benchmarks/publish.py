@@ -35,13 +35,11 @@ PARTS: Final = {
     "limits": ("--published", "--published --rows 300 --train-rows 400 --only segment"),
     "latency": ("", "--only pendigits --rows 20 --rounds 3 --most 16"),
     "examples": ("", "--rows 300 --train-rows 400"),
-    "pipelines": ("", "--rows 300"),
     "scoring": ("", "--rows 3000 --text-rows 300 --sample-rows 300 --cluster-rows 0"),
 }
 # Those of the papers, which take long and hardly change: only measured when asked for.
 EXPERIMENTS: Final = {
     "cotter": ("--train-rows 32561 --max-bytes 5.2e9", "--train-rows 300 --test-rows 300 --degrees 1 --components 25"),
-    "rahimi_recht": ("--train-rows 100000 --svm-rows 33000 --seeds 2", "--train-rows 500 --svm-rows 500 --seeds 1"),
     "stand_ins": ("", "--train-rows 300 --test-rows 300"),
     "overview": ("", "--rows 1000 --components 50"),
 }

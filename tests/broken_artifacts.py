@@ -48,7 +48,6 @@ from approxsvm.model.outputs import (
     OneVsRestCalibration,
     Outputs,
     PairwiseSigmoid,
-    ProcessDeviation,
     SigmoidCalibrator,
     TemperatureCalibration,
 )
@@ -161,7 +160,7 @@ def kinds_of_outputs() -> Iterator[tuple[Artifact, Outputs, str]]:
 
 
 def ensembles() -> Iterator[tuple[Artifact, str]]:
-    """Processes, weighted sums, means and votes, targets, functions of classes; what else their outputs may say."""
+    """Weighted sums, means and votes, targets, functions of classes; what else their outputs may say."""
     mean = random_model(5, n_features=3, n_sv=4, task="regression")
     two = random_model(6, n_features=3, n_sv=4)
     other = random_model(7, n_features=3, n_sv=4, labels=np.array([1, 3]))
@@ -171,7 +170,6 @@ def ensembles() -> Iterator[tuple[Artifact, str]]:
     each = Outputs(label_rule="scores", decision_shape="each")
     cut = Outputs(label_rule="value_threshold", threshold=0.5, weights=weights)
     for members, outputs, classes, may_be in (
-        ((mean, several), Outputs(ProcessDeviation(), weights=weights), None, "009"),
         ((mean, several), Outputs(), None, ""),
         ((mean, mean), Outputs(weights=weights, addend=0.5), None, "000"),
         ((known, known), Outputs(MembersMean(), "probability", weights=large), None, "000 026 100"),
@@ -360,15 +358,13 @@ def broken_relations() -> Iterator[Broken]:
         with_header(data, version=2, first_release=0x1234), "version is 2, which approxsvm 18.52 and later read"
     )
     mean = golden("iris_ensemble")
-    process, beside, _, shares, votes, _, _, _, functions, *_ = (artifact for artifact, _ in ensembles())
+    beside, _, shares, votes, _, _, _, functions, *_ = (artifact for artifact, _ in ensembles())
     one, two = (artifact.section("members")[: artifact.members[0].n_bytes] for artifact in (beside, functions))
-    four = outputs("ovo", "votes", "process_deviation", *[1.0] * 4, 0.0)
     alone = changed(content(outputs("ovo", "votes", "sign_alone")), mean.members[0])
     for artifact, contents, must in (
         (mean, outputs("ovo", "probability", "members_mean", *[0.0] * (len(mean.members) + 1)), "sum of the weights"),
         (mean, outputs("sums", "scores", "none", 2, *[1.0] * 9), "number of columns of section outputs is 2, "),
         (mean, {"members": alone}, "probability of section outputs is 8, expected 1 to 5"),
-        (process, {"members": 2 * process.section("members"), **four}, "number of members .* is 4, expected 2"),
         (functions, {"members": 2 * two}, "number of members of section members is 2, expected 3"),
         (beside, {"members": (LIMITS["max_n_members"] + 1) * one}, "number of members .* is 1025, expected 1 to 1024"),
     ):

@@ -257,7 +257,7 @@ class Artifact(SealedBytes):
                 "votes of a bag whose members have values of all classes, and boosted ones, have decision values, from "
                 "the estimators of compile() and load() alone: take those of members"
             )
-        if isinstance(self.outputs.probability, SignAlone) or (self.outputs.of_processes and len(self.labels) == 2):
+        if isinstance(self.outputs.probability, SignAlone):
             return "labels are all that is read of the source, which has no decision function for all of its classes"
         return "labels are those of the greatest probability, without a decision function: take the probabilities"
 
@@ -273,8 +273,8 @@ class Artifact(SealedBytes):
             )
         if isinstance(self.outputs.probability, SignAlone):
             return (
-                "labels are all that is read of the source; if it is a Gaussian process, its probabilities need its "
-                "variance: compile it with variance=True"
+                "labels are all that is read of the source; the probabilities of a Gaussian process would be no faster "
+                "here: ask the source itself"
             )
         return (
             "there are no probabilities: the source has none, or none that are read; compile a CalibratedClassifierCV "

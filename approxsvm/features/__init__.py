@@ -1,6 +1,5 @@
-"""Feature maps whose inner products are near a kernel, for training linear models: scikit-learn transformers."""
+"""Taylor features of the Gaussian kernel, for training linear models: a scikit-learn transformer."""
 
-from approxsvm.features.random_binning import RandomBinningFeatures
 from approxsvm.features.taylor import TaylorFeatures
 
-__all__ = ["RandomBinningFeatures", "TaylorFeatures"]
+__all__ = ["TaylorFeatures"]

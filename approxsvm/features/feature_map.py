@@ -35,9 +35,9 @@ def is_number(value: Any, kind: type) -> bool:
 _MOST_GAMMA: Final = 2.0**900
 
 
-def resolved_gamma(gamma: Any, rows: Any, rules: tuple[str, ...] = ("scale", "auto")) -> float:
+def resolved_gamma(gamma: Any, rows: Any) -> float:
     """The value of `gamma` for these rows, by the rules of SVC; ValueError unless it is positive and at most 2^900."""
-    if isinstance(gamma, str) and gamma in rules:
+    if isinstance(gamma, str) and gamma in ("scale", "auto"):
         variance = 1.0
         if gamma == "scale":
             wide = rows.astype(np.float64)
@@ -52,5 +52,5 @@ def resolved_gamma(gamma: Any, rows: Any, rules: tuple[str, ...] = ("scale", "au
     # As a Python number: float32 cannot be compared with the limit.
     number = gamma.item() if isinstance(gamma, np.generic) else gamma
     if not is_number(number, Real) or not 0.0 < number <= _MOST_GAMMA:
-        raise ValueError(f"gamma must be {', '.join(map(repr, rules))} or a positive number up to 2^900, not {gamma!r}")
+        raise ValueError(f"gamma must be 'scale', 'auto' or a positive number up to 2^900, not {gamma!r}")
     return float(number)

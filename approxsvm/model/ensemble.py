@@ -70,9 +70,6 @@ class Ensemble:
     def __post_init__(self) -> None:
         if not self.members:
             raise ModelFormatError("an ensemble without members")
-        if self.outputs.of_processes:
-            self._check_processes()
-            return
         if self.is_plain and self.task == "classification":
             object.__setattr__(self, "outputs", Outputs(MembersMean(), "probability"))
         if self.of_targets or self.labels_sum or self.outputs.of_sums:
@@ -110,22 +107,6 @@ class Ensemble:
                 raise ModelFormatError(f"a member ({member.source}) has other labels than {labels}")
             if member.n_raw_features != self.n_raw_features:
                 raise ModelFormatError(f"members take {self.n_raw_features} and {member.n_raw_features} features")
-
-    def _check_processes(self) -> None:
-        outputs, members = self.outputs, self.members
-        head = outputs.probability
-        assert head is not None
-        n_processes = 1 if self.classes is None else len(self.classes)
-        if self.task != head.task or len(members) != 2 * n_processes or (n_processes == 1) != (self.classes is None):
-            raise ModelFormatError(f"{len(members)} members are no means and variances of a {self.task}")
-        for mean, variance in zip(members[::2], members[1::2], strict=True):
-            if mean.n_decisions != 1 or variance.task != "regression" or mean.n_raw_features != self.n_raw_features:
-                raise ModelFormatError(f"members ({mean.source}) are no mean and its variance")
-        weights = outputs.weights
-        if weights is None or weights.shape != (len(members),) or not ((weights >= 0) & (weights < np.inf)).all():
-            raise ModelFormatError(f"the priors and scales of {n_processes} processes are {weights}")
-        if outputs.threshold is not None and len(self.labels) != 2:
-            raise ModelFormatError(f"a threshold cannot tell {len(self.labels)} classes apart")
 
     def _check_sum(self) -> None:
         outputs, labels, of_sums = self.outputs, self.labels.tolist(), self.outputs.of_sums
@@ -202,7 +183,7 @@ class Ensemble:
     def labels_sum(self) -> bool:
         """Whether a weighted sum of the members' values labels."""
         outputs = self.outputs
-        of_others = outputs.weights is None or outputs.of_each_class or outputs.of_processes or self.counts_votes
+        of_others = outputs.weights is None or outputs.of_each_class or self.counts_votes
         return self.classes is not None and not of_others
 
     @property
@@ -233,7 +214,7 @@ class Ensemble:
     @property
     def n_decisions(self) -> int:
         """Number of decision values: none of means, votes and targets."""
-        has_none = not (self.outputs.of_each_class or self.of_pairs or self.labels_sum) or self.outputs.of_processes
+        has_none = not (self.outputs.of_each_class or self.of_pairs or self.labels_sum)
         if self.task == "classification" and has_none:
             return 0
         if self.outputs.of_sums:

@@ -50,8 +50,6 @@ class Probability:
 
     kind: ClassVar[str]  # its name in schema.inc
     task: ClassVar[Task]  # of the models that may have it
-    # Whether it is what an ensemble makes of its members, rather than of decision values
-    of_members: ClassVar[bool] = False
     has_values: ClassVar[bool] = True  # whether the source has decision values besides
 
     @property
@@ -286,7 +284,7 @@ SOFTMAX: Final = TemperatureCalibration(1.0)
 class MembersMean(ClassProbability):
     """An ensemble's probabilities: the weighted mean of its members'."""
 
-    kind, of_members = "members_mean", True
+    kind = "members_mean"
 
 
 @dataclass(frozen=True)
@@ -303,23 +301,6 @@ class SignAlone(Probability):
     kind, task, has_values = "sign_alone", "classification", False
 
 
-@dataclass(frozen=True)
-class ProcessDeviation(Probability):
-    """Of a Gaussian process: the first member is its mean, the second one has the functions of its variance.
-
-    The variance is ``weights[0] - ||v||^2`` of these functions v, and the deviation its root times ``weights[1]``.
-    """
-
-    kind, task, of_members = "process_deviation", "regression", True
-
-
-@dataclass(frozen=True)
-class ProcessProbability(ClassProbability):
-    """Laplace's approximation of a process of two classes, or of one of each of several: members as of a deviation."""
-
-    kind, of_members = "process_probability", True
-
-
 PROBABILITIES: Final[dict[str, type[Probability]]] = {
     one.kind: one
     for one in (
@@ -331,8 +312,6 @@ PROBABILITIES: Final[dict[str, type[Probability]]] = {
         MembersMean,
         GaussianDensity,
         SignAlone,
-        ProcessDeviation,
-        ProcessProbability,
     )
 }
 
@@ -395,15 +374,10 @@ class Outputs:
             return self.weights[:, :-1], self.weights[:, -1]
         return self.weights[np.newaxis], np.array([self.addend])
 
-    @property
-    def of_processes(self) -> bool:
-        """Whether members are the means and variances of Gaussian processes."""
-        return isinstance(self.probability, (ProcessDeviation, ProcessProbability))
-
     def check(self, task: str, n_classes: int) -> None:
         """Raise ModelFormatError unless these outputs fit a model of this task with so many classes."""
         head = self.probability
-        if (head is not None and head.of_members) or self.weights is not None:
+        if isinstance(head, MembersMean) or self.weights is not None:
             raise ModelFormatError("a single model has no members to weigh")
         if head is not None and head.task != task:
             raise ModelFormatError(f"a {task} model cannot have probabilities by {type(head).__name__}")

@@ -71,12 +71,10 @@ def read_any(
     *,
     n_features: int | None = None,
     trust: bool | Sequence[str] = False,
-    variance: bool | None = None,
 ) -> SingleModel | Ensemble:
     """Read whatever approxsvm knows: as `read_model`, and averages and linear models on features as well.
 
-    Parameters and errors as for `read_model`; with `variance`, a Gaussian process has that as well, by default where
-    its labels need it.
+    Parameters and errors as for `read_model`.
 
     Returns
     -------
@@ -102,9 +100,7 @@ def read_any(
     if libsvm.is_svm_model(source):
         source = libsvm.read_svm_model(source)
     known = isinstance(source, (KernelModel, FeatureModel, Ensemble))
-    if variance and known:
-        raise UnsupportedModelError("variance=True is for Gaussian processes of scikit-learn")
-    model: SingleModel | Ensemble = source if known else sklearn.read_estimator(source, variance=variance)
+    model: SingleModel | Ensemble = source if known else sklearn.read_estimator(source)
     if n_features not in (None, model.n_raw_features):
         raise UnsupportedModelError(f"the model has {model.n_raw_features} features, but {n_features} were asked for")
     return model

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -84,38 +83,6 @@ def judge(
         certain=np.concatenate([part.certain for part in parts]),
         misread=np.concatenate([part.misread for part in parts]),
         seconds=sum(part.seconds for part in parts),
-    )
-
-
-def judge_process(against: Any, process: Ensemble, rows: Any, given: Any = None) -> Judgement:
-    """The same of a Gaussian process with its variance: its mean, and its deviation in a second column.
-
-    The variance is prior - ||v||^2 of functions v with errors s: by Cauchy and Schwarz it is off by at most
-    2 ||v|| ||s|| + ||s||^2, and rounding. The source's own squares may be off by a millionth of the prior, and more by
-    its rounding, before it counts as misread.
-    """
-    mean, functions = process.members
-    assert process.outputs.weights is not None
-    prior, scale = process.outputs.weights.tolist()
-    judged = judge(against, mean, rows, given=given)
-    v = judge(functions, functions, rows, steps=own_steps(against))
-    squares = np.square(v.values).sum(axis=1)
-    variance, reach = np.maximum(prior - squares, 0.0), np.linalg.norm(v.slack + np.zeros_like(v.values), axis=1)
-    error = 2.0 * np.sqrt(squares) * reach + reach**2 + (v.values.shape[1] + 6) * UNIT64 * (squares + prior)
-    deviation, least, most = (np.sqrt(np.maximum(variance + end, 0.0)) for end in (0.0, -error, error))
-    slack = np.maximum(most - deviation, deviation - least)
-    misread = judged.misread
-    if hasattr(against, "predict"):
-        texts = mean.input_map.texts if mean.input_map is not None else None
-        predict = partial(getattr(against, "best_estimator_", against).predict, return_std=True)
-        _, own = _answer(predict, against, rows, texts, given)
-        misread = misread | (np.abs((own / scale) ** 2 - variance) > 64.0 * error + 1e-6 * prior)
-    return replace(
-        judged,
-        values=np.column_stack([judged.values, scale * deviation]),
-        slack=np.column_stack([judged.slack + np.zeros_like(judged.values), scale * slack]),
-        misread=misread,
-        seconds=judged.seconds + v.seconds,
     )
 
 

@@ -22,7 +22,7 @@ from approxsvm.options import whole_number
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn.vectorizers import split
 from approxsvm.reports.compilation import Compilation
-from approxsvm.reports.judgement import Judgement, askable, doubt, judge, judge_process, rows_at
+from approxsvm.reports.judgement import Judgement, askable, doubt, judge, rows_at
 from approxsvm.reports.summary import shown
 from approxsvm.rows import check_sparse, of_the_whole, zero_unused
 
@@ -159,8 +159,7 @@ def verify(
     Raises
     ------
     InputError
-        There are no rows, `against` has another task or other labels than `compiled`, or one is an ensemble, unless it
-        is a Gaussian process with deviations, which are compared as well.
+        There are no rows, `against` has another task or other labels than `compiled`, or one is an ensemble.
     UnsupportedModelError
         `against` has another number of columns than `compiled`.
     """
@@ -250,12 +249,11 @@ def compare(
 
     `given` are the same rows as `askable` has them, which the source is asked about.
     """
-    has_deviations = compiled.artifact.outputs.of_processes and compiled.artifact.task == "regression"
-    if compiled.artifact.members and not has_deviations:
+    if compiled.artifact.members:
         raise InputError("an ensemble has no decision values to compare; verify its members, one by one")
     _, against = split(against)
-    model = read_any(against, n_features=compiled.n_features_in_, variance=has_deviations or None)
-    if isinstance(model, Ensemble) != has_deviations:
+    model = read_any(against, n_features=compiled.n_features_in_)
+    if isinstance(model, Ensemble):
         raise InputError("the source model is an ensemble, but the compiled one is not")
     check_same_kind(compiled, model)
     if rows.shape[0] == 0:
@@ -274,21 +272,14 @@ def compare(
 
 
 def _compare(
-    compiled: Compiled, against: Any, model: SingleModel | Ensemble, rows: Any, settled: Settled, given: Any
+    compiled: Compiled, against: Any, model: SingleModel, rows: Any, settled: Settled, given: Any
 ) -> Comparison:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X (does not have valid|has) feature names")  # they were checked before
-        if isinstance(model, Ensemble):
-            judged = judge_process(against, model, rows, given)
-        else:
-            judged = judge(against, model, rows, given=given)
-            judged = replace(judged, certain=judged.certain & ~_open_in_float32(compiled, rows))
+        judged = judge(against, model, rows, given=given)
+        judged = replace(judged, certain=judged.certain & ~_open_in_float32(compiled, rows))
         predicted = None if judged.labels is None else compiled.predict(rows)
-    values, bounds = settled.values, settled.bounds
-    if isinstance(model, Ensemble):
-        deviations = (compiled._evaluator.deviation(rows, bound=bound) for bound in (False, True))
-        values, bounds = (np.column_stack(pair) for pair in zip((values, bounds), deviations, strict=True))
-    values, bounds = (numbers.reshape(judged.values.shape) for numbers in (values, bounds))
+    values, bounds = (numbers.reshape(judged.values.shape) for numbers in (settled.values, settled.bounds))
     return Comparison(values, bounds, settled.stages, settled.certified, predicted, judged, settled.seconds)
 
 

@@ -124,7 +124,7 @@ APPROXSVM_API size_t approxsvm_n_features(const approxsvm_model* model);  /* of 
 APPROXSVM_API size_t approxsvm_n_labels(const approxsvm_model* model);    /* 0 for a regression */
 APPROXSVM_API size_t approxsvm_n_targets(const approxsvm_model* model);   /* labels of a row: 1 where not of several */
 APPROXSVM_API size_t approxsvm_n_decisions(const approxsvm_model* model); /* values of a row */
-APPROXSVM_API size_t approxsvm_n_probabilities(const approxsvm_model* model); /* of a row; 0: none, 1: a deviation */
+APPROXSVM_API size_t approxsvm_n_probabilities(const approxsvm_model* model); /* of a row; 0: none */
 APPROXSVM_API const char* approxsvm_target(const approxsvm_model* model);     /* "avx512", "avx2", "neon", "baseline" */
 
 enum { APPROXSVM_LABEL_NONE = 0, APPROXSVM_LABEL_INT64 = 1, APPROXSVM_LABEL_FLOAT64 = 2, APPROXSVM_LABEL_TEXT = 3 };

@@ -89,9 +89,7 @@ class Decider {
         }
         evaluate(rows, wanted);
         if (sums_) settle_ties(rows, out);
-        // A Gaussian process of two classes labels by its mean, those of several before their shares are rounded.
-        if (with_probabilities_ && task_ == Task::classification && !is_of_processes(predictor_->model().outputs))
-            label_by_probability(out);
+        if (with_probabilities_ && task_ == Task::classification) label_by_probability(out);
     }
 
     void evaluate(const CsrRows<double, std::int32_t>& rows, const Evaluation& out) {

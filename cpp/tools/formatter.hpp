@@ -122,13 +122,11 @@ class Formatter {
         }
     }
 
-    // Deviations are of regressions with one value.
     void write_values(const Decisions& decisions, ChunkResult& result) const {
         const std::vector<double>& values = decisions.values;
         result.lines.reserve(values.size() * (max_real_bytes + 1));
         for (std::size_t k = 0; k < values.size(); ++k) {
             append(result.lines, values[k], 17);
-            if (with_probabilities_) append(result.lines += ' ', decisions.probabilities[k], 17);
             result.lines += (k + 1) % n_values_ == 0 ? '\n' : ' ';
         }
     }

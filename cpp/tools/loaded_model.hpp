@@ -50,11 +50,8 @@ class LoadedModel {
     bool has_probabilities() const { return has_probabilities_; }
     /// Scale of a regression's errors, if the model has it; else null.
     const double* sigma() const { return sigma_; }
-    /// Whether rows get probabilities besides their labels, or deviations besides their values; most regressions have
-    /// one number for all rows, or none.
-    bool gives_probabilities() const {
-        return with_probabilities_ && (view().task != Task::regression || n_probabilities() > 0);
-    }
+    /// Whether rows get probabilities besides their labels; a regression has one number for all rows, or none.
+    bool gives_probabilities() const { return with_probabilities_ && view().task != Task::regression; }
     std::size_t n_probabilities() const { return predictor_ ? predictor_->n_probabilities() : n_labels_of(view()); }
 
   private:

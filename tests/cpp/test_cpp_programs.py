@@ -15,7 +15,6 @@ import pytest
 from conftest import GOLDEN, REPOSITORY
 from native_build import filled_once
 from native_build import run as build_tool
-from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
@@ -92,9 +91,6 @@ def two_labels() -> Any:
 ANSWERED: dict[str, Callable[[], Any]] = {
     "reals": lambda: approxsvm.compile(SVC().fit(sample()[0], np.array([-1.0, 2.0])[sample()[1]])),
     "targets": lambda: approxsvm.compile(MultiOutputClassifier(SVC()).fit(*two_labels())),
-    "deviation": lambda: approxsvm.compile(
-        GaussianProcessRegressor(alpha=0.1, optimizer=None).fit(*sample(20)), variance=True
-    ),
     "side by side": lambda: approxsvm.compile(
         make_pipeline(StandardScaler(), KernelRidge(kernel="rbf")).fit(*two_targets())
     ),

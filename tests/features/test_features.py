@@ -17,7 +17,6 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
-from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC, LinearSVC, LinearSVR
@@ -25,13 +24,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import approxsvm
 from approxsvm.errors import InputError, UnsupportedModelError
-from approxsvm.features import RandomBinningFeatures, TaylorFeatures
-
-ESTIMATORS = [TaylorFeatures(), RandomBinningFeatures(n_components=10)]
+from approxsvm.features import TaylorFeatures
 
 
 @pytest.mark.filterwarnings("ignore:Skipping check check_array_api_input")  # SciPy's switch for it is off
-@parametrize_with_checks([*ESTIMATORS, RandomBinningFeatures(n_components=10, sparse_output=False)])
+@parametrize_with_checks([TaylorFeatures()])
 def test_every_check_of_scikit_learn(estimator, check):
     check(estimator)
 
@@ -157,16 +154,9 @@ def test_maps_are_those_of_fit_whatever_is_set_later():
         assert (np.abs(fast.decision_function(X) - pipeline.decision_function(X)) <= fast.error_bound(X)).all()
 
 
-@pytest.mark.parametrize("wrong", [{"gamma": -1.0}, {"gamma": "scale"}, {"n_components": 0}, {"n_components": 1.5}])
-def test_parameters_of_random_binning(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        RandomBinningFeatures(**wrong).fit(some_rows(5, 2))
-
-
 def test_unfitted_maps_say_so():
-    for estimator in (TaylorFeatures(), RandomBinningFeatures()):
-        with pytest.raises(NotFittedError):
-            estimator.transform(np.zeros((1, 2)))
+    with pytest.raises(NotFittedError):
+        TaylorFeatures().transform(np.zeros((1, 2)))
 
 
 # --- the bound of truncation
@@ -240,67 +230,19 @@ def test_inner_products_on_a9a(unpacked):
         assert (np.abs((features @ features.T).toarray() - kernel) <= taylor.truncation_bound(X) + 1e-12).all()
 
 
-# --- random binning
-
-
-def test_random_binning_has_the_laplacian_kernel_as_its_mean():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(12, 3))
-    n = 1_500
-    binning = RandomBinningFeatures(0.4, n, random_state=1).fit(X)
-    features = binning.transform(X)
-    kernel = laplacian_kernel(X, gamma=0.4)
-    error = (features @ features.T).toarray() - kernel
-    assert (np.abs(error) <= 5.0 * np.sqrt(kernel * (1 - kernel) / n) + 1e-12).all()
-    assert np.abs(error).max() > 1e-4  # it is random
-    # A row that is not in fit, with rows that are.
-    other = rng.normal(size=(4, 3))
-    kernel = laplacian_kernel(other, X, gamma=0.4)
-    error = (binning.transform(other) @ features.T).toarray() - kernel
-    assert (np.abs(error) <= 5.0 * np.sqrt(kernel * (1 - kernel) / n) + 1e-12).all()
-
-
-def test_random_binning_output():
-    X = some_rows(30, 5)
-    binning = RandomBinningFeatures(0.1, 50, random_state=0).fit(X)
-    features = binning.transform(X)
-    assert features.format == "csr"
-    assert features.shape == (30, sum(map(len, binning.bin_keys_))) == (30, len(binning.get_feature_names_out()))
-    np.testing.assert_array_equal(np.diff(features.indptr), 50)
-    assert (features.data == 1 / math.sqrt(50)).all()
-    assert features.has_canonical_format
-    assert (np.asarray((features > 0).sum(axis=0)) > 0).all()  # every column has a row
-    for form in (sp.csr_array, sp.csc_matrix):
-        assert (binning.transform(form(X)) != features).nnz == 0
-        again = clone(binning).fit(form(X))
-        assert (again.transform(X) != features).nnz == 0
-    dense = clone(binning).set_params(sparse_output=False).fit_transform(X)
-    np.testing.assert_array_equal(dense, features.toarray())
-    assert binning.transform(X + 1e6).nnz == 0  # bins that nobody has seen
-    far = np.array([[1e18] * 5, [2e18] * 5])
-    assert (clone(binning).fit(far).transform(far) @ binning.fit(far).transform(far).T)[0, 1] == 0
-    assert np.isfinite(binning.transform(np.full((1, 5), 1e300)).data).all()
-
-
-@pytest.mark.parametrize("estimator", [TaylorFeatures(0.2, 3), RandomBinningFeatures(0.2, 20, random_state=3)])
-def test_maps_are_reproducible_and_survive_pickling(estimator):
+def test_maps_are_reproducible_and_survive_pickling():
     X = some_rows(20, 4)
-    fitted = clone(estimator).fit(X)
+    fitted = TaylorFeatures(0.2, 3).fit(X)
     features = fitted.transform(X)
-    for other in (clone(estimator).fit(X), pickle.loads(pickle.dumps(fitted))):
-        np.testing.assert_array_equal(np.asarray(sp.csr_array(other.transform(X)).data), sp.csr_array(features).data)
+    for other in (clone(fitted).fit(X), pickle.loads(pickle.dumps(fitted))):
+        np.testing.assert_array_equal(other.transform(X), features)
 
 
-@pytest.mark.parametrize(
-    "estimator", [TaylorFeatures(0.2, 2), RandomBinningFeatures(0.2, 4, random_state=0, sparse_output=False)]
-)
-def test_frames(estimator):
+def test_frames():
     pandas = pytest.importorskip("pandas")
     X = pandas.DataFrame(some_rows(8, 2), columns=["a", "b"])
-    frame = clone(estimator).set_output(transform="pandas").fit_transform(X)
-    assert list(frame.columns) == list(clone(estimator).fit(X).get_feature_names_out())
-    if isinstance(estimator, TaylorFeatures):
-        assert list(frame.columns) == ["1", "a", "b", "a^2", "a b", "b^2"]
+    frame = TaylorFeatures(0.2, 2).set_output(transform="pandas").fit_transform(X)
+    assert list(frame.columns) == ["1", "a", "b", "a^2", "a b", "b^2"]
 
 
 # --- pipelines that compile
@@ -431,10 +373,6 @@ def test_what_does_not_compile_is_named(rows):
         approxsvm.compile(make_pipeline(TaylorFeatures(degree=7), LinearSVC()).fit(X[:, :2], y))
     with pytest.raises(UnsupportedModelError, match="read_any reads it"):
         approxsvm.read_model(taylor)
-    for linear in (LinearSVC(), LogisticRegression()):
-        binned = make_pipeline(RandomBinningFeatures(), linear).fit(X, y)
-        with pytest.raises(UnsupportedModelError, match=r"step 'randombinningfeatures' .*cannot be compiled"):
-            approxsvm.compile(binned)
     scaled = make_pipeline(TaylorFeatures(degree=1), StandardScaler(), LinearSVC()).fit(X, y)
     with pytest.raises(UnsupportedModelError, match="step 'taylorfeatures'"):
         approxsvm.compile(scaled, mode="approximate")

@@ -361,7 +361,7 @@ def test_classes_with_one_code():
     assert fast.classes_.tolist() == source.classes_.tolist() == [0, 1, 2, 3]
     assert not hasattr(fast, "decision_function")
     assert not hasattr(source, "decision_function")
-    with pytest.raises(AttributeError, match="all that is read of the source; if it is a Gaussian process"):
+    with pytest.raises(AttributeError, match="all that is read of the source; the probabilities of a Gaussian process"):
         fast.predict_proba(X)
     source.code_book_[2] = source.code_book_[1]
     with pytest.raises(UnsupportedModelError, match="tells 2 classes apart"):

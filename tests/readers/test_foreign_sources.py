@@ -1,4 +1,4 @@
-"""Tests of benchmarks.gallery: scikit-learn's own fitted estimators, compared with what they compile to."""
+"""Tests of comparison.py and gallery.py: scikit-learn's own fitted estimators, compared with what they compile to."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from comparison import compare
 from conftest import REPOSITORY
+from gallery import PACKAGE, SUITES
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC, SVR
 
-sys.path.append(str(REPOSITORY))  # benchmarks are no part of the package
-
 import approxsvm
-from benchmarks.comparison import compare
-from benchmarks.gallery import PACKAGE, SUITES
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 
@@ -72,7 +70,7 @@ def test_labels_at_a_tie_are_counted_apart() -> None:
 def test_gallery_runs_and_finds_nothing(tmp_path: Path) -> None:
     if not (PACKAGE / SUITES["kernel_ridge"][0]).exists():
         pytest.skip("scikit-learn's tests are not installed")
-    command = [sys.executable, "-m", "benchmarks.gallery", "--only", "kernel_ridge", "--results", str(tmp_path)]
+    command = [sys.executable, "-m", "tests.gallery", "--only", "kernel_ridge", "--results", str(tmp_path)]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     tables = json.loads((tmp_path / "gallery.json").read_text())["tables"]

@@ -57,7 +57,7 @@ REFUSED: dict[str, tuple[Any, Any]] = {
     "ClassifierChain": (multioutput.ClassifierChain(svc), BOTH),
     "EllipticEnvelope": (covariance.EllipticEnvelope(random_state=0), None),
     "FixedThresholdClassifier": (model_selection.FixedThresholdClassifier(of_pairs, threshold=0.3), Y),
-    "GaussianProcessClassifier": (gaussian_process.GaussianProcessClassifier(multi_class="one_vs_one"), THREE),
+    "GaussianProcessClassifier": (gaussian_process.GaussianProcessClassifier(optimizer=None), THREE),
     "IsolationForest": (ensemble.IsolationForest(n_estimators=3, random_state=0), None),
     "LocalOutlierFactor": (neighbors.LocalOutlierFactor(novelty=True), None),
     "MultiOutputClassifier": (multioutput.MultiOutputClassifier(averaged), BOTH),

@@ -185,10 +185,6 @@ class Ball:
         found = (small / (small + 1)).where(self.mid < 0, Ball.of(1) / (small + 1))
         return Ball(found.mid, np.fmin(found.rad, 1))
 
-    def erf(self) -> Ball:
-        """Return the error function, by mpmath."""
-        return self._bent(lambda m: _each(mpmath.erf, m), lambda m, r: np.minimum(1.2 * r, 2))
-
     def normal_quantiles(self) -> Ball:
         """Return y with P(Z < y) = p of numbers p from 1e-8 to 1/2."""
         return self._bent(

@@ -25,9 +25,6 @@ from zoo.balls import Ball, Extended, quiet
 _LEAST = Extended(1e-7)
 _COUPLING_TOLERANCE = 0.005
 _LEAST_SWEEPS = 100
-# What stands for the logistic function in scikit-learn's Laplace approximation (Williams and Barber 1998).
-_LAMBDAS = (0.41, 0.4, 0.37, 0.44, 0.39)
-_COEFS = (-1854.8214151, 3516.89893646, 221.29346712, 128.12323805, -2010.49422654)
 
 
 def has_probabilities(head: Probability | None) -> bool:
@@ -216,12 +213,3 @@ def _coupled(pairwise: Any) -> tuple[Any, Any]:
             Qp, p = ((a / (1 + diff)[:, np.newaxis]) for a in (Qp + diff[:, np.newaxis] * Q[:, t], p))
         p = np.where(is_open[:, np.newaxis], p, old)
     return p, is_known
-
-
-def process_probability(mean: Ball, variance: Ball) -> Ball:
-    """Return what scikit-learn's GaussianProcessClassifier makes of the latent function."""
-    total = Ball.of(0.0)
-    for rate, coef in zip(_LAMBDAS, _COEFS, strict=True):
-        turn = (mean * rate) / (variance * (2.0 * Ball.of(rate) * rate) + 1).sqrt()
-        total = total + (turn.erf() + 1) * coef
-    return known(total) * 0.5

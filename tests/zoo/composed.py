@@ -18,12 +18,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from comparison import answers
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from approxsvm.errors import ApproxSVMError
 from approxsvm.features import TaylorFeatures
-from benchmarks.comparison import answers
 from zoo.draw import Draw
 from zoo.executors import Executor, selected
 from zoo.executors.in_python import BATCH

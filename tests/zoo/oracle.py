@@ -15,7 +15,7 @@ import numpy as np
 from approxsvm.model.cosine_model import CosineModel
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import KernelModel
-from approxsvm.model.outputs import ClassProbability, GaussianDensity, MembersMean, Probability, ProcessProbability
+from approxsvm.model.outputs import GaussianDensity, MembersMean
 from approxsvm.model.taylor_model import TaylorModel
 from zoo import class_numbers
 from zoo.balls import Ball, Extended, quiet
@@ -75,8 +75,6 @@ def _labels(model: Any, rows: Any, values: Ball, shares: Ball | None) -> Any:
     if not isinstance(model, Ensemble) or model.n_decisions > 0:
         return labels[class_numbers.predicted_class(outputs, values, shares)]
     if not (model.of_targets or model.counts_votes):
-        if outputs.of_processes and len(labels) == 2 and outputs.threshold is None:
-            return answers(model.members[0], rows)["predict"]
         return labels[class_numbers.by_numbers(outputs, class_numbers.known(shares).mid)]
     given = [answers(member, rows)["predict"] for member in model.members]
     if model.of_targets:
@@ -97,12 +95,11 @@ def values_of(model: Any, rows: Any) -> Ball:
         return values_at(model, mapped(model.input_map, rows))
     if model.n_decisions == 0:
         return Ball.of(np.zeros((rows.shape[0], 0)))
-    members = model.members[:1] if model.outputs.of_processes else model.members
-    if model.outputs.of_processes or model.outputs.weights is None:
-        values = Ball.join([values_of(member, rows) for member in members])
+    if model.outputs.weights is None:
+        values = Ball.join([values_of(member, rows) for member in model.members])
     else:
         weights, addends = model.outputs.sums
-        values = Ball.join([_columns(model, member, rows) for member in members]) @ weights.T + addends
+        values = Ball.join([_columns(model, member, rows) for member in model.members]) @ weights.T + addends
     return values.where(~np.isnan(values.mid).any(axis=1, keepdims=True), np.nan)
 
 
@@ -172,8 +169,8 @@ def _columns(model: Ensemble, member: Any, rows: Any) -> Ball:
 def probabilities_of(model: Any, rows: Any) -> Ball | None:
     """Probabilities of a model or an ensemble, None if it has none."""
     head = model.outputs.probability
-    if isinstance(model, Ensemble) and head is not None and head.of_members:
-        return _processes(model, head, rows) if model.outputs.of_processes else _mean(model, rows)
+    if isinstance(head, MembersMean):
+        return _mean(model, rows)
     if not class_numbers.has_probabilities(head):
         return None
     return class_numbers.probabilities(model.outputs, values_of(model, rows))
@@ -186,19 +183,3 @@ def _mean(model: Ensemble, rows: Any) -> Ball:
     total = sum((Ball.of(weight) for weight in weights), Ball.of(0.0))
     found = sum((share * weight for share, weight in zip(shares, weights, strict=True)), Ball.of(0.0))
     return class_numbers.known(found) / total
-
-
-def _processes(model: Ensemble, head: Probability, rows: Any) -> Ball:
-    """Deviations, or probabilities; members are the mean and the functions of the variance of each, in turn."""
-    assert model.outputs.weights is not None
-    of_classes, members, weights = [], model.members, model.outputs.weights
-    for k in range(0, len(members), 2):
-        mean, functions = values_of(members[k], rows), values_of(members[k + 1], rows)
-        variance = (Ball.of(weights[k]) - (functions * functions).sum()).clip(0, np.inf)
-        if not isinstance(head, ClassProbability):
-            return variance.sqrt() * weights[k + 1]
-        assert isinstance(head, ProcessProbability)
-        of_classes.append(class_numbers.process_probability(mean, variance))
-    if len(of_classes) == 1:
-        return Ball.join([of_classes[0], 1 - of_classes[0]])
-    return class_numbers.shares(Ball.join(of_classes))

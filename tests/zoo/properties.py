@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from comparison import FAULTS, answers, compare_answers
 
 import approxsvm
-from benchmarks.comparison import FAULTS, answers, compare_answers
 from zoo import oracle
 from zoo.balls import Ball
 from zoo.executors import Executor

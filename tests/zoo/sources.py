@@ -46,7 +46,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 
 import approxsvm
 from approxsvm.estimators import estimator_for
-from approxsvm.features import RandomBinningFeatures, TaylorFeatures
+from approxsvm.features import TaylorFeatures
 from approxsvm.planning.subspaces import in_subspaces
 from zoo import foreign
 from zoo.specimens import Entry, Specimen
@@ -250,7 +250,6 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "KernelRidge, quadratic": KernelRidge(kernel="polynomial", degree=2, gamma=0.3),
         "process": _GPR(RBF([3.0, 9.0, 1.0, 6.0]) + WhiteKernel(0.1), optimizer=None),
         "process, normalized": _GPR(ConstantKernel(2.0) * RBF(3.0) + 0.5, alpha=0.1, optimizer=None, normalize_y=True),
-        "process, variance": (_GPR(RBF(3.0) + WhiteKernel(0.1), optimizer=None), {"variance": True}),
         "density": neighbors.KernelDensity(bandwidth=0.7),
         "scaled density": make_pipeline(
             _P.StandardScaler(), decomposition.PCA(3), _P.MinMaxScaler(), neighbors.KernelDensity(bandwidth=0.2)),
@@ -276,9 +275,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "scaled target, one column": compose.TransformedTargetRegressor(_SVR(), transformer=_P.StandardScaler()),
         "target as it is, one column": compose.TransformedTargetRegressor(linear_model.LinearRegression()),
     }),
-    ("signed", "two", {"process of two": _GPC(2.0 * RBF(1.5), optimizer=None),
-                       "process of two, variance": (_GPC(RBF(1.5) + 0.5, optimizer=None), {"variance": True})}),
-    ("signed", "three", {"process of three": _GPC(2.0 * RBF(1.5), optimizer=None)}),
+    ("signed", "two", {"process of two": _GPC(2.0 * RBF(1.5) + 0.5, optimizer=None)}),
     # Rows of other dtypes, containers and scales
     *((rows, target, {
         f"SVC of {rows}": _SVC(),
@@ -682,7 +679,6 @@ if importlib.util.find_spec("skopt"):
 # Of classes that are known to be refused.
 REFUSED: dict[str, Any] = {
     "PolynomialCountSketch": make_pipeline(kernel_approximation.PolynomialCountSketch(random_state=0), _Ridge()),
-    "RandomBinningFeatures": make_pipeline(RandomBinningFeatures(random_state=0), _Ridge()),
 }
 
 

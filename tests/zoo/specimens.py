@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from comparison import _Rounding, answers
 
 import approxsvm
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn.vectorizers import split
-from benchmarks.comparison import _Rounding, answers
 from zoo import oracle
 from zoo.tables import SPARSE, Table
 
@@ -119,7 +119,7 @@ class Specimen:
     @cached_property
     def model(self) -> Any:
         """The source as it is read: a model or an ensemble."""
-        model = read_any(split(self.compiled_from)[1], variance=self.options.get("variance"))
+        model = read_any(split(self.compiled_from)[1])
         if self.options.get("labels") == "probability":
             model = replace(model, outputs=replace(model.outputs, label_rule="probability"))
         return model
@@ -190,8 +190,6 @@ class Specimen:
     def _certain(self, table: Table) -> npt.NDArray[np.bool_]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if self.artifact.outputs.of_processes:  # what their probabilities round is not known
-                return np.asarray(self.fast.certified(table.make()))
             rounding = _Rounding(self.compiled_from, self.fast, table)
             vars(rounding)["_model"] = self.model  # with the labels that were asked for
             return np.asarray(rounding.certain)

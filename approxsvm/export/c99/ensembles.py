@@ -45,10 +45,6 @@ def check_rule(artifact: Artifact) -> None:
     outputs = artifact.outputs
     if any(member.members for member in artifact.members):
         raise UnsupportedModelError("the C export has no ensembles of ensembles: export each member by itself")
-    if outputs.of_processes:
-        raise UnsupportedModelError(
-            "the C export has no variances of Gaussian processes: compile it without variance=True, or export its means"
-        )
     largest = max(map(abs, (outputs.addend, *_weights(artifact))))
     if artifact.n_decisions and not largest < LARGEST:
         raise UnsupportedModelError(f"a weight or addend of {largest:.3g} does not fit float32: scale the targets")

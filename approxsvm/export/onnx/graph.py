@@ -55,10 +55,6 @@ def onnx_model(
     """
     if input_type not in get_args(InputType):
         raise InputError(f"input_type is {input_type!r}, but must be 'float32' or 'float64'")
-    if artifact.outputs.of_processes:
-        raise UnsupportedModelError(
-            "the variance of a Gaussian process has no graph: compile it without variance=True, or export its members"
-        )
     has_tolerance, parts = bool(np.isfinite(artifact.header["tolerance"])), _parts(artifact)
     if certain is None:
         is_told = artifact.task != "regression" or (artifact.mode == "certified" and has_tolerance)

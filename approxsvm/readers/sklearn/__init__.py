@@ -56,8 +56,6 @@ def _asks_for_values(name: str, read_around: pipeline.ReadAround) -> pipeline.Re
             if isinstance(model.outputs.probability, SignAlone):
                 if name in _ASK_FOR_LABELS and not hasattr(inner, "predict_proba"):
                     return model
-                if name == "OneVsRestClassifier":
-                    return _read_with_variance(inner)
                 raise UnsupportedModelError(
                     f"this {name} takes values or probabilities of its {class_name(inner)}, of which only labels are "
                     "read: compile what is inside"
@@ -105,10 +103,8 @@ _AROUND: Final = {
 }
 
 
-def read_estimator(estimator: Any, *, variance: bool | None = None) -> SingleModel | Ensemble:
+def read_estimator(estimator: Any) -> SingleModel | Ensemble:
     """Read a fitted estimator: a kernel machine, a pipeline that ends in one, or an estimator around one.
-
-    By default Gaussian processes come with their variance where labels need it, those of several classes.
 
     Raises
     ------
@@ -120,12 +116,7 @@ def read_estimator(estimator: Any, *, variance: bool | None = None) -> SingleMod
         Its fitted attributes contradict each other.
     """
     with support_vector_machines.edits_named(estimator):
-        model = _read_with_variance(estimator) if variance else _read(estimator)
-        if variance is False and model.outputs.of_processes:
-            raise UnsupportedModelError(
-                "a Gaussian process labels several classes by probabilities, which need its variance: leave out "
-                "variance=False"
-            )
+        model = _read(estimator)
         facts = row_dtypes(estimator, model.n_raw_features)
         return _with_row_dtypes(pipeline.with_same_texts(model), facts)
 
@@ -145,19 +136,6 @@ def _read(estimator: Any) -> SingleModel | Ensemble:
             f"{model.n_raw_features} features"
         )
     return model
-
-
-def _read_with_variance(estimator: Any) -> SingleModel | Ensemble:
-    known = recognise(estimator)
-    if known is not None and known.name in ("GaussianProcessRegressor", *processes.CLASSIFIERS):
-        return processes.read_with_variance(estimator, known.name)
-    if known is not None and known.role == "pipeline":
-        return pipeline.read_pipeline(estimator, _read_with_variance, {})
-    if known is not None and known.name in _AS_INNER:
-        return _AROUND[known.name](estimator, _read_with_variance)
-    raise UnsupportedModelError(
-        f"variance=True is for Gaussian processes, alone or behind steps, not for this {class_name(estimator)}"
-    )
 
 
 def _read_known(estimator: Any) -> SingleModel | Ensemble:

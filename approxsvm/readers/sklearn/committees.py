@@ -239,7 +239,7 @@ def _columns(
 
     These are models with the column that each of their own numbers counts in, and how much, and an addend.
     """
-    is_sign = isinstance(model.outputs.probability, SignAlone) or model.outputs.of_processes
+    is_sign = isinstance(model.outputs.probability, SignAlone)
     if method == "predict" and model.task == "regression":
         parts, weights, addend = _flattened(estimator, [model], [Fraction(1)])
         if any(part.n_decisions != 1 for part in parts):
@@ -421,8 +421,6 @@ def read_one_vs_rest(estimator: Any, read: Read) -> Model:
         raise ModelFormatError("label_binarizer_ of this OneVsRestClassifier is not what fit leaves")
     if len(models) != (len(classes) if len(classes) > 2 else 1):
         raise ModelFormatError(f"this OneVsRestClassifier has {len(models)} estimators_ for {len(classes)} classes")
-    if all(isinstance(model, Ensemble) and model.outputs.of_processes for model in models):
-        return _of_processes(estimator, models, classes)
     by_shares = not any(hasattr(inner, "decision_function") for inner in estimator.estimators_)
     if by_shares and all(isinstance(model, Ensemble) and model.averages for model in models):
         return _of_means(estimator, models, classes)
@@ -449,21 +447,6 @@ def read_one_vs_rest(estimator: Any, read: Read) -> Model:
         return Ensemble(tuple(functions), source=source, outputs=outputs, classes=classes)
     one = replace(of_functions(machines), source=source, feature_names=names)
     return replace(one, task="classification", labels=classes, outputs=outputs)
-
-
-def _of_processes(estimator: Any, processes: Sequence[Model], classes: Any) -> Ensemble:
-    """Gaussian processes of a class against the rest each, by their probabilities; of two classes above one half."""
-    if len(classes) > 2 and takes_last_of_ties(estimator):
-        processes, classes = processes[::-1], classes[::-1]
-    parts = [part for process in processes if isinstance(process, Ensemble) for part in process.members]
-    _check_binary(parts[::2])
-    weights = np.concatenate([process.outputs.weights for process in processes])
-    outputs, source = replace(processes[0].outputs, weights=weights), f"one against the rest: {processes[0].source}"
-    if len(classes) == 2:  # the first of them has a probability of at least one half
-        outputs = replace(outputs, label_rule="probability_threshold", threshold=0.5, threshold_label=1)
-        return Ensemble((replace(parts[0], labels=classes[::-1]), parts[1]), source, outputs)
-    parts[::2] = map(_function, parts[::2])
-    return Ensemble(tuple(parts), source, outputs, classes)
 
 
 def _of_means(estimator: Any, models: Sequence[Model], classes: Any) -> Ensemble:

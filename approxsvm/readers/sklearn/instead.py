@@ -32,7 +32,7 @@ _INSTEAD: Final = {
     "ClassifierChain": _CHAIN,
     "EllipticEnvelope": _OUTLIERS,
     "FixedThresholdClassifier": f"{_THRESHOLD} threshold",
-    "GaussianProcessClassifier": "fit it with multi_class='one_vs_rest'",
+    "GaussianProcessClassifier": "its variances are no faster here: predict with the source itself, or train an SVC",
     "IsolationForest": _OUTLIERS,
     "LocalOutlierFactor": _OUTLIERS,
     "MultiOutputClassifier": _TARGETS,

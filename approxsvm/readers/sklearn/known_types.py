@@ -81,12 +81,12 @@ kernel machine: sklearn.svm
 kernel machine: sklearn.kernel_ridge
     KernelRidge | kernel gamma degree coef0 X_fit_ dual_coef_ | {_KERNELS}
 kernel machine: sklearn.gaussian_process
-    GaussianProcessRegressor | kernel_ X_train_ alpha_ _y_train_mean _y_train_std | deviations of several targets, or
-        without variance=True; covariances
-    GaussianProcessClassifier | base_estimator_ classes_ multi_class | probabilities of two classes without
-        variance=True; one_vs_one
+    GaussianProcessRegressor | kernel_ X_train_ alpha_ _y_train_mean _y_train_std | deviations and covariances: ask
+        the source itself
+    GaussianProcessClassifier | base_estimator_ classes_ | more than two classes; probabilities: ask the
+        source itself
 kernel machine: sklearn.gaussian_process._gpc
-    _BinaryGaussianProcessClassifierLaplace | kernel_ X_train_ y_train_ pi_ classes_ L_ W_sr_ |
+    _BinaryGaussianProcessClassifierLaplace | kernel_ X_train_ y_train_ pi_ classes_ |
 kernel machine: sklearn.neighbors
     KernelDensity | kernel metric metric_params bandwidth_ tree_ | kernels other than the Gaussian, metrics other than
         'euclidean'
@@ -122,8 +122,6 @@ feature map: approxsvm.features
     TaylorFeatures | gamma_ degree_ n_features_in_ | degrees above 6
 unsupported feature map: sklearn.kernel_approximation
     PolynomialCountSketch | | always
-unsupported feature map: approxsvm.features
-    RandomBinningFeatures | | always
 step: sklearn.preprocessing
     StandardScaler | with_mean with_std mean_ scale_ copy | {_COPIES}
     MinMaxScaler | clip feature_range scale_ min_ copy | {_COPIES}
@@ -213,7 +211,7 @@ wrapper: sklearn.ensemble
         classes; passthrough=True behind maps of features
 wrapper: sklearn.multiclass
     OneVsRestClassifier | estimators_ classes_ label_binarizer_ | a sparse indicator matrix; predict_proba of
-        SVC(probability=True); several labels by averages or processes
+        SVC(probability=True); several labels by averages
     _ConstantPredictor | y_ | by itself
     OutputCodeClassifier | estimators_ classes_ code_book_ | members without a decision_function; {_APART}
 wrapper: sklearn.model_selection

@@ -1,23 +1,20 @@
-"""Gaussian processes of scikit-learn: means as sums of kernels, and the variance as functions of the same kernels."""
+"""Gaussian processes of scikit-learn: their means, which are sums of kernels."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
-from approxsvm.model import compensated
 from approxsvm.model.constants import UNIT64
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.input_map import InputMap
 from approxsvm.model.kernel_model import FloatArray, KernelModel
-from approxsvm.model.outputs import Outputs, ProcessDeviation, ProcessProbability, SignAlone
-from approxsvm.model.schema import limit
-from approxsvm.readers.sklearn.committees import read_one_vs_rest
+from approxsvm.model.outputs import Outputs, SignAlone
 from approxsvm.readers.sklearn.instead import refusal
 from approxsvm.readers.sklearn.kernel_machines import fraction, rounded_float
 from approxsvm.readers.sklearn.known_types import class_name, name_of, recognise
@@ -25,8 +22,6 @@ from approxsvm.readers.sklearn.support_vector_machines import ascending_classes,
 
 # exp(-r^2 / 2) changes by at most 1 / sqrt(e) per unit of distance.
 KERNEL_SLOPE: Final = 0.607
-# Functions of the same kernels that the format has room for (max_n_targets): the variance has one for each row.
-MOST_ROWS: Final = limit("max_n_targets")
 _UP: Final = 1.0 + 2.0**-30
 _LAPLACE: Final = "_BinaryGaussianProcessClassifierLaplace"
 CLASSIFIERS: Final = ("GaussianProcessClassifier", _LAPLACE)
@@ -56,27 +51,17 @@ def read_gaussian_process(estimator: Any, name: str) -> KernelModel | Ensemble:
     return models[0] if len(models) == 1 else Ensemble(tuple(models), source=f"sklearn {name}, {len(models)} targets")
 
 
-def read_process_classifier(estimator: Any, name: str) -> KernelModel | Ensemble:
-    """Read the labels of a fitted GaussianProcessClassifier; those of several classes with the variance they need.
+def read_process_classifier(estimator: Any, name: str) -> KernelModel:
+    """Read the labels of a fitted GaussianProcessClassifier of two classes.
 
-    Laplace's approximation labels two classes by the sign of the latent mean, kernel_(rows, X_train_) @ (y_train_ -
-    pi_), which is the reference, over the real numbers: above 0 is the second class. Its probabilities need the
-    variance as well, and several classes are labelled by the greatest of theirs.
+    Laplace's approximation labels by the sign of the latent mean, kernel_(rows, X_train_) @ (y_train_ - pi_), which is
+    the reference, over the real numbers: above 0 is the second class. Probabilities, and labels of several classes,
+    need the variance, which has a function for each training row and would be no faster here.
     """
-    base = _trained(estimator, name)
-    if len(estimator.classes_) > 2:
-        return read_with_variance(estimator, name)
-    return _latent_mean(estimator, base, name)
-
-
-def _trained(estimator: Any, name: str) -> Any:
-    """What a classifier has trained: of the inner class, which each class against the rest is of, that is itself."""
     require_fitted(estimator, name, "X_train_" if name == _LAPLACE else "base_estimator_")
-    return estimator if name == _LAPLACE else estimator.base_estimator_
-
-
-def _latent_mean(estimator: Any, inner: Any, name: str) -> KernelModel:
-    """The mean of the latent function of two classes, one of which may be all others."""
+    if len(estimator.classes_) > 2:
+        raise UnsupportedModelError(refusal(estimator, f"of {len(estimator.classes_)} classes"))
+    inner = estimator if name == _LAPLACE else estimator.base_estimator_
     if name_of(inner) != _LAPLACE:
         raise ModelFormatError(f"base_estimator_ of this {name} is a {class_name(inner)}")
     targets, pi = np.asarray(inner.y_train_, np.float64), np.asarray(inner.pi_, np.float64)
@@ -88,120 +73,6 @@ def _latent_mean(estimator: Any, inner: Any, name: str) -> KernelModel:
     labels, outputs = ascending_classes(inner.classes_, name)[::-1].copy(), Outputs(SignAlone())
     kernels = _Kernels.of(estimator, inner, name)
     return kernels.sum(weights, Fraction(0), task="classification", labels=labels, outputs=outputs)
-
-
-def read_with_variance(estimator: Any, name: str) -> Ensemble:
-    """Read a process with its variance: means as above, and for each the functions of its variance.
-
-    With k the kernel values of a row and the training rows, L the factor that the estimator stores and D its W_sr_ (of
-    a regression 1), that variance is kernel_.diag(row) - ||L^-1 D k||^2, over the real numbers, and at least 0.
-    """
-    if name == "GaussianProcessRegressor":
-        mean = read_gaussian_process(estimator, name)
-        if isinstance(mean, Ensemble):
-            raise UnsupportedModelError(
-                f"this {name} has {len(mean.members)} targets, of which only means can be compiled: leave out "
-                "variance=True"
-            )
-        scale = float(np.ravel(estimator._y_train_std)[0])
-        prior, functions = _variance(estimator, estimator, name)
-        outputs = Outputs(ProcessDeviation(), weights=np.array([prior, scale]))
-        return Ensemble((mean, functions), source=f"sklearn {name}", outputs=outputs)
-    base, classes = _trained(estimator, name), np.asarray(estimator.classes_)
-    if len(classes) == 2:
-        return _two_classes(estimator, base, name)
-    if name_of(base) != "OneVsRestClassifier" or estimator.multi_class == "one_vs_one":
-        raise UnsupportedModelError(refusal(estimator, f"of {len(classes)} classes by {class_name(base)}"))
-    if np.asarray(base.classes_).tolist() != classes.tolist():
-        raise ModelFormatError(f"base_estimator_ and classes_ of this {name} have other classes")
-    several = read_one_vs_rest(base, lambda inner: _two_classes(estimator, inner, name))
-    assert isinstance(several, Ensemble)
-    return replace(several, source=f"sklearn {name}")
-
-
-def _two_classes(estimator: Any, inner: Any, name: str) -> Ensemble:
-    mean, (prior, functions) = _latent_mean(estimator, inner, name), _variance(estimator, inner, name)
-    outputs = Outputs(ProcessProbability(), "probability", weights=np.array([prior, 1.0]))
-    return Ensemble((mean, functions), f"sklearn {name}", outputs)
-
-
-def _variance(estimator: Any, trained: Any, name: str) -> tuple[float, KernelModel]:
-    """The variance before training, and the functions v = L^-1 D k as several targets of the same kernels.
-
-    L^-1 is X, found by substitution and one step of Newton's: with R = X L - 1, products as if in twice the precision,
-    L^-1 - X = -R L^-1, so the row sums e of |L^-1 - X| are at most |R| x + |R| e, x those of |X|, and the largest of
-    them rho max(x) / (1 - rho), rho being the largest row sum of |R|. Kernel values lie between 0 and their prior.
-    """
-    kernels = _Kernels.of(estimator, trained, name)
-    factor, n = np.asarray(trained.L_, np.float64), len(kernels.rows)
-    if (
-        factor.shape != (n, n)
-        or np.triu(factor, 1).any()
-        or not np.isfinite(factor).all()
-        or not factor.diagonal().all()
-    ):
-        raise ModelFormatError(
-            f"L_ of this {name} has shape {factor.shape}, or is no triangle below a diagonal without 0"
-        )
-    if n > MOST_ROWS:
-        needed = len(getattr(estimator, "classes_", ())) > 2
-        raise UnsupportedModelError(
-            f"the variance of this {name} has {n} functions, one for each training row, of which at most {MOST_ROWS} "
-            f"are supported{', and labels of several classes need it' if needed else ''}: train on fewer rows"
-            f"{'' if needed else ', or compile it without variance=True'}"
-        )
-    scales = np.asarray(getattr(trained, "W_sr_", np.ones(n)), np.float64)
-    if scales.shape != (n,) or not (np.isfinite(scales) & (scales >= 0.0)).all():
-        raise ModelFormatError(f"W_sr_ of this {name} has shape {scales.shape}, or numbers that are no roots")
-    if hasattr(trained, "W_sr_"):
-        _require_factor(trained, factor, scales, name)
-    inverse: FloatArray = np.tril(np.linalg.solve(factor, np.eye(n)))
-    inverse = np.tril(inverse - (_product(inverse, factor)[0] - np.eye(n)) @ inverse)
-    product, errors = _product(inverse, factor)
-    residual = np.abs(product - np.eye(n)) * _UP + errors + UNIT64 * np.eye(n)
-    sums, rho = np.abs(inverse).sum(axis=1) * _UP, float(residual.sum(axis=1).max()) * _UP
-    if not rho < 0.5:
-        raise UnsupportedModelError(f"L_ of this {name} has no inverse in float64: fit it with a larger alpha")
-    off = (residual @ sums + residual.sum(axis=1) * (rho * sums.max() / (1.0 - rho))) * _UP
-    constant, amplitude = (rounded_float(number) for number in (kernels.terms.constant, kernels.terms.rbf))
-    if constant < 0.0 or amplitude < 0.0:
-        raise UnsupportedModelError(f"the kernel of this {name} has a negative part")
-    coef = inverse * scales * amplitude
-    intercepts = constant * (inverse @ scales)
-    # Products and the constants are rounded a few times, the sums of intercepts n times.
-    reach = (np.abs(inverse) @ scales) * (constant * (n + 8) + 8.0 * amplitude) * UNIT64
-    value_error = off * float(scales.max()) * (constant + amplitude) + reach + np.abs(coef) @ kernels.errors
-    functions = KernelModel(
-        task="regression",
-        support_vectors=kernels.rows,
-        dual_coef=coef,
-        intercept=intercepts,
-        gamma=kernels.gamma,
-        source=f"sklearn {name}, variance",
-        feature_names=kernels.names,
-        input_map=kernels.input_map,
-        value_error=value_error * _UP + 2.0**-1060,
-    )
-    return rounded_float(_diagonal(trained.kernel_)), functions
-
-
-def _require_factor(trained: Any, factor: FloatArray, scales: FloatArray, name: str) -> None:
-    """Require L L^T = 1 + D K D, without which variances may be below 0, where the source has no probabilities."""
-    expected = np.eye(len(scales)) + scales[:, np.newaxis] * trained.kernel_(trained.X_train_) * scales
-    size = np.sqrt(expected.diagonal())
-    if not (np.abs(factor @ factor.T - expected) <= 1e-6 * size[:, np.newaxis] * size).all():
-        raise ModelFormatError(
-            f"L_ of this {name} is not the factor that its kernel_, X_train_ and W_sr_ have: fit it again"
-        )
-
-
-def _product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Of two lower triangles, as if in twice the precision, with what it is off by: some rows at a time."""
-    product, errors = np.zeros((2, *a.shape))
-    for start in range(0, len(a), 64):
-        rows, columns = slice(start, start + 64), slice(0, start + 64)
-        product[rows, columns], errors[rows, columns] = compensated.matmul(a[rows, columns], b[columns, columns])
-    return product, errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,14 +167,3 @@ def _terms(kernel: Any) -> _Terms:
         first.constant * second.rbf + first.rbf * second.constant,
         length_scale,
     )
-
-
-def _diagonal(kernel: Any) -> Fraction:
-    """Such a kernel of a row and itself, white noise included."""
-    kind = name_of(kernel)
-    if kind == "RBF":
-        return Fraction(1)
-    if kind in ("ConstantKernel", "WhiteKernel"):
-        return fraction(kernel.constant_value if kind == "ConstantKernel" else kernel.noise_level)
-    first, second = _diagonal(kernel.k1), _diagonal(kernel.k2)
-    return first + second if kind == "Sum" else first * second

@@ -71,7 +71,7 @@ class Model {
     std::size_t n_decisions() const {
         return view_.n_decisions;
     }  // values of a row; 0 where probabilities are averaged
-    // Of a row; 0 for none, 1 for a deviation.
+    // Of a row; 0 for none.
     std::size_t n_probabilities() const { return approxsvm::n_probabilities(view_); }
     std::size_t n_labels() const { return n_labels_of(view_); }  // 0 for a regression
     // Labels and certificates of a row: 1, or one for each target of several.
@@ -121,7 +121,7 @@ class Model {
         return evaluate_one(rows, &Evaluation::bounds, bounds, workspace, fault);
     }
 
-    // n_probabilities() numbers for each row, one for each label in their order; of a regression its deviation.
+    // n_probabilities() numbers for each row, one for each label in their order.
     template <class Rows>
     Status probabilities(const Rows& rows, Span<double> shares, Span<unsigned char> workspace,
                          Fault* fault = nullptr) const {

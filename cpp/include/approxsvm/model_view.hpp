@@ -102,9 +102,9 @@ struct OutputsView {
 // Of two labels and an ensemble with weights: whether these are of a sum of values, which labels by itself or by what
 // probabilities are made of it, rather than of votes or of the members' own probabilities.
 constexpr bool weighs_values(LabelRule rule, ProbabilityKind kind) {
-    const bool of_members = kind == ProbabilityKind::members_mean || kind == ProbabilityKind::process_probability;
     return rule == LabelRule::value_threshold ||
-           (!of_members && (rule == LabelRule::probability || rule == LabelRule::probability_threshold));
+           (kind != ProbabilityKind::members_mean &&
+            (rule == LabelRule::probability || rule == LabelRule::probability_threshold));
 }
 
 // A validated artifact, seen in place: every pointer leads into the artifact's own bytes (models/FORMAT.md). About one
@@ -227,7 +227,7 @@ struct Evaluation {
     Span<std::uint8_t> certified =
         {};  // 1 where the first stage proves the label (of a regression, has a bound), (n_rows, n_targets)
     Span<double> probabilities =
-        {};  // (n_rows, n_probabilities), in the order of the model's labels; inlier and outlier; a deviation
+        {};  // (n_rows, n_probabilities), in the order of the model's labels; inlier and outlier
     Span<double> probability_bounds = {};  // |probability - that of the exact values| never exceeds it
 };
 

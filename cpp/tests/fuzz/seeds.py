@@ -26,13 +26,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 import approxsvm
-from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.outputs import (
     DensityMarks,
     LaplaceNoise,
     Outputs,
     PairwiseSigmoid,
-    ProcessDeviation,
     TemperatureCalibration,
 )
 from approxsvm.planning.subspaces import in_subspaces
@@ -75,11 +73,7 @@ def with_probabilities(fitted: dict[str, Any]) -> dict[str, Any]:
     }
     found = {f"{name}_libsvm": replace(read_any(fitted[name]), outputs=outputs) for name, outputs in kinds.items()}
     cooled = Outputs(TemperatureCalibration(2.0), "probability")
-    mean = read_any(fitted["value"])
-    functions = {"dual_coef": np.vstack([mean.dual_coef] * 3), "intercept": np.zeros(3), "value_error": np.zeros(3)}
-    varying = Outputs(ProcessDeviation(), weights=np.array([2.0, 0.5]))
-    process = Ensemble((mean, replace(mean, **functions)), outputs=varying)
-    return {**found, "many_cooled": replace(read_any(fitted["many"]), outputs=cooled), "process": process}
+    return {**found, "many_cooled": replace(read_any(fitted["many"]), outputs=cooled)}
 
 
 def artifacts() -> dict[str, bytes]:

@@ -10,8 +10,8 @@ inline namespace APPROXSVM_TARGET {
 // Who may have a kind of probabilities: models of pairs of classes, whoever has decision values (members that are the
 // functions of each class among these), or members whose own answers become one.
 enum class Owner : std::uint8_t { anybody, pairs, values, members };
-// What it gives for a row: no number, one, or one for each class, inlier and outlier among these.
-enum class Gives : std::uint8_t { nothing, of_row, of_classes };
+// What it gives for a row: no number, or one for each class, inlier and outlier among these.
+enum class Gives : std::uint8_t { nothing, of_classes };
 
 // What schema.inc says of a kind of probabilities.
 struct ProbabilityRules {
@@ -31,12 +31,6 @@ constexpr ProbabilityRules probability_rules[] = {
 };
 constexpr const ProbabilityRules& rules_of(ProbabilityKind kind) {
     return probability_rules[number_of(kind)];
-}
-
-// Of an ensemble: whether its members are the means and the variances of Gaussian processes, in turn.
-constexpr bool is_of_processes(const OutputsView& outputs) {
-    return outputs.probability == ProbabilityKind::process_deviation ||
-           outputs.probability == ProbabilityKind::process_probability;
 }
 
 // Whether the numbers of a kind of probabilities are what they may be.
@@ -151,8 +145,6 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, const 
                                                            : LabelRule::probability));
     if (each) check(field::outputs_label_rule, header.label_rule, at_least(number_of(LabelRule::scores)));
     if (mean) check(field::outputs_label_rule, header.label_rule, at_least(number_of(LabelRule::probability)));
-    if (kind == ProbabilityKind::process_probability && !by_share)
-        check(field::outputs_label_rule, header.label_rule, equal_to(number_of(LabelRule::probability)));
     if (ensemble && !each &&
         !of_pairs)  // labels side by side may say of each class whether a row has it, and votes be probabilities
         check(field::outputs_decision_shape, header.decision_shape,
@@ -180,7 +172,7 @@ inline bool weights_are_valid(Check& check, const OutputsOf& of, const double* n
     double sum = 0.0;
     if (!check.finite(field::outputs_weight, numbers, of.n_members)) return false;
     for (std::size_t k = 0; k < of.n_members; ++k) {
-        if (counts || is_of_processes(outputs)) check(field::outputs_weight, numbers[k], at_least(0.0), k);
+        if (counts) check(field::outputs_weight, numbers[k], at_least(0.0), k);
         sum += numbers[k];
     }
     outputs.weights = numbers;

@@ -193,16 +193,12 @@ inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, cons
     ModelView member;
     status = describe_artifact(bytes, n_bytes, member, fault);
     if (status != Status::ok) return status;
-    // Of Gaussian processes the mean of two classes has labels; variances are any number of functions. Of targets, a
-    // regression has one for each function: its sign, of two labels.
-    const bool of_processes = is_of_processes(ensemble.outputs), is_variance = of_processes && ensemble.n_members % 2,
-               of_targets = is_of_targets(ensemble), of_sums = is_of_sums(ensemble),
+    // Of targets, a regression has one for each function: its sign, of two labels.
+    const bool of_targets = is_of_targets(ensemble), of_sums = is_of_sums(ensemble),
                of_sum = is_labeled_sum(ensemble) || of_sums, has_signs = of_targets && member.task == Task::regression,
                classifies = ensemble.task == Task::classification && (of_sums || !is_of_functions(ensemble)) &&
-                            !((of_targets || of_sum) && member.task == Task::regression) &&
-                            !(of_processes && (is_variance || ensemble.n_labels > 2)),
-               may_have_several =
-                   is_variance || of_sums || (ensemble.task == Task::regression && !ensemble.outputs.weights);
+                            !((of_targets || of_sum) && member.task == Task::regression),
+               may_have_several = of_sums || (ensemble.task == Task::regression && !ensemble.outputs.weights);
     same(field::header_task, number_of(member.task),
          equal_to(number_of(classifies ? Task::classification : Task::regression)));
     same(field::header_n_raw_features, member.n_raw_features, equal_to(ensemble.n_raw_features));
@@ -296,8 +292,6 @@ inline Status read_members(const SectionTable& sections, ModelView& model, Artif
     Check outputs(fault, section::outputs, Status::bad_section);
     if (of_sums && !outputs(field::outputs_n_columns, model.outputs.n_columns, equal_to(model.n_targets)))
         return outputs.status();
-    if (is_of_processes(model.outputs))
-        check(field::any_n_members, model.n_members, equal_to(2 * (model.n_labels > 2 ? model.n_labels : 1u)));
     if (check.status() != Status::ok) return check.status();
     header(field::header_n_decisions, model.n_decisions,
            equal_to(of_sums                                                 ? model.n_labels

@@ -389,7 +389,7 @@ APPROXSVM_INLINE void add_chunk_sums(const ClassKernelSum<Real>& expansion, std:
         const double* const coef = expansion.coef + panel * n_numbers * width;
         const double* const of_class = kernel + (panel - first_panel) * width;
         for_sums<row_sums_together>(0, n_numbers, [&](auto n, std::size_t first) {
-            std::size_t last = after;  // of a triangle, which the variance of a Gaussian process has
+            std::size_t last = after;  // of a triangle, which classes against the rest have
             while (last > panel && expansion.first_of_panel[last - 1] >= first + n.value) --last;
             add_panel_sums<n.value, Rows, Real>(of_class, last - panel, coef + first * width, n_numbers * width,
                                                 sums + c * n_numbers + first, n_sums);

@@ -6,7 +6,7 @@
 // values side by side; where they are the functions of its classes, they go on as those of a single model do.
 #pragma once
 
-#include "../outputs/process.hpp"
+#include "../outputs/outputs.hpp"
 #include "mapped_rows.hpp"
 
 namespace approxsvm {
@@ -66,17 +66,13 @@ struct AnswerMemory {
 
 // Whether members of an ensemble are asked for their labels, rather than for values.
 inline bool asks_for_labels(const ModelView& ensemble) {
-    return counts_votes(ensemble) || is_of_targets(ensemble) || is_of_processes(ensemble.outputs);
+    return counts_votes(ensemble) || is_of_targets(ensemble);
 }
-
-// Rows whose variance by a Gaussian process is found at a time: it has a function for each support vector.
-constexpr std::size_t variance_rows = 128;
 
 // Of an ensemble: sums over the members, of a piece of rows, and what any member needs.
 struct EnsembleMemory {
     ValueMemory of_functions;
     double *values, *bounds, *sums, *lowest, *highest, *shares, *low, *high, *room;
-    double *functions = nullptr, *function_bounds = nullptr;  // of variances
     std::uint8_t *stages, *certified;
     std::uint32_t* labels;
     std::size_t* open;
@@ -97,12 +93,6 @@ struct EnsembleMemory {
             }
             n_decisions = view.n_decisions > n_decisions ? view.n_decisions : n_decisions;
             member_bytes = counter.bytes_anywhere() > member_bytes ? counter.bytes_anywhere() : member_bytes;
-        }
-        if (is_of_processes(model.outputs)) {
-            const std::size_t n_at_once = n_rows < variance_rows ? n_rows : variance_rows;
-            functions = carver.take<double>(n_at_once * n_decisions);
-            function_bounds = carver.take<double>(n_at_once * n_decisions);
-            n_decisions = 1;
         }
         values = carver.take<double>(n_rows * n_decisions);
         bounds = carver.take<double>(n_rows * n_decisions);
@@ -339,9 +329,7 @@ class EnsembleAnswers {
             return ValueAnswers<decltype(evaluate)>(view_, evaluate, memory_.of_functions).answer(rows, request, out);
         }
         return by_pieces(rows, request, out,
-                         is_of_processes(view_.outputs)
-                             ? (n_classes_ > 2 ? &EnsembleAnswers::processes : &EnsembleAnswers::process)
-                         : counts_votes(view_)                ? &EnsembleAnswers::vote
+                         counts_votes(view_)                  ? &EnsembleAnswers::vote
                          : is_of_targets(view_)               ? &EnsembleAnswers::targets
                          : view_.task == Task::classification ? &EnsembleAnswers::average
                          : view_.outputs.weights              ? &EnsembleAnswers::add_values
@@ -437,18 +425,14 @@ class EnsembleAnswers {
     }
 
     // Values, bounds and stages of one member; `stages` keeps the last stage of any.
-    Status evaluate_member(std::size_t k, const RowSource& rows, const Request& request,
+    Status evaluate_member(std::size_t k, const RowSource& rows, Request request,
                            const Span<std::uint8_t>& stages) const {
-        return evaluate_member(k, rows, request, stages, memory_.values, memory_.bounds);
-    }
-    Status evaluate_member(std::size_t k, const RowSource& rows, Request request, const Span<std::uint8_t>& stages,
-                           double* values, double* bounds) const {
         const PreparedModel& member = *prepared_.members[k];
         const std::size_t n = rows.n_rows(), n_values = n * member.view->n_decisions;
         if (!has_engines(*member.view) && request.values == Values::exact) request.values = Values::promised;
         Evaluation wanted;
-        wanted.values = {values, n_values};
-        wanted.bounds = {bounds, n_values};
+        wanted.values = {memory_.values, n_values};
+        wanted.bounds = {memory_.bounds, n_values};
         wanted.stages = {memory_.stages, n};
         Carver carver(memory_.member);
         const MappingMemory memory(member, rows_of_call(rows, request), carver);
@@ -597,119 +581,6 @@ class EnsembleAnswers {
         for (std::size_t j = 0; status == Status::ok && j < n_open; ++j)
             write(memory_.open[j], memory_.values + j * n_signs);
         return status;
-    }
-
-    // --- Gaussian processes: members are the mean and the variance of each, in turn. The variance is prior - ||v||^2
-    // of its functions v; the weights are the prior of each mean and, at its variance, what its deviation is multiplied
-    // by.
-
-    // visit(i, mean, variance) for every row; of the mean only where it has been evaluated.
-    template <class Visit>
-    Status for_variances(std::size_t process, const RowSource& rows, Request request, const Visit& visit) const {
-        const std::size_t k = 2 * process + 1, d = prepared_.members[k]->view->n_decisions;
-        request.keeps_promise = false;
-        request.values = Values::promised;  // of an exact engine, whose tolerance is what float64 can promise
-        const double* const row_errors = request.row_errors;
-        for (std::size_t first = 0; first < rows.n_rows(); first += variance_rows) {
-            const std::size_t left = rows.n_rows() - first, n = left < variance_rows ? left : variance_rows;
-            const SelectedRows some(rows, first, n);
-            if (row_errors) request.row_errors = row_errors + first;
-            const Status status =
-                evaluate_member(k, some, request, nullptr, memory_.functions, memory_.function_bounds);
-            if (status != Status::ok) {
-                if (request.fault) request.fault->row += first;
-                return status;
-            }
-            for (std::size_t i = 0; i < n; ++i) {
-                const std::size_t at = first + i;
-                visit(at, Approximate{memory_.values[at], memory_.bounds[at]},
-                      process_variance(d, memory_.functions + i * d, memory_.function_bounds + i * d, weight(k - 1)));
-            }
-        }
-        return Status::ok;
-    }
-
-    // A regression, or two classes: their label is the sign of the mean, or goes by a threshold of probabilities.
-    Status process(const RowSource& rows, Request request, const Evaluation& out) const {
-        const std::size_t n = rows.n_rows();
-        const bool classifies = view_.task == Task::classification, by_share = view_.outputs.threshold != nullptr,
-                   shares = by_share || out.probabilities || out.probability_bounds;
-        if (classifies && !by_share && (out.labels || out.certified || !shares)) {
-            Request own = request;
-            own.keeps_promise = false;
-            if (own.values != Values::exact) own.values = Values::settled;
-            const Status status = labels_of_member(0, rows, own, out.stages, static_cast<bool>(out.certified));
-            if (status != Status::ok) return status;
-            for (std::size_t i = 0; i < n; ++i) {
-                if (out.labels) out.labels[i] = memory_.labels[i];
-                if (out.certified) out.certified[i] = memory_.certified[i];
-            }
-        }
-        if (!classifies || shares) {
-            if (classifies) request.values = Values::exact;
-            const Status status = evaluate_member(0, rows, request, classifies && !by_share ? nullptr : out.stages);
-            if (status != Status::ok) return status;
-            for (std::size_t i = 0; !classifies && i < n; ++i) {
-                if (out.values) out.values[i] = memory_.values[i];
-                if (out.bounds) out.bounds[i] = memory_.bounds[i];
-                if (out.certified) out.certified[i] = is_proven(*prepared_.members[0]->view, i);
-            }
-        }
-        if (!shares) return Status::ok;
-        return for_variances(
-            0, rows, request, [&](std::size_t i, const Approximate& mean, const Approximate& variance) {
-                const Approximate found =
-                    classifies ? process_share(mean, variance) : process_deviation(variance, weight(1));
-                const std::size_t width = classifies ? 2 : 1;
-                const double values[] = {found.value, 1.0 - found.value},
-                             errors[] = {found.error, std::fmin(found.error + 0x1p-52, 1.0)};
-                for (std::size_t c = 0; c < width; ++c) {
-                    if (out.probabilities) out.probabilities[i * width + c] = values[c];
-                    if (out.probability_bounds) out.probability_bounds[i * width + c] = errors[c];
-                }
-                if (!by_share) return;
-                const double lowest[] = {values[0] - errors[0], values[1] - errors[1]},
-                             highest[] = {values[0] + errors[0], values[1] + errors[1]};
-                const std::size_t winner = class_of_shares(view_.outputs, 2, values);
-                if (out.labels) out.labels[i] = static_cast<std::uint32_t>(winner);
-                if (out.certified) out.certified[i] = certain_by_shares(view_.outputs, 2, winner, lowest, highest);
-            });
-    }
-
-    // A process for each of several classes: the label is that of the largest probability, the first of equal ones;
-    // probabilities are shares of the sum.
-    Status processes(const RowSource& rows, Request request, const Evaluation& out) const {
-        const std::size_t n = rows.n_rows();
-        request.keeps_promise = false;
-        request.values = Values::exact;
-        for (std::size_t c = 0; c < n_classes_; ++c) {
-            Status status = evaluate_member(2 * c, rows, request, c == 0 ? out.stages : Span<std::uint8_t>());
-            if (status != Status::ok) return status;
-            status = for_variances(c, rows, request,
-                                   [&](std::size_t i, const Approximate& mean, const Approximate& variance) {
-                                       const Approximate share = process_share(mean, variance);
-                                       memory_.sums[i * n_classes_ + c] = share.value;
-                                       memory_.lowest[i * n_classes_ + c] = share.error;
-                                   });
-            if (status != Status::ok) return status;
-        }
-        for (std::size_t i = 0; i < n; ++i) {
-            double *const shares = memory_.sums + i * n_classes_, *const errors = memory_.lowest + i * n_classes_;
-            const std::size_t winner = first_largest(n_classes_, shares);
-            bool certain = true;
-            for (std::size_t c = 0; c < n_classes_; ++c) {
-                const double gap = shares[winner] - shares[c];
-                certain &= c == winner || gap * (1.0 - 0x1p-50) > (errors[winner] + errors[c]) * (1.0 + 0x1p-50);
-            }
-            if (out.labels) out.labels[i] = static_cast<std::uint32_t>(winner);
-            if (out.certified) out.certified[i] = certain;
-            shares_of_sum(n_classes_, shares, errors);
-            for (std::size_t c = 0; c < n_classes_; ++c) {
-                if (out.probabilities) out.probabilities[i * n_classes_ + c] = shares[c];
-                if (out.probability_bounds) out.probability_bounds[i * n_classes_ + c] = errors[c];
-            }
-        }
-        return Status::ok;
     }
 
     // --- values added up

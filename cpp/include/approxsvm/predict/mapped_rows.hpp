@@ -154,10 +154,9 @@ inline Span<T> part_of(const Span<T>& span, std::size_t first, std::size_t n) {
     return span ? Span<T>{span.data + first, n} : span;
 }
 
-// Columns of probabilities that a model gives; 0 for none, 1 for the deviation of a regression.
+// Columns of probabilities that a model gives; 0 for none.
 inline std::size_t n_probabilities(const ModelView& model) {
-    const Gives gives = rules_of(model.outputs.probability).gives;
-    if (gives != Gives::of_classes) return gives == Gives::of_row ? 1 : 0;
+    if (rules_of(model.outputs.probability).gives != Gives::of_classes) return 0;
     return model.task == Task::one_class ? 2 : model.n_labels;
 }
 

@@ -309,8 +309,6 @@ class _Rounding:
         first = parts[0]
         if first.model.task == "one_class":
             return np.asarray(np.abs(first.values[:, 0]) > first.near[:, 0])
-        if self._model.outputs.of_processes:
-            return self.certified  # no rule of probabilities with a variance is known here
         if isinstance(self._model, Ensemble):
             return classes_of(self._model, *([getattr(part, name) for part in parts] for name in ("values", "near")))[1]
         return np.asarray(first.outputs.certified_class(first.values, first.near)[1])

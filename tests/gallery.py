@@ -6,7 +6,7 @@ values and probabilities of the rows that it was fitted on (comparison.py). Whet
 matter; some examples of its docstrings show fewer digits. The exit code is 1 where an answer differs, or where compile
 raises anything but UnsupportedModelError and NotFittedError. Tests that no wheel ships run where they lie:
 
-    python -m benchmarks.gallery --path sklearn-onnx/tests/test_sklearn_svm_converters.py
+    python -m tests.gallery --path sklearn-onnx/tests/test_sklearn_svm_converters.py
 
 Of the RBF family is what has inside, as a parameter or fitted: an SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge or
 Nystroem with kernel="rbf", a Gaussian process whose kernel is made of RBF, constants and noise, KernelDensity with the
@@ -18,6 +18,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -33,7 +34,10 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import _safe_indexing
 from sklearn.utils.discovery import all_estimators
 
-from benchmarks.comparison import FAULTS, Finding, answers, compare, counts, short
+sys.path.extend([str(Path(__file__).parent), str(Path(__file__).parents[1])])  # tests, and benchmarks
+
+from comparison import FAULTS, Finding, answers, compare, counts, short
+
 from benchmarks.experiment import Experiment, MissingError, Rows, Run
 
 PACKAGE = Path(sklearn.__file__).parent
