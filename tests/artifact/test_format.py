@@ -103,8 +103,8 @@ def test_enumerations() -> None:
         "value_kind": "be 0 float64, 1 float32, 2 codes of one byte or 3 codes of two bytes",
         "label_rule": "4 where its probability is, and else the other one; 5 a label of each member, side by side",
         "decision_shape": "for each label, whose values are the scores, 3 such functions that are sums",
-        "probability": "2 or 7 for regression, 3 for one-class; of an ensemble 0, 6 or 10, of regressions 0 or 9, and "
-        "where decision_shape is 2 or 3 0, 4 or 5, where label_rule is 3 0, 1, 4, 5 or 8, where it is 5 0; 6, 9 and 10 "
+        "probability": "2 or 7 for regression, 3 for one-class; of an ensemble 0 or 6, of regressions 0, and "
+        "where decision_shape is 2 or 3 0, 4 or 5, where label_rule is 3 0, 1, 4, 5 or 8, where it is 5 0; 6 "
         "of ensembles alone",
         "stage_kind": "* kind 10: `x = low + (x - low) % length`",
     }
