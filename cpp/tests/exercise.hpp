@@ -1,15 +1,11 @@
 #pragma once
 
-#include <algorithm>
 #include <approxsvm/approxsvm.hpp>
-#include <cmath>
 #include <cstdint>
-#include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
-#include "target_table.hpp"
+#include "exact_memory.hpp"
 
 // Uses everything that an artifact offers once it has opened, whatever it may hold: a sanitizer sees every read and
 // write outside the memory that was asked for.
@@ -18,91 +14,81 @@ namespace exercise {
 
 using namespace approxsvm;
 
-/// Memory of exactly that size, one byte behind a cache line: whoever aligns it has none of it to spare.
-class OddMemory {
-  public:
-    explicit OddMemory(std::size_t n_bytes) : bytes_(new (line) unsigned char[n_bytes + 1]) {}
-    void* data() const { return bytes_.get() + 1; }
+/// Rows of a model, in four forms that its engines take.
+struct RowForms {
+    std::vector<float> narrow;
+    std::vector<double> wide;
+    std::vector<std::int64_t> columns, starts = {0};
+    std::vector<std::int32_t> narrow_columns, narrow_starts;
+    std::size_t n_rows = 0;
+    std::ptrdiff_t stride = 0;  // 0 where all rows are the same one
 
-  private:
-    static constexpr std::align_val_t line{64};
-    struct Delete {
-        void operator()(unsigned char* bytes) const { ::operator delete[](bytes, line); }
-    };
-    std::unique_ptr<unsigned char[], Delete> bytes_;
+    void add(double number) {
+        narrow.push_back(static_cast<float>(number));
+        wide.push_back(static_cast<double>(narrow.back()));
+    }
+    void finish() {
+        narrow_columns.assign(columns.begin(), columns.end());
+        narrow_starts.assign(starts.begin(), starts.end());
+    }
+    /// Hands the rows to a function, in the form of that number.
+    template <class Use>
+    Status in_form(unsigned form, const Use& use) const {
+        switch (form) {
+            case 0:
+                return use(DenseRows<float>{narrow.data(), n_rows, stride, 1});
+            case 1:
+                return use(DenseRows<double>{wide.data(), n_rows, stride, 1});
+            case 2:
+                return use(
+                    CsrRows<float, std::int32_t>{narrow.data(), narrow_columns.data(), narrow_starts.data(), n_rows});
+            default:
+                return use(CsrRows<double, std::int64_t>{wide.data(), columns.data(), starts.data(), n_rows});
+        }
+    }
 };
 
-/// Support vectors are unpacked for the engine; a hostile file may stand for more of them than a test can hold.
-constexpr std::size_t most_prepared_bytes = std::size_t{1} << 28;
+enum Wanted : unsigned { labels_alone, everything, values_alone, probabilities_alone };
 
-/// Values of polynomial kernels and mapped rows may be beyond float64, or beyond the tolerance that was asked for.
-inline bool is_refusal(Status status) {
-    return status == Status::beyond_float64 || status == Status::beyond_tolerance || status == Status::map_overflow ||
-           status == Status::outside_domain || status == Status::unknown_feature;
-}
-
-/// What is wrong with the answers, or an empty text.
-std::string complaint_about_answers(const ModelView& model, Status status, const std::vector<double>& values,
-                                    const std::vector<double>& bounds, const std::vector<std::uint8_t>& stages,
-                                    const std::uint64_t* counts);
-
-/// The same of labels alone, and of exact values with their labels.
-template <class Rows>
-std::string complaint_about_labels(const ModelView& model, const void* prepared,
-                                   dispatch::EvaluateFunction<Rows> function, const Rows& rows,
-                                   const OddMemory& workspace) {
-    std::vector<double> values(rows.n_rows * model.n_decisions);
-    std::vector<std::uint32_t> alone(rows.n_rows * n_targets_of(model), ~0u), beside(alone);
-    Evaluation out;
-    out.labels = alone;
-    std::uint64_t counts[n_stages] = {};
-    const Status status = function(prepared, rows, Request{rows.n_rows}, out, counts, workspace.data());
-    if (model.task == Task::regression) return status == Status::no_labels ? "" : "a regression has labels";
-    if (is_refusal(status)) return "";
-    if (status != Status::ok) return message(status);
-    out = {values, nullptr, nullptr, beside, nullptr};
-    const Status exact = function(prepared, rows, {rows.n_rows, Values::exact}, out, counts, workspace.data());
-    if (model.mode == Mode::approximate && !is_of_products(model))
-        return exact == Status::no_exact_values ? "" : "approximate values are exact";
-    if (is_refusal(exact)) return "";
-    if (exact != Status::ok) return message(exact);
-    for (std::size_t i = 0; i < rows.n_rows; ++i) {
-        if (alone[i] >= n_labels_of(model) || beside[i] >= n_labels_of(model)) return "a label is none of the model's";
-        const bool by_votes = model.outputs.label_rule == LabelRule::votes;
-        if (model.n_decisions == 1 && by_votes && beside[i] != label_position(values[i]))
-            return "a label is not that of the value";
-        char digits[label_digits];
-        if (text_of(label_at(model, alone[i]), digits).data() == nullptr) return "a label does not print";
+/// Memory for what is wanted of some rows, without a byte to spare.
+struct Room {
+    Room(const ModelView& model, std::size_t n_rows, unsigned wanted = everything)
+        : labels(n_rows * n_targets_of(model)),
+          stages(n_rows),
+          certified(labels.size),
+          values(n_rows * model.n_decisions),
+          bounds(values.size),
+          shares(n_rows * n_probabilities(model)),
+          share_bounds(shares.size) {
+        const bool all = wanted == everything;
+        if (model.task != Task::regression && (all || wanted == labels_alone)) out.labels = span_of(labels);
+        if (model.n_decisions > 0 && (all || wanted == values_alone)) out.values = span_of(values);
+        if (model.n_decisions > 0 && all) out.bounds = span_of(bounds);
+        if (all) out.stages = span_of(stages), out.certified = span_of(certified);
+        if (shares.size > 0 && (all || wanted == probabilities_alone))
+            out.probabilities = span_of(shares), out.probability_bounds = span_of(share_bounds);
     }
-    if (model.n_decisions == 0) return "";
-    out.values.size -= model.n_decisions;
-    return function(prepared, rows, Request{rows.n_rows}, out, counts, workspace.data()) == Status::buffer_too_small
-               ? ""
-               : "a small buffer is written";
-}
+    bool operator==(const Room& other) const {
+        return labels == other.labels && stages == other.stages && certified == other.certified &&
+               values == other.values && bounds == other.bounds && shares == other.shares &&
+               share_bounds == other.share_bounds;
+    }
+    template <class T>
+    static Span<T> span_of(const Exact<T>& array) {
+        return {array.data.get(), array.size};
+    }
 
-template <class Rows>
-std::string evaluated(const ModelView& model, const void* prepared, dispatch::EvaluateFunction<Rows> function,
-                      const Rows& rows, const OddMemory& workspace) {
-    std::vector<double> values(rows.n_rows * model.n_decisions), bounds(values.size());
-    std::vector<std::uint8_t> stages(rows.n_rows, 255);
-    std::uint64_t counts[n_stages] = {};
-    const Status status = function(prepared, rows, {rows.n_rows, Values::settled},
-                                   {values, bounds, stages, nullptr, nullptr}, counts, workspace.data());
-    if (is_refusal(status)) return "";
-    const std::string complaint = complaint_about_labels(model, prepared, function, rows, workspace);
-    if (!complaint.empty()) return complaint;
-    if (model.n_decisions > 1) return status == Status::ok ? "" : message(status);
-    return complaint_about_answers(model, status, values, bounds, stages, counts);
-}
+    Exact<std::uint32_t> labels;
+    Exact<std::uint8_t> stages, certified;
+    Exact<double> values, bounds, shares, share_bounds;
+    Evaluation out;
+};
 
-/// Rows near and far through every stage, dense and sparse.
-std::string complaint_about_evaluation(const ModelView& model, const dispatch::TargetTable& kernels);
+/// Whether a status may hang on a rounding, and so on the target.
+bool hangs_on_rounding(Status status);
 
-/// The expansions alone, as programs use them that want nothing else: every sum must be a number.
-std::string complaint_about_expansion(const ModelView& model);
-
-/// What goes wrong when an opened artifact is used on any target, or an empty text.
-std::string complaint_about(const ModelView& model);
+/// What goes wrong when an opened artifact is used by every target, or an empty text. `numbers` are float32 numbers of
+/// rows, if there are any; `choice` says how many rows there are, and what is asked of them.
+std::string complaint_about(const ModelView& model, const std::vector<unsigned char>& numbers, std::uint32_t choice);
 
 }  // namespace exercise

@@ -12,206 +12,120 @@
 
 #include "artifact_writer.hpp"
 #include "check.hpp"
-#include "predictor.hpp"
-#include "row_forms.hpp"
-#include "target_table.hpp"
+#include "exact_memory.hpp"
+#include "prepared_model.hpp"
+#include "random.hpp"
 
-// What kernels are tested with: models and rows of two kinds, and every form that rows may come in. One kind of numbers
-// leaves no rounding anywhere but in exp, so that the answer must be right to the last bit; the other is random, with a
-// bound made of roundings and sums of moduli.
+// What kernels are tested with: models and rows of two kinds. One kind of numbers leaves no rounding anywhere but in
+// exp, so that the answer must be right to the last bit; the other is random, with a bound made of roundings and sums
+// of moduli.
 
 namespace kernel_models {
 
 using namespace approxsvm;
-using artifact_writer::Bytes;
-using artifact_writer::ExactCopy;
 using artifact_writer::Terms;
 using artifact_writer::terms_of;
 using dispatch::TargetTable;
-using row_forms::Random;
-using row_forms::uniform;
-
-constexpr float infinite = std::numeric_limits<float>::infinity();
-constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
-
-template <class T>
-std::uint64_t bits_of(T value) {
-    std::uint64_t bits = 0;
-    std::memcpy(&bits, &value, sizeof value);
-    return bits;
-}
-
-/// Reports with the target and the sizes in front.
-inline void expect(bool holds, const TargetTable& kernels, const std::string& what) {
-    if (!holds) check::report(__FILE__, __LINE__, std::string(kernels.name) + ": " + what);
-}
-
-// --- models ---
-
-/// Coefficients anywhere in their ranges, rows at a distance where the Gaussian factor matters.
-artifact_writer::Model random_model(std::size_t d, Random& random, std::uint32_t degree = 2);
-
-/// Every product and sum is a small multiple of 1/64: no rounding anywhere but in exp.
-artifact_writer::Model exact_model(std::size_t d, Random& random);
-
-/// An artifact in memory of its exact size, opened.
-struct Opened {
-    Bytes bytes;
-    ExactCopy memory;
-    ModelView view;
-
-    explicit Opened(artifact_writer::Model& model)
-        : bytes((artifact_writer::add_check_rows(model, 2), artifact_writer::written(model))), memory(bytes) {
-        CHECK_EQ(open_artifact(memory.data(), bytes.size(), view), Status::ok);
-    }
-};
-
-// --- bounds ---
-
-/// How much a decision value may be off when every operation rounds to a relative error of `unit` and exp to one of
-/// `exp_error`. The path of additions
-/// to the form is at most d for every degree, or 2 d, and 16 roundings long, that to the squared norm d + 20.
-double bound_of(const artifact_writer::Model& model, const Terms& terms, double unit, double exp_error,
-                double half_s_moduli);
-
-void expect_near(const artifact_writer::Model& model, const Terms& terms, double value, double bound,
-                 const TargetTable& kernels, const std::string& where);
-
-// --- rows in every layout ---
-
-struct Layout {
-    const char* name;
-    std::ptrdiff_t row_stride, column_stride;
-};
-
-std::vector<Layout> layouts_of(std::size_t n_rows, std::size_t d);
-
-/// Rows in a layout, in heap memory that starts at the first element used and ends behind the last. Elements between
-/// are NaN.
-template <class Real>
-class Matrix {
-  public:
-    Matrix(const std::vector<std::vector<double>>& rows, std::size_t n_rows, const Layout& layout) {
-        const std::ptrdiff_t n = static_cast<std::ptrdiff_t>(n_rows);
-        const std::ptrdiff_t d = static_cast<std::ptrdiff_t>(rows.at(0).size());
-        const std::ptrdiff_t by_rows = (n - 1) * layout.row_stride, by_columns = (d - 1) * layout.column_stride;
-        const std::ptrdiff_t lowest = std::min<std::ptrdiff_t>(by_rows, 0) + std::min<std::ptrdiff_t>(by_columns, 0);
-        const std::ptrdiff_t highest = std::max<std::ptrdiff_t>(by_rows, 0) + std::max<std::ptrdiff_t>(by_columns, 0);
-        const std::size_t size = static_cast<std::size_t>(highest - lowest + 1);
-        memory_.reset(new Real[size]);
-        std::fill_n(memory_.get(), size, std::numeric_limits<Real>::quiet_NaN());
-        Real* const origin = memory_.get() - lowest;
-        for (std::ptrdiff_t i = 0; i < n; ++i) {
-            for (std::ptrdiff_t j = 0; j < d; ++j) {
-                origin[i * layout.row_stride + j * layout.column_stride] =
-                    static_cast<Real>(rows[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)]);
-            }
-        }
-        view_ = {origin, n_rows, layout.row_stride, layout.column_stride};
-    }
-    const DenseRows<Real>& view() const { return view_; }
-
-  private:
-    std::unique_ptr<Real[]> memory_;
-    DenseRows<Real> view_;
-};
-
 using Rows = std::vector<std::vector<double>>;
-
-/// A model prepared for a target, with a workspace, each of exactly the size asked for and at an address that suits
-/// nothing; so many rows at once as a call has, which decides how they are taken.
-class Prepared {
-  public:
-    Prepared(const TargetTable& kernels, const ModelView& model)
-        : memory_(new unsigned char[kernels.prepared_bytes(model) + 1]),
-          prepared_(kernels.prepare(model, memory_.get() + 1)),
-          workspace_(new unsigned char[kernels.workspace_bytes(prepared_) + 1]) {}
-
-    template <class Rows>
-    Status evaluate(dispatch::EvaluateFunction<Rows> function, const Rows& rows, std::size_t n_rows_in_call,
-                    const Evaluation& out) const {
-        std::uint64_t counts[n_stages] = {};
-        return function(prepared_, rows, Request{n_rows_in_call, Values::settled}, out, counts, workspace_.get() + 1);
-    }
-
-  private:
-    std::unique_ptr<unsigned char[]> memory_;
-    const void* prepared_;
-    std::unique_ptr<unsigned char[]> workspace_;
-};
+using Numbers = std::vector<double>;
 
 /// As many rows in a call that none is taken alone, with one center.
 constexpr std::size_t many_rows = 1000000;
 
-inline bool same_bits(const std::vector<double>& a, const double* b) {
-    return a.empty() || std::memcmp(a.data(), b, a.size() * sizeof(double)) == 0;
+/// Reports with the target in front.
+inline void expect(bool holds, const TargetTable& kernels, const std::string& what) {
+    if (!holds) check::report(__FILE__, __LINE__, std::string(kernels.name) + ": " + what);
+}
+inline bool same_bits(const double* a, const double* b, std::size_t n) {
+    return n == 0 || std::memcmp(a, b, n * sizeof(double)) == 0;
 }
 
-/// Values of whichever stage settles a row: tests of the stages look at those.
-constexpr Request settled{0, Values::settled};
+// --- models ---
 
-/// What a predictor says of some rows.
-struct Answers {
-    std::vector<double> values, bounds;
-    std::vector<std::uint8_t> stages;
-    dispatch::StageCounts counts{};
+/// Coefficients anywhere in their ranges.
+inline artifact_writer::Model random_model(std::size_t d, Random& random) {
+    artifact_writer::Model model;
+    model.input_scale = std::ldexp(1.0, static_cast<int>(random() % 9) - 4);
+    model.output_scale = std::ldexp(1.0, static_cast<int>(random() % 41) - 20);
+    model.gamma = uniform(random, 0.5, 1.999) * model.input_scale * model.input_scale;
+    model.constant = uniform(random, -1, 1);
+    for (std::size_t j = 0; j < d; ++j) {
+        model.center.push_back(static_cast<float>(uniform(random, -3, 3)));
+        model.linear.push_back(static_cast<float>(uniform(random, -1, 1)));
+    }
+    for (std::size_t k = 0; k < d * d; ++k) model.triangle.push_back(static_cast<float>(uniform(random, -2, 2)));
+    return model;
+}
 
-    explicit Answers(std::size_t n) : values(n, -1.0), bounds(n, -1.0), stages(n, 255) {}
-    Evaluation out() { return {values, bounds, stages, nullptr}; }
-    bool operator==(const Answers& other) const {
-        return same_bits(values, other.values.data()) && same_bits(bounds, other.bounds.data()) &&
-               stages == other.stages && counts == other.counts;
+/// Every product and sum is a small multiple of 1/64: no rounding anywhere but in exp.
+inline artifact_writer::Model exact_model(std::size_t d, Random& random) {
+    const auto quarters = [&](int highest) {
+        return static_cast<float>(static_cast<int>(random() % static_cast<unsigned>(2 * highest + 1)) - highest) / 4;
+    };
+    artifact_writer::Model model;
+    model.input_scale = model.gamma = 2.0;  // half_theta is 0.5
+    model.intercept = 0.0;
+    model.constant = 0.25;
+    model.output_scale = 8.0;
+    for (std::size_t j = 0; j < d; ++j) {
+        model.center.push_back(quarters(20));
+        model.linear.push_back(quarters(4));
+    }
+    for (std::size_t k = 0; k < d * d; ++k) model.triangle.push_back(quarters(8));
+    return model;
+}
+
+inline std::vector<std::size_t> feature_counts() {
+    std::vector<std::size_t> counts = {63, 64, 65, 257, 780};
+    for (std::size_t d = 1; d <= 40; ++d) counts.push_back(d);
+    for (std::size_t d = 122; d <= 130; ++d) counts.push_back(d);
+    return counts;
+}
+
+/// An artifact in memory of its exact size, opened.
+struct Opened {
+    Exact<unsigned char> memory;
+    ModelView view;
+
+    explicit Opened(const artifact_writer::Model& model) : memory(artifact_writer::written(model)) {
+        CHECK_EQ(open_artifact(memory.data.get(), memory.size, view), Status::ok);
     }
 };
 
-/// Rows around the center: the center itself, the origin, then a sixth of them beyond the reach of the Gaussian factor.
-Rows random_rows(const artifact_writer::Model& model, std::size_t n_rows, Random& random);
+// --- values ---
 
-/// Rows whose scaled coordinates are -1/2, -1/4, 0, 1/4 or 1/2.
-Rows exact_rows(const artifact_writer::Model& model, std::size_t n_rows, Random& random);
-
-std::vector<std::size_t> feature_counts();
-
-template <class Real>
-std::vector<Real> narrowed(const std::vector<double>& row) {
-    std::vector<Real> result;
-    for (const double z : row) result.push_back(static_cast<Real>(z));
-    return result;
+/// Values of rows, with a result of exact size, in a call of so many rows; 0 for as many as there are.
+template <class AnyRows>
+Status decide(const Prepared& prepared, const AnyRows& rows, Numbers& values, std::size_t n_rows_in_call = 0) {
+    const Exact<double> room(rows.n_rows);
+    const Request request{n_rows_in_call > 0 ? n_rows_in_call : rows.n_rows, Values::settled};
+    std::uint64_t counts[n_stages] = {};
+    const Status status =
+        prepared.evaluate(rows, request, {{room.data.get(), room.size}, nullptr, nullptr, nullptr}, counts);
+    values.assign(room.data.get(), room.data.get() + room.size);
+    return status;
 }
-// --- sparse rows ---
 
-constexpr std::int64_t after_all = std::numeric_limits<std::int32_t>::max();
-constexpr std::int64_t before_all = std::numeric_limits<std::int32_t>::min();
-
-/// Rows in CSR, together with what they mean.
-template <class Real, class Index>
-struct Sparse {
-    std::vector<Real> values;
-    std::vector<Index> columns;
-    std::vector<Index> row_starts = {0};
-    std::vector<std::vector<Real>> seen;  // dense, n_features long
-    std::vector<double> unseen_sq_norm;
-    std::vector<std::size_t> n_seen;
-
-    std::size_t n_rows() const { return row_starts.size() - 1; }
-
-    void start_row(std::size_t d) {
-        seen.emplace_back(d, Real{0});
-        unseen_sq_norm.push_back(0);
-        n_seen.push_back(0);
-        row_starts.push_back(row_starts.back());
-    }
-    void add(std::int64_t column, Real value) {
-        columns.push_back(static_cast<Index>(column));
-        values.push_back(value);
-        ++row_starts.back();
-        if (column >= 0 && column < static_cast<std::int64_t>(seen.back().size())) {
-            seen.back()[static_cast<std::size_t>(column)] = value;
-            ++n_seen.back();
-        } else {
-            unseen_sq_norm.back() += static_cast<double>(value) * static_cast<double>(value);
-        }
-    }
-};
+/// A value is off by no more than operations that each round to a relative error of `unit`, and exp to one of
+/// `exp_error`. The path of additions to the form is at most 2 d + 16 roundings long, that to the squared norm d + 20.
+inline void expect_near(const artifact_writer::Model& model, const Terms& terms, double value, double unit,
+                        double exp_error, double half_s_moduli, const TargetTable& kernels, const std::string& where) {
+    const double d = static_cast<double>(model.n_features());
+    const double path = 2 * d + 16, form_unit = path * unit / (1 - path * unit);
+    const double half_s = static_cast<double>(terms.half_s), moduli = static_cast<double>(terms.moduli);
+    const double half_s_error = (d + 20) * unit * half_s_moduli;
+    const double gaussian = std::exp(-half_s);
+    const double gaussian_error = gaussian * (std::expm1(half_s_error) + exp_error * std::exp(half_s_error));
+    double bound = gaussian_error * moduli * (1 + form_unit) + gaussian * form_unit * moduli;
+    bound += gaussian * moduli * 0x1p-50;  // the last steps are in float64
+    bound += 0x1p-140 * (1 + d * d);       // where products underflow
+    if (half_s + half_s_error > 87.33 && half_s - half_s_error < 87.34) bound += gaussian * 2 * moduli;
+    const long double expected = terms.value(model), error = std::fabs(value - expected);
+    bound =
+        model.output_scale * bound + 0x1p-52 * (std::fabs(model.intercept) + static_cast<double>(std::fabs(expected)));
+    EXPECT(error <= bound, kernels,
+           "d " + std::to_string(model.n_features()) + ", " + where + ": " + check::show(value) + " is off by " +
+               check::show(error) + ", bound " + check::show(bound) + ", from " + check::show(expected));
+}
 
 }  // namespace kernel_models

@@ -26,7 +26,8 @@
 #include "../dispatch/cpu_features.hpp"
 #include "artifact_writer.hpp"
 #include "check.hpp"
-#include "row_forms.hpp"
+#include "engine_models.hpp"
+#include "random.hpp"
 
 // For test programs of parts of the core, which are compiled once per target: a CPU that lacks the target's
 // instructions skips the whole program, with exit status 77.

@@ -3,12 +3,12 @@
 // Integer distances against obvious arithmetic, and kernel sums of few values against long double. Compiled once per
 // target; a CPU that lacks the target's instructions skips the whole program.
 
+namespace few_values {
+
 using namespace approxsvm;
 using check::expect;
 
 namespace {
-
-using Random = std::mt19937_64;
 
 std::size_t below(Random& random, std::size_t n) {
     return static_cast<std::size_t>(random() % n);
@@ -204,3 +204,5 @@ TEST(what_is_no_grid_is_refused) {
 }
 
 }  // namespace
+
+}  // namespace few_values

@@ -3,9 +3,10 @@
 // Vectors on a grid as 16-bit integers: which are, their kernel values against long double, one row and many. Compiled
 // once per target, also where floats are taken instead.
 
+namespace grid {
+
 using namespace approxsvm;
 using check::expect;
-using Generator = std::mt19937_64;
 
 namespace {
 
@@ -16,14 +17,14 @@ struct Case {
     float step;
     std::vector<float> vectors, rows;  // rows side by side
 
-    Case(std::size_t n_features, float grid, double share, Generator& generator)
+    Case(std::size_t n_features, float grid, double share, Random& random)
         : d(n_features), step(grid), vectors(n_sv * d), rows(d * n_rows) {
         std::normal_distribution<double> normal;
         const auto draw = [&](float* x, std::size_t stride, double length, bool rounded) {
             std::vector<double> direction(d);
             double norm = 0;
             for (double& u : direction) {
-                u = normal(generator);
+                u = normal(random);
                 norm += u * u;
             }
             for (std::size_t j = 0; j < d; ++j) {
@@ -42,8 +43,8 @@ struct Case {
 
 TEST(which_vectors_are_on_a_grid) {
     if (!multiplies_pairs) return;
-    Generator generator(1);
-    Case given(7, 0x1p-12f, 0.3, generator);
+    Random random(1);
+    Case given(7, 0x1p-12f, 0.3, random);
     const float found = grid_step(given.vectors.data(), given.n_sv, given.d);
     EXPECT(found == given.step || 2 * found == given.step, "step " + check::show(found));
     given.vectors[20] = std::nextafter(given.vectors[20] + given.step, 1.0f);
@@ -53,10 +54,10 @@ TEST(which_vectors_are_on_a_grid) {
 }
 
 TEST(kernel_values_on_a_grid) {
-    Generator generator(2);
+    Random random(2);
     for (const std::size_t d : {1u, 2u, 5u, 16u, 33u, 130u}) {
         for (const double share : {0.001, 0.03, 0.5}) {
-            const Case given(d, 0x1p-9f, share, generator);
+            const Case given(d, 0x1p-9f, share, random);
             const double half_theta = 1.3, limit = 0x1p29;
             for (const double scale : {1e-9, 3e-7, 1e-4}) {  // of the argument of exp: near 0, and far beyond 87
                 const double theta = half_theta * scale / 0x1p-18;
@@ -108,10 +109,10 @@ TEST(kernel_values_on_a_grid) {
 
 // Rows side by side, in one instruction and in two, and one by one: the same sums but for the order of additions.
 TEST(listed_sums_on_a_grid) {
-    Generator generator(3);
+    Random random(3);
     constexpr std::size_t n_sums = 2, n_tiles = 3, n = n_tiles * tile_rows, rows = Case::n_rows;
     for (const std::size_t d : {3u, 64u}) {
-        const Case given(d, 1.0f, 0.5, generator);
+        const Case given(d, 1.0f, 0.5, random);
         Carver counter(nullptr);
         const GridMemory size(48, d, counter);
         std::vector<unsigned char> bytes(counter.bytes_anywhere());
@@ -151,3 +152,5 @@ TEST(listed_sums_on_a_grid) {
         }
     }
 }
+
+}  // namespace grid

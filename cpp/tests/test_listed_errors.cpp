@@ -2,26 +2,27 @@
 
 // What rounding does to the kernel values of listed sums, against long double. Compiled once per target.
 
+namespace listed_sums {
+
 using namespace approxsvm;
 using check::expect;
-using Generator = std::mt19937_64;
 
 // Of each kernel value by itself, as coefficients may single it out: vectors about the row, on its line from the
 // center, and up to where distances are refused.
 TEST(errors_of_listed_sums_near_and_far) {
-    Generator generator(10);
+    Random random(10);
     std::normal_distribution<double> normal;
     long double worst = 0;
     std::size_t n_near = 0, n_refused = 0;
     for (const std::size_t d : {1u, 2u, 17u, 70u, 600u}) {
         for (const double far : {1.0, 6.0, 30.0, 100.0, 400.0}) {  // of the furthest, in units of 1 / sqrt(gamma)
             constexpr std::size_t n_sv = 64;
-            const double half_theta = std::exp(normal(generator)), unit = 1.0 / std::sqrt(half_theta);
+            const double half_theta = std::exp(normal(random)), unit = 1.0 / std::sqrt(half_theta);
             for (const double of_row : {0.0, 0.1, 1.0, 3.0, 10.0, 60.0}) {
                 std::vector<double> direction(d);
                 double norm = 0;
                 for (double& x : direction) {
-                    x = normal(generator);
+                    x = normal(random);
                     norm += x * x;
                 }
                 for (double& x : direction) x *= unit / std::sqrt(norm);
@@ -31,7 +32,7 @@ TEST(errors_of_listed_sums_near_and_far) {
                 for (std::size_t i = 0; i < n_sv; ++i) {
                     const double share = static_cast<double>(i) / (n_sv - 1), at = std::min(of_row + 12 * share, far);
                     for (std::size_t j = 0; j < d; ++j) {
-                        const double aside = i % 2 == 0 ? 0 : 0.2 * unit * normal(generator) / std::sqrt(double(d));
+                        const double aside = i % 2 == 0 ? 0 : 0.2 * unit * normal(random) / std::sqrt(double(d));
                         const double along = (i + 1 == n_sv ? far : at) * direction[j];
                         vectors[i][j] = static_cast<float>(along + (i + 1 == n_sv ? 0 : aside));
                     }
@@ -65,3 +66,5 @@ TEST(errors_of_listed_sums_near_and_far) {
     EXPECT(n_near > 20 && n_refused > 5, "not what was meant to be tried");
     std::cout << "    worst error / bound " << worst << '\n';
 }
+
+}  // namespace listed_sums

@@ -3,10 +3,10 @@
 // The parts of higher degree of an expansion against sums over all their monomials in long double: for blocks, single
 // and sparse rows. Compiled once per target.
 
+namespace polynomial {
+
 using namespace approxsvm;
 using check::expect;
-using row_forms::Random;
-using row_forms::uniform;
 
 namespace {
 
@@ -182,3 +182,5 @@ TEST(tiny_and_huge_rows) {
         }
     }
 }
+
+}  // namespace polynomial

@@ -3,10 +3,10 @@
 // The way to a near center: the nearest point up to what the lowest eight bits of a score may change, and a point that
 // there is for any row whatever. Compiled once per target.
 
+namespace router {
+
 using namespace approxsvm;
 using check::expect;
-using row_forms::Random;
-using row_forms::uniform;
 
 namespace {
 
@@ -228,3 +228,35 @@ TEST(points_that_are_not_finite_do_no_harm) {
         }
     }
 }
+
+TEST(the_distance_to_a_slice_is_never_too_short) {
+    // Squares that are all just below half a unit in the last place of the first: each is lost in the sum.
+    ModelView model{};
+    const std::uint32_t varying[] = {1};
+    const DecisionNumbers decision{0.0, 1.0, 1.0, 0.0};
+    model.varying = varying;
+    model.n_varying = 1;
+    model.half_theta = 0.5f;
+    for (const std::size_t d : std::vector<std::size_t>{2, 100, 40000, 400000}) {
+        constexpr std::size_t stride = lanes;
+        model.n_features = d;
+        for (const float first : {0x1p-6f, 0x1p-40f, 1e-23f, 0.0f, 3.0f}) {
+            std::vector<float> row(d, first == 0.0f ? 0x1p-75f : 0.99f * std::sqrt(first * first * 0x1p-25f));
+            row[0] = first;
+            long double sq_distance = 0;
+            for (std::size_t j = 0; j < d; ++j)
+                sq_distance += j == 1 ? 0.0L : static_cast<long double>(row[j]) * row[j];
+            std::vector<float> block(d * stride + 16, 0.0f);
+            float* lanes_of = block.data();
+            while (reinterpret_cast<std::uintptr_t>(lanes_of) % 64 != 0) ++lanes_of;
+            for (std::size_t j = 0; j < d; ++j) lanes_of[j * stride] = row[j];
+            float off_sq[stride];
+            keep_varying_block<1>(model, lanes_of, off_sq);
+            const long double truth = std::sqrt(sq_distance) < 1.4L ? std::sqrt(sq_distance) : 1.4L;
+            CHECK(slice_slack(model, decision, off_sq[0]) >= truth);
+            CHECK(slice_slack(model, decision, keep_varying_row(model, row.data())) >= truth);
+        }
+    }
+}
+
+}  // namespace router

@@ -1,16 +1,6 @@
-#include <algorithm>
 #include <cfloat>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <limits>
-#include <memory>
-#include <string>
-#include <type_traits>
 #include <utility>
-#include <vector>
 
-#include "check.hpp"
 #include "kernel_models.hpp"
 
 // Every target's kernel for sparse rows, and the folding of the center, against long double.
@@ -19,27 +9,49 @@ using namespace kernel_models;
 
 namespace {
 
-template <class Real, class Index>
-dispatch::EvaluateFunction<CsrRows<Real, Index>> csr_function(const TargetTable& kernels) {
-    if constexpr (std::is_same_v<Real, float>) {
-        if constexpr (sizeof(Index) == 4)
-            return kernels.evaluate_csr_f32_i32;
-        else
-            return kernels.evaluate_csr_f32_i64;
-    } else {
-        if constexpr (sizeof(Index) == 4)
-            return kernels.evaluate_csr_f64_i32;
-        else
-            return kernels.evaluate_csr_f64_i64;
-    }
-}
+constexpr std::int64_t after_all = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t before_all = std::numeric_limits<std::int32_t>::min();
 
-template <class T>
-std::unique_ptr<T[]> exact_copy(const std::vector<T>& values) {
-    std::unique_ptr<T[]> copy(new T[values.size()]);
-    std::copy(values.begin(), values.end(), copy.get());
-    return copy;
-}
+/// Rows in CSR, together with what they mean.
+template <class Real, class Index>
+struct Sparse {
+    std::vector<Real> values;
+    std::vector<Index> columns;
+    std::vector<Index> row_starts = {0};
+    std::vector<std::vector<Real>> seen;  // dense, n_features long
+    std::vector<double> unseen_sq_norm;
+    std::vector<std::size_t> n_seen;
+
+    std::size_t n_rows() const { return row_starts.size() - 1; }
+
+    void start_row(std::size_t d) {
+        seen.emplace_back(d, Real{0});
+        unseen_sq_norm.push_back(0);
+        n_seen.push_back(0);
+        row_starts.push_back(row_starts.back());
+    }
+    void add(std::int64_t column, Real value) {
+        columns.push_back(static_cast<Index>(column));
+        values.push_back(value);
+        ++row_starts.back();
+        if (column >= 0 && column < static_cast<std::int64_t>(seen.back().size())) {
+            seen.back()[static_cast<std::size_t>(column)] = value;
+            ++n_seen.back();
+        } else {
+            unseen_sq_norm.back() += static_cast<double>(value) * static_cast<double>(value);
+        }
+    }
+    /// Values of some rows, each array of exactly its size.
+    Status decided(const Prepared& prepared, std::size_t first, std::size_t n, Numbers& result) const {
+        const Exact<Real> own_values(values);
+        const Exact<Index> own_columns(columns);
+        const auto begin = row_starts.begin() + static_cast<std::ptrdiff_t>(first);
+        const Exact<Index> starts(std::vector<Index>(begin, begin + static_cast<std::ptrdiff_t>(n) + 1));
+        const CsrRows<Real, Index> view{own_values.data.get(), own_columns.data.get(), starts.data.get(), n};
+        return decide(prepared, view, result, many_rows);
+    }
+};
+
 /// Empty, full and random rows; some with columns that the model has never seen on either side.
 template <class Real, class Index>
 Sparse<Real, Index> random_sparse(const artifact_writer::Model& model, Random& random, bool exact) {
@@ -65,35 +77,10 @@ Sparse<Real, Index> random_sparse(const artifact_writer::Model& model, Random& r
     return rows;
 }
 
-template <class Real, class Index>
-Status decide(const TargetTable& kernels, const Prepared& prepared, const Sparse<Real, Index>& rows, std::size_t first,
-              std::size_t n, std::vector<double>& result) {
-    const auto values = exact_copy(rows.values);
-    const auto columns = exact_copy(rows.columns);
-    const auto begin = rows.row_starts.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto starts = exact_copy(std::vector<Index>(begin, begin + static_cast<std::ptrdiff_t>(n) + 1));
-    const std::unique_ptr<double[]> decided(new double[n]);
-    const CsrRows<Real, Index> view{values.get(), columns.get(), starts.get(), n};
-    const Status status = prepared.evaluate(csr_function<Real, Index>(kernels), view, many_rows,
-                                            {{decided.get(), n}, nullptr, nullptr, nullptr});
-    result.assign(decided.get(), decided.get() + n);
-    return status;
-}
-
-struct Folding {
-    std::unique_ptr<double[]> memory;
-    FoldedModel folded;
-
-    explicit Folding(const ModelView& model) : memory(new double[folded_doubles(model.n_features)]) {
-        const FoldedModel terms = fold_center(model, memory.get());
-        folded = terms;
-    }
-};
-
 /// Moduli of the sums that a sparse row goes through in float64: the folded form, and half the scaled squared distance.
 template <class Real>
 void sparse_moduli(const artifact_writer::Model& model, const FoldedModel& folded, const std::vector<Real>& row,
-                   double unseen_sq_norm, double& form, double& half_s) {
+                   double unseen_sq_norm, long double& form, double& half_s) {
     const std::size_t d = row.size();
     const double scale = model.input_scale;
     form = std::fabs(folded.constant);
@@ -104,7 +91,7 @@ void sparse_moduli(const artifact_writer::Model& model, const FoldedModel& folde
         form += std::fabs(folded.linear[i]) * z;
         sq_norm += z * scale * (z + 2 * std::fabs(static_cast<double>(model.center[i]))) * scale;
         for (std::size_t j = i; j < d; ++j) {
-            const double q = std::fabs(static_cast<double>(model.expansions[0].triangle[i * d + j]));
+            const double q = std::fabs(static_cast<double>(model.triangle[i * d + j]));
             form += scale * scale * q * z * std::fabs(static_cast<double>(row[j]));
         }
     }
@@ -113,99 +100,90 @@ void sparse_moduli(const artifact_writer::Model& model, const FoldedModel& folde
 
 template <class Real, class Index>
 void check_sparse(const artifact_writer::Model& model, const ModelView& view, Random& random, bool exact) {
-    const Folding folding(view);
-    const Sparse<Real, Index> rows = random_sparse<Real, Index>(model, random, exact);
+    const Exact<double> fold_memory(folded_doubles(view.n_features));
+    const FoldedModel folded = fold_center(view, fold_memory.data.get());
+    const auto rows = random_sparse<Real, Index>(model, random, exact);
     const std::size_t d = model.n_features(), n = rows.n_rows();
-    std::vector<Terms> all_terms;
-    for (std::size_t i = 0; i < n; ++i) {
-        all_terms.push_back(terms_of(model, rows.seen[i].data()));
-        all_terms.back().half_s += static_cast<long double>(model.gamma) * rows.unseen_sq_norm[i];
-    }
     for (const TargetTable* kernels : dispatch::runnable_targets()) {
-        const Prepared prepared(*kernels, view);
-        std::vector<double> values, part;
-        CHECK_EQ(decide(*kernels, prepared, rows, 0, n, values), Status::ok);
+        const Prepared prepared(view, *kernels);
+        Numbers values, part;
+        CHECK_EQ(rows.decided(prepared, 0, n, values), Status::ok);
         for (std::size_t i = 0; i < n; ++i) {
-            const Terms& terms = all_terms[i];
-            const std::size_t lanes_here = kernels->block_rows / 3;
-            const bool densified = rows.unseen_sq_norm[i] == 0 && rows.n_seen[i] * rows.n_seen[i] * lanes_here > d * d;
-            const std::string where = "sparse row " + std::to_string(i) + " with " + std::to_string(rows.n_seen[i]) +
-                                      (densified ? " densified" : "");
-            if (exact && !densified) {
-                const double expected = model.expansions[0].output_scale *
-                                        std::exp(-static_cast<double>(terms.half_s)) * static_cast<double>(terms.inner);
-                EXPECT(values[i] == (terms.half_s > 87.33L ? 0 : expected), *kernels,
+            Terms terms = terms_of(model, rows.seen[i].data());
+            terms.half_s += static_cast<long double>(model.gamma) * rows.unseen_sq_norm[i];
+            double half_s = static_cast<double>(terms.half_s);
+            const bool densified =
+                rows.unseen_sq_norm[i] == 0 && rows.n_seen[i] * rows.n_seen[i] * (kernels->block_rows / 3) > d * d;
+            const std::string where = "sparse row " + std::to_string(i) + " with " + std::to_string(rows.n_seen[i]);
+            if (densified) {
+                expect_near(model, terms, values[i], 0x1p-24, 0x1p-23, half_s, *kernels, where + ", densified");
+            } else if (exact) {
+                const double form = static_cast<double>(terms.inner);
+                const double expected = half_s > 87.33 ? 0 : model.output_scale * std::exp(-half_s) * form;
+                EXPECT(values[i] == expected, *kernels,
                        "d " + std::to_string(d) + ", " + where + ": " + check::show(values[i]) +
                            " instead of exactly " + check::show(expected));
-                continue;
+            } else {
+                sparse_moduli(model, folded, rows.seen[i], rows.unseen_sq_norm[i], terms.moduli, half_s);
+                expect_near(model, terms, values[i], 0x1p-53, 0x1p-51, half_s, *kernels, where);
             }
-            Terms widened = terms;
-            double form_moduli, half_s_moduli;
-            sparse_moduli(model, folding.folded, rows.seen[i], rows.unseen_sq_norm[i], form_moduli, half_s_moduli);
-            if (!densified) widened.moduli = form_moduli;
-            const double bound = densified ? bound_of(model, terms, 0x1p-24, 0x1p-23, static_cast<double>(terms.half_s))
-                                           : bound_of(model, widened, 0x1p-53, 0x1p-51, half_s_moduli);
-            expect_near(model, terms, values[i], bound, *kernels, where);
         }
         for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{5}, n - 3}) {
             const std::size_t first = size == 0 ? n : n - size - 2;
-            CHECK_EQ(decide(*kernels, prepared, rows, first, size, part), Status::ok);
-            EXPECT(same_bits(part, values.data() + first), *kernels,
+            CHECK_EQ(rows.decided(prepared, first, size, part), Status::ok);
+            EXPECT(same_bits(part.data(), values.data() + first, size), *kernels,
                    "sparse rows depend on the rows beside them, d " + std::to_string(d));
         }
     }
 }
 
 template <class Real, class Index>
-void check_sparse_refusals(const TargetTable& kernels, const ModelView& view) {
+void check_refusals(const TargetTable& kernels, const ModelView& view) {
     const std::size_t d = view.n_features;
     const std::int64_t d_signed = static_cast<std::int64_t>(d);
-    std::vector<double> values;
-    const auto status_of = [&](const std::vector<std::pair<std::int64_t, Real>>& pairs) {
+    const Prepared prepared(view, kernels);
+    Numbers values;
+    using Pairs = std::vector<std::pair<std::int64_t, Real>>;
+    const auto expect_status = [&](const Pairs& pairs, Status expected, const std::string& what) {
         Sparse<Real, Index> rows;
-        for (int i = 0; i < 3; ++i) {
+        for (int i = 0; i < 4; ++i) {
             rows.start_row(d);
-            rows.add(0, Real{1});
+            if (i < 3) rows.add(0, Real{1});
         }
-        rows.start_row(d);
         for (const auto& [column, value] : pairs) rows.add(column, value);
-        return decide(kernels, Prepared(kernels, view), rows, 0, 4, values);
+        const Status status = rows.decided(prepared, 0, 4, values);
+        EXPECT(status == expected, kernels, "sparse " + what + ": " + message(status));
+        if (expected == Status::ok)
+            EXPECT(values[3] == view.decisions[0].intercept, kernels, what + " gives " + check::show(values[3]));
     };
-    constexpr Real nan = std::numeric_limits<Real>::quiet_NaN(), inf = std::numeric_limits<Real>::infinity();
-    for (const Real odd : {nan, inf, -inf}) {
+    const auto everywhere = [&](Real number, Status expected) {
         for (const std::int64_t column :
              {before_all, std::int64_t{-1}, std::int64_t{0}, d_signed - 1, d_signed, after_all}) {
-            EXPECT(status_of({{column, odd}}) == Status::not_finite, kernels,
-                   "sparse " + check::show(odd) + " at " + std::to_string(column));
+            expect_status({{column, number}}, expected, check::show(number) + " at " + std::to_string(column));
         }
-        std::vector<std::pair<std::int64_t, Real>> full;
-        for (std::int64_t j = 0; j < d_signed; ++j) full.emplace_back(j, Real{1});
+    };
+    Pairs full;
+    for (std::int64_t j = 0; j < d_signed; ++j) full.emplace_back(j, Real{1});
+    constexpr Real nan = std::numeric_limits<Real>::quiet_NaN(), inf = std::numeric_limits<Real>::infinity();
+    for (const Real odd : {nan, inf, -inf}) {
+        everywhere(odd, Status::not_finite);
         for (std::size_t j = 0; j < d; ++j) {
             full[j].second = odd;
-            EXPECT(status_of(full) == Status::not_finite, kernels, "densified " + check::show(odd));
+            expect_status(full, Status::not_finite, "densified " + check::show(odd));
             full[j].second = Real{1};
         }
     }
     for (const double huge : {1e20, -1e20, 3e38, -3e38, 1e300, -1e300, DBL_MAX}) {
         if (std::fabs(huge) > static_cast<double>(std::numeric_limits<Real>::max())) continue;
         const Real value = static_cast<Real>(huge);
-        for (const std::int64_t column :
-             {before_all, std::int64_t{-1}, std::int64_t{0}, d_signed - 1, d_signed, after_all}) {
-            EXPECT(
-                status_of({{column, value}}) == Status::ok && values[3] == view.decisions[0].intercept, kernels,
-                "sparse " + check::show(huge) + " at " + std::to_string(column) + " gives " + check::show(values[3]));
-        }
-        std::vector<std::pair<std::int64_t, Real>> full;
-        for (std::int64_t j = 0; j < d_signed; ++j) full.emplace_back(j, j % 2 == 0 ? value : -value);
-        EXPECT(status_of(full) == Status::ok && values[3] == view.decisions[0].intercept, kernels,
-               "full row of " + check::show(huge) + " gives " + check::show(values[3]));
+        everywhere(value, Status::ok);
+        for (std::size_t j = 0; j < d; ++j) full[j].second = j % 2 == 0 ? value : -value;
+        expect_status(full, Status::ok, "full row of " + check::show(huge));
     }
-    const Real one{1};
-    EXPECT(status_of({{0, one}, {0, one}}) == Status::unsorted_indices, kernels, "column 0 twice");
-    EXPECT(status_of({{1, one}, {0, one}}) == Status::unsorted_indices, kernels, "1 before 0");
-    EXPECT(status_of({{d_signed + 1, one}, {d_signed, one}}) == Status::unsorted_indices, kernels, "unseen");
-    EXPECT(status_of({{d_signed, one}, {-1, one}}) == Status::unsorted_indices, kernels, "unseen on both sides");
-    EXPECT(status_of({{-1, one}, {-1, one}}) == Status::unsorted_indices, kernels, "-1 twice");
+    const std::pair<std::int64_t, std::int64_t> unsorted[] = {
+        {0, 0}, {1, 0}, {d_signed + 1, d_signed}, {d_signed, -1}, {-1, -1}};
+    for (const auto& [first, second] : unsorted)
+        expect_status({{first, Real{1}}, {second, Real{1}}}, Status::unsorted_indices, std::to_string(first));
 }
 
 }  // namespace
@@ -213,7 +191,7 @@ void check_sparse_refusals(const TargetTable& kernels, const ModelView& view) {
 TEST(sparse_exact_to_the_last_bit) {
     Random random(7);
     for (const std::size_t d : feature_counts()) {
-        artifact_writer::Model model = exact_model(d, random);
+        const artifact_writer::Model model = exact_model(d, random);
         const Opened opened(model);
         check_sparse<float, std::int32_t>(model, opened.view, random, true);
         check_sparse<double, std::int64_t>(model, opened.view, random, true);
@@ -226,23 +204,21 @@ TEST(sparse_within_rounding) {
         artifact_writer::Model model = random_model(d, random);
         if (d % 3 == 0) std::fill(model.center.begin(), model.center.end(), 0.0f);
         const Opened opened(model);
-        check_sparse<float, std::int32_t>(model, opened.view, random, false);
         check_sparse<float, std::int64_t>(model, opened.view, random, false);
         check_sparse<double, std::int32_t>(model, opened.view, random, false);
-        check_sparse<double, std::int64_t>(model, opened.view, random, false);
     }
 }
 
 TEST(sparse_nan_infinity_overflow_and_order) {
     Random random(9);
-    for (const std::size_t d : std::vector<std::size_t>{1, 2, 9, 16, 37}) {
-        artifact_writer::Model model = random_model(d, random);
+    for (const std::size_t d : {1u, 2u, 9u, 16u, 37u}) {
+        const artifact_writer::Model model = random_model(d, random);
         const Opened opened(model);
         for (const TargetTable* kernels : dispatch::runnable_targets()) {
-            check_sparse_refusals<float, std::int32_t>(*kernels, opened.view);
-            check_sparse_refusals<float, std::int64_t>(*kernels, opened.view);
-            check_sparse_refusals<double, std::int32_t>(*kernels, opened.view);
-            check_sparse_refusals<double, std::int64_t>(*kernels, opened.view);
+            check_refusals<float, std::int32_t>(*kernels, opened.view);
+            check_refusals<float, std::int64_t>(*kernels, opened.view);
+            check_refusals<double, std::int32_t>(*kernels, opened.view);
+            check_refusals<double, std::int64_t>(*kernels, opened.view);
         }
     }
 }

@@ -14,7 +14,7 @@ using artifact_writer::put;
 using artifact_writer::Section;
 
 constexpr std::size_t header_bytes = 192, entry_bytes = 24, file_bytes_at = 16, n_sections_at = 12;
-constexpr std::uint32_t most_sections = 27;
+constexpr std::uint32_t most_sections = artifact_writer::last_section;
 
 std::size_t below(Random& random, std::size_t n) {
     return n == 0 ? 0 : random() % n;

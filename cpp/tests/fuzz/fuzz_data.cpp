@@ -1,22 +1,16 @@
 // LIBSVM data text, parsed at once by one to three threads and row by row: both must agree, on rows and on errors. Any
 // other outcome but rows or a TextError is a finding.
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "libsvm_data.hpp"
+#include "script.hpp"
 
 namespace {
 
 using namespace approxsvm::text;
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
 
 /// What a TextError said.
 template <class Parse>
@@ -40,14 +34,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t n_b
         DataRowParser rows(text);
         for (DataRow row; rows.next(row); ++n_rows) n_features += row.n_features;
     });
-    require(at_once == row_by_row);
+    fuzz::require(at_once == row_by_row, "errors differ");
     if (at_once) return 0;
     std::size_t n_in_pieces = 0;
     for (const std::string_view piece : split_at_lines(text, 3)) n_in_pieces += parse_libsvm_data(piece).labels.size();
-    require(n_in_pieces == n_rows);
-    require(n_rows == data.labels.size());
-    require(n_features == data.indices.size() && n_features == data.values.size());
-    require(data.indptr.size() == n_rows + 1 && data.indptr.back() == static_cast<std::int64_t>(n_features));
-    for (const auto index : data.indices) require(index >= data.min_index && index <= data.max_index);
+    fuzz::require(n_in_pieces == n_rows && n_rows == data.labels.size(), "rows differ");
+    fuzz::require(n_features == data.indices.size() && n_features == data.values.size(), "features differ");
+    fuzz::require(data.indptr.size() == n_rows + 1 && data.indptr.back() == static_cast<std::int64_t>(n_features),
+                  "rows do not fit together");
+    for (const auto index : data.indices)
+        fuzz::require(index >= data.min_index && index <= data.max_index, "an index out of its range");
     return 0;
 }

@@ -1,33 +1,28 @@
 // LIBSVM model text. Any outcome but a model whose arrays fit together or a TextError (a crash, another exception, a
 // sanitizer's report) is a finding.
 
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 #include "file_kind.hpp"
 #include "libsvm_model.hpp"
+#include "script.hpp"
 
 namespace {
 
-void require(bool holds) {
-    if (!holds) std::abort();
-}
-
 void check(const approxsvm::text::LibsvmModel& model) {
     const std::size_t n_sv = static_cast<std::size_t>(model.n_sv);
-    require(model.indptr.size() == n_sv + 1);
-    require(model.coef.size() == n_sv * static_cast<std::size_t>(model.n_coef));
-    require(model.indices.size() == model.values.size());
-    require(model.scales.size() == model.scaled_indices.size());
-    require(model.indptr.front() == 0 && model.indptr.back() == static_cast<std::int64_t>(model.values.size()));
+    const bool fits = model.indptr.size() == n_sv + 1 && model.indices.size() == model.values.size() &&
+                      model.coef.size() == n_sv * static_cast<std::size_t>(model.n_coef) &&
+                      model.scales.size() == model.scaled_indices.size() && model.indptr.front() == 0 &&
+                      model.indptr.back() == static_cast<std::int64_t>(model.values.size());
+    fuzz::require(fits, "arrays do not fit together");
     for (std::size_t i = 0; i < n_sv; ++i) {
-        require(model.indptr[i] <= model.indptr[i + 1]);
+        fuzz::require(model.indptr[i] <= model.indptr[i + 1], "rows do not ascend");
         for (std::int64_t k = model.indptr[i]; k < model.indptr[i + 1]; ++k) {
             const auto at = static_cast<std::size_t>(k);
-            require(model.indices[at] >= model.min_index && model.indices[at] <= model.max_index);
-            require(k == model.indptr[i] || model.indices[at] > model.indices[at - 1]);
+            const bool ascends = k == model.indptr[i] || model.indices[at] > model.indices[at - 1];
+            fuzz::require(model.indices[at] >= model.min_index && model.indices[at] <= model.max_index && ascends,
+                          "an index out of its range");
         }
     }
 }
@@ -39,7 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t n_b
     try {
         check(approxsvm::text::parse_libsvm_model(text));
     } catch (const approxsvm::text::TextError& error) {
-        require(*approxsvm::text::explained(error, text, approxsvm::text::libsvm_model).what() != '\0');
+        const auto explained = approxsvm::text::explained(error, text, approxsvm::text::libsvm_model);
+        fuzz::require(*explained.what() != '\0', "an error without words");
     }
     return 0;
 }

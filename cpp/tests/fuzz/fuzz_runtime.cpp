@@ -2,26 +2,16 @@
 // any; what is said of them is true, and memory has no room beyond it. Whatever comes back has to be a code that the
 // header knows, with a message that ends; a buffer too small is left as it was.
 
-#include <approxsvm.h>
-
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "artifact_mutator.hpp"
-#include "exact.hpp"
+#include "c_room.hpp"
+#include "script.hpp"
 
 namespace {
 
-void require(bool holds, const char* what) {
-    if (holds) return;
-    std::fprintf(stderr, "%s\n", what);
-    std::abort();
-}
+using fuzz::require;
+using fuzz::Script;
 
 /// What may come back: any code of the header, and none that says the library is at fault.
 void check(approxsvm_status status, const approxsvm_error& error) {
@@ -32,56 +22,10 @@ void check(approxsvm_status status, const approxsvm_error& error) {
     require((status == APPROXSVM_OK) == (error.message[0] == 0), "a message for nothing, or none for something");
 }
 
-class Script {
-  public:
-    explicit Script(const artifact_mutator::Bytes& bytes) : bytes_(bytes) {}
-    template <class T>
-    T take() {
-        T value{};
-        const std::size_t n = std::min(bytes_.size() - at_, sizeof value);
-        if (n > 0) std::memcpy(&value, bytes_.data() + at_, n);
-        at_ += n;
-        return value;
-    }
-    bool is_done() const { return at_ == bytes_.size(); }
-
-  private:
-    const artifact_mutator::Bytes& bytes_;
-    std::size_t at_ = 0;
-};
-
-struct Room {
-    Room(const approxsvm_model* model, std::size_t n_rows, unsigned wanted, unsigned missing)
-        : labels(less(n_rows * approxsvm_n_targets(model), missing & 1u)),
-          values(less(n_rows * approxsvm_n_decisions(model), missing & 2u)),
-          bounds(less(n_rows * approxsvm_n_decisions(model), missing & 4u)),
-          shares(less(n_rows * approxsvm_n_probabilities(model), missing & 8u)),
-          share_bounds(less(n_rows * approxsvm_n_probabilities(model), missing & 16u)),
-          certified(less(n_rows * approxsvm_n_targets(model), missing & 32u)) {
-        if (wanted & 1u) request.labels = labels.data.get(), request.labels_size = labels.size;
-        if (wanted & 2u) request.values = values.data.get(), request.values_size = values.size;
-        if (wanted & 4u) request.bounds = bounds.data.get(), request.bounds_size = bounds.size;
-        if (wanted & 8u) request.probabilities = shares.data.get(), request.probabilities_size = shares.size;
-        if (wanted & 16u)
-            request.probability_bounds = share_bounds.data.get(), request.probability_bounds_size = share_bounds.size;
-        if (wanted & 32u) request.certified = certified.data.get(), request.certified_size = certified.size;
-    }
-    static std::size_t less(std::size_t n, unsigned by) { return n > 0 && by != 0 ? n - 1 : n; }
-    bool is_untouched() const {
-        return labels.is_untouched() && values.is_untouched() && bounds.is_untouched() && shares.is_untouched() &&
-               share_bounds.is_untouched() && certified.is_untouched();
-    }
-
-    Exact<std::uint32_t> labels;
-    Exact<double> values, bounds, shares, share_bounds;
-    Exact<std::uint8_t> certified;
-    approxsvm_request request = APPROXSVM_REQUEST;
-};
-
 using Model = std::unique_ptr<approxsvm_model, decltype(&approxsvm_close)>;
 
 template <class Real, class Evaluate>
-approxsvm_status dense(const approxsvm_model* model, std::size_t n_numbers, const Room& room, Script& script,
+approxsvm_status dense(const approxsvm_model* model, std::size_t n_numbers, const CRoom& room, Script& script,
                        const Evaluate& evaluate, approxsvm_error& error) {
     Exact<Real> rows(n_numbers);
     const Real scale = static_cast<Real>(script.take<float>());
@@ -92,7 +36,7 @@ approxsvm_status dense(const approxsvm_model* model, std::size_t n_numbers, cons
 }
 
 template <class Real, class Index, class Evaluate>
-approxsvm_status sparse(const approxsvm_model* model, std::size_t n_rows, const Room& room, Script& script,
+approxsvm_status sparse(const approxsvm_model* model, std::size_t n_rows, const CRoom& room, Script& script,
                         const Evaluate& evaluate, approxsvm_error& error) {
     const std::size_t n_values = script.take<std::uint8_t>();
     Exact<Real> values(n_values);
@@ -115,7 +59,7 @@ void ask(const approxsvm_model* model, Script& script) {
     const std::size_t d = approxsvm_n_features(model);
     const std::size_t n_rows = 1 + (d > (1u << 16) ? 0 : script.take<std::uint8_t>() % 40u);
     const std::size_t excess = missing != 0 && script.take<std::uint8_t>() % 16 == 0 ? 1 : 0;
-    Room room(model, n_rows, wanted, missing);
+    CRoom room(model, n_rows, wanted, missing);
     room.request.values_kind = static_cast<std::int32_t>(script.take<std::uint8_t>() % 4u);
     room.request.n_threads = static_cast<std::int32_t>(form / 8 % 3);
     approxsvm_error error;
@@ -164,14 +108,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t n_b
     const artifact_mutator::Input input(bytes, n_bytes);
     approxsvm_error error;
     approxsvm_model* opened = reinterpret_cast<approxsvm_model*>(&error);
-    const artifact_writer::ExactCopy copy(input.artifact);
-    const approxsvm_status status = approxsvm_open_bytes(copy.data(), input.artifact.size(), &opened, &error);
+    const Exact<unsigned char> copy(input.artifact);
+    const approxsvm_status status = approxsvm_open_bytes(copy.data.get(), copy.size, &opened, &error);
     check(status, error);
     require((opened == nullptr) == (status != APPROXSVM_OK), "a handle of nothing");
     if (opened == nullptr) return -1;
     const Model model(opened, approxsvm_close);
     read_labels(opened);
-    Script script(input.rest);
+    Script script(input.rest.data(), input.rest.size());
     for (int left = 4; left > 0; --left) ask(opened, script);
     return 0;
 }

@@ -4,12 +4,17 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <new>
+#include <vector>
 
 /// A heap array of exactly that many elements, so that AddressSanitizer sees the first one beyond. Until somebody
 /// writes to it, it holds what nobody would write by chance.
 template <class T>
 struct Exact {
     explicit Exact(std::size_t n) : size(n), data(new T[n]) { std::memset(data.get(), untouched, n * sizeof(T)); }
+    explicit Exact(const std::vector<T>& values) : Exact(values.size()) {
+        std::copy(values.begin(), values.end(), data.get());
+    }
     bool operator==(const Exact& other) const {
         return size == other.size && std::memcmp(data.get(), other.data.get(), size * sizeof(T)) == 0;
     }
@@ -21,4 +26,20 @@ struct Exact {
     static constexpr unsigned char untouched = 0x5A;
     std::size_t size;
     std::unique_ptr<T[]> data;
+};
+
+/// Memory of exactly that size, one byte behind a cache line: whoever aligns it has none of it to spare.
+class OddMemory {
+  public:
+    explicit OddMemory(std::size_t n_bytes, int fill = 0x5A) : bytes_(new (line) unsigned char[n_bytes + 1]) {
+        std::memset(data(), fill, n_bytes);
+    }
+    void* data() const { return bytes_.get() + 1; }
+
+  private:
+    static constexpr std::align_val_t line{64};
+    struct Delete {
+        void operator()(unsigned char* bytes) const { ::operator delete[](bytes, line); }
+    };
+    std::unique_ptr<unsigned char[], Delete> bytes_;
 };

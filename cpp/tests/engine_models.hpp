@@ -1,0 +1,298 @@
+#pragma once
+
+#include <algorithm>
+#include <approxsvm/exact/rbf_classes.hpp>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "check.hpp"
+#include "random.hpp"
+
+// The exact engine of one function and that of all one-vs-one functions: models, rows in every form, and the sums in
+// long double with the rounding bound of the certificate.
+
+namespace engine_models {
+
+using namespace approxsvm;
+using check::expect;
+using Counts = std::vector<std::uint32_t>;
+using Sums = std::vector<double>;  // of one row
+template <class Real>
+using Rows = std::vector<std::vector<Real>>;
+
+inline std::size_t total(const Counts& counts) {
+    return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+}
+inline bool same(const Sums& a, const Sums& b) {
+    return std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
+}
+
+// --- both engines under one set of names
+
+/// A sum, and the same one over weights.
+template <class R>
+struct OneFunction {
+    using Real = R;
+    using Expansion = KernelSum<Real>;
+    using Writer = KernelExpansionWriter<Real>;
+    static std::size_t n_functions(std::size_t) { return 1; }
+    static std::size_t size(const Counts& counts) { return total(counts); }
+    static std::size_t bytes(std::size_t n_sv, std::size_t d, std::size_t n_values) {
+        return kernel_expansion_bytes<Real>(n_sv, d, n_values);
+    }
+    static void add(Writer& writer, const Coordinates& x, const double* coef, std::size_t, double weight) {
+        writer.add_support_vector(x, *coef, weight);
+    }
+    static const KernelSum<Real>& kernels(const Expansion& expansion) { return expansion; }
+    template <int Registers>
+    static void block(const Expansion& expansion, const Real* blocks, const Real* half_sq_norm, double* sums,
+                      std::size_t n_blocks) {
+        constexpr std::size_t width = static_cast<std::size_t>(Registers * lanes_of<Real>);
+        std::vector<double> sum(n_blocks * width), moduli(n_blocks * width);
+        kernel_sums_block<Registers>(expansion, blocks, half_sq_norm, sum.data(), moduli.data(), n_blocks);
+        for (std::size_t r = 0; r < sum.size(); ++r) {
+            sums[r / width * 2 * width + r % width] = sum[r];
+            sums[(r / width * 2 + 1) * width + r % width] = moduli[r];
+        }
+    }
+    static void row(const Expansion& expansion, const Real* u, Real half_sq_norm, double* sums) {
+        kernel_sums_row(expansion, u, half_sq_norm, sums[0], sums[1]);
+    }
+    static void sparse(const Expansion& expansion, const Real* values, const std::int32_t* columns,
+                       const std::size_t* starts, std::size_t n, const Real* half_sq_norm, double* sums, Real* room) {
+        std::vector<double> sum(n), moduli(n);
+        kernel_sums_sparse(expansion, values, columns, starts, n, half_sq_norm, sum.data(), moduli.data(), room);
+        for (std::size_t r = 0; r < n; ++r) sums[2 * r] = sum[r], sums[2 * r + 1] = moduli[r];
+    }
+};
+
+/// For each class the sums of LIBSVM's rows of coefficients, and of weights.
+template <class R>
+struct AllPairs {
+    using Real = R;
+    using Expansion = ClassKernelSum<Real>;
+    using Writer = ClassKernelExpansionWriter<Real, std::uint32_t>;
+    using Sizes = ClassSizes<std::uint32_t>;
+    static std::size_t n_functions(std::size_t n_classes) { return n_classes - 1; }
+    static Sizes size(const Counts& counts) { return {counts.data(), counts.size(), counts.size()}; }
+    static std::size_t bytes(const Sizes& sizes, std::size_t d, std::size_t n_values) {
+        return class_kernel_bytes<Real>(sizes, d, n_values);
+    }
+    static void add(Writer& writer, const Coordinates& x, const double* coef, std::size_t n_sv, double weight) {
+        writer.add_support_vector(x, coef, static_cast<std::ptrdiff_t>(n_sv), weight);
+    }
+    static const KernelSum<Real>& kernels(const Expansion& expansion) { return expansion.kernels; }
+    template <int Registers>
+    static void block(const Expansion& expansion, const Real* blocks, const Real* half_sq_norm, double* sums,
+                      std::size_t n_blocks) {
+        class_sums_block<Registers>(expansion, blocks, half_sq_norm, sums, n_blocks);
+    }
+    static void row(const Expansion& expansion, const Real* u, Real half_sq_norm, double* sums) {
+        class_sums_row(expansion, u, half_sq_norm, sums);
+    }
+    static void sparse(const Expansion& expansion, const Real* values, const std::int32_t* columns,
+                       const std::size_t* starts, std::size_t n, const Real* half_sq_norm, double* sums, Real* room) {
+        class_sums_sparse(expansion, values, columns, starts, n, half_sq_norm, sums, room);
+    }
+};
+
+// --- models
+
+/// Support vectors in memory of exactly the promised size, full of NaN, at an address that is not aligned.
+template <class Engine>
+struct EngineModel {
+    using Real = typename Engine::Real;
+    Counts counts;
+    std::size_t n_sv, n_features, n_functions, n_sums;  // sums of a row
+    double half_theta;
+    std::vector<double> vectors;  // (n_sv, n_features), every entry a Real
+    std::vector<double> coef;     // (n_functions, n_sv)
+    std::vector<double> weights;  // (n_sv,)
+    std::vector<char> memory, column_memory;
+    typename Engine::Expansion by_panels, by_columns;  // the same support vectors in both orders
+
+    EngineModel(Counts all_counts, std::vector<double> all_vectors, std::vector<double> all_coef, std::size_t features,
+                double theta, std::size_t misalignment = 1)
+        : counts(std::move(all_counts)),
+          n_sv(total(counts)),
+          n_features(features),
+          n_functions(Engine::n_functions(counts.size())),
+          n_sums(counts.size() * (n_functions + 1)),
+          half_theta(theta),
+          vectors(std::move(all_vectors)),
+          coef(std::move(all_coef)) {
+        for (std::size_t s = 0; s < n_sv; ++s) {
+            weights.push_back(largest_modulus(coef.data() + s, n_functions, static_cast<std::ptrdiff_t>(n_sv)) *
+                              (1.0 + static_cast<double>(s % 3)));
+        }
+        by_panels = laid_out(memory, misalignment, in_panels);
+        std::size_t n_values = 0;
+        for (std::size_t k = 0; k < vectors.size(); ++k) n_values += is_stored(k);
+        by_columns = laid_out(column_memory, misalignment, n_values);
+    }
+    const KernelSum<Real>& kernels() const { return Engine::kernels(by_panels); }
+
+  private:
+    /// By columns, some zeros are values, too.
+    bool is_stored(std::size_t k) const { return vectors[k] != 0.0 || k % 5 == 0; }
+    typename Engine::Expansion laid_out(std::vector<char>& room, std::size_t misalignment, std::size_t n_values) const {
+        const auto size = Engine::size(counts);
+        room.assign(misalignment + Engine::bytes(size, n_features, n_values), '\xff');
+        typename Engine::Writer writer(room.data() + misalignment, size, n_features, half_theta, n_values);
+        const bool dense = n_values == in_panels;
+        for (std::size_t k = 0; !dense && k < vectors.size(); ++k) {
+            if (is_stored(k)) writer.count(k % n_features);
+        }
+        if (!dense) writer.finish_counting();
+        for (std::size_t s = 0; s < n_sv; ++s) {
+            std::vector<std::uint32_t> features;
+            std::vector<double> values;
+            for (std::size_t j = 0; j < n_features; ++j) {
+                if (!dense && !is_stored(s * n_features + j)) continue;
+                features.push_back(static_cast<std::uint32_t>(j));
+                values.push_back(vectors[s * n_features + j]);
+            }
+            const Coordinates x{values.data(), dense ? nullptr : features.data(), values.size()};
+            Engine::add(writer, x, coef.data() + s, n_sv, weights[s]);
+        }
+        return writer.expansion();
+    }
+};
+
+/// Coordinates of about the wished norm; a share of them is exactly zero.
+template <class Real>
+std::vector<Real> random_vector(Random& random, std::size_t n_features, double norm, double share_of_zeros) {
+    std::normal_distribution<double> normal;
+    std::vector<Real> vector(n_features);
+    const double scale = norm / std::sqrt(static_cast<double>(std::max<std::size_t>(n_features, 1)));
+    for (Real& x : vector) {
+        const double value = normal(random) * scale;
+        x = uniform(random, 0, 1) < share_of_zeros ? Real{0} : static_cast<Real>(value);
+    }
+    return vector;
+}
+
+/// Every seventh support vector is one before once more, of this class or another; some coefficients are zero.
+template <class Engine>
+EngineModel<Engine> random_model(Random& random, const Counts& counts, std::size_t n_features,
+                                 double coef_exponent = 0) {
+    const std::size_t n_sv = total(counts), n_functions = Engine::n_functions(counts.size());
+    const double share_of_zeros = random() % 3 == 0 ? 0.93 : 0.2;  // by columns, few are frequent or all
+    std::vector<double> vectors, coef;
+    for (std::size_t i = 0; i < n_sv; ++i) {
+        const auto own = random_vector<typename Engine::Real>(random, n_features, 1.0, share_of_zeros);
+        const std::size_t twin = i % 7 == 6 ? random() % i * n_features : vectors.size();
+        for (std::size_t j = 0; j < n_features; ++j) {
+            vectors.push_back(i % 7 == 6 ? vectors[twin + j] : static_cast<double>(own[j]));
+        }
+    }
+    std::normal_distribution<double> normal;
+    for (std::size_t i = 0; i < n_sv * n_functions; ++i) {
+        const double a = normal(random) * std::pow(10.0, coef_exponent * uniform(random, -1, 1));
+        coef.push_back(n_functions > 1 && random() % 4 == 0 ? 0.0 : a);
+    }
+    return {counts, vectors, coef, n_features, uniform(random, 0.5, 2.0), random() % 64};
+}
+
+/// Rows of several norms and zeros, some of them support vectors of the model.
+template <class Model>
+Rows<typename Model::Real> random_rows(Random& random, const Model& model, std::size_t n_rows) {
+    using Real = typename Model::Real;
+    Rows<Real> rows;
+    for (std::size_t r = 0; r < n_rows; ++r) {
+        rows.push_back(random_vector<Real>(random, model.n_features, r % 4 == 2 ? 3.0 : 1.0, r % 3 ? 0.7 : 0));
+        if (r % 5 != 4 || model.n_sv == 0) continue;
+        const std::size_t twin = random() % model.n_sv * model.n_features;
+        for (std::size_t j = 0; j < model.n_features; ++j) rows[r][j] = static_cast<Real>(model.vectors[twin + j]);
+    }
+    return rows;
+}
+
+/// Rows in blocks of so many, feature by feature, the missing ones of the last block zero.
+template <class Real>
+std::vector<Real> blocks_of(const Rows<Real>& rows, std::size_t n_features, std::size_t width) {
+    std::vector<Real> blocks((rows.size() + width - 1) / width * n_features * width);
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+        for (std::size_t j = 0; j < n_features; ++j) {
+            blocks[(r / width * n_features + j) * width + r % width] = rows[r][j];
+        }
+    }
+    return blocks;
+}
+
+/// Class sizes around the width of panels and tiles: all the same, one of them empty or of one vector at every place,
+/// or mixed.
+inline std::vector<Counts> class_sizes(Random& random, std::size_t n_classes) {
+    constexpr std::uint32_t sizes[] = {0, 1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33};
+    std::vector<Counts> all;
+    for (const std::uint32_t n : sizes) all.push_back(Counts(n_classes, n));
+    for (std::size_t c = 0; c < n_classes; ++c) {
+        for (const std::uint32_t n : {0u, 1u}) {
+            all.push_back(Counts(n_classes, 16));
+            all.back()[c] = n;
+        }
+    }
+    for (int repetition = 0; repetition < 4; ++repetition) {
+        Counts mixed(n_classes);
+        for (std::uint32_t& n : mixed) n = sizes[random() % 14];
+        all.push_back(mixed);
+    }
+    return all;
+}
+
+// --- the reference
+
+/// The sums of a row, and what bounds their errors: moduli of the same products, the largest of them, norms.
+struct Reference {
+    std::vector<long double> sums, moduli, largest, kernel;
+    long double max_norm = 0, row_norm = 0;
+};
+
+template <class Model, class Real>
+Reference reference(const Model& model, const std::vector<Real>& row) {
+    const std::vector<long double> none(model.n_sums);
+    Reference result{none, none, none, {}};
+    for (const Real x : row) result.row_norm += static_cast<long double>(x) * x;
+    result.row_norm = std::sqrt(result.row_norm);
+    std::size_t s = 0;
+    for (std::size_t c = 0; c < model.counts.size(); ++c) {
+        for (const std::size_t end = s + model.counts[c]; s < end; ++s) {
+            long double sq_distance = 0, sq_norm = 0;
+            for (std::size_t j = 0; j < row.size(); ++j) {
+                const long double x = model.vectors[s * model.n_features + j], difference = x - row[j];
+                sq_distance += difference * difference;
+                sq_norm += x * x;
+            }
+            const long double kernel = std::exp(-model.half_theta * sq_distance);
+            result.kernel.push_back(kernel);
+            result.max_norm = std::max(result.max_norm, std::sqrt(sq_norm));
+            for (std::size_t k = 0; k <= model.n_functions; ++k) {
+                const std::size_t f = c * (model.n_functions + 1) + k;
+                const long double a = k < model.n_functions ? model.coef[k * model.n_sv + s] : model.weights[s];
+                result.sums[f] += a * kernel;
+                result.moduli[f] += std::fabs(a) * kernel;
+                result.largest[f] = std::max(result.largest[f], std::fabs(a));
+            }
+        }
+    }
+    return result;
+}
+
+/// The bound of the norms form for one sum, of as many support vectors as its class has. `path` is that of the
+/// roundings to an inner product.
+template <class Model>
+long double error_bound(const Model& model, const Reference& truth, std::size_t f, std::size_t path) {
+    using Real = typename Model::Real;
+    const long double u = std::numeric_limits<Real>::epsilon() / 2, reach = truth.max_norm + truth.row_norm;
+    const long double d = 1.01L * u * static_cast<long double>(path + 5) * model.half_theta * reach * reach;
+    const long double n = model.counts[f / (model.n_functions + 1)], summation = (n + 2) * 0x1p-53L;
+    return 1.05L * truth.moduli[f] * (std::expm1(2 * d) + 6.1L * u + summation) +
+           n * truth.largest[f] * (sizeof(Real) == 4 ? 0x1p-120L : 0x1p-1020L);
+}
+
+}  // namespace engine_models

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <type_traits>
+
+#include "exact_memory.hpp"
+#include "target_table.hpp"
+
+/// A model laid out for one target, each piece of memory of exactly the size that is asked for, full of one byte.
+class Prepared {
+  public:
+    Prepared(const approxsvm::ModelView& model, const approxsvm::dispatch::TargetTable& kernels, int fill = 0x5A)
+        : kernels_(kernels),
+          fill_(fill),
+          memory_(kernels.prepared_bytes(model), fill),
+          model_(kernels.prepare(model, memory_.data())),
+          workspace_(kernels.workspace_bytes(model_), fill) {}
+
+    approxsvm::Status replay() const {
+        return kernels_.replay(model_, OddMemory(kernels_.replay_bytes(model_), fill_).data());
+    }
+    template <class Rows>
+    approxsvm::Status evaluate(const Rows& rows, const approxsvm::Request& request, const approxsvm::Evaluation& out,
+                               std::uint64_t* counts) const {
+        using namespace approxsvm;
+        dispatch::EvaluateFunction<Rows> function;
+        if constexpr (std::is_same_v<Rows, DenseRows<float>>) function = kernels_.evaluate_dense_f32;
+        if constexpr (std::is_same_v<Rows, DenseRows<double>>) function = kernels_.evaluate_dense_f64;
+        if constexpr (std::is_same_v<Rows, CsrRows<float, std::int32_t>>) function = kernels_.evaluate_csr_f32_i32;
+        if constexpr (std::is_same_v<Rows, CsrRows<float, std::int64_t>>) function = kernels_.evaluate_csr_f32_i64;
+        if constexpr (std::is_same_v<Rows, CsrRows<double, std::int32_t>>) function = kernels_.evaluate_csr_f64_i32;
+        if constexpr (std::is_same_v<Rows, CsrRows<double, std::int64_t>>) function = kernels_.evaluate_csr_f64_i64;
+        return function(model_, rows, request, out, counts, workspace_.data());
+    }
+
+  private:
+    const approxsvm::dispatch::TargetTable& kernels_;
+    int fill_;
+    OddMemory memory_;
+    const void* model_;
+    OddMemory workspace_;
+};

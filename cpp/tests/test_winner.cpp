@@ -1,0 +1,200 @@
+#include "parts.hpp"
+
+// The engine for the pairs of one class, and the network that presumes which class that is. Compiled once per target.
+
+namespace winner {
+
+using namespace engine_models;
+using Model = EngineModel<AllPairs<float>>;
+
+namespace {
+
+/// Lists in memory of exactly the promised size, full of NaN.
+struct WinnerLists {
+    std::vector<char> memory;
+    bool is_usable;
+    WinnerKernelSum sums{};
+    std::vector<std::uint32_t> lane_of;
+
+    explicit WinnerLists(const Model& model) {
+        const PairCoefficients pairs{model.coef.data(), model.counts.data(), model.counts.size(), model.n_sv};
+        Carver counter(nullptr);
+        const WinnerMemory counted(pairs, counter);
+        memory.assign(counter.bytes_anywhere(), '\xff');
+        Carver carver(memory.data());
+        const WinnerMemory pieces(pairs, carver);
+        is_usable = pieces.is_usable;
+        EXPECT(is_usable == counted.is_usable, "counting and laying out disagree");
+        EXPECT(carver.bytes_anywhere() - 64 <= memory.size(), "the lists take more than was promised");
+        if (!is_usable) return;
+        sums = fill_winner(pairs, model.kernels(), pieces);
+        lane_of.assign(pieces.lane_of, pieces.lane_of + model.n_sv);
+    }
+};
+
+/// The coefficients of a class in a pair get one sign, moduli between 2^-50 and 2^50.
+Model with_uniform_signs(const Model& model) {
+    std::vector<double> coef = model.coef;
+    std::size_t s = 0;
+    for (std::size_t c = 0; c < model.counts.size(); ++c) {
+        for (const std::size_t end = s + model.counts[c]; s < end; ++s) {
+            for (std::size_t r = 0; r < model.n_functions; ++r) {
+                double& a = coef[r * model.n_sv + s];
+                if (a != 0) a = std::min(std::max(std::fabs(a), 0x1p-50), 0x1p50) * ((c + r) % 2 == 0 ? 1 : -1);
+            }
+        }
+    }
+    return Model(model.counts, model.vectors, coef, model.n_features, model.half_theta, 3);
+}
+
+/// (own, others) of every class w, (n_classes, 2 n_classes) numbers for each row.
+template <int Registers>
+std::vector<Sums> winner_sums(const Model& model, const WinnerLists& lists, const Rows<float>& rows) {
+    constexpr std::size_t width = static_cast<std::size_t>(Registers * lanes);
+    const std::size_t d = model.n_features, k = model.counts.size(), n_blocks = (rows.size() + width - 1) / width;
+    const std::vector<float> blocks = blocks_of(rows, d, width);
+    std::vector<Sums> result(rows.size(), Sums(2 * k * k));
+    for (std::size_t b = 0; b < n_blocks; ++b) {
+        std::vector<float> half_sq_norm(width), partial(k * width);
+        half_sq_norms_block<Registers>(model.kernels(), blocks.data() + b * d * width, half_sq_norm.data());
+        for (std::size_t w = 0; w < k; ++w) {
+            std::vector<double> own(k * width, 99.0), others(k * width, 99.0);
+            winner_sums_block<Registers>(lists.sums, w, blocks.data() + b * d * width, half_sq_norm.data(),
+                                         partial.data(), own.data(), others.data());
+            for (std::size_t r = b * width; r < std::min(rows.size(), (b + 1) * width); ++r) {
+                for (std::size_t c = 0; c < k; ++c) {
+                    result[r][2 * (w * k + c)] = own[c * width + r % width];
+                    result[r][2 * (w * k + c) + 1] = others[c * width + r % width];
+                }
+            }
+        }
+    }
+    return result;
+}
+
+/// Every sum within the bound of the engine and listed_path roundings more, and the moduli of its pair.
+void judge_winner(const Model& model, const Reference& truth, const Sums& sums) {
+    const std::size_t k = model.counts.size();
+    for (std::size_t w = 0; w < k; ++w) {
+        for (std::size_t c = 0; c < k; ++c) {
+            if (c == w) continue;
+            const std::size_t mine[] = {w * k + (c < w ? c : c - 1), c * k + (w < c ? w : w - 1)};
+            const double found[] = {sums[2 * mine[0]], sums[2 * (w * k + c) + 1]};
+            for (int side = 0; side < 2; ++side) {
+                const std::size_t f = mine[side];
+                const long double bound = error_bound(model, truth, f, inner_product_path(model.n_features)) +
+                                          1.01L * listed_path * 0x1p-24L * truth.moduli[f] +
+                                          model.counts[f / k] * 0x1p-58L * truth.largest[f];
+                const long double error = std::fabs(found[side] - truth.sums[f]);
+                EXPECT(error <= bound, "a sum of the pair (" + std::to_string(w) + ", " + std::to_string(c) +
+                                           "), side " + std::to_string(side) + ", is off by " + check::show(error) +
+                                           ", bound " + check::show(bound));
+                EXPECT(std::fabs(std::fabs(found[side]) - truth.moduli[f]) <= bound, "sums are no moduli");
+            }
+        }
+    }
+}
+
+/// A network of random weights: for each class a constant, one for each feature and one for each landmark.
+struct Network {
+    std::size_t n_classes, d;
+    std::vector<double> weights;  // (1 + d + n_landmarks, n_classes)
+    std::vector<std::size_t> landmarks;
+    std::vector<char> memory;
+    Presumption presumption;
+
+    Network(const Model& model, const WinnerLists& lists, std::size_t n_landmarks, Random& random)
+        : n_classes(model.counts.size()), d(model.n_features), weights((1 + d + n_landmarks) * n_classes) {
+        Carver counter(nullptr);
+        const PresumptionMemory counted(n_classes, d, n_landmarks, counter);
+        memory.assign(counter.bytes_anywhere(), '\xff');
+        Carver carver(memory.data());
+        PresumptionWriter writer(model.kernels(), PresumptionMemory(n_classes, d, n_landmarks, carver), n_classes);
+        std::normal_distribution<double> normal;
+        for (double& weight : weights) weight = static_cast<double>(static_cast<float>(normal(random)));
+        for (std::size_t c = 0; c < n_classes; ++c) {
+            writer.set_constant(c, weights[c]);
+            for (std::size_t j = 0; j < d; ++j) writer.set_weight(c, j, weights[(1 + j) * n_classes + c]);
+        }
+        for (std::size_t m = 0; m < n_landmarks; ++m) {
+            landmarks.push_back(random() % model.n_sv);
+            const double* const first = weights.data() + (1 + d + m) * n_classes;
+            const std::vector<float> of_landmark(first, first + n_classes);
+            writer.add_landmark(lists.lane_of[landmarks[m]], of_landmark.data());
+        }
+        presumption = writer.presumption();
+    }
+    std::vector<double> scores(const std::vector<float>& row, const Reference& truth) const {
+        std::vector<double> score(weights.begin(), weights.begin() + static_cast<std::ptrdiff_t>(n_classes));
+        for (std::size_t c = 0; c < n_classes; ++c) {
+            for (std::size_t j = 0; j < d; ++j)
+                score[c] += weights[(1 + j) * n_classes + c] * static_cast<double>(row[j]);
+            for (std::size_t m = 0; m < landmarks.size(); ++m)
+                score[c] += weights[(1 + d + m) * n_classes + c] * static_cast<double>(truth.kernel[landmarks[m]]);
+        }
+        return score;
+    }
+};
+
+}  // namespace
+
+TEST(the_pairs_of_one_class) {
+    Random random(7);
+    for (std::size_t n_classes = 2; n_classes <= 9; ++n_classes) {
+        for (const Counts& counts : class_sizes(random, n_classes)) {
+            const std::size_t d = n_classes == 3 ? 65 : 1 + random() % 6;
+            const Model model = with_uniform_signs(random_model<AllPairs<float>>(random, counts, d, 6));
+            const WinnerLists lists(model);
+            EXPECT(lists.is_usable, "signs are uniform");
+            const Rows<float> rows = random_rows(random, model, 1 + random() % 50);
+            const auto three = winner_sums<3>(model, lists, rows), one = winner_sums<1>(model, lists, rows);
+            for (std::size_t r = 0; r < rows.size(); ++r) {
+                EXPECT(same(three[r], one[r]), "a block's width changes a result");
+                if (r % 7 == 0) judge_winner(model, reference(model, rows[r]), three[r]);
+            }
+        }
+    }
+}
+
+TEST(pairs_that_float32_cannot_add_up_have_no_lists) {
+    Random random(8);
+    const Model model = with_uniform_signs(random_model<AllPairs<float>>(random, {9, 9, 9}, 3));
+    EXPECT(WinnerLists(model).is_usable, "signs are uniform");
+    std::size_t n_refused = 0;
+    for (std::size_t k = 0; k < model.coef.size(); ++k) {
+        if (model.coef[k] == 0) continue;
+        for (const double factor : {-1.0, 0x1p-120, 0x1p120}) {
+            std::vector<double> coef = model.coef;
+            coef[k] *= factor;
+            EXPECT(!WinnerLists(Model(model.counts, model.vectors, coef, 3, model.half_theta)).is_usable,
+                   "a coefficient times " + check::show(factor) + " is listed");
+            ++n_refused;
+        }
+    }
+    EXPECT(n_refused > 60, "too few coefficients");
+}
+
+TEST(the_network_presumes_the_best_score) {
+    Random random(9);
+    for (const std::size_t n_landmarks : {0u, 1u, 7u, 8u, 9u, 70u}) {
+        for (const std::size_t n_classes : {2u, 3u, 8u, 17u}) {
+            const Counts counts(n_classes, 11);
+            const Model model = with_uniform_signs(random_model<AllPairs<float>>(random, counts, 5));
+            const Network network(model, WinnerLists(model), n_landmarks, random);
+            const Rows<float> rows = random_rows(random, model, 2 * lanes);
+            const std::vector<float> block = blocks_of(rows, 5, 2 * lanes);
+            std::vector<float> half_sq_norm(2 * lanes), scores(tiles_for(n_classes) * tile_rows * 2 * lanes);
+            std::vector<std::uint32_t> presumed(2 * lanes);
+            half_sq_norms_block<2>(model.kernels(), block.data(), half_sq_norm.data());
+            presumed_classes_block<2>(model.kernels(), network.presumption, block.data(), half_sq_norm.data(),
+                                      scores.data(), presumed.data());
+            for (std::size_t r = 0; r < rows.size(); ++r) {
+                const std::vector<double> score = network.scores(rows[r], reference(model, rows[r]));
+                const double best = *std::max_element(score.begin(), score.end());
+                EXPECT(score[presumed[r]] >= best - 1e-3, "another class has a better score");
+            }
+        }
+    }
+}
+
+}  // namespace winner
