@@ -157,3 +157,26 @@ def parse_libsvm_data(
 ) -> tuple[
     npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64], int, int
 ]: ...
+
+# Counts the terms of texts as scikit-learn's vectorizers do (approxsvm/ngrams.py): `terms` by their positions, or
+# columns of hashes where `n_hashes` is above 0. Words are runs of word characters of at least `min_token_size`.
+# ArtifactError: a term stands there twice, or too many have the same hash.
+class TermCounter:
+    def __init__(
+        self,
+        analyzer: str,
+        min_n: int,
+        max_n: int,
+        min_token_size: int,
+        stop_words: list[str],
+        terms: list[str],
+        n_hashes: int,
+        alternate_sign: bool,
+    ) -> None: ...
+    # Counts, columns and indptr of CSR rows. A list in the place of a text holds its tokens.
+    def count(
+        self, texts: list[str] | list[list[str]]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32], npt.NDArray[np.int32]]: ...
+
+# Divide CSR rows of float32 or float64 by the sums of their values or squares, in place.
+def normalize_rows(indptr: npt.NDArray[np.int32], values: npt.NDArray[Any], squares: bool) -> None: ...

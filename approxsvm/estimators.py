@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -340,21 +339,13 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
     # --- display
 
     def _repr_html_inner(self) -> str:
-        return str(super()._repr_html_inner()) + self._summary_html()
+        return str(super()._repr_html_inner()) + self.summary._repr_html_()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
         if "text/html" in bundle:
-            bundle["text/html"] += self._summary_html()
+            bundle["text/html"] += self.summary._repr_html_()
         return bundle
-
-    def _summary_html(self) -> str:
-        """The summary as a table, below scikit-learn's own diagram."""
-        cell = "style='text-align:left;vertical-align:top;padding:2px 12px 2px 0'"
-        rows = [(html.escape(name), html.escape(value)) for name, value in self.summary.rows()]
-        lines = "".join(f"<tr><th scope='row' {cell}>{name}</th><td {cell}>{value}</td></tr>" for name, value in rows)
-        title = f"What was compiled: {self.summary.made_of}, {self.summary.n_bytes:,} bytes"
-        return f"<details><summary>{title}</summary><table style='margin:6px 0'>{lines}</table></details>"
 
     def report(
         self,

@@ -171,7 +171,9 @@ class Evaluator:
     def one_of_any_kind(self, row: Any, outputs: Sequence[str] | None, rows_of: Callable[[Any], Any]) -> Any:
         """The answer for a single row, or with `outputs` a dict of answers; `rows_of` makes rows of a data frame."""
         rows = None
-        if type(row) not in _NAMELESS:
+        if self.artifact.takes_texts and isinstance(row, (str, bytes)):
+            rows = self.artifact.text_rows.row(row)
+        elif type(row) not in _NAMELESS:
             row = known_rows(row)
             rows = self._by_name(row, rows_of)
         if rows is None:
@@ -204,8 +206,6 @@ class Evaluator:
             if columns.looked_up and np.shape(row)[-1:] == (columns.n_columns,):
                 check_exact(np.asarray(row).reshape(-1, columns.n_columns), columns)
             return row
-        if self.artifact.takes_texts and isinstance(row, (str, bytes)):
-            return self.artifact.text_rows.rows([row]).toarray()[0]
         return numpy_rows(as_row(np.asarray(row, dtype=object)), self.artifact.raw_columns, stacklevel=4)[0]
 
     def classes(self, rows: Any) -> IntArray:

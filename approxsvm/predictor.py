@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 from functools import partial
 from typing import Any
@@ -20,7 +21,7 @@ from approxsvm.text_rows import are_texts
 
 
 class Predictor(Predicting):
-    """A compiled model for programs that only predict; needs NumPy, but not scikit-learn. Texts need SciPy as well.
+    """A compiled model for programs that only predict; needs NumPy, but not scikit-learn. Several texts need SciPy.
 
     Parameters
     ----------
@@ -67,7 +68,13 @@ class Predictor(Predicting):
         return partial(Predictor, n_jobs=self._evaluator.n_jobs), (self.artifact,)
 
     def __repr__(self) -> str:
-        return f"<Predictor: {self.artifact.task}, {self.n_features} features, {self.artifact.mode}>"
+        return repr(self.artifact).replace("Artifact", "Predictor", 1)
+
+    def _repr_html_(self) -> str:
+        from approxsvm.reports.summary import summarize  # here, as predicting does not need it
+
+        summary = summarize(self.artifact, self.rows_per_stage, self._evaluator.exact_count)
+        return f"<pre>{html.escape(repr(self))}</pre>{summary._repr_html_()}"
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predict class labels, values of a regression, or 1 and -1 for inliers and outliers.

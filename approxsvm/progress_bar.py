@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -15,21 +15,42 @@ _PLANNING = 0.6
 
 
 def progress_bar(show: bool | None = None, *, remaining: bool = False) -> Progress:
-    """Make a bar on stderr, with the `remaining` time if asked; in a terminal or notebook it is gone when it is done.
+    """Make a bar on stderr, with the `remaining` time if asked; a terminal has no trace of it when it is done.
 
-    It shows by default where there is a person to see it: stderr is a terminal, or the output a notebook's.
+    It shows by default where a person can see it: stderr is a terminal, or a notebook runs. Terminals that cannot draw
+    over a line (TERM=dumb, IDLE, an empty FORCE_COLOR) get a new line after 1, 2, 4, ... seconds.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+    class Lines(Progress):
+        """A bar for terminals that cannot draw over a line."""
+
+        start_time = time.monotonic()
+        wait = 1.0
+
+        def update(self, *args: Any, **changes: Any) -> None:
+            super().update(*args, **changes)
+            if time.monotonic() - self.start_time >= self.wait:
+                self.wait *= 2.0
+                self.console.print(self.get_renderable())
+
     console = Console(stderr=True)
-    if console.is_jupyter and importlib.util.find_spec("ipywidgets") is None:
-        console = Console(stderr=True, force_jupyter=False, force_terminal=True)  # a notebook without widgets
-    if show is None:
-        show = console.is_terminal or console.is_jupyter
+    if console.is_jupyter:  # not as a widget, which a front end may lack
+        console = Console(stderr=True, force_jupyter=False, force_terminal=True)
+    draws = console.is_terminal and not console.is_dumb_terminal
     rest = [TimeRemainingColumn()] if remaining else []
     columns = (TextColumn("{task.description}"), BarColumn(), *rest, TimeElapsedColumn())
-    return Progress(*columns, console=console, transient=console.is_terminal or console.is_jupyter, disable=not show)
+    if show is not False and not draws and _is_terminal(console.file):
+        return Lines(*columns, console=console, disable=True)  # of the bar that is drawn
+    return Progress(*columns, console=console, transient=draws, disable=not (draws if show is None else show))
+
+
+def _is_terminal(file: Any) -> bool:
+    try:
+        return bool(getattr(file, "isatty", bool)())
+    except ValueError:  # it is closed
+        return False
 
 
 @contextmanager

@@ -1,7 +1,7 @@
-"""Rows of texts: scikit-learn's vectorizers as data, called as they are where scikit-learn is installed.
+"""Rows of texts: scikit-learn's vectorizers as data.
 
-An artifact holds what they have learned (models/FORMAT.md, "vectorizers"), and no code. Its rows are those that they
-make, sparse ones; only doors that are given texts ask for scikit-learn.
+An artifact holds what they have learned (models/FORMAT.md, "vectorizers"), and no code. Its rows are the sparse ones
+that they make. With their usual options ngrams.py makes these; with others scikit-learn does, which must be installed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from approxsvm.errors import ArtifactError, InputError
+from approxsvm.errors import ArtifactError, InputError, UnsupportedModelError
+from approxsvm.ngrams import CsrRows, UsualVectorizer, side_by_side
 from approxsvm.packages import import_package
 
 # The parameters that `transform` of each class depends on; a Tfidf class has those of idf as well.
@@ -102,25 +103,74 @@ class TextRows:
             except (ValueError, LookupError, TypeError, OverflowError, re.error) as error:
                 raise ArtifactError(f"section vectorizers: {error}") from None
 
+    @cached_property
+    def _usual(self) -> list[UsualVectorizer | None]:
+        """The parts that do without scikit-learn; None for others."""
+        return [UsualVectorizer.of(steps, width_of(steps)) for steps in self.parts]
+
     def rows(self, texts: Any) -> Any:
         """What the vectorizers make of texts: a csr_array of float64. InputError: one of them is no text."""
         from scipy.sparse import csr_array, hstack
 
+        arrays = [
+            csr_array(part[:3], shape=part.shape) if isinstance(part, CsrRows) else part
+            for part in self._rows_of_parts(texts)
+        ]
+        return arrays[0] if len(arrays) == 1 else hstack(arrays, format="csr")
+
+    def row(self, text: str | bytes) -> Any:
+        """Make the row of one text, without SciPy if all options are usual."""
+        made = self._rows_of_parts([text])
+        return side_by_side(made) if all(isinstance(part, CsrRows) for part in made) else self.rows([text])
+
+    def _rows_of_parts(self, texts: Any) -> list[Any]:
         given: Any = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
-        some = given or [""]  # of no row at all some of them make an error
         for k, text in enumerate(given):
             if not isinstance(text, (str, bytes)):
                 raise InputError(f"row {k}: a text is needed, got {text!r:.60}")
         try:
-            made = [reduce(lambda rows, step: step.transform(rows), steps, some) for steps in self._fitted]
+            made = [self._rows_of_part(k, given) for k in range(len(self.parts))]
         except UnicodeDecodeError as error:
             raise InputError(f"a text is not in the encoding of the vectorizer: {error}") from None
-        rows = csr_array(made[0] if len(made) == 1 else hstack(made, format="csr"), dtype=np.float64)[: len(given)]
-        if self.width not in (None, rows.shape[1]):
-            raise ArtifactError(
-                f"the vectorizer makes {rows.shape[1]} columns of texts, but the model takes {self.width}"
-            )
-        return rows
+        width = sum(part.shape[1] for part in made)
+        if self.width not in (None, width):
+            raise ArtifactError(f"the vectorizer makes {width} columns of texts, but the model takes {self.width}")
+        return made
+
+    def _rows_of_part(self, k: int, texts: list[str | bytes]) -> Any:
+        usual = self._usual[k]
+        made = None if usual is None else usual.rows(texts)
+        return self._by_scikit_learn(k, texts) if made is None else made
+
+    def _by_scikit_learn(self, k: int, texts: list[str | bytes]) -> Any:
+        from scipy.sparse import csr_array
+
+        some = texts or [""]  # some vectorizers make an error of no row at all
+        rows = reduce(lambda rows, step: step.transform(rows), self._fitted[k], some)
+        return csr_array(rows, dtype=np.float64)[: len(texts)]
+
+    def check(self) -> None:
+        """Compare rows with scikit-learn's, of a text of the vectorizer's own terms.
+
+        Raises
+        ------
+        ArtifactError
+            scikit-learn does not take the parameters.
+        UnsupportedModelError
+            The installed scikit-learn makes other rows than known versions do.
+        """
+        for k, usual in enumerate(self._usual):
+            texts: list[str | bytes] = [""]
+            if usual is not None:
+                terms = self.parts[k][0].get("terms", [])
+                texts += [" ".join([*terms[:1000], "Two  words:\n_1 ǅ, İ\u0301 ﬁ٣४ ß"])]
+            expected, made = self._by_scikit_learn(k, texts), self._rows_of_part(k, texts)
+            if not all(np.array_equal(getattr(made, x), getattr(expected, x)) for x in ("data", "indices", "indptr")):
+                version = import_package("sklearn", "train", "a model of texts").__version__
+                raise UnsupportedModelError(
+                    f"scikit-learn {version} makes other rows of texts than known versions do; compile the steps "
+                    "behind the vectorizer alone, whose compiled model takes the rows of its transform"
+                )
 
 
 def are_texts(X: Any) -> bool:

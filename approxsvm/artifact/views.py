@@ -124,7 +124,8 @@ class Artifact(SealedBytes):
                 self.header[name] = max(member.header[name] for member in self.members)
 
     def __repr__(self) -> str:
-        return f"<Artifact: {self.task}, {self.n_features} features, {self.n_bytes:,} bytes>"
+        what = f"{self.task}, {self.n_raw_features} features, {self.mode}, {self.n_bytes:,} bytes"
+        return f"<Artifact of {self.source}: {what}>"
 
     @cached_property
     def data(self) -> bytes:  # type: ignore[override]

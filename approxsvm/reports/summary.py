@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -68,6 +69,14 @@ class Summary:
     def __str__(self) -> str:
         width = max(len(name) for name, _ in self.rows())
         return "\n".join(f"{name:<{width}}  {value}" for name, value in self.rows())
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        cell = "style='text-align:left;vertical-align:top;padding:2px 12px 2px 0'"
+        rows = [(html.escape(name), html.escape(value)) for name, value in self.rows()]
+        lines = "".join(f"<tr><th scope='row' {cell}>{name}</th><td {cell}>{value}</td></tr>" for name, value in rows)
+        title = f"What was compiled: {self.made_of}, {self.n_bytes:,} bytes"
+        return f"<details><summary>{title}</summary><table style='margin:6px 0'>{lines}</table></details>"
 
 
 def summarize(artifact: Artifact, rows_per_stage: dict[str, int], exact_count: int) -> Summary:

@@ -30,4 +30,5 @@ PYBIND11_MODULE(_native, module) {
     approxsvm::python::register_features(module);
     approxsvm::python::register_outputs(module);
     approxsvm::python::register_text(module);
+    approxsvm::python::register_ngrams(module);
 }

@@ -17,6 +17,7 @@ void register_gram(pybind11::module_& module);
 void register_features(pybind11::module_& module);
 void register_outputs(pybind11::module_& module);
 void register_text(pybind11::module_& module);
+void register_ngrams(pybind11::module_& module);
 
 // The target of that name, or else the one that APPROXSVM_TARGET names, or the fastest; TargetError where there is
 // none.

@@ -22,12 +22,11 @@ approxsvm.compile(sys.argv[1], verbose=False)
 MODEL = str(GOLDEN / "breast_cancer.model")
 
 
-@pytest.mark.slow
-def test_in_a_terminal():
+def said_in_a_terminal(program: str, **variables: str) -> str:
     pty = pytest.importorskip("pty", reason="pseudo terminals are POSIX's")
     ours, terminal = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
-    command = [sys.executable, "-c", PROGRAM, MODEL]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80", **variables}
+    command = [sys.executable, "-c", program, MODEL]
     subprocess.run(command, stderr=terminal, env=environment, check=True, timeout=120)
     os.close(terminal)
     found = b""
@@ -40,9 +39,33 @@ def test_in_a_terminal():
             break
         found += part
     os.close(ours)
-    said, afterwards = found.decode().split("silent")
+    return found.decode()
+
+
+@pytest.mark.slow
+def test_in_a_terminal():
+    said, afterwards = said_in_a_terminal(PROGRAM).split("silent")
     assert "Reading" in said
     assert afterwards == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"FORCE_COLOR": ""}], ids=["dumb", "no escapes"])
+def test_a_terminal_that_cannot_draw_over_a_line_gets_lines(variables):
+    program = """
+import time
+from approxsvm.progress_bar import compiling
+for show in (None, False):
+    with compiling(show) as told:
+        told("Planning", 0.1)
+        time.sleep(1.1)
+        told("Planning", 0.5)
+        told("Planning", 0.6)
+"""
+    (line,) = said_in_a_terminal(program, **variables).splitlines()
+    assert line.startswith("Planning ")
+    assert line.endswith("0:00:01")
+    assert "\x1b" not in line
 
 
 def test_elsewhere(capfd):

@@ -258,7 +258,7 @@ def test_scikit_learns_manners(fitted):
     check_is_fitted(fast)
     assert len(pickle.dumps(fast)) < len(fast.artifact.data) + 1000
     assert set(fast.get_params()) == {"artifact", "n_jobs"}
-    assert "Artifact: classification, 5 features" in repr(fast)
+    assert f": classification, 5 features, {fast.artifact.mode}, " in repr(fast)
     other = compile(random_model(1))
     np.testing.assert_array_equal(fast.set_params(artifact=other.artifact).predict(rows()), other.predict(rows()))
 

@@ -28,7 +28,11 @@ def predictor():
 def test_stages_and_threads(predictor):
     predictor.predict(X)
     assert sum(predictor.rows_per_stage.values()) == len(X)
-    assert "features" in repr(predictor)
+    assert repr(predictor).startswith(
+        f"<Predictor of sklearn SVC: classification, 4 features, {predictor.artifact.mode}, "
+    )
+    assert "<td " in predictor._repr_html_()
+    assert "&lt;Predictor of sklearn SVC" in predictor._repr_html_()
     threads = approxsvm.Predictor(predictor.artifact.data, n_jobs=2)
     np.testing.assert_array_equal(threads.predict(X), predictor.predict(X))
 

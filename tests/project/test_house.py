@@ -18,7 +18,7 @@ PACKAGE = REPOSITORY / "approxsvm"
 FLOORS = [
     ["errors", "source_tree", "_native"],
     ["text_columns", "availability"],
-    ["raw_columns", "row_dtypes", "first_line"],
+    ["raw_columns", "row_dtypes", "first_line", "ngrams"],
     ["model", "options", "packages", "output_files", "development_files", "rows", "table_columns", "progress_bar"],
     ["text_rows", "named_rows"],
     ["reference", "threads"],

@@ -46,7 +46,7 @@ def _split(source: Any) -> tuple[TextRows | None, Any]:
     if texts.dtype != np.float64:  # which steps behind may compute in
         row_dtypes(behind, sum(map(width_of, texts.parts)), texts.dtype)
     try:
-        texts.rows([""])
+        texts.check()
     except ArtifactError as error:  # of parameters that were changed after `fit`
         raise ModelFormatError(f"scikit-learn does not take its vectorizer again: {error}") from None
     return texts, behind

@@ -125,6 +125,8 @@ def in_codes(specimen: Specimen, table: Table, code: Callable[[int, str | None],
     for j, column in enumerate(table.values.T):
         if j in table.numeric:
             rows[:, j] = column.astype(np.float64)
+        elif j not in specimen.artifact.texts:
+            rows[:, j] = 0.0  # a column of dates, which nothing uses
         else:
             texts = [x if isinstance(x, str) else None for x in column]
             codes = {text: code(j, text) for text in set(texts)}
