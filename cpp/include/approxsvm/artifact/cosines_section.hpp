@@ -42,8 +42,7 @@ constexpr KindRules cosine_rules = {/* expands */ false,
                                     /* max_degree */ 0,
                                     /* max_exact_degree */ 0,
                                     /* gamma */ equal_to(0.0),
-                                    section::cosines,
-                                    read_cosines};
+                                    section::cosines};
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm

@@ -173,8 +173,7 @@ constexpr KindRules gaussian_rules = {/* expands */ true,
                                       /* max_degree */ max_degree,
                                       /* max_exact_degree */ 0,
                                       /* gamma */ finite_from_0,
-                                      section::none,
-                                      read_gaussian};
+                                      section::none};
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm

@@ -37,8 +37,7 @@ constexpr KindRules polynomial_rules = {/* expands */ false,
                                         /* max_degree */ max_form_degree,
                                         /* max_exact_degree */ max_kernel_degree,
                                         /* gamma */ finite_number,
-                                        section::polynomial,
-                                        read_polynomial};
+                                        section::polynomial};
 
 // coef0 and coef_error alone.
 constexpr KindRules sigmoid_rules = {/* expands */ false,
@@ -47,8 +46,7 @@ constexpr KindRules sigmoid_rules = {/* expands */ false,
                                      /* max_degree */ 0,
                                      /* max_exact_degree */ 0,
                                      /* gamma */ finite_number,
-                                     section::polynomial,
-                                     read_polynomial};
+                                     section::polynomial};
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm

@@ -22,8 +22,10 @@ inline namespace APPROXSVM_TARGET {
 // --- the kernel sum itself
 
 // A sum of RBF kernels, for ExactCascade.
+template <Parts list>
 class RbfFunction {
   public:
+    static constexpr Parts parts = list;
     using Sums32 = SingleSums<float>;
     using Sums64 = SingleSums<double>;
     static constexpr bool refuses = false;
@@ -122,6 +124,7 @@ inline void add_unseen(const ModelView& model, const Expansion& expansion, doubl
                          : 0.0;
 }
 
+template <Parts parts>
 class Cascade {
     // Types that are deduced come before what uses them.
     auto offer_subspace() {
@@ -148,7 +151,7 @@ class Cascade {
           batch_(batch),
           exact_(prepared, source, out, counts, request, batch, memory),
           subspaces_(prepared, source, batch, block_, memory.subspaces),
-          by_nonzeros_(view_.degree > 2 && has_folded_center(view_) && prepared.folded.center_sq_norm == 0.0) {}
+          by_nonzeros_(has(parts, sparse) && view_.degree > 2 && has_folded_center(view_) && prepared.folded.center_sq_norm == 0.0) {}
 
     static constexpr bool expands() { return true; }
 
@@ -207,15 +210,17 @@ class Cascade {
 
     // Takes a row that needs the exact model.
     void send_to_float32(std::size_t i) {
-        if (!subspaces_.is_there()) return exact_.send_to_float32(i);
-        subspaces_.send(i, offer_subspace(), pass_on());
+        if constexpr (has(parts, subspaces)) {
+            if (subspaces_.is_there()) return subspaces_.send(i, offer_subspace(), pass_on());
+        }
+        exact_.send_to_float32(i);
     }
     void send_to_float64(std::size_t i) { exact_.send_to_float64(i); }
 
     // Answers every row that is still open.
     Status finish() {
         settle_open();
-        subspaces_.finish(offer_subspace(), pass_on());
+        if constexpr (has(parts, subspaces)) subspaces_.finish(offer_subspace(), pass_on());
         return exact_.finish();
     }
 
@@ -373,8 +378,8 @@ class Cascade {
     const bool wants_bounds_;
     float* const block_;  // (n_features, block_rows) floats, or half as many doubles
     const Batch batch_;
-    ExactCascade<RbfFunction> exact_;
-    SubspaceStage subspaces_;
+    ExactCascade<RbfFunction<parts>> exact_;
+    IfPart<parts, subspaces, SubspaceStage> subspaces_;
     const bool by_nonzeros_;  // higher degrees about the origin: of rows with few non-zeros by those alone
     struct {
         float* values;

@@ -218,7 +218,8 @@ inline OfferByRow<TakeRow> offer_by_row(const TakeRow& take) {
     return {take};
 }
 
-template <class Real, class Sums>
+// Of a list without sparse rows all are dense.
+template <Parts parts, class Real, class Sums>
 class EngineStage {
   public:
     // `block` is room for a block of rows and may be shared, `nonzeros` and `room` for sums_room() may not.
@@ -229,7 +230,8 @@ class EngineStage {
           source_(source),
           sums_(sums),
           batch_(batch),
-          stays_sparse_(Sums::counts_unseen ? engine_at_reference(view_) : source.is_sparse()),
+          stays_sparse_(!has(parts, sparse)   ? false
+                        : Sums::counts_unseen ? engine_at_reference(view_) : source.is_sparse()),
           sparse_rows_(by_columns(view_) ? 1 : sparse_rows_together(sums.n_sums())),
           most_nonzeros_(by_columns(view_) ? view_.n_features : view_.n_features / 3),
           block_(reinterpret_cast<Real*>(block)),
@@ -252,13 +254,14 @@ class EngineStage {
     // by columns every row is.
     template <class Offer>
     bool send_sparse(std::size_t i, std::size_t limit, const Offer& offer) {
-        return stays_sparse_ && add_sparse(i, limit, offer);
+        if constexpr (has(parts, sparse)) return stays_sparse_ && add_sparse(i, limit, offer);
+        return false;
     }
 
     template <class Offer>
     void finish(const Offer& offer) {
         settle_dense(offer);
-        settle_sparse(offer);
+        if constexpr (has(parts, sparse)) settle_sparse(offer);
     }
 
   private:

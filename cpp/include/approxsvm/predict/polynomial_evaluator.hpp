@@ -292,11 +292,12 @@ class PolynomialEvaluator {
     Status imprecise_ = Status::ok;      // all is evaluated, but a row is to be refused
     std::size_t n_queued_ = 0;
     std::size_t queue_[queue_capacity];
-    EngineStage<double, PolynomialSums> engine_;
+    EngineStage<sparse, double, PolynomialSums> engine_;
 };
 
 template <>
 struct EvaluatorOf<ProductKernels> {
+    template <Parts>
     static Status evaluate(const PreparedModel& prepared, const RowSource& source, const Request& request,
                            const Evaluation& out, std::uint64_t* counts, const Batch& batch,
                            const EvaluationMemory& memory) {

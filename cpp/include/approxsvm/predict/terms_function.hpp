@@ -18,6 +18,7 @@ class SeveralSums {
     }
 
   public:
+    static constexpr Parts parts = sparse;
     using Sums32 = typename Terms::template SeveralEngine<float>;
     using Sums64 = typename Terms::template SeveralEngine<double>;
 
@@ -50,6 +51,7 @@ class OneSum : SeveralSums<Terms> {
     using Several = SeveralSums<Terms>;
 
   public:
+    static constexpr Parts parts = sparse;
     using Sums32 = typename Terms::template Engine<float>;
     using Sums64 = typename Terms::template Engine<double>;
     static constexpr bool refuses = true;
@@ -75,6 +77,7 @@ class OneSum : SeveralSums<Terms> {
 template <class Terms>
 struct EvaluatorOf {
     // All rows of a source.
+    template <Parts>
     static Status evaluate(const PreparedModel& prepared, const RowSource& source, const Request& request,
                            const Evaluation& out, std::uint64_t* counts, const Batch& batch,
                            const EvaluationMemory& memory) {
