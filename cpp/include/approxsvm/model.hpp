@@ -66,7 +66,7 @@ class ModelOf {
 
     // Whether this machine computes what the writer of the artifact meant, in a workspace of replay_bytes(): once, if
     // at all.
-    std::size_t replay_bytes() const { return prepared_ ? approxsvm::replay_bytes(*prepared_) : 0; }
+    std::size_t replay_bytes() const { return prepared_ ? approxsvm::replay_bytes<parts>(*prepared_) : 0; }
     Status replay(Span<unsigned char> workspace) const {
         if (!prepared_) return unprepared();
         if (workspace.size < replay_bytes()) return Status::buffer_too_small;

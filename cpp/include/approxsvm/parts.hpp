@@ -1,8 +1,8 @@
 // The parts that models are made of. A program that names those of its models compiles nothing else:
 //
-//     approxsvm::ModelOf<approxsvm::rbf, approxsvm::scalers> model;
+//     approxsvm::ModelOf<approxsvm::rbf, approxsvm::scalers, approxsvm::batches> model;
 //
-// `approxsvm inspect model.asvm` prints this line. Functions that depend on the list have it as a template parameter.
+// `approxsvm inspect model.asvm` prints this line. No model needs `batches`: it is for calls of many rows. Functions that depend on the list have it as a template parameter.
 #pragma once
 
 #include <cstdint>

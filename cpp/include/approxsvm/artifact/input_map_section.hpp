@@ -34,7 +34,7 @@ inline void for_stages(const InputMapView& map, const Use& use) {
 // Checks stage number `index`, which begins at a byte of the section; `at` becomes where the next one is. False, too,
 // of a stage that the parts leave out.
 template <Parts parts = all_parts>
-inline bool read_checked_stage(Check& check, const unsigned char* bytes, std::size_t n_bytes, std::size_t n_inputs,
+APPROXSVM_COLD inline bool read_checked_stage(Check& check, const unsigned char* bytes, std::size_t n_bytes, std::size_t n_inputs,
                                std::uint64_t index, MapStage& stage, std::size_t& at) {
     if (!check(field::any_size, n_bytes, at_least(at + sizeof(StageHeader)))) return false;
     const StageHeader header = read_at<StageHeader>(bytes, at);
@@ -80,7 +80,7 @@ inline std::size_t raw_column(const InputMapView& map, std::size_t stage_number,
 
 // Describes the section's map, or says that it is broken. `bytes` is null where there is no map.
 template <Parts parts = all_parts>
-inline Status read_input_map(const unsigned char* bytes, std::size_t n_bytes, std::size_t n_raw_features,
+APPROXSVM_COLD inline Status read_input_map(const unsigned char* bytes, std::size_t n_bytes, std::size_t n_raw_features,
                              std::size_t n_features, InputMapView& map, ArtifactFault* fault = nullptr) {
     map = InputMapView{};
     Check header(fault, section::none, Status::bad_header), check(fault, section::input_map, Status::bad_section);

@@ -28,7 +28,7 @@ static_assert(sizeof parts_of_kinds == sizeof(Part) * n_kinds, "a part for each 
 
 // Reads what one kind alone has.
 template <Parts parts>
-inline Status read_own(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_own(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     if constexpr (has(parts, rbf)) {
         if (is_gaussian(model)) return read_gaussian(sections, model, fault);
     }

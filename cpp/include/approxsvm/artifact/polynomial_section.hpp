@@ -8,7 +8,7 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 // coef0, by how much coefficients may be off and, but in mode exact, the form of each decision function.
-inline Status read_polynomial(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_polynomial(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     Check check(fault, section::polynomial, Status::bad_section),
         values(fault, section::polynomial, Status::bad_coefficient);
     // At most 2^19 forms of less than 2^40 numbers.

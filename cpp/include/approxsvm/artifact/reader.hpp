@@ -19,7 +19,7 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 // Records of amplitude, value, tolerance.
-inline Status read_check_rows(const SectionTable& sections, section::Id id, const ModelView& model, bool wanted,
+APPROXSVM_COLD inline Status read_check_rows(const SectionTable& sections, section::Id id, const ModelView& model, bool wanted,
                               const unsigned char*& rows, std::uint32_t& n_rows, ArtifactFault* fault) {
     const Section& section = sections[id];
     Check size(fault, id, Status::bad_section), numbers(fault, id, Status::bad_coefficient);
@@ -37,7 +37,7 @@ inline Status read_check_rows(const SectionTable& sections, section::Id id, cons
     return numbers.status();
 }
 
-inline Status read_decisions(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_decisions(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     Check size(fault, section::decisions, Status::bad_section),
         numbers(fault, section::decisions, Status::bad_coefficient);
     if (!has_size(size, sections[section::decisions], model, true, model.n_decisions * sizeof(DecisionNumbers)))
@@ -50,7 +50,7 @@ inline Status read_decisions(const SectionTable& sections, ModelView& model, Art
 }
 
 // The support vectors and their coefficients.
-inline Status read_exact_model(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_exact_model(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const Section &coef = sections[section::dual_coef], &vectors = sections[section::support_vectors],
                   &counts = sections[section::class_counts];
     Check of_coef(fault, section::dual_coef, Status::bad_section),
@@ -81,12 +81,12 @@ inline Status read_exact_model(const SectionTable& sections, ModelView& model, A
 }
 
 template <Parts parts>
-inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
+APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
                                 ArtifactFault* fault);
 
 // Notes parts that the model has; refuses it where the list leaves one out.
 template <Parts parts>
-inline Status require(ModelView& model, Parts needed) {
+APPROXSVM_COLD inline Status require(ModelView& model, Parts needed) {
     model.needed |= needed;
     return (needed & ~parts) == 0 ? Status::ok : Status::left_out;
 }
@@ -94,7 +94,7 @@ inline Status require(ModelView& model, Parts needed) {
 // An expansion in the coordinates of a subspace: a whole artifact of its own, of a regression with one center at the
 // origin.
 template <Parts parts>
-inline Status check_subspace_expansion(const unsigned char* bytes, std::size_t n_bytes, const ModelView& outer,
+APPROXSVM_COLD inline Status check_subspace_expansion(const unsigned char* bytes, std::size_t n_bytes, const ModelView& outer,
                                        ArtifactFault* fault) {
     Status status = check_envelope(bytes, n_bytes, fault);
     if (status != Status::ok) return status;
@@ -122,7 +122,7 @@ inline Status check_subspace_expansion(const unsigned char* bytes, std::size_t n
 
 // The stages in few coordinates.
 template <Parts parts>
-inline Status read_all_subspaces(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_all_subspaces(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     if constexpr (!has(parts, subspaces)) {
         const bool any = sections.at(section::subspaces) || sections.at(section::subspace_expansion);
         return any ? require<parts>(model, subspaces) : Status::ok;
@@ -139,7 +139,7 @@ inline Status read_all_subspaces(const SectionTable& sections, ModelView& model,
 
 // What each kind of kernel has instead of the others'.
 template <Parts parts>
-inline Status read_kernel(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_kernel(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const KindRules& mine = rules_of(model);
     for (const KindRules& kind : kinds) {
         Check check(fault, kind.own, Status::bad_section);
@@ -152,7 +152,7 @@ inline Status read_kernel(const SectionTable& sections, ModelView& model, Artifa
 
 // Of several classes, who is presumed to win.
 template <Parts parts>
-inline Status read_any_presumption(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_any_presumption(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     if constexpr (has(parts, one_vs_one)) return read_presumption(sections, model, fault);
     Check check(fault, section::presumption, Status::bad_section);
     is_where_wanted(check, sections[section::presumption], model, false);
@@ -161,7 +161,7 @@ inline Status read_any_presumption(const SectionTable& sections, ModelView& mode
 
 // What becomes of values.
 template <Parts parts>
-inline Status read_any_outputs(const SectionTable& sections, const OutputsOf& of, ModelView& model,
+APPROXSVM_COLD inline Status read_any_outputs(const SectionTable& sections, const OutputsOf& of, ModelView& model,
                                ArtifactFault* fault) {
     const unsigned char* const bytes = sections.at(section::outputs);
     const Status status = bytes ? require<parts>(model, probabilities) : Status::ok;
@@ -173,7 +173,7 @@ inline Status read_any_outputs(const SectionTable& sections, const OutputsOf& of
 
 // How raw rows become rows of the model.
 template <Parts parts>
-inline Status read_any_input_map(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_any_input_map(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const unsigned char* const bytes = sections.at(section::input_map);
     model.has_input_map = bytes != nullptr;
     constexpr Parts stages = has(parts, pipelines) ? pipelines : scalers;
@@ -187,7 +187,7 @@ inline Status read_any_input_map(const SectionTable& sections, ModelView& model,
 
 // All sections of a model that is no ensemble.
 template <Parts parts>
-inline Status read_model(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_model(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     Check members(fault, section::members, Status::bad_section);
     if (!is_where_wanted(members, sections[section::members], model, false)) return members.status();
     Status status = require<parts>(model, parts_of_kinds[number_of(model.kernel)]);
@@ -236,7 +236,7 @@ inline Status for_members(const ModelView& ensemble, const Visit& visit) {
 
 // Counts the labels of a row that are this member's, where they are side by side.
 template <Parts parts>
-inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, ModelView& ensemble,
+APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, ModelView& ensemble,
                            std::size_t& n_targets, ArtifactFault* fault) {
     Status status = check_envelope(bytes, n_bytes, fault);
     if (status != Status::ok) return status;
@@ -282,7 +282,7 @@ inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, Mode
 // How the answers of members become one; without the section classifiers' probabilities are averaged, and regressions
 // are side by side.
 template <Parts parts>
-inline Status read_combination(const SectionTable& sections, ModelView& model, std::size_t n_members,
+APPROXSVM_COLD inline Status read_combination(const SectionTable& sections, ModelView& model, std::size_t n_members,
                                ArtifactFault* fault) {
     const Status status = read_any_outputs<parts>(sections, {model.task, model.n_labels, n_members}, model, fault);
     if (status == Status::ok && !sections.at(section::outputs) && model.task == Task::classification) {
@@ -293,7 +293,7 @@ inline Status read_combination(const SectionTable& sections, ModelView& model, s
 }
 
 // Members that the section holds by the sizes in their headers, which have not been checked; 0 where these are wrong.
-inline std::size_t count_members(const unsigned char* bytes, std::size_t n_bytes) {
+APPROXSVM_COLD inline std::size_t count_members(const unsigned char* bytes, std::size_t n_bytes) {
     std::size_t n = 0;
     for (std::size_t at = 0; at < n_bytes; ++n) {
         if (n_bytes - at < header_bytes) return 0;
@@ -306,7 +306,7 @@ inline std::size_t count_members(const unsigned char* bytes, std::size_t n_bytes
 
 // Whole artifacts one after the other, none of them an ensemble, which agree on labels and raw columns.
 template <Parts parts>
-inline Status read_members(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_members(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     for (std::uint32_t id = 1; id < section::end; ++id) {
         const bool allowed = id == section::labels || id == section::feature_names || id == section::plan ||
                              id == section::outputs || id == section::categories || id == section::vectorizers ||
@@ -365,7 +365,7 @@ inline Status read_members(const SectionTable& sections, ModelView& model, Artif
 
 // Everything behind the header's checksum. The bytes are those of a whole artifact.
 template <Parts parts>
-inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
+APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
                                 ArtifactFault* fault) {
     model = ModelView{};
     model.describe = describe_artifact<parts>;
@@ -388,7 +388,7 @@ inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes,
 // Validates an artifact and describes it; `fault`, where one is given, says what has been refused. `bytes` must stay
 // alive and unchanged for as long as `model` is used. Status::left_out: model.needed says which parts.
 template <Parts parts = all_parts>
-inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& model, ArtifactFault* fault = nullptr) {
+APPROXSVM_COLD inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& model, ArtifactFault* fault = nullptr) {
     const unsigned char* bytes = static_cast<const unsigned char*>(data);
     if (fault) *fault = ArtifactFault{};
     if (reinterpret_cast<std::uintptr_t>(bytes) % 8 != 0) return Status::misaligned;

@@ -60,7 +60,8 @@ struct AnswerMemory {
     ValueMemory values;
     MappingMemory mapping;
 
-    AnswerMemory(const PreparedModel& prepared, const CallRows& call, Carver& carver)
+    template <Parts parts>
+    AnswerMemory(const PreparedModel& prepared, const CallOf<parts>& call, Carver& carver)
         : values(*prepared.view, call, carver), mapping(prepared, call, carver) {}
 };
 
@@ -82,7 +83,8 @@ struct EnsembleMemory {
     std::size_t* open;
     void* member;
 
-    EnsembleMemory(const PreparedModel& prepared, const CallRows& call, Carver& carver)
+    template <Parts parts>
+    EnsembleMemory(const PreparedModel& prepared, const CallOf<parts>& call, Carver& carver)
         : of_functions(*prepared.view, call, carver) {
         const ModelView& model = *prepared.view;
         const std::size_t n_rows = call.at_most(answer_piece_rows(model)), n_labels = model.n_labels;
@@ -123,19 +125,22 @@ struct EnsembleMemory {
 };
 
 // As many as the call has that rows are a part of.
-inline CallRows rows_of_call(const RowSource& rows, const Request& request) {
-    return CallRows(request.n_rows_in_call > rows.n_rows() ? request.n_rows_in_call : rows.n_rows());
+template <Parts parts>
+inline CallOf<parts> rows_of_call(const RowSource& rows, const Request& request) {
+    return CallOf<parts>(request.n_rows_in_call > rows.n_rows() ? request.n_rows_in_call : rows.n_rows());
 }
 
 // Bytes of scratch memory for answer(), one for each thread, in calls of up to so many rows.
 template <Parts parts = all_parts>
 inline std::size_t workspace_bytes(const PreparedModel& prepared, std::size_t n_rows = any_number_of_rows) {
     Carver counter(nullptr);
-    if (has(parts, ensembles) && prepared.view->n_members > 0) {
-        EnsembleMemory memory(prepared, CallRows(n_rows), counter);
-    } else {
-        AnswerMemory memory(prepared, CallRows(n_rows), counter);
+    if constexpr (has(parts, ensembles)) {
+        if (prepared.view->n_members > 0) {
+            EnsembleMemory memory(prepared, CallOf<parts>(n_rows), counter);
+            return counter.bytes_anywhere();
+        }
     }
+    AnswerMemory memory(prepared, CallOf<parts>(n_rows), counter);
     return counter.bytes_anywhere();
 }
 
@@ -251,7 +256,11 @@ class ValueAnswers {
         }
         if (!has_own_label_rule(view_) && view_.task == Task::one_class) return std::fabs(values[0]) > bounds[0];
         std::size_t winner;
-        return certified_class(view_.outputs, n_answers(view_), values, bounds, winner, memory_.room);
+        if constexpr (has(parts, probabilities))
+            return certified_class(view_.outputs, n_answers(view_), values, bounds, winner, memory_.room);
+        const std::size_t n = n_answers(view_);
+        tally_votes(n, PairKnowledge{values, bounds, nullptr}, memory_.room, memory_.room + n);
+        return certain_winner(n, memory_.room, memory_.room + n, winner);
     }
 
     void find_probabilities(const Evaluation& found, std::size_t i, const Evaluation& out) const {
@@ -455,7 +464,7 @@ class EnsembleAnswers {
         wanted.bounds = {bounds, n_values};
         wanted.stages = {memory_.stages, n};
         Carver carver(memory_.member);
-        const MappingMemory memory(member, rows_of_call(rows, request), carver);
+        const MappingMemory memory(member, rows_of_call<parts>(rows, request), carver);
         const Status status = evaluate_raw<parts>(member, rows, request, wanted, counts_, memory);
         if (status == Status::ok) note_stages(k, n, stages);
         return status;
@@ -536,7 +545,7 @@ class EnsembleAnswers {
         if (certify) wanted.certified = {memory_.certified, n};
         wanted.stages = {memory_.stages, n};
         Carver carver(memory_.member);
-        const AnswerMemory memory(member, rows_of_call(rows, request), carver);
+        const AnswerMemory memory(member, rows_of_call<parts>(rows, request), carver);
         const Status status = answer_single<parts>(member, rows, request, wanted, counts_, memory);
         if (status == Status::ok) note_stages(k, n, stages);
         return status;
@@ -847,7 +856,7 @@ inline Status answer(const PreparedModel& prepared, const RowSource& rows, const
                      std::size_t n_bytes = ~std::size_t{0}) {
     const Status status = check_request(*prepared.view, rows.n_rows(), request, out);
     if (status != Status::ok) return status;
-    const CallRows call = rows_of_call(rows, request);
+    const CallOf<parts> call = rows_of_call<parts>(rows, request);
     Carver carver(workspace);
     if constexpr (has(parts, ensembles)) {
         if (prepared.view->n_members > 0) {
@@ -880,33 +889,34 @@ inline Status check_row_starts(const SparseRows<Real, Index>& rows, CsrRows<Real
 }
 
 // with_source(rows, model, call): what call(RowSource) returns.
-template <class Real, class Call>
+template <Parts parts, class Real, class Call>
 inline Status with_source(const DenseRows<Real>& rows, const ModelView& model, const Call& call) {
-    return call(DenseSource<Real>(rows, model.n_raw_features));
+    return call(DenseSource<Real, parts>(rows, model.n_raw_features));
 }
-template <class Real, class Index, class Call>
+template <Parts parts, class Real, class Index, class Call>
 inline Status with_source(const CsrRows<Real, Index>& rows, const ModelView& model, const Call& call) {
+    static_assert(has(parts, sparse), "sparse rows: add approxsvm::sparse to the list of approxsvm::ModelOf");
     return call(CsrSource<Real, Index>(rows, model.n_raw_features));
 }
-template <class Real, class Index, class Call>
+template <Parts parts, class Real, class Index, class Call>
 inline Status with_source(const SparseRows<Real, Index>& rows, const ModelView& model, const Call& call) {
     CsrRows<Real, Index> checked;
     const Status status = check_row_starts(rows, checked);
-    return status == Status::ok ? with_source(checked, model, call) : status;
+    return status == Status::ok ? with_source<parts>(checked, model, call) : status;
 }
-template <class Real, class Call>
+template <Parts parts, class Real, class Call>
 inline Status with_whole_rows(Span<const Real> numbers, const ModelView& model, const Call& call) {
     DenseRows<Real> rows;
     const Status status = whole_rows(model, numbers, rows);
-    return status == Status::ok ? with_source(rows, model, call) : status;
+    return status == Status::ok ? with_source<parts>(rows, model, call) : status;
 }
-template <class Call>
+template <Parts parts, class Call>
 inline Status with_source(Span<const float> numbers, const ModelView& model, const Call& call) {
-    return with_whole_rows(numbers, model, call);
+    return with_whole_rows<parts>(numbers, model, call);
 }
-template <class Call>
+template <Parts parts, class Call>
 inline Status with_source(Span<const double> numbers, const ModelView& model, const Call& call) {
-    return with_whole_rows(numbers, model, call);
+    return with_whole_rows<parts>(numbers, model, call);
 }
 
 // Blocks say that something is wrong with one of their rows, not with which.
@@ -926,10 +936,12 @@ struct BadNumber {
 template <Parts parts = all_parts>
 inline bool takes(const ModelView& model, std::size_t column, double value) {
     bool taken = is_finite(value) || model.has_input_map || model.n_members > 0;
-    for_members(model, [&](const ModelView& member) {
-        taken = taken && takes<parts>(member, column, value);
-        return Status::ok;
-    });
+    if constexpr (has(parts, ensembles)) {
+        for_members(model, [&](const ModelView& member) {
+            taken = taken && takes<parts>(member, column, value);
+            return Status::ok;
+        });
+    }
     const InputMapView& map = model.input_map;
     for (std::size_t k = 0; model.has_input_map && !is_finite(value) && k < map.n_columns; ++k) {
         if (map.columns[k] == column) taken = taken && value != value && takes_nan<parts>(map, k);
@@ -945,10 +957,12 @@ inline BadNumber first_bad_number(const ModelView& model, const RowSource& rows)
     const auto take = [&first](const BadNumber& other) {
         if (other.row < first.row || (other.row == first.row && other.column < first.column)) first = other;
     };
-    for_members(model, [&](const ModelView& member) {
-        take(first_bad_number<parts>(member, rows));
-        return Status::ok;
-    });
+    if constexpr (has(parts, ensembles)) {
+        for_members(model, [&](const ModelView& member) {
+            take(first_bad_number<parts>(member, rows));
+            return Status::ok;
+        });
+    }
     const InputMapView& map = model.input_map;
     const std::size_t n_columns = model.has_input_map ? map.n_columns : model.n_raw_features;
     for (std::size_t i = 0; model.n_members == 0 && i < rows.n_rows() && first.row > i; ++i) {
@@ -968,7 +982,7 @@ inline BadNumber first_bad_number(const ModelView& model, const RowSource& rows)
 template <Parts parts = all_parts, class Rows>
 inline Status evaluate(const PreparedModel& prepared, const Rows& rows, const Evaluation& out,
                        Span<unsigned char> workspace, Values values = Values::promised, Fault* fault = nullptr) {
-    return with_source(rows, *prepared.view, [&](const RowSource& source) {
+    return with_source<parts>(rows, *prepared.view, [&](const RowSource& source) {
         if (fault) *fault = Fault{};
         Request request{source.n_rows(), values};
         request.fault = fault;

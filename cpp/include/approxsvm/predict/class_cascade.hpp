@@ -30,6 +30,8 @@ class ClassCascade : public CommonExpansions {
     }
 
   public:
+    static constexpr Parts list = parts;
+
     ClassCascade(const PreparedModel& prepared, const RowSource& source, const Evaluation& out, std::uint64_t* counts,
                  const Request& request, const Batch& batch, const EvaluationMemory& memory)
         : CommonExpansions(prepared, source, request, memory),
@@ -381,7 +383,7 @@ class ClassCascade : public CommonExpansions {
     std::uint32_t* const tally_;
     std::uint32_t* const block_wins_;  // (n_labels, block_rows)
     float* const block_;
-    WinnerStage winner_;
+    WinnerStage<parts> winner_;
     const bool presumes_;
     EngineStage<parts, float, ClassSums<float>> engine32_;
     EngineStage<parts, double, ClassSums<double>> engine64_;

@@ -30,7 +30,10 @@ class Gatherer {
         n_ = 0;
         if (n == 0) return Status::ok;
         if (batch_.alone_in_expansion(n)) return take_rows(n);
-        return with_registers_for(n, lanes, [&](auto registers) { return take_block<registers.value>(n); });
+        Status status = Status::ok;
+        with_registers_for<has(Cascade::list, batches)>(
+            n, lanes, [&](auto registers) { status = take_block<registers.value>(n); });
+        return status;
     }
 
   private:
@@ -39,7 +42,7 @@ class Gatherer {
         float* block = scratch_ + 4 * block_rows;
         double unseen[block_rows];
         float off_sq[block_rows] = {};  // as compilers cannot tell that all that is read is written
-        source_.load_block<Registers>(rows_, n, cascade_.center(), model_.input_scale, block, unseen);
+        source_.load_block(Registers, rows_, n, cascade_.center(), model_.input_scale, block, unseen);
         keep_varying_block<Registers>(model_, block, off_sq);
         for (std::size_t r = 0; r < n; ++r) {
             const Status status = check(rows_[r], off_sq[r]);
@@ -201,8 +204,9 @@ inline Status expand_about_many(AnyCascade& cascade, const PreparedModel& prepar
     for (std::size_t first = 0; first < n_rows; first += n_routed) {
         const std::size_t left = n_rows - first, n = left < n_routed ? left : n_routed;
         float* const y = scratch + 4 * block_rows;
+        constexpr std::size_t together = has(AnyCascade::list, batches) ? routed_rows : 1;
         Status status = batch.engines_alone ? routing.fill<1>(model, source, first, n, labels_only, y)
-                                            : routing.fill<routed_rows>(model, source, first, n, labels_only, y);
+                                            : routing.fill<together>(model, source, first, n, labels_only, y);
         for (std::size_t begin = 0, end; begin < n && status == Status::ok; begin = end) {
             end = routing.end_of_run(begin, n);
             cascade.begin_center(routing.center_of[routing.order[begin]]);
@@ -279,7 +283,7 @@ inline Status evaluate_source(const PreparedModel& prepared, const RowSource& so
     const ModelView& model = *prepared.view;
     const bool labels_only =
         !wants_values(out) && !out.stages && model.task != Task::regression && model.mode != Mode::approximate;
-    const Batch batch = batch_of(model, request.n_rows_in_call, labels_only);
+    const Batch batch = batch_of<parts>(model, request.n_rows_in_call, labels_only);
     return with_kind<parts>(model, [&](auto kind) {
         return EvaluatorOf<decltype(kind)>::template evaluate<parts>(prepared, source, request, out, counts, batch, memory);
     });

@@ -69,6 +69,8 @@ class ExpandedFunctions : public CommonExpansions, public SeveralFunctions<Sever
     using Functions = SeveralFunctions<SeveralKernels<parts>>;
 
   public:
+    static constexpr Parts list = parts;
+
     ExpandedFunctions(const PreparedModel& prepared, const RowSource& source, const Evaluation& out,
                       std::uint64_t* counts, const Request& request, const Batch& batch, const EvaluationMemory& memory)
         : CommonExpansions(prepared, source, request, memory),

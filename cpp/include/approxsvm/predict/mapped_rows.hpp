@@ -21,7 +21,8 @@ struct MappingMemory {
     double *mapped = nullptr, *errors = nullptr, *raw = nullptr, *stages = nullptr, *bounds = nullptr;
     EvaluationMemory evaluation;
 
-    MappingMemory(const PreparedModel& prepared, const CallRows& call, Carver& carver)
+    template <Parts parts>
+    MappingMemory(const PreparedModel& prepared, const CallOf<parts>& call, Carver& carver)
         : evaluation(prepared, call, carver) {
         const ModelView& model = *prepared.view;
         if (!model.has_input_map) return;
@@ -209,7 +210,7 @@ inline Status evaluate_mapped(const PreparedModel& prepared, const RowSource& ro
         const std::size_t left = rows.n_rows() - first, n = left < step ? left : step;
         Status status = mapping.map(first, n);
         if (status != Status::ok) return status;
-        const DenseSource<double> mapped(DenseRows<double>{memory.mapped, n, static_cast<std::ptrdiff_t>(d), 1}, d);
+        const DenseSource<double, parts> mapped(DenseRows<double>{memory.mapped, n, static_cast<std::ptrdiff_t>(d), 1}, d);
         Request part = request;
         part.row_errors = memory.errors;
         Evaluation wanted = part_of(model, out, first, n);

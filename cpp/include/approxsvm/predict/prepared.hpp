@@ -455,7 +455,7 @@ inline void count_values(const ModelView& view, EngineVectors vectors, Writer32&
 
 // Lays the support vectors out for both engines, adding up |a_i| ||narrowed - exact|| for their bounds, and notes what
 // the bound of the engine in float32 is for a row at the center.
-inline void fill_engines(const ModelView& view, const EnginePieces& pieces, PreparedModel& model) {
+APPROXSVM_COLD inline void fill_engines(const ModelView& view, const EnginePieces& pieces, PreparedModel& model) {
     const std::size_t d = view.n_features, n_values = values_by_columns(view);
     const double half_theta = view.gamma / view.input_scale / view.input_scale;
     KernelExpansionWriter<float> writer32(pieces.exact32, view.n_sv, d, half_theta, n_values);
@@ -484,7 +484,7 @@ inline void fill_engines(const ModelView& view, const EnginePieces& pieces, Prep
 }
 
 // The same for several classes.
-inline void fill_class_engines(const ModelView& view, const EnginePieces& pieces, PreparedModel& model) {
+APPROXSVM_COLD inline void fill_class_engines(const ModelView& view, const EnginePieces& pieces, PreparedModel& model) {
     const std::size_t d = view.n_features, n_classes = view.n_labels, n_values = values_by_columns(view);
     const double half_theta = view.gamma / view.input_scale / view.input_scale, slope = kernel_slope(half_theta);
     const ClassSizes<std::uint32_t> sizes = sizes_of_classes(view);
@@ -514,7 +514,7 @@ inline void fill_class_engines(const ModelView& view, const EnginePieces& pieces
 }
 
 // The same for several functions of all support vectors, each with its own narrowing error.
-inline void fill_several_engines(const ModelView& view, const EnginePieces& pieces, PreparedModel& model) {
+APPROXSVM_COLD inline void fill_several_engines(const ModelView& view, const EnginePieces& pieces, PreparedModel& model) {
     const std::size_t d = view.n_features, n = view.n_decisions, n_values = values_by_columns(view);
     const double half_theta = view.gamma / view.input_scale / view.input_scale, slope = kernel_slope(half_theta);
     const ClassSizes<std::size_t> sizes = sizes_of_functions(view);
@@ -544,7 +544,7 @@ inline void fill_several_engines(const ModelView& view, const EnginePieces& piec
 }
 
 // The engines' center: what rows are sparse about, or the model's own.
-inline const double* fill_engine_center(const ModelView& view, double* center) {
+APPROXSVM_COLD inline const double* fill_engine_center(const ModelView& view, double* center) {
     if (!has_engines(view) || (engine_at_reference(view) && !view.packed.reference)) return nullptr;
     for (std::size_t j = 0; j < view.n_features; ++j) {
         center[j] = view.packed.reference ? reference_value(view.packed, j) : static_cast<double>(view.center[j]);

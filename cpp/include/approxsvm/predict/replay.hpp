@@ -13,8 +13,9 @@ struct ReplayMemory {
     float* row;
     double *values, *bounds;
 
-    ReplayMemory(const PreparedModel& prepared, Carver& carver)
-        : evaluation(prepared, CallRows(any_number_of_rows), carver) {
+    template <Parts parts>
+    ReplayMemory(const PreparedModel& prepared, const CallOf<parts>& call, Carver& carver)
+        : evaluation(prepared, call, carver) {
         const ModelView& model = *prepared.view;
         expansion = carver.take<unsigned char>(decision_function_bytes(model.n_features));
         row = carver.take<float>(model.n_features);
@@ -24,11 +25,12 @@ struct ReplayMemory {
 };
 
 // Bytes of memory for replay().
+template <Parts parts = all_parts>
 inline std::size_t replay_bytes(const PreparedModel& prepared) {
     std::size_t most = 0;
     const auto need = [&](const PreparedModel& model) {
         Carver counter(nullptr);
-        ReplayMemory memory(model, counter);
+        ReplayMemory memory(model, CallOf<parts>(any_number_of_rows), counter);
         most = counter.bytes_anywhere() > most ? counter.bytes_anywhere() : most;
     };
     for (std::size_t k = 0; k < prepared.view->n_members; ++k) need(*prepared.members[k]);
@@ -80,12 +82,12 @@ inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemor
             }
             if (model.mode != Mode::approximate) continue;
             const EvaluationMemory& room = memory.evaluation;
-            const DenseSource<float> source(rows, model.n_features);
+            const DenseSource<float, parts> source(rows, model.n_features);
             Evaluation out;
             out.values = {memory.values, n_rows * model.n_decisions};
             std::uint64_t counts[n_stages] = {};
             const Request request{n_rows == 1 ? 1 : ~std::size_t{0}, Values::settled};
-            const Batch batch = batch_of(model, request.n_rows_in_call, false);
+            const Batch batch = batch_of<parts>(model, request.n_rows_in_call, false);
             const auto about = [&](auto& cascade) {
                 return evaluate_about(cascade, prepared, source, batch, room, center);
             };
@@ -114,7 +116,7 @@ inline Status replay_exact_model(const PreparedModel& prepared, const ReplayMemo
         for (std::size_t b = 0; b < 4; ++b) {
             const std::size_t n_rows = batches[b];
             std::uint64_t counts[n_stages] = {};
-            const DenseSource<float> source(DenseRows<float>{memory.row, n_rows, 0, 1}, model.n_features);
+            const DenseSource<float, parts> source(DenseRows<float>{memory.row, n_rows, 0, 1}, model.n_features);
             Evaluation out;
             out.values = {memory.values, n_rows * n_decisions};
             out.bounds = {memory.bounds, n_rows * n_decisions};
@@ -140,7 +142,7 @@ inline Status replay(const PreparedModel& prepared, void* memory) {
     }
     if (prepared.view->n_members > 0) return Status::ok;
     Carver carver(memory);
-    const ReplayMemory room(prepared, carver);
+    const ReplayMemory room(prepared, CallOf<parts>(any_number_of_rows), carver);
     const Status status = replay_expansions<parts>(prepared, room);
     return status == Status::ok ? replay_exact_model<parts>(prepared, room) : status;
 }

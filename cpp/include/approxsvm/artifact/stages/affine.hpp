@@ -47,7 +47,7 @@ inline Scaled larger(const Scaled& a, const Scaled& b) {
 
 // A feature that has overflown on its way to a limit: whether both x - error and x + error, of before this stage, come
 // out beyond that limit, with a thousand roundings to spare. Then nothing was lost.
-inline bool is_beyond_limit(const MapStage& stage, std::size_t j, double x, double error, bool above) {
+APPROXSVM_COLD inline bool is_beyond_limit(const MapStage& stage, std::size_t j, double x, double error, bool above) {
     const double* const* parts = stage.parts;
     const double limit = parts[above ? part::high : part::low][j];
     if (!(std::fabs(x) <= largest_double && error <= largest_double && std::fabs(limit) <= largest_double))
