@@ -553,11 +553,11 @@ APPROXSVM_COLD inline const double* fill_engine_center(const ModelView& view, do
 }
 
 template <Parts parts>
-inline const PreparedModel& lay_out_single(const ModelView& view, void* memory);
+APPROXSVM_COLD inline const PreparedModel& lay_out_single(const ModelView& view, void* memory);
 
 // All that a Gaussian kernel has.
 template <Parts parts>
-inline void lay_out_gaussian(const ModelView& view, const PreparedPieces<parts>& pieces, PreparedModel& model) {
+APPROXSVM_COLD inline void lay_out_gaussian(const ModelView& view, const PreparedPieces<parts>& pieces, PreparedModel& model) {
     model.engine_center = fill_engine_center(view, pieces.engine_center);
     // Degrees that evaluation may stop behind (n_bases).
     if (view.degree > 0) fill_bases(view, view.degree < 2 ? view.degree : 2, view.degree, pieces.basis);
@@ -596,7 +596,7 @@ inline void lay_out_gaussian(const ModelView& view, const PreparedPieces<parts>&
 
 // Fills memory of single_prepared_bytes().
 template <Parts parts>
-inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) {
+APPROXSVM_COLD inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) {
     Carver carver(memory);
     const PreparedPieces<parts> pieces(view, carver, false);
     PreparedModel& model = *new (pieces.model) PreparedModel{};
@@ -617,7 +617,7 @@ inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) 
 
 // Fills memory of prepared_bytes().
 template <Parts parts = all_parts>
-inline const PreparedModel& lay_out(const ModelView& view, void* memory) {
+APPROXSVM_COLD inline const PreparedModel& lay_out(const ModelView& view, void* memory) {
     if (!has(parts, ensembles) || view.n_members == 0) return lay_out_single<parts>(view, memory);
     Carver carver(memory);
     PreparedMembers pieces(view, carver);
