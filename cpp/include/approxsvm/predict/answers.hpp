@@ -93,9 +93,9 @@ struct EnsembleMemory {
             const ModelView& view = *prepared.members[k]->view;
             Carver counter(nullptr);
             if (asks_for_labels(model)) {
-                AnswerMemory memory(*prepared.members[k], call, counter);
+                [[maybe_unused]] const AnswerMemory memory(*prepared.members[k], call, counter);
             } else {
-                MappingMemory memory(*prepared.members[k], call, counter);
+                [[maybe_unused]] const MappingMemory memory(*prepared.members[k], call, counter);
             }
             n_decisions = view.n_decisions > n_decisions ? view.n_decisions : n_decisions;
             member_bytes = counter.bytes_anywhere() > member_bytes ? counter.bytes_anywhere() : member_bytes;
@@ -136,11 +136,11 @@ inline std::size_t workspace_bytes(const PreparedModel& prepared, std::size_t n_
     Carver counter(nullptr);
     if constexpr (has(parts, ensembles)) {
         if (prepared.view->n_members > 0) {
-            EnsembleMemory memory(prepared, CallOf<parts>(n_rows), counter);
+            [[maybe_unused]] const EnsembleMemory memory(prepared, CallOf<parts>(n_rows), counter);
             return counter.bytes_anywhere();
         }
     }
-    AnswerMemory memory(prepared, CallOf<parts>(n_rows), counter);
+    [[maybe_unused]] const AnswerMemory memory(prepared, CallOf<parts>(n_rows), counter);
     return counter.bytes_anywhere();
 }
 

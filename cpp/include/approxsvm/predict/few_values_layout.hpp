@@ -16,8 +16,8 @@ inline namespace APPROXSVM_TARGET {
 constexpr std::size_t most_few_features = 4096, most_few_labels = 16;  // of more classes, a winner's pairs take less
 
 // Whether the values of support vectors are a dictionary's, so small that a feature may have few of them.
-inline bool has_dictionary(const ModelView& view) {
-    const std::size_t of_features = registers_hold_factors ? 16 * view.n_features : 0;
+inline bool has_dictionary(const ModelView& view, bool has_factors = registers_hold_factors) {
+    const std::size_t of_features = has_factors ? 16 * view.n_features : 0;
     const std::size_t most = of_features > 256 ? of_features : 256;
     return view.packed.n_dictionary > 0 && view.packed.n_dictionary <= most && view.n_features <= most_few_features &&
            view.n_labels <= most_few_labels;

@@ -81,13 +81,14 @@ inline bool by_columns(const ModelView& model) {
 }
 
 // Whether the engine for few values may be worth while (few_values_layout.hpp).
-inline bool may_have_few_values(const ModelView& view) {
-    return is_gaussian(view) && has_engines(view) && !by_columns(view) && has_dictionary(view) && !has_several(view);
+inline bool may_have_few_values(const ModelView& view, bool has_factors = registers_hold_factors) {
+    return is_gaussian(view) && has_engines(view) && !by_columns(view) && has_dictionary(view, has_factors) &&
+           !has_several(view);
 }
 
-// Parts that the model has by what it is laid out as; the reader has noted the others.
+// Parts that the model has by what it is laid out as, on any target; the reader has noted the others.
 inline Parts parts_laid_out(const ModelView& model) {
-    Parts parts = may_have_few_values(model) ? few_values : Part{};
+    Parts parts = may_have_few_values(model, true) ? few_values : Part{};
     if (is_gaussian(model) && has_engines(model) && engine_at_reference(model)) parts |= sparse;
     return parts;
 }

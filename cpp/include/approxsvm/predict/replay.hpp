@@ -30,7 +30,7 @@ inline std::size_t replay_bytes(const PreparedModel& prepared) {
     std::size_t most = 0;
     const auto need = [&](const PreparedModel& model) {
         Carver counter(nullptr);
-        ReplayMemory memory(model, CallOf<parts>(any_number_of_rows), counter);
+        [[maybe_unused]] const ReplayMemory memory(model, CallOf<parts>(any_number_of_rows), counter);
         most = counter.bytes_anywhere() > most ? counter.bytes_anywhere() : most;
     };
     for (std::size_t k = 0; k < prepared.view->n_members; ++k) need(*prepared.members[k]);
