@@ -55,6 +55,9 @@ class Artifact:
     def __buffer__(self, flags: int, /) -> memoryview: ...
     @property
     def n_terms(self) -> int: ...
+    # Names of cpp/include/approxsvm/parts.inc that a program's approxsvm::ModelOf needs for the model.
+    @property
+    def parts(self) -> list[str]: ...
 
 class Predictor:
     # `float32_unit`: the unit roundoff in which the source maps rows that arrive as float32, 2**-24, or 0 where it maps

@@ -589,8 +589,21 @@ def verify(
 @main.command("export")
 @click.argument("artifact", type=_INPUT)
 @click.option("--c", "c_header", type=_OUTPUT, metavar="FILE", help="Write a C99 header for microcontrollers.")
+@click.option("--cpp", "cpp_header", type=_OUTPUT, metavar="FILE", help="Write a C++17 header that holds the artifact.")
+@click.option(
+    "--hpp",
+    "library_header",
+    type=_OUTPUT,
+    metavar="FILE",
+    help="Write the headers of the C++ library as one file; a header of --cpp then includes it by its name.",
+)
 @click.option("--onnx", "onnx_file", type=_OUTPUT, metavar="FILE", help="Write an ONNX graph of standard operators.")
-@click.option("--name", default="model", show_default=True, help="With --c: prefix of every name in the header.")
+@click.option(
+    "--name",
+    default="model",
+    show_default=True,
+    help="With --c: prefix of every name in the header. With --cpp: its namespace.",
+)
 @_choice(
     "--coefficients",
     "float32 int16 int8",
@@ -616,25 +629,29 @@ def verify(
 def export(
     artifact: Path,
     c_header: Path | None,
+    cpp_header: Path | None,
+    library_header: Path | None,
     onnx_file: Path | None,
+    name: str,
     data: Path | None,
     fallback: bool | None,
     rows_format: RowsFormat,
     **options: Any,  # by the names that `export_c` has for them
 ) -> None:
-    """Write ARTIFACT, an .asvm file, as C source code or as an ONNX graph.
+    """Write ARTIFACT, an .asvm file, as C or C++ source code or as an ONNX graph.
 
     The C99 header needs no library and no heap, and says for each row whether its label is certified; the command
-    prints what it costs. The ONNX graph runs wherever ONNX does, and has an output for the same.
+    prints what it costs. The C++ header holds the artifact as an array, for programs without files. The ONNX graph runs wherever ONNX does, and has an output for the same.
 
     \b
     Example:
         approxsvm convert-model tumor.model -o tumor.asvm --mode approximate
         approxsvm export tumor.asvm --c tumor.h --name tumor
+        approxsvm export tumor.asvm --cpp tumor.hpp --hpp approxsvm.hpp --name tumor
         approxsvm export tumor.asvm --onnx tumor.onnx
     """
-    if c_header is None and onnx_file is None:
-        raise InputError("nothing to write: give --c FILE, --onnx FILE or both")
+    if all(file is None for file in (c_header, cpp_header, library_header, onnx_file)):
+        raise InputError("nothing to write: give --c FILE, --cpp FILE, --hpp FILE or --onnx FILE")
     opened = _opened(artifact).artifact
     if c_header is not None:
         from approxsvm.export.c99.header import export_c
@@ -642,8 +659,19 @@ def export(
         rows = None
         if data is not None:
             rows = rows_format.read_for(opened, data)
-        cost = export_c(opened, c_header, X=rows, **options)
+        cost = export_c(opened, c_header, X=rows, name=name, **options)
         click.echo(str(cost))
+    if library_header is not None:
+        from approxsvm.export.cpp import one_header
+
+        write_whole(one_header().encode(), library_header)
+        click.echo(f"{library_header}: C++17, {library_header.stat().st_size:,} bytes")
+    if cpp_header is not None:
+        from approxsvm.export.cpp import export_cpp
+
+        by_name = {} if library_header is None else {"include": f'"{library_header.name}"'}
+        export_cpp(opened, cpp_header, name=name, **by_name)
+        click.echo(f"{cpp_header}: C++17, {opened.model_of}")
     if onnx_file is not None:
         from approxsvm.export.onnx.graph import onnx_model
 

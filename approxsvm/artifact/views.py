@@ -323,6 +323,12 @@ class Artifact(SealedBytes):
         return self.kernel == "polynomial"
 
     @property
+    def model_of(self) -> str:
+        """C++ type that opens the artifact and compiles nothing else."""
+        parts = [f"approxsvm::{name}" for name in (*self.native.parts, "batches")]
+        return f"approxsvm::ModelOf<{', '.join(parts)}>"
+
+    @property
     def n_terms(self) -> int:
         """How many terms the exact sum has: support vectors, or what a kind without any has in their place."""
         return int(self.native.n_terms)

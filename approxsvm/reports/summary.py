@@ -36,6 +36,7 @@ class Summary:
     gamma: float  # kernel parameter of the source model
     gamma_max_support_vectors: float  # the paper's limit 1 / (4 max||x||^2) over the support vectors, from the center
     n_bytes: int  # size of the artifact
+    cpp: str  # type of the model in C++ programs
     plan: str  # why the compiler chose this plan
     # Share of the rows predicted so far that were proven by the bound of an expansion or of sums in few coordinates.
     # Rows whose exact values were requested do not count. None before the first row, and without such stages.
@@ -99,6 +100,7 @@ def summarize(artifact: Artifact, rows_per_stage: dict[str, int], exact_count: i
         gamma=header["gamma"],
         gamma_max_support_vectors=limit(header["max_sv_norm"], header["max_sv_norm"]),
         n_bytes=artifact.n_bytes,
+        cpp=artifact.model_of,
         plan=artifact.plan,
         certified_fraction=proven / n_rows if n_rows and may_prove else None,
         rows_per_stage=rows_per_stage,

@@ -36,12 +36,12 @@ std::string text_of(double number) {
 }
 
 std::string text_of(const StoredNumber& number) {
-    return number.is_whole ? std::to_string(number.whole) : text_of(number.real);
+    return number.is_whole() ? std::to_string(number.whole()) : text_of(number.real());
 }
 
 std::string power_of_two(const StoredNumber& number) {
     int exponent;
-    std::frexp(number.real, &exponent);
+    std::frexp(number.real(), &exponent);
     return "2^" + std::to_string(exponent - 1);
 }
 
@@ -53,17 +53,17 @@ std::string text_of(const Expected& expected) {
         case Rule::not_equal:
             return "any number but " + text_of(low);
         case Rule::from_to:
-            return low.is_whole && low.whole == high.whole ? text_of(low) : text_of(low) + " to " + text_of(high);
+            return low.is_whole() && low.whole() == high.whole() ? text_of(low) : text_of(low) + " to " + text_of(high);
         case Rule::from_below:
             return text_of(low) + " to below " + text_of(high);
         case Rule::at_least:
-            return !low.is_whole && low.real == -largest_double ? "a number above -inf" : "at least " + text_of(low);
+            return !low.is_whole() && low.real() == -largest_double ? "a number above -inf" : "at least " + text_of(low);
         case Rule::above:
             return "more than " + text_of(low);
         case Rule::finite:
             return "a finite number";
         case Rule::finite_at_least:
-            return "a finite number of at least " + text_of(low.real);
+            return "a finite number of at least " + text_of(low.real());
         case Rule::not_nan:
             return "a number";
         case Rule::power_of_two:
@@ -112,7 +112,7 @@ std::string checksum_text(std::uint64_t checksum) {
 
 std::string dtype_text(const Expected& expected) {
     std::string text;
-    for (const std::uint64_t half : {expected.low.whole, expected.high.whole}) {
+    for (const std::uint64_t half : {expected.low.whole(), expected.high.whole()}) {
         for (int k = 0; k < 8; ++k) {
             const unsigned char c = static_cast<unsigned char>(half >> (8 * k) & 0xFF);
             if (c != 0) text += c >= 0x20 && c < 0x7F ? std::string(1, static_cast<char>(c)) : std::string("?");
@@ -137,7 +137,7 @@ std::string subject(const ArtifactFault& fault) {
 // Why the size of the whole file is wrong, behind both numbers.
 std::string why_size(const ArtifactFault& fault) {
     if (fault.member != no_member || fault.in_subspace_expansion || fault.section != 0) return "";
-    const std::uint64_t found = fault.found.whole, expected = fault.expected.low.whole;
+    const std::uint64_t found = fault.found.whole(), expected = fault.expected.low.whole();
     if (fault.field == field::any_size) return found < expected ? ": it is truncated" : "";
     if (fault.field != field::header_file_bytes) return "";
     return found > expected ? ": the file is truncated" : ": something follows the artifact in the file";
@@ -147,24 +147,24 @@ std::string statement(const ArtifactFault& fault) {
     const Expected& expected = fault.expected;
     if (fault.field == field::header_magic)
         return "not an approxsvm artifact: magic is " +
-               hexadecimal(fault.found.whole, static_cast<std::size_t>(fault.index), " ") + ", expected " +
-               hexadecimal(expected.low.whole, 8, " ");
+               hexadecimal(fault.found.whole(), static_cast<std::size_t>(fault.index), " ") + ", expected " +
+               hexadecimal(expected.low.whole(), 8, " ");
     if (fault.field == field::header_checksum)
-        return "checksum is " + checksum_text(fault.found.whole) + ", expected " + checksum_text(expected.low.whole);
+        return "checksum is " + checksum_text(fault.found.whole()) + ", expected " + checksum_text(expected.low.whole());
     if (expected.rule == Rule::holds_label)
         return "label_dtype is '" + dtype_text(expected) + "', expected a type that holds label " +
                std::to_string(fault.index) + " of section labels";
     if (expected.rule == Rule::none_in_mode || expected.rule == Rule::needed_in_mode) {
         const char* const what = expected.rule == Rule::none_in_mode ? " is found in" : " is missing from";
-        return subject(fault) + what + " a " + names_of_task[fault.found.whole] + " artifact of mode " +
-               names_of_mode[expected.low.whole] + " and kernel " + names_of_kernel[expected.high.whole];
+        return subject(fault) + what + " a " + names_of_task[fault.found.whole()] + " artifact of mode " +
+               names_of_mode[expected.low.whole()] + " and kernel " + names_of_kernel[expected.high.whole()];
     }
     if (expected.rule == Rule::newer_format)
-        return "version is " + text_of(fault.found) + ", which approxsvm " + std::to_string(expected.high.whole >> 8) +
-               "." + std::to_string(expected.high.whole & 0xFF) + " and later read, expected " + text_of(expected.low);
+        return "version is " + text_of(fault.found) + ", which approxsvm " + std::to_string(expected.high.whole() >> 8) +
+               "." + std::to_string(expected.high.whole() & 0xFF) + " and later read, expected " + text_of(expected.low);
     if (fault.field == field::any_size)
         return subject(fault) + " has " + text_of(fault.found) + " bytes, expected " + text_of(expected);
-    const bool is_text = fault.field == field::any_label && fault.found.is_whole;
+    const bool is_text = fault.field == field::any_label && fault.found.is_whole();
     return subject(fault) + (is_text ? " is text " : " is ") + text_of(fault.found) + ", expected " + text_of(expected);
 }
 

@@ -169,6 +169,7 @@ OpenedArtifact::OpenedArtifact(const void* bytes, std::size_t n) : n_bytes(n) {
     ArtifactFault fault;
     const Status status = open_artifact(bytes, n, model, &fault);
     if (status != Status::ok) throw ArtifactError(status, text_of(status, fault));
+    parts = parts_needed(model);
 }
 
 Predictor::Predictor(const OpenedArtifact& artifact, const TargetTable& kernels)

@@ -22,6 +22,7 @@ struct ArtifactError : std::runtime_error {
 struct OpenedArtifact {
     ModelView model{};
     std::size_t n_bytes;
+    Parts parts = 0;  // that a program's approxsvm::ModelOf has to name
 
     // Throws ArtifactError, which names the field and both numbers. The bytes must outlive the object and all that is
     // made of it.

@@ -22,6 +22,7 @@ class PyArtifact {
 
     const dispatch::OpenedArtifact& opened() const { return *opened_; }
     std::size_t n_terms() const { return opened_->model.n_terms; }
+    Parts parts() const { return opened_->parts; }
     const unsigned char* data() const { return data_; }
     std::size_t size() const { return size_; }
 

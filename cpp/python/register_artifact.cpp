@@ -46,6 +46,15 @@ py::dict schema() {
     return all;
 }
 
+// The names of artifacts' parts, as C++ programs write them.
+py::list names_of(Parts parts) {
+    py::list names;
+#define APPROXSVM_MODEL_PART(name, bit, words) \
+    if (has(parts, name)) names.append(#name);
+#include <approxsvm/parts.inc>
+    return names;
+}
+
 }  // namespace
 
 void PyArtifact::Release::operator()(unsigned char* bytes) const {
@@ -88,7 +97,8 @@ void register_artifact(py::module_& module) {
                                    py::format_descriptor<unsigned char>::format(), 1,
                                    {static_cast<py::ssize_t>(artifact.size())}, {1}, true);
         })
-        .def_property_readonly("n_terms", &PyArtifact::n_terms);
+        .def_property_readonly("n_terms", &PyArtifact::n_terms)
+        .def_property_readonly("parts", [](const PyArtifact& artifact) { return names_of(artifact.parts()); });
 }
 
 }  // namespace approxsvm::python

@@ -20,19 +20,29 @@ inline namespace APPROXSVM_TARGET {
 //
 // Buffers may be larger than needed; one that is too small is refused before anything is written. After an error, what
 // has been written is worth nothing; the Fault, where one is given, then says which row it was, if it was one.
-class Model {
+//
+// `list` names the parts that models may have (parts.hpp): the others are not compiled, and a model that has one is
+// Status::left_out.
+template <Part... list>
+class ModelOf {
+    static constexpr Parts parts = with_implied((Parts{0} | ... | list));
+
   public:
-    Model() = default;
+    ModelOf() = default;
 
     // Validates an artifact: every byte of it is checked. The bytes must begin at a multiple of 8. The ArtifactFault,
     // where one is given, says which field of which section is refused, what was found there and what was expected.
     Status open(Span<const unsigned char> bytes, ArtifactFault* fault = nullptr) {
-        *this = Model();
+        *this = ModelOf();
         ModelView view{};
-        const Status status = open_artifact(bytes.data, bytes.size, view, fault);
+        Status status = open_artifact<parts>(bytes.data, bytes.size, view, fault);
+        if (status == Status::ok || status == Status::left_out) missing_ = parts_needed<parts>(view, status) & ~parts;
+        if (missing_ != 0) status = Status::left_out;
         if (status == Status::ok) view_ = view;
         return status;
     }
+    // What to add to the list, after Status::left_out; else null.
+    const char* what_to_add() const { return approxsvm::what_to_add(missing_); }
 
     // Bytes that prepare() needs, at any address; 0 before open().
     std::size_t memory_bytes() const {
@@ -50,17 +60,17 @@ class Model {
         Carver carver(memory.data);
         const Memory pieces(view_, carver);
         const ModelView& view = *new (pieces.view) ModelView(view_);
-        prepared_ = &lay_out(view, pieces.prepared);
+        prepared_ = &lay_out<parts>(view, pieces.prepared);
         return Status::ok;
     }
 
     // Whether this machine computes what the writer of the artifact meant, in a workspace of replay_bytes(): once, if
     // at all.
-    std::size_t replay_bytes() const { return prepared_ ? approxsvm::replay_bytes(*prepared_) : 0; }
+    std::size_t replay_bytes() const { return prepared_ ? approxsvm::replay_bytes<parts>(*prepared_) : 0; }
     Status replay(Span<unsigned char> workspace) const {
         if (!prepared_) return unprepared();
         if (workspace.size < replay_bytes()) return Status::buffer_too_small;
-        return approxsvm::replay(*prepared_, workspace.data);
+        return approxsvm::replay<parts>(*prepared_, workspace.data);
     }
 
     // --- what it is; all zero before open()
@@ -98,7 +108,7 @@ class Model {
     // to four rows need little.
     std::size_t workspace_bytes() const { return workspace_bytes(any_number_of_rows); }
     std::size_t workspace_bytes(std::size_t n_rows) const {
-        return prepared_ ? approxsvm::workspace_bytes(*prepared_, n_rows) : 0;
+        return prepared_ ? approxsvm::workspace_bytes<parts>(*prepared_, n_rows) : 0;
     }
 
     // The position of each row's label, of n_targets() labels.
@@ -133,7 +143,7 @@ class Model {
     Status evaluate(const Rows& rows, const Evaluation& out, Span<unsigned char> workspace,
                     Values values = Values::promised, Fault* fault = nullptr) const {
         if (!prepared_) return unprepared();
-        return approxsvm::evaluate(*prepared_, rows, out, workspace, values, fault);
+        return approxsvm::evaluate<parts>(*prepared_, rows, out, workspace, values, fault);
     }
 
     // --- the expansion alone, for those who have hardly any memory
@@ -157,7 +167,7 @@ class Model {
         unsigned char* prepared;
 
         Memory(const ModelView& model, Carver& carver)
-            : view(carver.take<ModelView>(1)), prepared(carver.take<unsigned char>(prepared_bytes(model))) {}
+            : view(carver.take<ModelView>(1)), prepared(carver.take<unsigned char>(prepared_bytes<parts>(model))) {}
     };
 
     bool is_open() const { return view_.n_raw_features > 0; }
@@ -175,7 +185,11 @@ class Model {
 
     ModelView view_{};
     const PreparedModel* prepared_ = nullptr;
+    Parts missing_ = 0;
 };
+
+// A model of any kind.
+using Model = ModelOf<static_cast<Part>(all_parts)>;
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "parts.hpp"
 #include "schema.hpp"
 #include "status.hpp"
 
@@ -64,7 +65,7 @@ struct InputMapView {
     std::size_t n_stages;
     const unsigned char* stages;
     std::size_t widest;  // the most features before, between and after stages
-    bool has_projection, has_inverse_normal;
+    bool has_projection, has_inverse_normal, scales_alone;  // which stages there are
     bool takes_all_columns;  // in their order
     std::size_t n_checked;   // raw columns that refuse more than their features do, used or not
     const CheckedColumn* checked;
@@ -187,6 +188,9 @@ struct ModelView {
     std::size_t n_members;
     const unsigned char* members;  // whole artifacts, one after the other
     std::size_t n_targets;         // of all members: labels, or of each regression its values
+
+    // The parts that the model is made of, as far as the reader has come.
+    Parts needed;
 
     // Describes an artifact inside this one, which has been validated with it, by the reader that opened this one: the
     // other targets, which lay models out, need none.

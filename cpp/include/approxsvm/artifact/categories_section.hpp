@@ -38,7 +38,7 @@ struct ColumnTexts {
 };
 
 // The list of texts of columns from number `index` on, of which there are n_columns.
-inline ColumnTexts texts_of_columns(const CategoriesView& view, std::size_t index) {
+APPROXSVM_COLD inline ColumnTexts texts_of_columns(const CategoriesView& view, std::size_t index) {
     ColumnTexts found{view.ends, 0, 0, view.bytes, std::numeric_limits<double>::quiet_NaN()};
     for (std::size_t i = 0; i < index; ++i) found.first += view.columns[i].n_texts;
     found.n = view.columns[index].n_texts;
@@ -46,7 +46,7 @@ inline ColumnTexts texts_of_columns(const CategoriesView& view, std::size_t inde
     return found;
 }
 
-inline ColumnTexts texts_of(const ModelView& model, std::size_t column) {
+APPROXSVM_COLD inline ColumnTexts texts_of(const ModelView& model, std::size_t column) {
     const CategoriesView& view = model.categories;
     for (std::size_t i = 0; i < view.n_columns; ++i) {
         if (view.columns[i].column == column) return texts_of_columns(view, i);
@@ -54,7 +54,7 @@ inline ColumnTexts texts_of(const ModelView& model, std::size_t column) {
     return {nullptr, 0, 0, nullptr, std::numeric_limits<double>::quiet_NaN()};
 }
 
-inline bool texts_ascend(Check& check, const CategoriesView& view) {
+APPROXSVM_COLD inline bool texts_ascend(Check& check, const CategoriesView& view) {
     for (std::size_t i = 0; i < view.n_columns; ++i) {
         const ColumnTexts texts = texts_of_columns(view, i);
         for (std::size_t k = 1; k < texts.n; ++k) {
@@ -67,7 +67,7 @@ inline bool texts_ascend(Check& check, const CategoriesView& view) {
 }
 
 // Describes the section, or says that it is broken.
-inline Status read_categories(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_categories(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const unsigned char* const bytes = sections.at(section::categories);
     const std::size_t n_bytes = sections[section::categories].bytes;
     Check check(fault, section::categories, Status::bad_section);

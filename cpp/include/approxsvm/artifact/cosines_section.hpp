@@ -21,7 +21,7 @@ inline CosinesView cosines_of(const ModelView& model) {
 }
 
 // Of a model whose n_features and n_decisions are known. The size of the section says how many cosines there are.
-inline Status read_cosines(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_cosines(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const Section& section = sections[section::cosines];
     const std::size_t numbers_of_each = model.n_features + 1 + model.n_decisions;  // less than 2^21
     const std::size_t bytes_of_each = numbers_of_each * sizeof(double);
@@ -42,8 +42,7 @@ constexpr KindRules cosine_rules = {/* expands */ false,
                                     /* max_degree */ 0,
                                     /* max_exact_degree */ 0,
                                     /* gamma */ equal_to(0.0),
-                                    section::cosines,
-                                    read_cosines};
+                                    section::cosines};
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm

@@ -28,20 +28,17 @@ struct SectionTable {
     }
 };
 
-// CRC-32 as in zlib and PNG, eight bytes at a time: entry[k] is the remainder of a byte with k bytes of zeros behind
-// it.
+// CRC-32 as in zlib and PNG, eight bytes at a time: entry[k] is the remainder of half a byte with k halves of zeros
+// behind it.
 inline std::uint32_t crc32(const unsigned char* bytes, std::size_t n, std::uint32_t crc = 0) {
     struct Table {
-        std::uint32_t entry[8][256];
+        std::uint32_t entry[16][16];
         constexpr Table() : entry() {
-            for (std::uint32_t i = 0; i < 256; ++i) {
+            for (std::uint32_t i = 0; i < 16; ++i) {
                 std::uint32_t c = i;
-                for (int bit = 0; bit < 8; ++bit) c = c & 1 ? 0xEDB88320u ^ (c >> 1) : c >> 1;
-                entry[0][i] = c;
-            }
-            for (int k = 1; k < 8; ++k) {
-                for (int i = 0; i < 256; ++i) {
-                    entry[k][i] = entry[0][entry[k - 1][i] & 0xFF] ^ (entry[k - 1][i] >> 8);
+                for (int k = 0; k < 16; ++k) {
+                    for (int bit = 0; bit < 4; ++bit) c = c & 1 ? 0xEDB88320u ^ (c >> 1) : c >> 1;
+                    entry[k][i] = c;
                 }
             }
         }
@@ -51,9 +48,12 @@ inline std::uint32_t crc32(const unsigned char* bytes, std::size_t n, std::uint3
     for (; n >= 8; bytes += 8, n -= 8) {
         const std::uint64_t x = read_at<std::uint64_t>(bytes, 0) ^ crc;
         crc = 0;
-        for (int k = 0; k < 8; ++k) crc ^= table.entry[7 - k][x >> (8 * k) & 0xFF];
+        for (int k = 0; k < 16; ++k) crc ^= table.entry[15 - k][x >> (4 * k) & 0xF];
     }
-    for (; n > 0; ++bytes, --n) crc = table.entry[0][(crc ^ *bytes) & 0xFF] ^ (crc >> 8);
+    for (; n > 0; ++bytes, --n) {
+        const std::uint32_t x = crc ^ *bytes;
+        crc = table.entry[1][x & 0xF] ^ table.entry[0][x >> 4 & 0xF] ^ (crc >> 8);
+    }
     return ~crc;
 }
 
@@ -73,7 +73,7 @@ inline Header header_of(const unsigned char* bytes) {
 }
 
 // Magic bytes, version, size and checksum.
-inline Status check_envelope(const unsigned char* bytes, std::size_t n_bytes, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status check_envelope(const unsigned char* bytes, std::size_t n_bytes, ArtifactFault* fault) {
     Check is_artifact(fault, section::none, Status::bad_magic), is_whole(fault, section::none, Status::truncated);
     std::uint64_t first = 0;
     const std::size_t n_first = n_bytes < sizeof first ? n_bytes : sizeof first;
@@ -98,7 +98,7 @@ inline Status check_envelope(const unsigned char* bytes, std::size_t n_bytes, Ar
 }
 
 // The section table: identifiers ascend, sections follow one another without holes, gaps are zero bytes.
-inline Status read_sections(const unsigned char* bytes, std::size_t n_bytes, SectionTable& sections,
+APPROXSVM_COLD inline Status read_sections(const unsigned char* bytes, std::size_t n_bytes, SectionTable& sections,
                             ArtifactFault* fault) {
     sections.bytes = bytes;
     const std::size_t n_sections = header_of(bytes).n_sections;
@@ -147,12 +147,12 @@ inline Expected may_be(field::Id number) {
 
 // Holds the numbers of the record at a position against that.
 template <class Record>
-inline void check_record(Check& check, const Record& record, std::size_t position) {
+APPROXSVM_COLD inline void check_record(Check& check, const Record& record, std::size_t position) {
     for_numbers(record, [&](field::Id field, double number) { check(field, number, may_be(field), position); });
 }
 
 // Whether a section is there exactly where it is wanted.
-inline bool is_where_wanted(Check& check, const Section& section, const ModelView& model, bool wanted) {
+APPROXSVM_COLD inline bool is_where_wanted(Check& check, const Section& section, const ModelView& model, bool wanted) {
     if ((section.offset != 0) == wanted) return check.status() == Status::ok;
     const Rule rule = wanted ? Rule::needed_in_mode : Rule::none_in_mode;
     return check.refuse(field::any_size, number_of(model.task),
@@ -160,7 +160,7 @@ inline bool is_where_wanted(Check& check, const Section& section, const ModelVie
 }
 
 // A section of that many bytes, or none where none is wanted.
-inline bool has_size(Check& check, const Section& section, const ModelView& model, bool wanted, ClaimedSize n_bytes) {
+APPROXSVM_COLD inline bool has_size(Check& check, const Section& section, const ModelView& model, bool wanted, ClaimedSize n_bytes) {
     return is_where_wanted(check, section, model, wanted) &&
            (!wanted || check(field::any_size, section.bytes, equal_to(n_bytes)));
 }

@@ -9,7 +9,7 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 // Floats of a section within a limit; null where they are not wanted.
-inline Status read_floats(const SectionTable& sections, section::Id id, const ModelView& model, bool wanted,
+APPROXSVM_COLD inline Status read_floats(const SectionTable& sections, section::Id id, const ModelView& model, bool wanted,
                           ClaimedSize n, float limit, const float*& floats, ArtifactFault* fault) {
     floats = nullptr;
     Check size(fault, id, Status::bad_section), numbers(fault, id, Status::bad_coefficient);
@@ -23,7 +23,7 @@ inline Status read_floats(const SectionTable& sections, section::Id id, const Mo
 }
 
 // Every list starts behind the one before and holds at least one panel; every slot names a center.
-inline Status read_router(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_router(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const bool wanted = model.n_centers > 1;
     const Section& section = sections[section::router];
     Check check(fault, section::router, Status::bad_section), points(fault, section::router, Status::bad_coefficient);
@@ -64,7 +64,7 @@ inline Status read_router(const SectionTable& sections, ModelView& model, Artifa
 
 // Columns that ascend, fewer than there are features. Only with many centers there is one that has a row's other
 // features, and only certified models have an answer for rows that no center is good for.
-inline Status read_varying(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_varying(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     model.n_varying = model.n_features;
     model.varying = nullptr;
     const Section& section = sections[section::varying];
@@ -89,7 +89,7 @@ static_assert(contractions[0] == 1.0 && contractions[n_contractions - 1] == min_
 
 // The coefficients of the expansions, scaled by the writer so that none of degree k exceeds k! in modulus: with s
 // bounded, no sum can then overflow.
-inline Status read_expansions(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_expansions(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const ClaimedSize d = model.n_features, n = model.n_centers, v = model.n_varying;
     // Sizes are checked one factor at a time: a product of claims must not overflow.
     const ClaimedSize limit = ClaimedSize{1} << 46, n_all = n * model.n_forms;
@@ -141,7 +141,7 @@ inline Status read_expansions(const SectionTable& sections, ModelView& model, Ar
 }
 
 // Nothing that an expansion needs is there.
-inline Status read_no_expansions(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_no_expansions(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     constexpr section::Id of_expansions[] = {section::center,           section::expansions, section::centers,
                                              section::linear,           section::quadratic,  section::higher,
                                              section::direction,        section::router,     section::check_rows,
@@ -160,7 +160,7 @@ inline Status read_no_expansions(const SectionTable& sections, ModelView& model,
 }
 
 // All of a Gaussian kernel's expansions, or none in mode exact, which has a center nonetheless.
-inline Status read_gaussian(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_gaussian(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     model.form = nullptr;
     model.coef0 = model.coef_error = 0.0;
     const Status status = read_varying(sections, model, fault);
@@ -173,8 +173,7 @@ constexpr KindRules gaussian_rules = {/* expands */ true,
                                       /* max_degree */ max_degree,
                                       /* max_exact_degree */ 0,
                                       /* gamma */ finite_from_0,
-                                      section::none,
-                                      read_gaussian};
+                                      section::none};
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm

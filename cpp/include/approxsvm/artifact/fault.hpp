@@ -13,10 +13,22 @@
 namespace approxsvm {
 
 // A number as it is stored: whole ones may be beyond 2^53.
-struct StoredNumber {
-    double real;
-    std::uint64_t whole;
-    bool is_whole;
+class StoredNumber {
+  public:
+    constexpr StoredNumber() : real_(0.0), is_whole_(false) {}
+    explicit constexpr StoredNumber(double x) : real_(x), is_whole_(false) {}
+    explicit constexpr StoredNumber(std::uint64_t x) : whole_(x), is_whole_(true) {}
+
+    constexpr bool is_whole() const { return is_whole_; }
+    constexpr double real() const { return is_whole_ ? static_cast<double>(whole_) : real_; }
+    constexpr std::uint64_t whole() const { return is_whole_ ? whole_ : 0; }
+
+  private:
+    union {
+        double real_;
+        std::uint64_t whole_;
+    };
+    bool is_whole_;
 };
 
 // How `low` and `high` of an Expected are meant.
@@ -84,9 +96,9 @@ inline bool is_power_of_two(double x, double low, double high) {
 template <class Number>
 constexpr StoredNumber stored(Number x) {
     if constexpr (std::is_integral<Number>::value) {
-        return {static_cast<double>(x), static_cast<std::uint64_t>(x), true};
+        return StoredNumber(static_cast<std::uint64_t>(x));
     } else {
-        return {static_cast<double>(x), 0, false};
+        return StoredNumber(static_cast<double>(x));
     }
 }
 constexpr StoredNumber stored(StoredNumber x) {
@@ -120,19 +132,19 @@ constexpr Expected up_to(Enumeration last) {
 
 // Whether a number is as expected; not of rules that take more than the number itself.
 inline bool holds(const Expected& expected, const StoredNumber& found) {
-    const double x = found.real, low = expected.low.real, high = expected.high.real;
+    const double x = found.real(), low = expected.low.real(), high = expected.high.real();
     switch (expected.rule) {
         case Rule::equal:
-            return found.is_whole ? found.whole == expected.low.whole : x == low;
+            return found.is_whole() ? found.whole() == expected.low.whole() : x == low;
         case Rule::not_equal:
             return x != low;
         case Rule::from_to:
-            return found.is_whole ? found.whole >= expected.low.whole && found.whole <= expected.high.whole
-                                  : x >= low && x <= high;
+            return found.is_whole() ? found.whole() >= expected.low.whole() && found.whole() <= expected.high.whole()
+                                    : x >= low && x <= high;
         case Rule::from_below:
             return x >= low && x < high;
         case Rule::at_least:
-            return found.is_whole ? found.whole >= expected.low.whole : x >= low;
+            return found.is_whole() ? found.whole() >= expected.low.whole() : x >= low;
         case Rule::above:
             return x > low;
         case Rule::finite:
@@ -146,7 +158,7 @@ inline bool holds(const Expected& expected, const StoredNumber& found) {
         case Rule::zero_or_modulus:
             return x == 0.0 || (std::fabs(x) >= low && std::fabs(x) <= high);
         case Rule::multiple_of:
-            return found.whole % expected.low.whole == 0;
+            return found.whole() % expected.low.whole() == 0;
         default:
             return false;
     }
@@ -165,11 +177,19 @@ class Check {
 
     template <class Number>
     bool operator()(field::Id field, Number found, const Expected& expected, std::uint64_t index = no_index) {
-        return holds(expected, stored(found)) ? status_ == Status::ok : refuse(field, found, expected, index);
+        return hold(field, stored(found), expected, index);
+    }
+    // Once for numbers of all types, as artifacts have many.
+    APPROXSVM_NOINLINE bool hold(field::Id field, StoredNumber found, const Expected& expected, std::uint64_t index) {
+        return holds(expected, found) ? status_ == Status::ok : refuse(field, found, expected, index);
     }
 
     template <class Number>
     bool refuse(field::Id field, Number found, const Expected& expected, std::uint64_t index = no_index) {
+        return refuse(field, stored(found), expected, index);
+    }
+    APPROXSVM_NOINLINE bool refuse(field::Id field, StoredNumber found, const Expected& expected,
+                                   std::uint64_t index = no_index) {
         if (status_ != Status::ok) return false;
         status_ = refusal_;
         if (fault_) {
@@ -177,7 +197,7 @@ class Check {
             fault_->section = section_;
             fault_->field = field;
             fault_->index = index;
-            fault_->found = stored(found);
+            fault_->found = found;
             fault_->expected = expected;
         }
         return false;
@@ -187,7 +207,7 @@ class Check {
     template <class Number>
     bool each(field::Id field, const Number* numbers, std::size_t n, const Expected& expected) {
         for (std::size_t k = 0; k < n; ++k) {
-            if (!(*this)(field, numbers[k], expected, k)) return false;
+            if (!holds(expected, stored(numbers[k]))) return refuse(field, numbers[k], expected, k);
         }
         return status_ == Status::ok;
     }

@@ -6,7 +6,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-inline Status read_header(const unsigned char* bytes, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_header(const unsigned char* bytes, ModelView& model, ArtifactFault* fault) {
     const Header header = header_of(bytes);
     Check check(fault, section::none, Status::bad_header);
     const bool ensemble = header.mode == number_of(Mode::ensemble), exact = header.mode == number_of(Mode::exact);

@@ -8,65 +8,70 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 // The stage at p; returns where the next one is. The bytes have been validated.
+template <Parts parts = all_parts>
 inline const unsigned char* read_stage(const unsigned char* p, std::size_t n_inputs, MapStage& stage) {
     const StageHeader header = read_at<StageHeader>(p, 0);
     stage = {static_cast<StageKind>(header.kind),        header.parts, n_inputs,
              static_cast<std::size_t>(header.n_outputs), {},           {}};
     StageArrays arrays(p + sizeof(StageHeader));
-    AllStages::with(stage.kind, true, [&](auto kind) { return kind.find_parts(stage, arrays), true; });
+    StagesOf<parts>::with(stage.kind, true, [&](auto kind) { return kind.find_parts(stage, arrays), true; });
     return arrays.end();
 }
 
 // Calls use(stage) for all stages of a validated map, in order.
-template <class Use>
+template <Parts parts = all_parts, class Use>
 inline void for_stages(const InputMapView& map, const Use& use) {
     std::size_t n = map.n_columns;
     const unsigned char* next = map.stages;
     for (std::size_t k = 0; k < map.n_stages; ++k) {
         MapStage stage;
-        next = read_stage(next, n, stage);
+        next = read_stage<parts>(next, n, stage);
         n = stage.n_outputs;
         use(stage);
     }
 }
 
-// Checks stage number `index`, which begins at a byte of the section; `at` becomes where the next one is.
-inline bool read_checked_stage(Check& check, const unsigned char* bytes, std::size_t n_bytes, std::size_t n_inputs,
+// Checks stage number `index`, which begins at a byte of the section; `at` becomes where the next one is. False, too,
+// of a stage that the parts leave out.
+template <Parts parts = all_parts>
+APPROXSVM_COLD inline bool read_checked_stage(Check& check, const unsigned char* bytes, std::size_t n_bytes, std::size_t n_inputs,
                                std::uint64_t index, MapStage& stage, std::size_t& at) {
     if (!check(field::any_size, n_bytes, at_least(at + sizeof(StageHeader)))) return false;
     const StageHeader header = read_at<StageHeader>(bytes, at);
     if (!check(field::stage_kind, header.kind, from_to(0u, AllStages::last), index)) return false;
-    return AllStages::with(static_cast<StageKind>(header.kind), false, [&](auto kind) {
+    return StagesOf<parts>::with(static_cast<StageKind>(header.kind), false, [&](auto kind) {
         if (!kind.header_is_valid(check, header, n_inputs, index)) return false;
         const ClaimedSize n_words = kind.n_words(header, n_inputs);
         if (!check(field::any_size, n_bytes, at_least(at + sizeof(StageHeader) + 8 * n_words))) return false;
-        at = static_cast<std::size_t>(read_stage(bytes + at, n_inputs, stage) - bytes);
+        at = static_cast<std::size_t>(read_stage<parts>(bytes + at, n_inputs, stage) - bytes);
         return kind.is_valid(check, stage);
     });
 }
 
 // Whether NaN in a used column becomes a number on its way.
+template <Parts parts = all_parts>
 inline bool takes_nan(const InputMapView& map, std::size_t column) {
     std::size_t n = map.n_columns, j = column;
     const unsigned char* next = map.stages;
     for (std::size_t k = 0; k < map.n_stages && j < nan_replaced; ++k) {
         MapStage stage;
-        next = read_stage(next, n, stage);
+        next = read_stage<parts>(next, n, stage);
         n = stage.n_outputs;
-        j = AllStages::with(stage.kind, j, [&](auto kind) { return kind.by_feature ? j : kind.follow_nan(stage, j); });
+        j = StagesOf<parts>::with(stage.kind, j, [&](auto kind) { return kind.by_feature ? j : kind.follow_nan(stage, j); });
     }
     return j == nan_replaced;
 }
 
 // The raw column that input j of a stage comes from, or j where it comes from several.
+template <Parts parts = all_parts>
 inline std::size_t raw_column(const InputMapView& map, std::size_t stage_number, std::size_t j) {
     for (std::size_t wanted = stage_number; wanted-- > 0;) {
         std::size_t n = map.n_columns;
         const unsigned char* next = map.stages;
         MapStage stage;
-        for (std::size_t k = 0; k <= wanted; ++k, n = stage.n_outputs) next = read_stage(next, n, stage);
+        for (std::size_t k = 0; k <= wanted; ++k, n = stage.n_outputs) next = read_stage<parts>(next, n, stage);
         const std::size_t origin =
-            AllStages::with(stage.kind, j, [&](auto kind) { return kind.by_feature ? j : kind.origin(stage, j); });
+            StagesOf<parts>::with(stage.kind, j, [&](auto kind) { return kind.by_feature ? j : kind.origin(stage, j); });
         if (origin == several) return j;
         j = origin;
     }
@@ -74,7 +79,8 @@ inline std::size_t raw_column(const InputMapView& map, std::size_t stage_number,
 }
 
 // Describes the section's map, or says that it is broken. `bytes` is null where there is no map.
-inline Status read_input_map(const unsigned char* bytes, std::size_t n_bytes, std::size_t n_raw_features,
+template <Parts parts = all_parts>
+APPROXSVM_COLD inline Status read_input_map(const unsigned char* bytes, std::size_t n_bytes, std::size_t n_raw_features,
                              std::size_t n_features, InputMapView& map, ArtifactFault* fault = nullptr) {
     map = InputMapView{};
     Check header(fault, section::none, Status::bad_header), check(fault, section::input_map, Status::bad_section);
@@ -100,15 +106,18 @@ inline Status read_input_map(const unsigned char* bytes, std::size_t n_bytes, st
     for (std::size_t k = 0; k < n_columns; ++k) map.takes_all_columns &= map.columns[k] == k;
     map.n_stages = counts.n_stages;
     map.stages = bytes + stages_begin;
-    std::size_t at = stages_begin, n = n_columns;
-    for (std::size_t k = 0; check.status() == Status::ok && k < map.n_stages; ++k) {
+    map.scales_alone = true;
+    std::size_t at = stages_begin, n = n_columns, n_read = 0;
+    for (; check.status() == Status::ok && n_read < map.n_stages; ++n_read) {
         MapStage stage;
-        if (!read_checked_stage(check, bytes, n_bytes, n, k, stage, at)) break;
+        if (!read_checked_stage<parts>(check, bytes, n_bytes, n, n_read, stage, at)) break;
         n = stage.n_outputs;
+        if (stage.kind != StageKind::affine) map.scales_alone = false;
         map.widest = n > map.widest ? n : map.widest;
         map.has_inverse_normal |= stage.kind == StageKind::inverse_normal;
-        map.has_projection |= AllStages::with(stage.kind, false, [](auto kind) { return kind.sums; });
+        map.has_projection |= StagesOf<parts>::with(stage.kind, false, [](auto kind) { return kind.sums; });
     }
+    if (check.status() == Status::ok && n_read < map.n_stages) return Status::left_out;
     check(field::input_map_n_features, n, equal_to(n_features));
     if (check.status() != Status::ok) return check.status();
     map.checked = reinterpret_cast<const CheckedColumn*>(bytes + at);

@@ -13,8 +13,7 @@ struct KindRules {
     bool has_support_vectors;          // but in mode approximate
     int max_degree, max_exact_degree;  // of the modes approximate and certified, and of mode exact; 0 for none
     Expected gamma;
-    section::Id own;  // the section that other kinds have not, or none; read_own, which is never null, reads it
-    Status (*read_own)(const SectionTable&, ModelView&, ArtifactFault*);
+    section::Id own;  // the section that other kinds have not, or none
 };
 
 }  // namespace APPROXSVM_TARGET

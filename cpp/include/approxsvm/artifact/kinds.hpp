@@ -22,5 +22,24 @@ inline const KindRules& rules_of(const ModelView& model) {
     return rules_of(number_of(model.kernel));
 }
 
+// By KernelKind.
+constexpr Part parts_of_kinds[] = {rbf, polynomials, cosines, polynomials};
+static_assert(sizeof parts_of_kinds == sizeof(Part) * n_kinds, "a part for each kind");
+
+// Reads what one kind alone has.
+template <Parts parts>
+APPROXSVM_COLD inline Status read_own(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+    if constexpr (has(parts, rbf)) {
+        if (is_gaussian(model)) return read_gaussian(sections, model, fault);
+    }
+    if constexpr (has(parts, polynomials)) {
+        if (is_of_products(model)) return read_polynomial(sections, model, fault);
+    }
+    if constexpr (has(parts, cosines)) {
+        if (model.kernel == KernelKind::cosine) return read_cosines(sections, model, fault);
+    }
+    return Status::left_out;
+}
+
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm

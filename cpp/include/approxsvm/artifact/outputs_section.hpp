@@ -34,7 +34,7 @@ constexpr const ProbabilityRules& rules_of(ProbabilityKind kind) {
 }
 
 // Whether the numbers of a kind of probabilities are what they may be.
-inline bool numbers_are_valid(Check& check, const ProbabilityRules& rules, const double* numbers, std::size_t n) {
+APPROXSVM_COLD inline bool numbers_are_valid(Check& check, const ProbabilityRules& rules, const double* numbers, std::size_t n) {
     if (!check.finite(field::any_number, numbers, n)) return false;
     for (std::size_t k = 0; k < n; ++k) {
         const std::uint64_t index = n == 1 ? no_index : k;
@@ -53,7 +53,7 @@ struct Calibrator {
 };
 
 // The calibrator at p; returns where the next one is. The bytes have been validated.
-inline const unsigned char* read_calibrator(const unsigned char* p, Calibrator& calibrator) {
+APPROXSVM_COLD inline const unsigned char* read_calibrator(const unsigned char* p, Calibrator& calibrator) {
     calibrator.n_knots = static_cast<std::size_t>(read_at<std::uint64_t>(p, 0));
     calibrator.numbers = reinterpret_cast<const double*>(p + 8);
     const std::size_t n_numbers = calibrator.n_knots == 0 ? 2 : 2 * calibrator.n_knots;
@@ -62,7 +62,7 @@ inline const unsigned char* read_calibrator(const unsigned char* p, Calibrator& 
 
 // Ascending knots with heights that do not descend, and slopes that are normal numbers: interpolation then rounds
 // relatively to its result.
-inline bool is_isotonic(Check& check, std::size_t n, const double* knots, const double* heights) {
+APPROXSVM_COLD inline bool is_isotonic(Check& check, std::size_t n, const double* knots, const double* heights) {
     check(field::outputs_height, heights[0], at_least(0.0), 0);
     check(field::outputs_height, heights[n - 1], from_to(0.0, 1.0 + max_excess), n - 1);
     for (std::size_t k = 1; k < n; ++k) {
@@ -75,7 +75,7 @@ inline bool is_isotonic(Check& check, std::size_t n, const double* knots, const 
 }
 
 // Whether n calibrators fill the section from `at` on.
-inline bool calibrators_are_valid(Check& check, const unsigned char* bytes, std::size_t n_bytes, std::size_t at,
+APPROXSVM_COLD inline bool calibrators_are_valid(Check& check, const unsigned char* bytes, std::size_t n_bytes, std::size_t at,
                                   std::size_t n) {
     for (std::size_t c = 0; c < n; ++c) {
         if (!check(field::any_size, n_bytes, at_least(at + 24))) return false;
@@ -101,7 +101,7 @@ struct OutputsOf {
 };
 
 // Header fields that stand alone, and what suits the task.
-inline bool read_outputs_header(Check& check, const unsigned char* bytes, const OutputsOf& of, OutputsView& outputs) {
+APPROXSVM_COLD inline bool read_outputs_header(Check& check, const unsigned char* bytes, const OutputsOf& of, OutputsView& outputs) {
     const Task task = of.task;
     const std::uint32_t n_labels = of.n_labels;
     const OutputsHeader header = read_at<OutputsHeader>(bytes, 0);
@@ -166,7 +166,7 @@ inline bool read_outputs_header(Check& check, const unsigned char* bytes, const 
 }
 
 // Whether the weights of an ensemble's members and the addend, at `numbers`, are what they may be.
-inline bool weights_are_valid(Check& check, const OutputsOf& of, const double* numbers, OutputsView& outputs) {
+APPROXSVM_COLD inline bool weights_are_valid(Check& check, const OutputsOf& of, const double* numbers, OutputsView& outputs) {
     const bool is_mean = rules_of(outputs.probability).owner == Owner::members,
                counts = of.task == Task::classification && !weighs_values(outputs.label_rule, outputs.probability);
     double sum = 0.0;
@@ -189,7 +189,7 @@ inline bool weights_are_valid(Check& check, const OutputsOf& of, const double* n
 
 // Whether `numbers` begin with n_columns and, for each label, a weight of each column and an addend, all finite. How
 // many columns the members have is known once these are.
-inline bool sums_are_valid(Check& check, std::size_t n_labels, const double* numbers, std::size_t n_bytes,
+APPROXSVM_COLD inline bool sums_are_valid(Check& check, std::size_t n_labels, const double* numbers, std::size_t n_bytes,
                            OutputsView& outputs) {
     const std::size_t n_doubles = n_bytes / 8;
     if (!check(field::any_size, n_bytes, at_least(sizeof(OutputsHeader) + 8))) return false;
@@ -204,7 +204,7 @@ inline bool sums_are_valid(Check& check, std::size_t n_labels, const double* num
 
 // Describes what the section says, or says that it is broken. `bytes`, at an address that is a multiple of 8, is null
 // where there is none.
-inline Status read_outputs(const unsigned char* bytes, std::size_t n_bytes, const OutputsOf& of, OutputsView& outputs,
+APPROXSVM_COLD inline Status read_outputs(const unsigned char* bytes, std::size_t n_bytes, const OutputsOf& of, OutputsView& outputs,
                            ArtifactFault* fault = nullptr) {
     const std::uint32_t n_labels = of.n_labels;
     outputs = OutputsView{};

@@ -8,7 +8,7 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 // coef0, by how much coefficients may be off and, but in mode exact, the form of each decision function.
-inline Status read_polynomial(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_polynomial(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     Check check(fault, section::polynomial, Status::bad_section),
         values(fault, section::polynomial, Status::bad_coefficient);
     // At most 2^19 forms of less than 2^40 numbers.
@@ -37,8 +37,7 @@ constexpr KindRules polynomial_rules = {/* expands */ false,
                                         /* max_degree */ max_form_degree,
                                         /* max_exact_degree */ max_kernel_degree,
                                         /* gamma */ finite_number,
-                                        section::polynomial,
-                                        read_polynomial};
+                                        section::polynomial};
 
 // coef0 and coef_error alone.
 constexpr KindRules sigmoid_rules = {/* expands */ false,
@@ -47,8 +46,7 @@ constexpr KindRules sigmoid_rules = {/* expands */ false,
                                      /* max_degree */ 0,
                                      /* max_exact_degree */ 0,
                                      /* gamma */ finite_number,
-                                     section::polynomial,
-                                     read_polynomial};
+                                     section::polynomial};
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm

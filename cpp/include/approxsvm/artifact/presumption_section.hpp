@@ -20,7 +20,7 @@ inline PresumptionView presumption_of(const ModelView& model) {
     return {n, landmarks, reinterpret_cast<const float*>(landmarks + (n + 1) / 2 * 2)};
 }
 
-inline Status read_presumption(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_presumption(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const Section& section = sections[section::presumption];
     if (section.offset == 0) return Status::ok;
     Check check(fault, section::presumption, Status::bad_section),

@@ -19,7 +19,7 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 // Records of amplitude, value, tolerance.
-inline Status read_check_rows(const SectionTable& sections, section::Id id, const ModelView& model, bool wanted,
+APPROXSVM_COLD inline Status read_check_rows(const SectionTable& sections, section::Id id, const ModelView& model, bool wanted,
                               const unsigned char*& rows, std::uint32_t& n_rows, ArtifactFault* fault) {
     const Section& section = sections[id];
     Check size(fault, id, Status::bad_section), numbers(fault, id, Status::bad_coefficient);
@@ -37,7 +37,7 @@ inline Status read_check_rows(const SectionTable& sections, section::Id id, cons
     return numbers.status();
 }
 
-inline Status read_decisions(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_decisions(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     Check size(fault, section::decisions, Status::bad_section),
         numbers(fault, section::decisions, Status::bad_coefficient);
     if (!has_size(size, sections[section::decisions], model, true, model.n_decisions * sizeof(DecisionNumbers)))
@@ -50,7 +50,7 @@ inline Status read_decisions(const SectionTable& sections, ModelView& model, Art
 }
 
 // The support vectors and their coefficients.
-inline Status read_exact_model(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_exact_model(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const Section &coef = sections[section::dual_coef], &vectors = sections[section::support_vectors],
                   &counts = sections[section::class_counts];
     Check of_coef(fault, section::dual_coef, Status::bad_section),
@@ -80,12 +80,21 @@ inline Status read_exact_model(const SectionTable& sections, ModelView& model, A
     return parser.parse(model.n_sv, model.n_features, model.packed);
 }
 
-inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
+template <Parts parts>
+APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
                                 ArtifactFault* fault);
+
+// Notes parts that the model has; refuses it where the list leaves one out.
+template <Parts parts>
+APPROXSVM_COLD inline Status require(ModelView& model, Parts needed) {
+    model.needed |= needed;
+    return (needed & ~parts) == 0 ? Status::ok : Status::left_out;
+}
 
 // An expansion in the coordinates of a subspace: a whole artifact of its own, of a regression with one center at the
 // origin.
-inline Status check_subspace_expansion(const unsigned char* bytes, std::size_t n_bytes, const ModelView& outer,
+template <Parts parts>
+APPROXSVM_COLD inline Status check_subspace_expansion(const unsigned char* bytes, std::size_t n_bytes, const ModelView& outer,
                                        ArtifactFault* fault) {
     Status status = check_envelope(bytes, n_bytes, fault);
     if (status != Status::ok) return status;
@@ -102,7 +111,7 @@ inline Status check_subspace_expansion(const unsigned char* bytes, std::size_t n
     check(field::header_input_scale, header.input_scale, equal_to(outer.input_scale));
     if (check.status() != Status::ok) return check.status();
     ModelView inner;
-    status = describe_artifact(bytes, n_bytes, inner, fault);
+    status = describe_artifact<parts>(bytes, n_bytes, inner, fault);
     if (status != Status::ok) return status;
     if (!decisions(field::decisions_intercept, inner.decisions[0].intercept, equal_to(0.0), 0))
         return decisions.status();
@@ -112,17 +121,25 @@ inline Status check_subspace_expansion(const unsigned char* bytes, std::size_t n
 }
 
 // The stages in few coordinates.
-inline Status read_all_subspaces(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
-    Status status = read_subspaces(sections, model, fault);
-    if (status != Status::ok || !model.subspaces.expansion) return status;
-    const std::size_t n_bytes = sections[section::subspace_expansion].bytes;
-    status = check_subspace_expansion(model.subspaces.expansion, n_bytes, model, fault);
-    if (status != Status::ok && fault) fault->in_subspace_expansion = true;
-    return status;
+template <Parts parts>
+APPROXSVM_COLD inline Status read_all_subspaces(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+    if constexpr (!has(parts, subspaces)) {
+        const bool any = sections.at(section::subspaces) || sections.at(section::subspace_expansion);
+        return any ? require<parts>(model, subspaces) : Status::ok;
+    } else {
+        Status status = read_subspaces(sections, model, fault);
+        if (status == Status::ok && model.subspaces.n_stages > 0) status = require<parts>(model, subspaces);
+        if (status != Status::ok || !model.subspaces.expansion) return status;
+        const std::size_t n_bytes = sections[section::subspace_expansion].bytes;
+        status = check_subspace_expansion<parts>(model.subspaces.expansion, n_bytes, model, fault);
+        if (status != Status::ok && fault) fault->in_subspace_expansion = true;
+        return status;
+    }
 }
 
 // What each kind of kernel has instead of the others'.
-inline Status read_kernel(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+template <Parts parts>
+APPROXSVM_COLD inline Status read_kernel(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const KindRules& mine = rules_of(model);
     for (const KindRules& kind : kinds) {
         Check check(fault, kind.own, Status::bad_section);
@@ -130,17 +147,51 @@ inline Status read_kernel(const SectionTable& sections, ModelView& model, Artifa
             return check.status();
     }
     const Status status = mine.expands ? Status::ok : read_no_expansions(sections, model, fault);
-    return status == Status::ok ? mine.read_own(sections, model, fault) : status;
+    return status == Status::ok ? read_own<parts>(sections, model, fault) : status;
+}
+
+// Of several classes, who is presumed to win.
+template <Parts parts>
+APPROXSVM_COLD inline Status read_any_presumption(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+    if constexpr (has(parts, one_vs_one)) return read_presumption(sections, model, fault);
+    Check check(fault, section::presumption, Status::bad_section);
+    is_where_wanted(check, sections[section::presumption], model, false);
+    return check.status();
+}
+
+// What becomes of values.
+template <Parts parts>
+APPROXSVM_COLD inline Status read_any_outputs(const SectionTable& sections, const OutputsOf& of, ModelView& model,
+                               ArtifactFault* fault) {
+    const unsigned char* const bytes = sections.at(section::outputs);
+    const Status status = bytes ? require<parts>(model, probabilities) : Status::ok;
+    if constexpr (has(parts, probabilities)) {
+        return read_outputs(bytes, sections[section::outputs].bytes, of, model.outputs, fault);
+    }
+    return status;
+}
+
+// How raw rows become rows of the model.
+template <Parts parts>
+APPROXSVM_COLD inline Status read_any_input_map(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+    const unsigned char* const bytes = sections.at(section::input_map);
+    model.has_input_map = bytes != nullptr;
+    constexpr Parts stages = has(parts, pipelines) ? pipelines : scalers;
+    if (bytes && !has(parts, scalers)) return require<parts>(model, scalers);
+    const Status status = read_input_map<stages>(bytes, sections[section::input_map].bytes, model.n_raw_features,
+                                                 model.n_features, model.input_map, fault);
+    if (status == Status::left_out) return require<parts>(model, pipelines);
+    return status == Status::ok && bytes ? require<parts>(model, model.input_map.scales_alone ? scalers : pipelines)
+                                         : status;
 }
 
 // All sections of a model that is no ensemble.
-inline Status read_model(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+template <Parts parts>
+APPROXSVM_COLD inline Status read_model(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     Check members(fault, section::members, Status::bad_section);
     if (!is_where_wanted(members, sections[section::members], model, false)) return members.status();
-    const unsigned char *outputs = sections.at(section::outputs), *map = sections.at(section::input_map);
-    model.has_input_map = map != nullptr;
-    Status status =
-        read_outputs(outputs, sections[section::outputs].bytes, {model.task, model.n_labels}, model.outputs, fault);
+    Status status = require<parts>(model, parts_of_kinds[number_of(model.kernel)]);
+    if (status == Status::ok) status = read_any_outputs<parts>(sections, {model.task, model.n_labels}, model, fault);
     if (status != Status::ok) return status;
     Check header(fault, section::none, Status::bad_header);
     const std::size_t n_targets = model.task == Task::regression ? max_n_targets : 1;
@@ -149,11 +200,12 @@ inline Status read_model(const SectionTable& sections, ModelView& model, Artifac
                 model.n_labels > 2 ? equal_to(n_decisions_of(model.n_labels, model.outputs.decision_shape))
                                    : from_to(1, n_targets)))
         return header.status();
-    status = read_input_map(map, sections[section::input_map].bytes, model.n_raw_features, model.n_features,
-                            model.input_map, fault);
+    if (is_gaussian(model))
+        status = require<parts>(model, has_classes(model) ? one_vs_one : has_several(model) ? several_functions : Part{});
+    if (status == Status::ok) status = read_any_input_map<parts>(sections, model, fault);
     if (status != Status::ok) return status;
     for (Status (*const read)(const SectionTable&, ModelView&, ArtifactFault*) :
-         {read_kernel, read_exact_model, read_presumption, read_all_subspaces, read_decisions}) {
+         {read_kernel<parts>, read_exact_model, read_any_presumption<parts>, read_all_subspaces<parts>, read_decisions}) {
         status = read(sections, model, fault);
         if (status != Status::ok) return status;
     }
@@ -183,7 +235,8 @@ inline Status for_members(const ModelView& ensemble, const Visit& visit) {
 }
 
 // Counts the labels of a row that are this member's, where they are side by side.
-inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, const ModelView& ensemble,
+template <Parts parts>
+APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, ModelView& ensemble,
                            std::size_t& n_targets, ArtifactFault* fault) {
     Status status = check_envelope(bytes, n_bytes, fault);
     if (status != Status::ok) return status;
@@ -191,7 +244,8 @@ inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, cons
         labels(fault, section::labels, Status::bad_labels), outputs(fault, section::outputs, Status::bad_section);
     if (!kind(field::header_mode, header_of(bytes).mode, up_to(Mode::exact))) return kind.status();
     ModelView member;
-    status = describe_artifact(bytes, n_bytes, member, fault);
+    status = describe_artifact<parts>(bytes, n_bytes, member, fault);
+    ensemble.needed |= member.needed;
     if (status != Status::ok) return status;
     // Of targets, a regression has one for each function: its sign, of two labels.
     const bool of_targets = is_of_targets(ensemble), of_sums = is_of_sums(ensemble),
@@ -223,10 +277,10 @@ inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, cons
 
 // How the answers of members become one; without the section classifiers' probabilities are averaged, and regressions
 // are side by side.
-inline Status read_combination(const SectionTable& sections, ModelView& model, std::size_t n_members,
+template <Parts parts>
+APPROXSVM_COLD inline Status read_combination(const SectionTable& sections, ModelView& model, std::size_t n_members,
                                ArtifactFault* fault) {
-    const Status status = read_outputs(sections.at(section::outputs), sections[section::outputs].bytes,
-                                       {model.task, model.n_labels, n_members}, model.outputs, fault);
+    const Status status = read_any_outputs<parts>(sections, {model.task, model.n_labels, n_members}, model, fault);
     if (status == Status::ok && !sections.at(section::outputs) && model.task == Task::classification) {
         model.outputs.label_rule = LabelRule::probability;
         model.outputs.probability = ProbabilityKind::members_mean;
@@ -235,7 +289,7 @@ inline Status read_combination(const SectionTable& sections, ModelView& model, s
 }
 
 // Members that the section holds by the sizes in their headers, which have not been checked; 0 where these are wrong.
-inline std::size_t count_members(const unsigned char* bytes, std::size_t n_bytes) {
+APPROXSVM_COLD inline std::size_t count_members(const unsigned char* bytes, std::size_t n_bytes) {
     std::size_t n = 0;
     for (std::size_t at = 0; at < n_bytes; ++n) {
         if (n_bytes - at < header_bytes) return 0;
@@ -247,7 +301,8 @@ inline std::size_t count_members(const unsigned char* bytes, std::size_t n_bytes
 }
 
 // Whole artifacts one after the other, none of them an ensemble, which agree on labels and raw columns.
-inline Status read_members(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+template <Parts parts>
+APPROXSVM_COLD inline Status read_members(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     for (std::uint32_t id = 1; id < section::end; ++id) {
         const bool allowed = id == section::labels || id == section::feature_names || id == section::plan ||
                              id == section::outputs || id == section::categories || id == section::vectorizers ||
@@ -261,7 +316,7 @@ inline Status read_members(const SectionTable& sections, ModelView& model, Artif
     model.members = sections.at(section::members);
     const std::size_t n_counted = count_members(model.members, section.bytes);
     if (n_counted > 0) {  // or else a member is refused below
-        const Status status = read_combination(sections, model, n_counted, fault);
+        const Status status = read_combination<parts>(sections, model, n_counted, fault);
         if (status != Status::ok) return status;
     }
     for (std::size_t at = 0; at < section.bytes; ++model.n_members) {
@@ -275,7 +330,7 @@ inline Status read_members(const SectionTable& sections, ModelView& model, Artif
               model.n_members);
         if (check.status() != Status::ok) return check.status();
         std::size_t n_targets = 0;
-        const Status status = check_member(member, static_cast<std::size_t>(n_bytes), model, n_targets, fault);
+        const Status status = check_member<parts>(member, static_cast<std::size_t>(n_bytes), model, n_targets, fault);
         if (status != Status::ok) {
             if (fault) fault->member = static_cast<std::uint32_t>(model.n_members);
             return status;
@@ -303,29 +358,36 @@ inline Status read_members(const SectionTable& sections, ModelView& model, Artif
 }
 
 // Everything behind the header's checksum. The bytes are those of a whole artifact.
-inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
+template <Parts parts>
+APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
                                 ArtifactFault* fault) {
     model = ModelView{};
-    model.describe = describe_artifact;
+    model.describe = describe_artifact<parts>;
     SectionTable sections{};
     Status status = read_header(bytes, model, fault);
     if (status == Status::ok) status = read_sections(bytes, n_bytes, sections, fault);
     for (std::uint32_t id = 1; id < section::end; ++id) model.sections[id] = sections.at(static_cast<section::Id>(id));
-    if (status == Status::ok && model.mode != Mode::ensemble) status = read_model(sections, model, fault);
+    if (status == Status::ok && model.mode != Mode::ensemble) status = read_model<parts>(sections, model, fault);
     if (status == Status::ok) status = read_labels_and_texts(sections, model, fault);
-    if (status == Status::ok) status = read_categories(sections, model, fault);
-    if (status == Status::ok && model.mode == Mode::ensemble) status = read_members(sections, model, fault);
+    if (status == Status::ok && sections.at(section::categories)) status = require<parts>(model, text_columns);
+    if constexpr (has(parts, text_columns)) {
+        if (status == Status::ok) status = read_categories(sections, model, fault);
+    }
+    if (status != Status::ok || model.mode != Mode::ensemble) return status;
+    status = require<parts>(model, ensembles);
+    if constexpr (has(parts, ensembles)) return read_members<parts>(sections, model, fault);
     return status;
 }
 
 // Validates an artifact and describes it; `fault`, where one is given, says what has been refused. `bytes` must stay
-// alive and unchanged for as long as `model` is used.
-inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& model, ArtifactFault* fault = nullptr) {
+// alive and unchanged for as long as `model` is used. Status::left_out: model.needed says which parts.
+template <Parts parts = all_parts>
+APPROXSVM_COLD inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& model, ArtifactFault* fault = nullptr) {
     const unsigned char* bytes = static_cast<const unsigned char*>(data);
     if (fault) *fault = ArtifactFault{};
     if (reinterpret_cast<std::uintptr_t>(bytes) % 8 != 0) return Status::misaligned;
     const Status status = check_envelope(bytes, n_bytes, fault);
-    return status == Status::ok ? describe_artifact(bytes, n_bytes, model, fault) : status;
+    return status == Status::ok ? describe_artifact<parts>(bytes, n_bytes, model, fault) : status;
 }
 
 // --- check rows

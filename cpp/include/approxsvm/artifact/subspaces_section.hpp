@@ -86,7 +86,7 @@ inline bool is_list_of_one_sign(Check& check, const float* coef, std::size_t n, 
     return check.status() == Status::ok;
 }
 
-inline bool subspace_group_is_valid(Check& check, const ModelView& model, const SubspaceGroup& group, std::size_t g) {
+APPROXSVM_COLD inline bool subspace_group_is_valid(Check& check, const ModelView& model, const SubspaceGroup& group, std::size_t g) {
     const std::size_t n_stages = model.subspaces.n_stages, n = n_subspace_forms(model);
     const std::size_t n_coordinates = model.subspaces.n_coordinates, n_vectors = group.n_own + group.n_others;
     check(field::subspaces_skew, group.skew, from_to(0.0, max_skew), g);
@@ -119,7 +119,7 @@ inline void for_subspace_groups(const ModelView& model, const Visit& visit) {
 }
 
 // Describes what the section says, or says that it is broken.
-inline Status read_subspaces(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_subspaces(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     SubspacesView& subspaces = model.subspaces = SubspacesView{};
     const Section& section = sections[section::subspaces];
     const unsigned char *bytes = sections.at(section::subspaces), *expansion = sections.at(section::subspace_expansion);

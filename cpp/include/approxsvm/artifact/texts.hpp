@@ -33,7 +33,7 @@ inline std::size_t utf8_length(const unsigned char* p, std::size_t n) {
 }
 
 // Bytes [first, first + n) of a section are valid UTF-8.
-inline bool is_utf8(Check& check, const unsigned char* section, std::size_t first, std::size_t n) {
+APPROXSVM_COLD inline bool is_utf8(Check& check, const unsigned char* section, std::size_t first, std::size_t n) {
     const std::size_t length = utf8_length(section + first, n);
     return length == n ? check.status() == Status::ok
                        : check.refuse(field::any_text_byte, section[first + length], Expected{Rule::utf8, {}, {}},
@@ -41,7 +41,7 @@ inline bool is_utf8(Check& check, const unsigned char* section, std::size_t firs
 }
 
 // A list of n texts: n lengths as uint32, then the UTF-8 bytes, nothing after them.
-inline bool is_text_list(Check& check, const unsigned char* p, std::size_t bytes, std::size_t n) {
+APPROXSVM_COLD inline bool is_text_list(Check& check, const unsigned char* p, std::size_t bytes, std::size_t n) {
     if (!check(field::any_size, bytes, at_least(ClaimedSize{4} * n))) return false;
     std::size_t used = 4 * n;
     for (std::size_t k = 0; k < n; ++k) {
@@ -97,7 +97,7 @@ inline StoredNumber told_of_label(const ModelView& model, std::size_t k) {
 }
 
 // Of a readable list. Lists are short.
-inline bool labels_are_distinct(Check& check, const ModelView& model) {
+APPROXSVM_COLD inline bool labels_are_distinct(Check& check, const ModelView& model) {
     const unsigned char* p = model.labels;
     const std::size_t n = model.n_labels;
     TextReader texts(p, n);
@@ -211,7 +211,7 @@ inline bool dtype_holds_labels(Check& check, const char (&dtype)[16], const Mode
 }
 
 // Labels, names of raw columns, the plan, and what only programs read that make rows of texts.
-inline Status read_labels_and_texts(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_labels_and_texts(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const Section& section = sections[section::labels];
     Check header(fault, section::none, Status::bad_labels), labels(fault, section::labels, Status::bad_labels),
         names(fault, section::feature_names, Status::bad_labels), plan(fault, section::plan, Status::bad_labels);
@@ -262,7 +262,7 @@ inline std::size_t position_in(const ModelView& ensemble, const ModelView& membe
 }
 
 // Whether all labels of a member, whose labels are one of an ensemble's targets, are among the ensemble's.
-inline bool labels_are_among(Check& check, const ModelView& member, const ModelView& ensemble) {
+APPROXSVM_COLD inline bool labels_are_among(Check& check, const ModelView& member, const ModelView& ensemble) {
     if (!check(field::header_label_kind, number_of(member.label_kind), equal_to(number_of(ensemble.label_kind))))
         return false;
     for (std::size_t k = 0; k < member.n_labels; ++k) {
@@ -274,7 +274,7 @@ inline bool labels_are_among(Check& check, const ModelView& member, const ModelV
 }
 
 // Whether a member of an ensemble has the ensemble's labels, in their order.
-inline bool labels_are_equal(Check& check, const ModelView& member, const ModelView& ensemble) {
+APPROXSVM_COLD inline bool labels_are_equal(Check& check, const ModelView& member, const ModelView& ensemble) {
     if (!check(field::header_label_kind, number_of(member.label_kind), equal_to(number_of(ensemble.label_kind))) ||
         !check(field::header_n_labels, member.n_labels, equal_to(ensemble.n_labels)))
         return false;

@@ -174,7 +174,7 @@ struct BasisCell {
 };
 
 // A table row for an expansion truncated after `degree`.
-inline void fill_basis_row(const ModelView& model, int degree, const BasisCell& cell, float* row) {
+APPROXSVM_COLD inline void fill_basis_row(const ModelView& model, int degree, const BasisCell& cell, float* row) {
     const RoundingFactors rounding(model.n_features, degree, cell.high);
     for (int k = 0; k <= last_norm_degree; ++k) {
         double factor = cell.phis[k];
@@ -190,7 +190,7 @@ inline void fill_basis_row(const ModelView& model, int degree, const BasisCell& 
 }
 
 // Fills a table of n_cells rows behind the other for each of the degrees from `first` to `last`.
-inline void fill_bases(const ModelView& model, int first, int last, float* tables) {
+APPROXSVM_COLD inline void fill_bases(const ModelView& model, int first, int last, float* tables) {
     const double widen = s_error(model.n_features);
     const bool cut = has_remainders(model);
     constexpr std::size_t table_size = n_cells * n_bound_terms;

@@ -84,7 +84,7 @@ inline void lay_out_coefficients(const CosinesView& view, std::size_t n_function
 }
 
 template <class Real>
-inline CosineSum<Real> lay_out_cosines(const ModelView& model, const CosinesView& view, unsigned char* memory,
+APPROXSVM_COLD inline CosineSum<Real> lay_out_cosines(const ModelView& model, const CosinesView& view, unsigned char* memory,
                                        Real* phases, double* coef, double* vector) {
     constexpr double one = 1.0;  // half_theta: the engine's half_sq_norm of a row is ||z||^2
     constexpr double inverse_two_pi = 0x1.45f306dc9c883p-3;
@@ -105,7 +105,7 @@ inline CosineSum<Real> lay_out_cosines(const ModelView& model, const CosinesView
     return {writer.expansion(), phases, model.n_decisions, coef, largest};
 }
 
-inline void lay_out(const ModelView& model, const CosinePieces& pieces) {
+APPROXSVM_COLD inline void lay_out(const ModelView& model, const CosinePieces& pieces) {
     const CosinesView view = cosines_of(model);
     const auto [prepared, in32, in64, phases32, phases64, coef32, coef64, vector] = pieces;
     new (prepared) CosineSums{view, lay_out_cosines(model, view, in32, phases32, coef32, vector),

@@ -13,19 +13,18 @@ struct ProductKernels {
     using Pieces = PolynomialPieces;
 };
 
-// call(kind), by the model's.
-template <class Call>
+// call(kind), by the model's, which the parts have.
+template <Parts parts, class Call>
 inline auto with_kind(const ModelView& model, const Call& call) {
-    switch (model.kernel) {
-        case KernelKind::gaussian:
-            break;
-        case KernelKind::polynomial:
-        case KernelKind::sigmoid:
-            return call(ProductKernels{});
-        case KernelKind::cosine:
-            return call(CosineTerms{});
+    constexpr Parts kinds = parts & (rbf | polynomials | cosines);
+    static_assert(kinds != 0, "the list names no kind of kernels: approxsvm::rbf, polynomials or cosines");
+    if constexpr (has(kinds, polynomials)) {
+        if (kinds == polynomials || is_of_products(model)) return call(ProductKernels{});
     }
-    return call(GaussianKernels{});
+    if constexpr (has(kinds, cosines)) {
+        if (!has(kinds, rbf) || model.kernel == KernelKind::cosine) return call(CosineTerms{});
+    }
+    if constexpr (has(kinds, rbf)) return call(GaussianKernels{});
 }
 
 template <class Kind>
@@ -40,8 +39,9 @@ inline const void* lay_out_as(GaussianKernels, const ModelView&, Carver&, bool) 
 }
 
 // Takes memory and, unless it is only counted, fills it; of a Gaussian kernel nothing.
+template <Parts parts>
 inline const void* lay_out_kind(const ModelView& view, Carver& carver, bool only_counts) {
-    return with_kind(view, [&](auto kind) { return lay_out_as(kind, view, carver, only_counts); });
+    return with_kind<parts>(view, [&](auto kind) { return lay_out_as(kind, view, carver, only_counts); });
 }
 
 }  // namespace APPROXSVM_TARGET

@@ -182,7 +182,7 @@ inline double binomial(int n, int k) {
     return result;
 }
 
-inline PolynomialMoments find_moments(const ModelView& view, const PolynomialPieces& pieces) {
+APPROXSVM_COLD inline PolynomialMoments find_moments(const ModelView& view, const PolynomialPieces& pieces) {
     const int degree = moments_degree(view);
     const std::size_t d = view.n_features, n_moments = static_cast<std::size_t>(degree) + 1;
     double* x = pieces.vector;
@@ -244,7 +244,7 @@ inline ClassKernelSum<double> lay_out_engine(const ModelView& view, const Polyno
     return writer.expansion();
 }
 
-inline void lay_out(const ModelView& view, const PolynomialPieces& pieces) {
+APPROXSVM_COLD inline void lay_out(const ModelView& view, const PolynomialPieces& pieces) {
     PolynomialKernel& kernel = *new (pieces.prepared) PolynomialKernel{};
     kernel.coef0 = view.coef0;
     kernel.degree = view.degree;

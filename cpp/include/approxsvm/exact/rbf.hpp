@@ -72,7 +72,8 @@ struct VectorMemory {
 template <class Real>
 class VectorWriter {
   public:
-    VectorWriter(const VectorMemory<Real>& memory, std::size_t n_lanes, std::size_t n_features, double half_theta)
+    APPROXSVM_NOINLINE VectorWriter(const VectorMemory<Real>& memory, std::size_t n_lanes, std::size_t n_features,
+                                    double half_theta)
         : memory_(memory),
           columns_(memory.columns, memory.by_columns ? n_lanes : 0, memory.by_columns ? n_features : 0),
           n_features_(n_features),
@@ -84,13 +85,13 @@ class VectorWriter {
     void count(std::size_t feature) { columns_.count(feature); }
     void finish_counting() { columns_.finish_counting(); }
 
-    void set(std::size_t lane, const Coordinates& x) {
+    APPROXSVM_NOINLINE void set(std::size_t lane, const Coordinates& x) {
         const Real half_sq_norm =
             static_cast<Real>(half_theta_ * (memory_.by_columns ? add_to_columns(lane, x) : fill_panel_lane(lane, x)));
         memory_.half_sq_norms[lane] = half_sq_norm;
         if (half_sq_norm > max_half_sq_norm_) max_half_sq_norm_ = half_sq_norm;
     }
-    void set_zeros(std::size_t lane) {
+    APPROXSVM_NOINLINE void set_zeros(std::size_t lane) {
         if (!memory_.by_columns) fill_panel_lane(lane, {nullptr, nullptr, 0});
     }
 
@@ -402,7 +403,7 @@ inline void kernel_sums_block(const KernelSum<Real>& expansion, const Real* bloc
 
 // half_theta ||u||^2 of the same rows, as kernel_sums_block wants them.
 template <int Registers, class Real>
-inline void half_sq_norms_block(Real half_theta, std::size_t n_features, const Real* block, Real* half_sq_norm) {
+APPROXSVM_NOINLINE inline void half_sq_norms_block(Real half_theta, std::size_t n_features, const Real* block, Real* half_sq_norm) {
     using Register = typename RegisterOf<Real>::type;
     constexpr int width = lanes_of<Real>;
     constexpr std::size_t stride = static_cast<std::size_t>(Registers * width);

@@ -106,7 +106,7 @@ struct SubspacesMemory {
     }
 };
 
-inline const float* fill_basis_panels(const ModelView& model, const SubspaceGroup& group, float* panels) {
+APPROXSVM_COLD inline const float* fill_basis_panels(const ModelView& model, const SubspaceGroup& group, float* panels) {
     constexpr std::size_t width = panel_width<float>;
     const std::size_t n = model.subspaces.n_coordinates, d = model.n_features;
     const std::size_t n_lanes = KernelSumMemory<float>::n_lanes(n);
@@ -118,7 +118,7 @@ inline const float* fill_basis_panels(const ModelView& model, const SubspaceGrou
 }
 
 // Fills the sums of one class in one stage; `coef` are the stage's. `step` is that of the grid, or 0.
-inline SubspaceSums fill_subspace_sums(const ModelView& model, const SubspaceGroup& group, std::size_t n_coordinates,
+APPROXSVM_COLD inline SubspaceSums fill_subspace_sums(const ModelView& model, const SubspaceGroup& group, std::size_t n_coordinates,
                                        const float* coef, float step, const SubspaceSumsMemory& memory,
                                        double* vector) {
     const std::size_t n_forms = n_subspace_forms(model), n_vectors = group.n_own + group.n_others;
@@ -166,7 +166,7 @@ inline SubspaceSums fill_subspace_sums(const ModelView& model, const SubspaceGro
 }
 
 // A row of the table for all s in a cell, and for the last, open one.
-inline void fill_residual_cell(std::size_t cell, float* row) {
+APPROXSVM_COLD inline void fill_residual_cell(std::size_t cell, float* row) {
     const bool open = cell + 1 == n_cells;
     const double low = cell_begin(cell), high = open ? infinity : cell_begin(cell + 1);
     for (std::size_t t = 0; t < n_residual_terms; ++t) row[t] = 0.0f;
@@ -181,7 +181,7 @@ inline void fill_residual_cell(std::size_t cell, float* row) {
     row[residual_cap] = rounded_up(std::sqrt(-2.0 * std::expm1(-0.5 * high)));
 }
 
-inline Subspaces fill_subspaces(const ModelView& model, const SubspacesMemory& memory) {
+APPROXSVM_COLD inline Subspaces fill_subspaces(const ModelView& model, const SubspacesMemory& memory) {
     const std::size_t n_stages = model.subspaces.n_stages, n_forms = n_subspace_forms(model);
     if (n_stages == 0) return {};
     const std::size_t first_summed = n_stages - n_summed_stages(model);

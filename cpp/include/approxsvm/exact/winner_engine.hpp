@@ -88,7 +88,7 @@ class PresumptionWriter {
 
 // The section's weights are of z - center; those of the engine whose vectors are `kernels` are of scaled rows about its
 // own center, or zeros where that is null.
-inline Presumption fill_presumption(const ModelView& view, const PresumptionMemory& memory,
+APPROXSVM_COLD inline Presumption fill_presumption(const ModelView& view, const PresumptionMemory& memory,
                                     const KernelSum<float>& kernels, const std::uint32_t* lane_of,
                                     const double* engine_center) {
     const PresumptionView stored = presumption_of(view);
@@ -184,7 +184,7 @@ struct WinnerEngineMemory {
         : lists(pairs, carver), presumption(view, lists.is_usable && view.sections[section::presumption], carver) {}
 };
 
-inline WinnerEngine fill_winner_engine(const ModelView& view, const PairCoefficients& pairs,
+APPROXSVM_COLD inline WinnerEngine fill_winner_engine(const ModelView& view, const PairCoefficients& pairs,
                                        const KernelSum<float>& kernels, const WinnerEngineMemory& memory,
                                        const double* engine_center) {
     WinnerEngine engine{};

@@ -40,15 +40,18 @@ constexpr std::uint64_t n_higher_limited(std::uint64_t n_features, int degree, s
 
 // part_k of Registers * lanes rows, a lane each. `zeros` holds as many zeros as there are features.
 template <int Registers>
-inline void part_block(const float* coefficients, int k, const float* zeros, std::size_t n_features, const float* block,
+APPROXSVM_NOINLINE void part_block(const float* coefficients, int k, const float* zeros, std::size_t n_features, const float* block,
                        float* part) {
     constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
-    float inner[stride];
-    if (k == 2) return quadratic_block<Registers, false>(coefficients, zeros, n_features, block, part, inner);
+    float inner[stride], *const unused = nullptr;
+    if (k == 2) return quadratic_block<Registers, false>(coefficients, zeros, n_features, block, part, unused);
     for (std::size_t r = 0; r < stride; ++r) part[r] = 0.0f;
     for (std::size_t i = 0; i < n_features; ++i) {
         const std::size_t n = n_features - i;
-        part_block<Registers>(coefficients, k - 1, zeros, n, block, inner);
+        if (k == 3)
+            quadratic_block<Registers, false>(coefficients, zeros, n, block, inner, unused);
+        else
+            part_block<Registers>(coefficients, k - 1, zeros, n, block, inner);
         for (std::size_t r = 0; r < stride; r += lanes) {
             store(part + r, fmadd(load(block + r), load(inner + r), load(part + r)));
         }

@@ -42,9 +42,17 @@ APPROXSVM_INLINE void add_tile(const Real* panel, const Real* linear, std::size_
         APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) sum[i][v] = start;
     }
     const Real* u = block + first_column * stride;
-    APPROXSVM_UNROLL for (int k = FirstRow; k < static_cast<int>(panel_rows); ++k) {
+    APPROXSVM_UNROLL for (int k = FirstRow; k < FirstRow + tile_rows; ++k) {
         APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
             if (FirstRow + i > k) continue;
+            const Register q = set1(panel[k * (k + 1) / 2 + FirstRow + i]);
+            APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
+                sum[i][v] = fmadd(q, load(u + k * stride + v * width), sum[i][v]);
+            }
+        }
+    }
+    for (int k = FirstRow + tile_rows; k < static_cast<int>(panel_rows); ++k) {
+        APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
             const Register q = set1(panel[k * (k + 1) / 2 + FirstRow + i]);
             APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
                 sum[i][v] = fmadd(q, load(u + k * stride + v * width), sum[i][v]);
@@ -70,25 +78,35 @@ APPROXSVM_INLINE void add_tile(const Real* panel, const Real* linear, std::size_
     }
 }
 
-// The last, short panel, of Rows matrix rows; u is the block from its first column on.
+// Rows of the last, short panel, the matrix rows first_row .. first_row + Rows against all columns from their own
+// diagonal on; u is the block from the panel's first column on, of which there are n_columns.
 template <int Rows, bool WithNorm, int Registers, class Real>
-APPROXSVM_INLINE void add_short_panel(const Real* panel, const Real* linear, const Real* u,
-                                      typename RegisterOf<Real>::type (&total)[Registers],
-                                      typename RegisterOf<Real>::type (&sq_norm)[Registers]) {
+APPROXSVM_INLINE void add_short_tile(const Real* panel, const Real* linear, const Real* u, int first_row, int n_columns,
+                                     typename RegisterOf<Real>::type (&total)[Registers],
+                                     typename RegisterOf<Real>::type (&sq_norm)[Registers]) {
     using Register = typename RegisterOf<Real>::type;
     constexpr int width = lanes_of<Real>, stride = Registers * width;
+    Register sum[Rows][Registers];
     APPROXSVM_UNROLL for (int i = 0; i < Rows; ++i) {
-        Register sum[Registers];
-        APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) sum[v] = set1(linear[i]);
-        APPROXSVM_UNROLL for (int j = i; j < Rows; ++j) {
-            const Register q = set1(panel[j * (j + 1) / 2 + i]);
-            APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
-                sum[v] = fmadd(q, load(u + j * stride + v * width), sum[v]);
-            }
+        const Register start = set1(linear[first_row + i]);
+        APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) sum[i][v] = start;
+    }
+    const auto add_column = [&](int column, int n_rows) APPROXSVM_INLINE_LAMBDA {
+        const Real* const q = panel + column * (column + 1) / 2 + first_row;
+        Register x[Registers];
+        APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) x[v] = load(u + column * stride + v * width);
+        APPROXSVM_UNROLL for (int i = 0; i < Rows; ++i) {
+            if (i >= n_rows) continue;
+            const Register q_i = set1(q[i]);
+            APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) sum[i][v] = fmadd(q_i, x[v], sum[i][v]);
         }
+    };
+    APPROXSVM_UNROLL for (int k = 0; k < Rows; ++k) add_column(first_row + k, k + 1);
+    for (int column = first_row + Rows; column < n_columns; ++column) add_column(column, Rows);
+    APPROXSVM_UNROLL for (int i = 0; i < Rows; ++i) {
         APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
-            const Register x = load(u + i * stride + v * width);
-            total[v] = fmadd(x, sum[v], total[v]);
+            const Register x = load(u + (first_row + i) * stride + v * width);
+            total[v] = fmadd(x, sum[i][v], total[v]);
             if (WithNorm) sq_norm[v] = fmadd(x, x, sq_norm[v]);
         }
     }
@@ -115,27 +133,17 @@ inline void quadratic_block(const Real* quadratic, const Real* linear, std::size
     linear += first;
     block += first * stride;
     // With a few features this is all, and parts of high degree consist of many such forms.
-    switch (n_features - first) {
+    const int n_columns = static_cast<int>(n_features - first), row = n_columns / 4 * 4;
+    if (row > 0) add_short_tile<4, WithNorm>(panel, linear, block, 0, n_columns, total, sq);
+    switch (n_columns - row) {
         case 1:
-            add_short_panel<1, WithNorm>(panel, linear, block, total, sq);
+            add_short_tile<1, WithNorm>(panel, linear, block, row, n_columns, total, sq);
             break;
         case 2:
-            add_short_panel<2, WithNorm>(panel, linear, block, total, sq);
+            add_short_tile<2, WithNorm>(panel, linear, block, row, n_columns, total, sq);
             break;
         case 3:
-            add_short_panel<3, WithNorm>(panel, linear, block, total, sq);
-            break;
-        case 4:
-            add_short_panel<4, WithNorm>(panel, linear, block, total, sq);
-            break;
-        case 5:
-            add_short_panel<5, WithNorm>(panel, linear, block, total, sq);
-            break;
-        case 6:
-            add_short_panel<6, WithNorm>(panel, linear, block, total, sq);
-            break;
-        case 7:
-            add_short_panel<7, WithNorm>(panel, linear, block, total, sq);
+            add_short_tile<3, WithNorm>(panel, linear, block, row, n_columns, total, sq);
             break;
         default:
             break;

@@ -28,7 +28,7 @@ APPROXSVM_INLINE void add_exactly(double& sum, double& error, double term) {
 
 // linear - 2 Q m with m = input_scale * center, Q the symmetric matrix that the packed triangle stands for,
 // and constant - (linear + folded linear).m / 2, which equals constant - linear.m + m'Qm.
-inline FoldedModel fold_center(const ModelView& model, double* memory) {
+APPROXSVM_COLD inline FoldedModel fold_center(const ModelView& model, double* memory) {
     const std::size_t n = model.n_features;
     double* sum = memory;
     double* error = memory + n;

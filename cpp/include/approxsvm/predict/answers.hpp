@@ -60,7 +60,8 @@ struct AnswerMemory {
     ValueMemory values;
     MappingMemory mapping;
 
-    AnswerMemory(const PreparedModel& prepared, const CallRows& call, Carver& carver)
+    template <Parts parts>
+    AnswerMemory(const PreparedModel& prepared, const CallOf<parts>& call, Carver& carver)
         : values(*prepared.view, call, carver), mapping(prepared, call, carver) {}
 };
 
@@ -78,7 +79,8 @@ struct EnsembleMemory {
     std::size_t* open;
     void* member;
 
-    EnsembleMemory(const PreparedModel& prepared, const CallRows& call, Carver& carver)
+    template <Parts parts>
+    EnsembleMemory(const PreparedModel& prepared, const CallOf<parts>& call, Carver& carver)
         : of_functions(*prepared.view, call, carver) {
         const ModelView& model = *prepared.view;
         const std::size_t n_rows = call.at_most(answer_piece_rows(model)), n_labels = model.n_labels;
@@ -87,9 +89,9 @@ struct EnsembleMemory {
             const ModelView& view = *prepared.members[k]->view;
             Carver counter(nullptr);
             if (asks_for_labels(model)) {
-                AnswerMemory memory(*prepared.members[k], call, counter);
+                [[maybe_unused]] const AnswerMemory memory(*prepared.members[k], call, counter);
             } else {
-                MappingMemory memory(*prepared.members[k], call, counter);
+                [[maybe_unused]] const MappingMemory memory(*prepared.members[k], call, counter);
             }
             n_decisions = view.n_decisions > n_decisions ? view.n_decisions : n_decisions;
             member_bytes = counter.bytes_anywhere() > member_bytes ? counter.bytes_anywhere() : member_bytes;
@@ -113,18 +115,22 @@ struct EnsembleMemory {
 };
 
 // As many as the call has that rows are a part of.
-inline CallRows rows_of_call(const RowSource& rows, const Request& request) {
-    return CallRows(request.n_rows_in_call > rows.n_rows() ? request.n_rows_in_call : rows.n_rows());
+template <Parts parts>
+inline CallOf<parts> rows_of_call(const RowSource& rows, const Request& request) {
+    return CallOf<parts>(request.n_rows_in_call > rows.n_rows() ? request.n_rows_in_call : rows.n_rows());
 }
 
 // Bytes of scratch memory for answer(), one for each thread, in calls of up to so many rows.
+template <Parts parts = all_parts>
 inline std::size_t workspace_bytes(const PreparedModel& prepared, std::size_t n_rows = any_number_of_rows) {
     Carver counter(nullptr);
-    if (prepared.view->n_members > 0) {
-        EnsembleMemory memory(prepared, CallRows(n_rows), counter);
-    } else {
-        AnswerMemory memory(prepared, CallRows(n_rows), counter);
+    if constexpr (has(parts, ensembles)) {
+        if (prepared.view->n_members > 0) {
+            [[maybe_unused]] const EnsembleMemory memory(prepared, CallOf<parts>(n_rows), counter);
+            return counter.bytes_anywhere();
+        }
     }
+    [[maybe_unused]] const AnswerMemory memory(prepared, CallOf<parts>(n_rows), counter);
     return counter.bytes_anywhere();
 }
 
@@ -180,15 +186,15 @@ inline bool is_first_stage(const ModelView& model, std::uint8_t stage) {
 
 // `evaluate(rows, request, out)` finds values, bounds and stages, labels by votes and, where out.certified is wanted,
 // which rows are answered by what comes first.
-template <class Evaluate>
+template <Parts parts, class Evaluate>
 class ValueAnswers {
   public:
     ValueAnswers(const ModelView& model, const Evaluate& evaluate, const ValueMemory& memory)
         : view_(model), evaluate_(evaluate), memory_(memory) {}
 
     Status answer(const RowSource& rows, const Request& request, const Evaluation& out) const {
-        const bool by_rule = (out.labels || out.certified) && has_own_label_rule(view_);
-        const bool shares = out.probabilities || out.probability_bounds;
+        const bool by_rule = has(parts, probabilities) && (out.labels || out.certified) && has_own_label_rule(view_);
+        const bool shares = has(parts, probabilities) && (out.probabilities || out.probability_bounds);
         if (!by_rule && !shares && !out.certified) return evaluate_(rows, request, out);
         return for_pieces(view_, rows, request, out,
                           [&](const RowSource& piece, const Request& own, const Evaluation& part) {
@@ -215,10 +221,11 @@ class ValueAnswers {
         Status status = evaluate_(rows, request, wanted);
         if (status != Status::ok) return status;
         if (out.certified && (!has_engines(view_) || has_own_label_rule(view_))) certify(wanted);
-        if (shares) {
-            for (std::size_t i = 0; i < rows.n_rows(); ++i) find_probabilities(wanted, i, out);
+        if constexpr (has(parts, probabilities)) {
+            for (std::size_t i = 0; shares && i < rows.n_rows(); ++i) find_probabilities(wanted, i, out);
+            if (by_rule && out.labels) return label(rows, request, wanted, out.labels);
         }
-        return by_rule && out.labels ? label(rows, request, wanted, out.labels) : Status::ok;
+        return Status::ok;
     }
 
     // With engines behind it the first stage answers only what it proves by votes; other labels are proven by values.
@@ -239,7 +246,11 @@ class ValueAnswers {
         }
         if (!has_own_label_rule(view_) && view_.task == Task::one_class) return std::fabs(values[0]) > bounds[0];
         std::size_t winner;
-        return certified_class(view_.outputs, n_answers(view_), values, bounds, winner, memory_.room);
+        if constexpr (has(parts, probabilities))
+            return certified_class(view_.outputs, n_answers(view_), values, bounds, winner, memory_.room);
+        const std::size_t n = n_answers(view_);
+        tally_votes(n, PairKnowledge{values, bounds, nullptr}, memory_.room, memory_.room + n);
+        return certain_winner(n, memory_.room, memory_.room + n, winner);
     }
 
     void find_probabilities(const Evaluation& found, std::size_t i, const Evaluation& out) const {
@@ -295,23 +306,25 @@ class ValueAnswers {
 };
 
 // Of a model that is no ensemble.
+template <Parts parts>
 inline Status answer_single(const PreparedModel& prepared, const RowSource& rows, const Request& request,
                             const Evaluation& out, std::uint64_t* counts, const AnswerMemory& memory) {
     const ModelView& view = *prepared.view;
     const auto evaluate = [&](const RowSource& some, const Request& own, Evaluation wanted) {
         const Span<std::uint8_t> certified = wanted.certified;
         wanted.certified = nullptr;
-        const Status status = evaluate_raw(prepared, some, own, wanted, counts, memory.mapping);
+        const Status status = evaluate_raw<parts>(prepared, some, own, wanted, counts, memory.mapping);
         for (std::size_t i = 0; i < certified.size && status == Status::ok; ++i) {
             certified[i] = !has_engines(view) || is_first_stage(view, wanted.stages[i]);
         }
         return status;
     };
-    return ValueAnswers<decltype(evaluate)>(view, evaluate, memory.values).answer(rows, request, out);
+    return ValueAnswers<parts, decltype(evaluate)>(view, evaluate, memory.values).answer(rows, request, out);
 }
 
 // --- an ensemble
 
+template <Parts parts>
 class EnsembleAnswers {
   public:
     EnsembleAnswers(const PreparedModel& prepared, std::uint64_t* counts, const EnsembleMemory& memory)
@@ -326,7 +339,7 @@ class EnsembleAnswers {
                 return by_pieces(some, own, wanted,
                                  adds_up ? &EnsembleAnswers::add_values : &EnsembleAnswers::side_by_side);
             };
-            return ValueAnswers<decltype(evaluate)>(view_, evaluate, memory_.of_functions).answer(rows, request, out);
+            return ValueAnswers<parts, decltype(evaluate)>(view_, evaluate, memory_.of_functions).answer(rows, request, out);
         }
         return by_pieces(rows, request, out,
                          counts_votes(view_)                  ? &EnsembleAnswers::vote
@@ -435,8 +448,8 @@ class EnsembleAnswers {
         wanted.bounds = {memory_.bounds, n_values};
         wanted.stages = {memory_.stages, n};
         Carver carver(memory_.member);
-        const MappingMemory memory(member, rows_of_call(rows, request), carver);
-        const Status status = evaluate_raw(member, rows, request, wanted, counts_, memory);
+        const MappingMemory memory(member, rows_of_call<parts>(rows, request), carver);
+        const Status status = evaluate_raw<parts>(member, rows, request, wanted, counts_, memory);
         if (status == Status::ok) note_stages(k, n, stages);
         return status;
     }
@@ -516,8 +529,8 @@ class EnsembleAnswers {
         if (certify) wanted.certified = {memory_.certified, n};
         wanted.stages = {memory_.stages, n};
         Carver carver(memory_.member);
-        const AnswerMemory memory(member, rows_of_call(rows, request), carver);
-        const Status status = answer_single(member, rows, request, wanted, counts_, memory);
+        const AnswerMemory memory(member, rows_of_call<parts>(rows, request), carver);
+        const Status status = answer_single<parts>(member, rows, request, wanted, counts_, memory);
         if (status == Status::ok) note_stages(k, n, stages);
         return status;
     }
@@ -708,21 +721,24 @@ class EnsembleAnswers {
 // Answers for all rows of a source. `counts[stage]` grows by the number of rows that each stage answered, once for each
 // member of an ensemble and for each time that a row is looked at. The workspace is of workspace_bytes() for as many
 // rows as the call has.
+template <Parts parts = all_parts>
 inline Status answer(const PreparedModel& prepared, const RowSource& rows, const Request& request,
                      const Evaluation& out, std::uint64_t* counts, void* workspace,
                      std::size_t n_bytes = ~std::size_t{0}) {
     const Status status = check_request(*prepared.view, rows.n_rows(), request, out);
     if (status != Status::ok) return status;
-    const CallRows call = rows_of_call(rows, request);
+    const CallOf<parts> call = rows_of_call<parts>(rows, request);
     Carver carver(workspace);
-    if (prepared.view->n_members > 0) {
-        const EnsembleMemory memory(prepared, call, carver);
-        if (carver.bytes_anywhere() > n_bytes) return Status::buffer_too_small;
-        return EnsembleAnswers(prepared, counts, memory).answer(rows, request, out);
+    if constexpr (has(parts, ensembles)) {
+        if (prepared.view->n_members > 0) {
+            const EnsembleMemory memory(prepared, call, carver);
+            if (carver.bytes_anywhere() > n_bytes) return Status::buffer_too_small;
+            return EnsembleAnswers<parts>(prepared, counts, memory).answer(rows, request, out);
+        }
     }
     const AnswerMemory memory(prepared, call, carver);
     if (carver.bytes_anywhere() > n_bytes) return Status::buffer_too_small;
-    return answer_single(prepared, rows, request, out, counts, memory);
+    return answer_single<parts>(prepared, rows, request, out, counts, memory);
 }
 
 // --- rows as callers have them
@@ -744,33 +760,34 @@ inline Status check_row_starts(const SparseRows<Real, Index>& rows, CsrRows<Real
 }
 
 // with_source(rows, model, call): what call(RowSource) returns.
-template <class Real, class Call>
+template <Parts parts, class Real, class Call>
 inline Status with_source(const DenseRows<Real>& rows, const ModelView& model, const Call& call) {
-    return call(DenseSource<Real>(rows, model.n_raw_features));
+    return call(DenseSource<Real, parts>(rows, model.n_raw_features));
 }
-template <class Real, class Index, class Call>
+template <Parts parts, class Real, class Index, class Call>
 inline Status with_source(const CsrRows<Real, Index>& rows, const ModelView& model, const Call& call) {
+    static_assert(has(parts, sparse), "sparse rows: add approxsvm::sparse to the list of approxsvm::ModelOf");
     return call(CsrSource<Real, Index>(rows, model.n_raw_features));
 }
-template <class Real, class Index, class Call>
+template <Parts parts, class Real, class Index, class Call>
 inline Status with_source(const SparseRows<Real, Index>& rows, const ModelView& model, const Call& call) {
     CsrRows<Real, Index> checked;
     const Status status = check_row_starts(rows, checked);
-    return status == Status::ok ? with_source(checked, model, call) : status;
+    return status == Status::ok ? with_source<parts>(checked, model, call) : status;
 }
-template <class Real, class Call>
+template <Parts parts, class Real, class Call>
 inline Status with_whole_rows(Span<const Real> numbers, const ModelView& model, const Call& call) {
     DenseRows<Real> rows;
     const Status status = whole_rows(model, numbers, rows);
-    return status == Status::ok ? with_source(rows, model, call) : status;
+    return status == Status::ok ? with_source<parts>(rows, model, call) : status;
 }
-template <class Call>
+template <Parts parts, class Call>
 inline Status with_source(Span<const float> numbers, const ModelView& model, const Call& call) {
-    return with_whole_rows(numbers, model, call);
+    return with_whole_rows<parts>(numbers, model, call);
 }
-template <class Call>
+template <Parts parts, class Call>
 inline Status with_source(Span<const double> numbers, const ModelView& model, const Call& call) {
-    return with_whole_rows(numbers, model, call);
+    return with_whole_rows<parts>(numbers, model, call);
 }
 
 // Blocks say that something is wrong with one of their rows, not with which.
@@ -787,30 +804,36 @@ struct BadNumber {
 };
 // Whether a raw row may hold such a number: a finite one, NaN where the model replaces it, any in a column that is not
 // used.
+template <Parts parts = all_parts>
 inline bool takes(const ModelView& model, std::size_t column, double value) {
     bool taken = is_finite(value) || model.has_input_map || model.n_members > 0;
-    for_members(model, [&](const ModelView& member) {
-        taken = taken && takes(member, column, value);
-        return Status::ok;
-    });
+    if constexpr (has(parts, ensembles)) {
+        for_members(model, [&](const ModelView& member) {
+            taken = taken && takes<parts>(member, column, value);
+            return Status::ok;
+        });
+    }
     const InputMapView& map = model.input_map;
     for (std::size_t k = 0; model.has_input_map && !is_finite(value) && k < map.n_columns; ++k) {
-        if (map.columns[k] == column) taken = taken && value != value && takes_nan(map, k);
+        if (map.columns[k] == column) taken = taken && value != value && takes_nan<parts>(map, k);
     }
     for (std::size_t k = 0; model.has_input_map && k < map.n_checked; ++k)
         taken = taken && (map.checked[k].column != column || takes(map.checked[k], value));
     return taken;
 }
 // The first of rows that have one among the columns that the model looks at.
+template <Parts parts = all_parts>
 inline BadNumber first_bad_number(const ModelView& model, const RowSource& rows) {
     BadNumber first{rows.n_rows(), model.n_raw_features, HUGE_VAL};
     const auto take = [&first](const BadNumber& other) {
         if (other.row < first.row || (other.row == first.row && other.column < first.column)) first = other;
     };
-    for_members(model, [&](const ModelView& member) {
-        take(first_bad_number(member, rows));
-        return Status::ok;
-    });
+    if constexpr (has(parts, ensembles)) {
+        for_members(model, [&](const ModelView& member) {
+            take(first_bad_number<parts>(member, rows));
+            return Status::ok;
+        });
+    }
     const InputMapView& map = model.input_map;
     const std::size_t n_columns = model.has_input_map ? map.n_columns : model.n_raw_features;
     for (std::size_t i = 0; model.n_members == 0 && i < rows.n_rows() && first.row > i; ++i) {
@@ -818,7 +841,7 @@ inline BadNumber first_bad_number(const ModelView& model, const RowSource& rows)
         if (!model.has_input_map) take({i, model.n_raw_features, HUGE_VAL});
         const auto look_at = [&](std::size_t j) {
             const double value = rows.value(i, j);
-            if (!takes(model, j, value)) take({i, j, value});
+            if (!takes<parts>(model, j, value)) take({i, j, value});
         };
         for (std::size_t k = 0; k < n_columns; ++k) look_at(model.has_input_map ? map.columns[k] : k);
         for (std::size_t k = 0; model.has_input_map && k < map.n_checked; ++k) look_at(map.checked[k].column);
@@ -827,16 +850,16 @@ inline BadNumber first_bad_number(const ModelView& model, const RowSource& rows)
 }
 
 // Raw rows of any kind that with_source() knows; a fault names the row.
-template <class Rows>
+template <Parts parts = all_parts, class Rows>
 inline Status evaluate(const PreparedModel& prepared, const Rows& rows, const Evaluation& out,
                        Span<unsigned char> workspace, Values values = Values::promised, Fault* fault = nullptr) {
-    return with_source(rows, *prepared.view, [&](const RowSource& source) {
+    return with_source<parts>(rows, *prepared.view, [&](const RowSource& source) {
         if (fault) *fault = Fault{};
         Request request{source.n_rows(), values};
         request.fault = fault;
         std::uint64_t counts[n_stages] = {};
-        const Status status = answer(prepared, source, request, out, counts, workspace.data, workspace.size);
-        if (fault && status == Status::not_finite) fault->row = first_bad_number(*prepared.view, source).row;
+        const Status status = answer<parts>(prepared, source, request, out, counts, workspace.data, workspace.size);
+        if (fault && status == Status::not_finite) fault->row = first_bad_number<parts>(*prepared.view, source).row;
         if (fault && status == Status::unsorted_indices) fault->row = first_unsorted_row(source);
         return status;
     });

@@ -22,8 +22,10 @@ inline namespace APPROXSVM_TARGET {
 // --- the kernel sum itself
 
 // A sum of RBF kernels, for ExactCascade.
+template <Parts list>
 class RbfFunction {
   public:
+    static constexpr Parts parts = list;
     using Sums32 = SingleSums<float>;
     using Sums64 = SingleSums<double>;
     static constexpr bool refuses = false;
@@ -122,7 +124,12 @@ inline void add_unseen(const ModelView& model, const Expansion& expansion, doubl
                          : 0.0;
 }
 
+template <Parts parts>
 class Cascade {
+  public:
+    static constexpr Parts list = parts;
+
+  private:
     // Types that are deduced come before what uses them.
     auto offer_subspace() {
         return [this](std::size_t i, double sum, double bound) {
@@ -148,7 +155,7 @@ class Cascade {
           batch_(batch),
           exact_(prepared, source, out, counts, request, batch, memory),
           subspaces_(prepared, source, batch, block_, memory.subspaces),
-          by_nonzeros_(view_.degree > 2 && has_folded_center(view_) && prepared.folded.center_sq_norm == 0.0) {}
+          by_nonzeros_(has(parts, sparse) && view_.degree > 2 && has_folded_center(view_) && prepared.folded.center_sq_norm == 0.0) {}
 
     static constexpr bool expands() { return true; }
 
@@ -207,15 +214,17 @@ class Cascade {
 
     // Takes a row that needs the exact model.
     void send_to_float32(std::size_t i) {
-        if (!subspaces_.is_there()) return exact_.send_to_float32(i);
-        subspaces_.send(i, offer_subspace(), pass_on());
+        if constexpr (has(parts, subspaces)) {
+            if (subspaces_.is_there()) return subspaces_.send(i, offer_subspace(), pass_on());
+        }
+        exact_.send_to_float32(i);
     }
     void send_to_float64(std::size_t i) { exact_.send_to_float64(i); }
 
     // Answers every row that is still open.
     Status finish() {
         settle_open();
-        subspaces_.finish(offer_subspace(), pass_on());
+        if constexpr (has(parts, subspaces)) subspaces_.finish(offer_subspace(), pass_on());
         return exact_.finish();
     }
 
@@ -255,23 +264,27 @@ class Cascade {
         n_open_ = 0;
         if (n == 0) return;
         if (!(batch_.alone_in_expansion(n) || by_nonzeros_)) {
-            return with_registers_for(n, lanes, [&](auto registers) { refine_block<registers.value>(n); });
+            with_registers_for<has(parts, batches)>(n, lanes, [&](auto registers) { load_open<registers.value>(n); });
+            return refine(open_, n);
         }
-        for (std::size_t r = 0; r < n; ++r) refine_row(open_[r]);
+        for (std::size_t r = 0; r < n; ++r) {
+            load_open(open_[r]);
+            refine(open_ + r, 1);
+        }
     }
 
     template <int Registers>
-    void refine_block(std::size_t n) {
+    void load_open(std::size_t n) {
         std::size_t rows[block_rows];
         double unseen[block_rows];
         for (std::size_t r = 0; r < n; ++r) rows[r] = open_[r].row;
         float off_sq[block_rows];
-        source_.load_block<Registers>(rows, n, expansion_.center, view_.input_scale, block_, unseen);
+        source_.load_block(Registers, rows, n, expansion_.center, view_.input_scale, block_, unseen);
         keep_varying_block<Registers>(view_, block_, off_sq);
-        refine(open_, n, Number<Registers>{});
+        loaded_ = Registers;
     }
 
-    void refine_row(Open& row) {
+    void load_open(const Open& row) {
         const std::size_t limit = by_nonzeros_ ? view_.n_features / 3 : 0;
         nonzeros_.values = block_;
         nonzeros_.columns = reinterpret_cast<std::int32_t*>(block_ + limit);
@@ -279,24 +292,23 @@ class Cascade {
         if (by_nonzeros_) {
             nonzeros_.n = source_.load_nonzeros(row.row, nullptr, view_.input_scale, limit, nonzeros_.values,
                                                 nonzeros_.columns, unseen);
-            if (nonzeros_.n <= limit) return refine(&row, 1, Number<-1>{});
+            loaded_ = -1;
+            if (nonzeros_.n <= limit) return;
         }
         source_.load_one(row.row, expansion_.center, view_.input_scale, block_);
         keep_varying_row(view_, block_);
-        refine(&row, 1, Number<0>{});
+        loaded_ = 0;
     }
 
-    // Rows whose coordinates are in block_: a block of so many registers, for 0 a single row, for -1 the non-zeros of
-    // one.
-    template <class Registers>
-    void refine(Open* rows, std::size_t n, Registers registers) {
+    // Rows whose coordinates are loaded.
+    void refine(Open* rows, std::size_t n) {
         bool open[block_rows];
         for (std::size_t r = 0; r < n; ++r) open[r] = true;
         if (has_direction(view_)) {
-            try_direction(rows, n, open, registers);
+            try_direction(rows, n, open);
         } else {
             for (int k = 3; k <= view_.degree; ++k) {
-                if (try_degree(k, rows, n, open, registers)) return;
+                if (try_degree(k, rows, n, open)) return;
             }
         }
         const std::size_t basis = n_bases(view_) - 1;
@@ -309,26 +321,31 @@ class Cascade {
         }
     }
 
-    void forms(const float* coefficients, int k, float* form, Number<-1>) {
-        *form = static_cast<float>(
-            part_sparse(coefficients, k, 0, view_.n_features, nonzeros_.values, nonzeros_.columns, nonzeros_.n));
-    }
-    void forms(const float* coefficients, int k, float* form, Number<0>) {
-        *form = part_row(coefficients, k, prepared_.zeros, view_.n_varying, block_);
-    }
-    template <int Registers>
-    void forms(const float* coefficients, int k, float* form, Number<Registers>) {
-        part_block<Registers>(coefficients, k, prepared_.zeros, view_.n_varying, block_, form);
+    void forms(const float* coefficients, int k, float* form) {
+        const float* const zeros = prepared_.zeros;
+        const std::size_t n = view_.n_varying;
+        if (loaded_ > 0) {
+            return with_registers_for<has(parts, batches)>(static_cast<std::size_t>(loaded_), 1, [&](auto registers) {
+                part_block<registers.value>(coefficients, k, zeros, n, block_, form);
+            });
+        }
+        if constexpr (has(parts, sparse)) {
+            if (loaded_ < 0) {
+                *form = static_cast<float>(part_sparse(coefficients, k, 0, view_.n_features, nonzeros_.values,
+                                                       nonzeros_.columns, nonzeros_.n));
+                return;
+            }
+        }
+        *form = part_row(coefficients, k, zeros, n, block_);
     }
 
     // The same values, the parts of the next degrees bounded by the direction of the row.
-    template <class Registers>
-    void try_direction(const Open* rows, std::size_t n, bool* open, Registers registers) {
+    void try_direction(const Open* rows, std::size_t n, bool* open) {
         float form[block_rows], rest[n_bound_terms];
         for (int t = 0; t < static_cast<int>(n_bound_terms); ++t) {
             rest[t] = t >= term::norms + 3 && t < term::norms + view_.first_remainder_degree ? 0.0f : weights_[t];
         }
-        forms(expansion_.direction, 2, form, registers);
+        forms(expansion_.direction, 2, form);
         for (std::size_t r = 0; r < n; ++r) {
             const float half_s = rows[r].value.half_s;
             const double decision = decision_value(expansion_, rows[r].value);
@@ -340,10 +357,9 @@ class Cascade {
     }
 
     // Adds the part of degree k; true when no row is open any more.
-    template <class Registers>
-    bool try_degree(int k, Open* rows, std::size_t n, bool* open, Registers registers) {
+    bool try_degree(int k, Open* rows, std::size_t n, bool* open) {
         float part[block_rows];
-        forms(part_of_degree(expansion_, view_.n_varying, k), k, part, registers);
+        forms(part_of_degree(expansion_, view_.n_varying, k), k, part);
         bool all = true;
         for (std::size_t r = 0; r < n; ++r) {
             if (!open[r]) continue;
@@ -373,14 +389,15 @@ class Cascade {
     const bool wants_bounds_;
     float* const block_;  // (n_features, block_rows) floats, or half as many doubles
     const Batch batch_;
-    ExactCascade<RbfFunction> exact_;
-    SubspaceStage subspaces_;
+    ExactCascade<RbfFunction<parts>> exact_;
+    IfPart<parts, subspaces, SubspaceStage<parts>> subspaces_;
     const bool by_nonzeros_;  // higher degrees about the origin: of rows with few non-zeros by those alone
     struct {
         float* values;
         std::int32_t* columns;
         std::size_t n;
     } nonzeros_{};
+    int loaded_ = 0;  // what is in block_: rows in the lanes of so many registers; 0, one row; -1, the non-zeros of one
     Expansion expansion_{};
     const float* weights_ = nullptr;
     std::size_t n_open_ = 0;

@@ -15,6 +15,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+template <Parts parts>
 class ClassCascade : public CommonExpansions {
     // Types that are deduced come before what uses them.
     auto settle_winner() {
@@ -29,6 +30,8 @@ class ClassCascade : public CommonExpansions {
     }
 
   public:
+    static constexpr Parts list = parts;
+
     ClassCascade(const PreparedModel& prepared, const RowSource& source, const Evaluation& out, std::uint64_t* counts,
                  const Request& request, const Batch& batch, const EvaluationMemory& memory)
         : CommonExpansions(prepared, source, request, memory),
@@ -172,7 +175,11 @@ class ClassCascade : public CommonExpansions {
 
     // A row on the grid of few values: in float32, in float64, by the definition; false for any other row. All pairs
     // share the kernel values, and so there is no presuming whose pairs suffice.
-    bool answer_by_few_values(std::size_t i) {
+    bool answer_by_few_values([[maybe_unused]] std::size_t i) {
+        if constexpr (has(parts, few_values)) return answer_on_grid(i);
+        return false;
+    }
+    bool answer_on_grid(std::size_t i) {
         if ((exact_ && !few_.settles_all()) || !few_.takes(i)) return false;
         if (!exact_) {
             few_.kernels32();
@@ -376,11 +383,11 @@ class ClassCascade : public CommonExpansions {
     std::uint32_t* const tally_;
     std::uint32_t* const block_wins_;  // (n_labels, block_rows)
     float* const block_;
-    WinnerStage winner_;
+    WinnerStage<parts> winner_;
     const bool presumes_;
-    EngineStage<float, ClassSums<float>> engine32_;
-    EngineStage<double, ClassSums<double>> engine64_;
-    FewValuesStage few_;
+    EngineStage<parts, float, ClassSums<float>> engine32_;
+    EngineStage<parts, double, ClassSums<double>> engine64_;
+    IfPart<parts, few_values, FewValuesStage> few_;
     const bool few_is_first_;  // not where subspaces, which take less, were worth having
 };
 

@@ -51,7 +51,8 @@ inline std::size_t alone_eighths_of(const ModelView& model) {
 struct CallRows {
     std::size_t n, side_by_side;
 
-    explicit CallRows(std::size_t n_rows) : n(n_rows), side_by_side(n_rows <= max_single_rows ? 1 : block_rows) {}
+    CallRows(std::size_t n_rows, bool has_batches)
+        : n(n_rows), side_by_side(!has_batches || n_rows <= max_single_rows ? 1 : block_rows) {}
 
     // Of a block as the stages lend each other: rows in its lanes, or one of doubles.
     std::size_t block_bytes(const ModelView& model) const {
@@ -60,6 +61,11 @@ struct CallRows {
                    : model.n_features * sizeof(double) + (4 * block_rows + panel_rows) * sizeof(float) + 64;
     }
     std::size_t at_most(std::size_t n_rows) const { return n < n_rows ? n : n_rows; }
+};
+// The same with the parts that need memory.
+template <Parts parts>
+struct CallOf : CallRows {
+    explicit CallOf(std::size_t n_rows) : CallRows(n_rows, has(parts, batches)) {}
 };
 // Of any call.
 constexpr std::size_t any_number_of_rows = ~std::size_t{0};
@@ -79,7 +85,9 @@ inline bool is_within_float64(double value, double bound, double row_error) {
     return bound < HUGE_VAL || (is_finite(value) && !(row_error < HUGE_VAL));
 }
 
+template <Parts parts>
 inline Batch batch_of(const ModelView& model, std::size_t n_rows, bool labels_only) {
+    if (!has(parts, batches)) return {true, true, labels_only, 0};
     const std::size_t n_groups = model.n_centers > 1 ? model.n_centers : 1;
     return {n_rows <= max_single_rows * n_groups, n_rows <= max_single_rows, labels_only, alone_eighths_of(model)};
 }
@@ -171,15 +179,16 @@ struct NonzeroRoom {
 };
 
 // n rows about the engines' center into the lanes of a block, zeros into those left over.
-template <int Registers, class Real>
-inline void load_engine_block(const PreparedModel& prepared, const RowSource& source, const std::size_t* rows,
-                              std::size_t n, Real* block, double* unseen) {
-    constexpr std::size_t stride = static_cast<std::size_t>(Registers * lanes_of<Real>);
+template <class Real>
+APPROXSVM_NOINLINE void load_engine_block(const PreparedModel& prepared, const RowSource& source,
+                                          const std::size_t* rows, std::size_t n, std::size_t n_registers, Real* block,
+                                          double* unseen) {
+    const std::size_t stride = n_registers * static_cast<std::size_t>(lanes_of<Real>);
     const ModelView& model = *prepared.view;
     if constexpr (sizeof(Real) == sizeof(float)) {
         if (!model.packed.reference) {  // a center in float32: many rows side by side
             const float* const center = prepared.engine_center ? model.center : prepared.zeros;
-            return source.load_block<Registers>(rows, n, center, model.input_scale, block, unseen);
+            return source.load_block(n_registers, rows, n, center, model.input_scale, block, unseen);
         }
     }
     for (std::size_t r = 0; r < n; ++r) {
@@ -207,7 +216,7 @@ struct OfferByRow {
     TakeRow take;
 
     template <class Real>
-    void operator()(std::size_t i, const RowSums<Real>& sums) const {
+    APPROXSVM_NOINLINE void operator()(std::size_t i, const RowSums<Real>& sums) const {
         take(i, sums);
     }
     template <std::size_t Stride, class Real>
@@ -218,7 +227,8 @@ inline OfferByRow<TakeRow> offer_by_row(const TakeRow& take) {
     return {take};
 }
 
-template <class Real, class Sums>
+// Of a list without sparse rows all are dense.
+template <Parts parts, class Real, class Sums>
 class EngineStage {
   public:
     // `block` is room for a block of rows and may be shared, `nonzeros` and `room` for sums_room() may not.
@@ -229,7 +239,8 @@ class EngineStage {
           source_(source),
           sums_(sums),
           batch_(batch),
-          stays_sparse_(Sums::counts_unseen ? engine_at_reference(view_) : source.is_sparse()),
+          stays_sparse_(!has(parts, sparse)   ? false
+                        : Sums::counts_unseen ? engine_at_reference(view_) : source.is_sparse()),
           sparse_rows_(by_columns(view_) ? 1 : sparse_rows_together(sums.n_sums())),
           most_nonzeros_(by_columns(view_) ? view_.n_features : view_.n_features / 3),
           block_(reinterpret_cast<Real*>(block)),
@@ -252,13 +263,14 @@ class EngineStage {
     // by columns every row is.
     template <class Offer>
     bool send_sparse(std::size_t i, std::size_t limit, const Offer& offer) {
-        return stays_sparse_ && add_sparse(i, limit, offer);
+        if constexpr (has(parts, sparse)) return stays_sparse_ && add_sparse(i, limit, offer);
+        return false;
     }
 
     template <class Offer>
     void finish(const Offer& offer) {
         settle_dense(offer);
-        settle_sparse(offer);
+        if constexpr (has(parts, sparse)) settle_sparse(offer);
     }
 
   private:
@@ -304,38 +316,43 @@ class EngineStage {
         n_dense_ = 0;
         if (n == 0) return;
         const std::size_t n_together = n - batch_.n_alone_in_engine(n, width);
+        Real half_sq_norm[dense_capacity];
+        bool is_settled[dense_capacity] = {};
+        std::size_t stride = 1;
         if (n_together > 0) {
-            with_registers_for(n_together, width,
-                               [&](auto registers) { settle_block<registers.value>(n_together, offer); });
+            with_registers_for<has(parts, batches)>(n_together, width, [&](auto registers) {
+                stride = registers.value * width;
+                add_up_block<registers.value>(n_together, half_sq_norm);
+                offer.template settle_block<registers.value * width>(dense_, n_together, room_, half_sq_norm,
+                                                                     is_settled);
+            });
         }
-        for (std::size_t r = n_together; r < n; ++r) settle_row(dense_[r], offer);
+        for (std::size_t r = 0; r < n; ++r) {
+            if (is_settled[r]) continue;
+            const bool is_alone = r >= n_together;
+            if (is_alone) half_sq_norm[r] = add_up_row(dense_[r]);
+            offer(dense_[r], RowSums<Real>{is_alone ? room_ : room_ + r, is_alone ? 1 : stride, half_sq_norm[r],
+                                           view_.n_features});
+        }
     }
 
     // n rows, one SIMD lane each, zeros in the lanes left over.
-    template <int Registers, class Offer>
-    void settle_block(std::size_t n, const Offer& offer) {
-        constexpr std::size_t stride = Registers * width;
-        Real half_sq_norm[stride];
-        double unseen[stride] = {};
-        load_engine_block<Registers>(prepared_, source_, dense_, n, block_, unseen);
+    template <int Registers>
+    void add_up_block(std::size_t n, Real* half_sq_norm) {
+        double unseen[Registers * width] = {};
+        load_engine_block(prepared_, source_, dense_, n, Registers, block_, unseen);
         half_sq_norms_block<Registers>(sums_.kernels, block_, half_sq_norm);
         for (std::size_t r = 0; r < n; ++r) half_sq_norm[r] += weight_of(unseen[r]);
         sums_.template block<Registers>(block_, half_sq_norm, room_);
-        bool is_settled[stride] = {};
-        offer.template settle_block<stride>(dense_, n, room_, half_sq_norm, is_settled);
-        for (std::size_t r = 0; r < n; ++r) {
-            if (is_settled[r]) continue;
-            offer(dense_[r], RowSums<Real>{room_ + r, stride, half_sq_norm[r], view_.n_features});
-        }
     }
 
-    template <class Offer>
-    void settle_row(std::size_t i, const Offer& offer) {
+    // One row; returns its half_sq_norm.
+    Real add_up_row(std::size_t i) {
         const double unseen = source_.load(i, prepared_.engine_center, view_.input_scale, block_, 1);
         const Real seen = half_sq_norm_row(sums_.kernels, block_, view_.n_features);
         const Real half_sq_norm = seen + weight_of(unseen);
         sums_.row(block_, half_sq_norm, room_);
-        offer(i, RowSums<Real>{room_, 1, half_sq_norm, view_.n_features});
+        return half_sq_norm;
     }
 
     const PreparedModel& prepared_;

@@ -30,7 +30,10 @@ class Gatherer {
         n_ = 0;
         if (n == 0) return Status::ok;
         if (batch_.alone_in_expansion(n)) return take_rows(n);
-        return with_registers_for(n, lanes, [&](auto registers) { return take_block<registers.value>(n); });
+        Status status = Status::ok;
+        with_registers_for<has(Cascade::list, batches)>(
+            n, lanes, [&](auto registers) { status = take_block<registers.value>(n); });
+        return status;
     }
 
   private:
@@ -39,7 +42,7 @@ class Gatherer {
         float* block = scratch_ + 4 * block_rows;
         double unseen[block_rows];
         float off_sq[block_rows] = {};  // as compilers cannot tell that all that is read is written
-        source_.load_block<Registers>(rows_, n, cascade_.center(), model_.input_scale, block, unseen);
+        source_.load_block(Registers, rows_, n, cascade_.center(), model_.input_scale, block, unseen);
         keep_varying_block<Registers>(model_, block, off_sq);
         for (std::size_t r = 0; r < n; ++r) {
             const Status status = check(rows_[r], off_sq[r]);
@@ -78,9 +81,10 @@ inline bool expand_sparse(AnyCascade&, const PreparedModel&, const RowSource& so
     status = source.check_order(i);
     return false;
 }
-inline bool expand_sparse(Cascade& cascade, const PreparedModel& prepared, const RowSource& source, std::size_t i,
+template <Parts parts>
+inline bool expand_sparse(Cascade<parts>& cascade, const PreparedModel& prepared, const RowSource& source, std::size_t i,
                           Status& status) {
-    if (!source.is_sparse()) return false;
+    if (!has(parts, sparse) || !source.is_sparse()) return false;
     SparseValue result;
     std::size_t n_nonzero;
     status = source.sparse_value_of(i, *prepared.view, prepared.folded, result, n_nonzero);
@@ -200,8 +204,9 @@ inline Status expand_about_many(AnyCascade& cascade, const PreparedModel& prepar
     for (std::size_t first = 0; first < n_rows; first += n_routed) {
         const std::size_t left = n_rows - first, n = left < n_routed ? left : n_routed;
         float* const y = scratch + 4 * block_rows;
+        constexpr std::size_t together = has(AnyCascade::list, batches) ? routed_rows : 1;
         Status status = batch.engines_alone ? routing.fill<1>(model, source, first, n, labels_only, y)
-                                            : routing.fill<routed_rows>(model, source, first, n, labels_only, y);
+                                            : routing.fill<together>(model, source, first, n, labels_only, y);
         for (std::size_t begin = 0, end; begin < n && status == Status::ok; begin = end) {
             end = routing.end_of_run(begin, n);
             cascade.begin_center(routing.center_of[routing.order[begin]]);
@@ -218,7 +223,7 @@ inline Status expand_about_many(AnyCascade& cascade, const PreparedModel& prepar
 // --- everything together
 
 template <class AnyCascade>
-inline Status evaluate_with(AnyCascade&& cascade, const PreparedModel& prepared, const RowSource& source,
+inline Status evaluate_with(AnyCascade& cascade, const PreparedModel& prepared, const RowSource& source,
                             const Batch& batch, const EvaluationMemory& memory, bool in_float64) {
     const ModelView& model = *prepared.view;
     const Status status = model.n_centers == 0 || in_float64 || !cascade.expands()
@@ -230,23 +235,39 @@ inline Status evaluate_with(AnyCascade&& cascade, const PreparedModel& prepared,
 
 // --- kinds of kernels
 
+// call(cascade) of a Gaussian kernel, by how many functions there are.
+template <Parts parts, class Call>
+inline Status with_cascade(const Call& call, const PreparedModel& prepared, const RowSource& source,
+                           const Evaluation& out, std::uint64_t* counts, const Request& request, const Batch& batch,
+                           const EvaluationMemory& memory) {
+    if constexpr (has(parts, several_functions)) {
+        if (has_several(*prepared.view)) {
+            ExpandedFunctions<parts> cascade(prepared, source, out, counts, request, batch, memory);
+            return call(cascade);
+        }
+    }
+    if constexpr (has(parts, one_vs_one)) {
+        if (has_classes(*prepared.view)) {
+            ClassCascade<parts> cascade(prepared, source, out, counts, request, batch, memory);
+            return call(cascade);
+        }
+    }
+    Cascade<parts> cascade(prepared, source, out, counts, request, batch, memory);
+    return call(cascade);
+}
+
 template <>
 struct EvaluatorOf<GaussianKernels> {
+    template <Parts parts>
     static Status evaluate(const PreparedModel& prepared, const RowSource& source, const Request& request,
                            const Evaluation& out, std::uint64_t* counts, const Batch& batch,
                            const EvaluationMemory& memory) {
         const ModelView& model = *prepared.view;
         const bool in_float64 = wants_exact_values(model, request, out);
-        if (has_several(model)) {
-            return evaluate_with(ExpandedFunctions(prepared, source, out, counts, request, batch, memory), prepared,
-                                 source, batch, memory, in_float64);
-        }
-        if (has_classes(model)) {
-            return evaluate_with(ClassCascade(prepared, source, out, counts, request, batch, memory), prepared, source,
-                                 batch, memory, in_float64);
-        }
-        return evaluate_with(Cascade(prepared, source, out, counts, request, batch, memory), prepared, source, batch,
-                             memory, in_float64);
+        const auto by = [&](auto& cascade) {
+            return evaluate_with(cascade, prepared, source, batch, memory, in_float64);
+        };
+        return with_cascade<parts>(by, prepared, source, out, counts, request, batch, memory);
     }
     static bool feels_error(const PreparedModel& prepared, double error, const double*) {
         return is_felt(prepared, error * kernel_slope(prepared.view->gamma));
@@ -256,14 +277,15 @@ struct EvaluatorOf<GaussianKernels> {
 // Evaluates all rows of a source, mapped already: values, bounds, stages, labels by votes. `counts[stage]` grows by the
 // number of rows that each stage answered. The memory is for as many rows as
 // the request says the call has, or more.
+template <Parts parts = all_parts>
 inline Status evaluate_source(const PreparedModel& prepared, const RowSource& source, const Request& request,
                               const Evaluation& out, std::uint64_t* counts, const EvaluationMemory& memory) {
     const ModelView& model = *prepared.view;
     const bool labels_only =
         !wants_values(out) && !out.stages && model.task != Task::regression && model.mode != Mode::approximate;
-    const Batch batch = batch_of(model, request.n_rows_in_call, labels_only);
-    return with_kind(model, [&](auto kind) {
-        return EvaluatorOf<decltype(kind)>::evaluate(prepared, source, request, out, counts, batch, memory);
+    const Batch batch = batch_of<parts>(model, request.n_rows_in_call, labels_only);
+    return with_kind<parts>(model, [&](auto kind) {
+        return EvaluatorOf<decltype(kind)>::template evaluate<parts>(prepared, source, request, out, counts, batch, memory);
     });
 }
 

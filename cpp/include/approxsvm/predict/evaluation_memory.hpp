@@ -27,11 +27,12 @@ struct EvaluationMemory {
     SubspaceRoom subspaces;
     FewRoom few;
 
-    EvaluationMemory(const PreparedModel& prepared, const CallRows& call, Carver& carver)
-        : winner(*prepared.view, call, carver),
-          subspaces(*prepared.view, call, carver),
-          few(prepared.few, *prepared.view, carver) {
+    template <Parts parts>
+    EvaluationMemory(const PreparedModel& prepared, const CallOf<parts>& call, Carver& carver) {
         const ModelView& model = *prepared.view;
+        if constexpr (has(parts, one_vs_one)) winner = WinnerRoom(model, call, carver);
+        if constexpr (has(parts, approxsvm::subspaces)) subspaces = SubspaceRoom(model, call, carver);
+        if constexpr (has(parts, few_values)) few = FewRoom(prepared.few, model, carver);
         const bool is_by_columns = by_columns(model), blocks = model.n_centers > 0 || !is_by_columns;
         const std::size_t block = blocks ? call.block_bytes(model) / sizeof(float) : 0;
         const std::size_t defined = definition_bytes(model) / sizeof(float);

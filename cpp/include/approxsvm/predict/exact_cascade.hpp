@@ -8,6 +8,7 @@
 //     sums(products)                 either of them, by the type of the memory for products
 //     rounding(RowSums<Real>)        bound of an engine's sum
 //     slack(row_error)               what every bound holds besides rounding
+//     parts                          of the list that matter here: sparse, few_values
 //     few()                          the engine of few values, or null
 //     define(source, i, row_error)   value and bound of row i by the definition
 //     refuses                        whether a row is an error where the definition has no finite bound, or misses a
@@ -132,7 +133,11 @@ class ExactCascade {
         return settle_by_sum(i, row.sums[0], kernel_.rounding(row), stage);
     }
     // A row on the grid, in float32 where that may do, in float64, by the definition; false for any other row.
-    bool answer_by_few_values(std::size_t i) {
+    bool answer_by_few_values([[maybe_unused]] std::size_t i) {
+        if constexpr (has(Kernel::parts, few_values)) return answer_on_grid(i);
+        return false;
+    }
+    bool answer_on_grid(std::size_t i) {
         const bool float32_may_do = !(engine_tolerance_ < infinity);
         if (!(few_.settles_all() || float32_may_do) || !few_.takes(i)) return false;
         const DecisionNumbers& decision = view_.decisions[0];
@@ -176,9 +181,9 @@ class ExactCascade {
     const double label_change_;      // the value that labels change at
     const double engine_tolerance_;  // of what the engines themselves may err by
     RefusedRow refused_;
-    EngineStage<float, typename Kernel::Sums32> engine32_;
-    EngineStage<double, typename Kernel::Sums64> engine64_;
-    FewValuesStage few_;
+    EngineStage<Kernel::parts, float, typename Kernel::Sums32> engine32_;
+    EngineStage<Kernel::parts, double, typename Kernel::Sums64> engine64_;
+    IfPart<Kernel::parts, few_values, FewValuesStage> few_;
 };
 
 }  // namespace APPROXSVM_TARGET

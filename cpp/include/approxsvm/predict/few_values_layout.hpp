@@ -16,8 +16,8 @@ inline namespace APPROXSVM_TARGET {
 constexpr std::size_t most_few_features = 4096, most_few_labels = 16;  // of more classes, a winner's pairs take less
 
 // Whether the values of support vectors are a dictionary's, so small that a feature may have few of them.
-inline bool has_dictionary(const ModelView& view) {
-    const std::size_t of_features = registers_hold_factors ? 16 * view.n_features : 0;
+inline bool has_dictionary(const ModelView& view, bool has_factors = registers_hold_factors) {
+    const std::size_t of_features = has_factors ? 16 * view.n_features : 0;
     const std::size_t most = of_features > 256 ? of_features : 256;
     return view.packed.n_dictionary > 0 && view.packed.n_dictionary <= most && view.n_features <= most_few_features &&
            view.n_labels <= most_few_labels;
@@ -173,7 +173,7 @@ class FewValuesWriter {
         : view_(view), memory_(memory), segments_(view), d_(view.n_features) {}
 
     // Not usable where the support vectors are not of this kind; `slope` is kernel_slope(gamma).
-    FewValues write(double slope) {
+    APPROXSVM_COLD FewValues write(double slope) {
         FewValues few{};
         few.n_features = d_;
         few.n_segments = segments_.n();
@@ -202,10 +202,10 @@ class FewValuesWriter {
     }
 
   private:
-    bool has_small_dictionary() const { return view_.packed.n_dictionary <= 256; }
+    APPROXSVM_COLD bool has_small_dictionary() const { return view_.packed.n_dictionary <= 256; }
 
     // Where there is no grid.
-    FewValues write_factors(FewValues& few, double largest) const {
+    APPROXSVM_COLD FewValues write_factors(FewValues& few, double largest) const {
         const std::size_t n_first = view_.n_sv < few_panel ? view_.n_sv : few_panel;
         if (!registers_hold_factors || view_.n_sv == 0 || !find_values(n_first)) return few;
         few.has_factors = true;
@@ -258,7 +258,7 @@ class FewValuesWriter {
         }
         return n_groups;
     }
-    void fill_words(FewValues& few) const {
+    APPROXSVM_COLD void fill_words(FewValues& few) const {
         few.n_groups = few.n_parts;
         few.n_parts = (few.n_groups + word_codes - 1) / word_codes;
         for (std::size_t panel = 0; panel < n_panels(); ++panel) {
@@ -277,7 +277,7 @@ class FewValuesWriter {
     }
     // The values that each feature takes in the first n support vectors, the last once more where they are less than
     // 16; false where they are more.
-    bool find_values(std::size_t n) const {
+    APPROXSVM_COLD bool find_values(std::size_t n) const {
         std::uint8_t* const counts = memory_.codes_of_zeros;
         for (std::size_t j = 0; j < d_; ++j) {
             counts[j] = view_.packed.compressed;
@@ -327,7 +327,7 @@ class FewValuesWriter {
         for (std::size_t j = 0; packed.reference && j < d_; ++j) visit(reference_value(packed, j));
     }
 
-    bool find_grid(FewValues& few) {
+    APPROXSVM_COLD bool find_grid(FewValues& few) {
         double low = largest_double, high = -largest_double;
         for_values([&](double value) {
             low = std::fmin(low, value);
@@ -354,7 +354,7 @@ class FewValuesWriter {
     }
     static double steps(const FewValues& few, double value) { return steps_to(value, few.origin, few.inverse_step); }
 
-    bool find_ranges(FewValues& few) {
+    APPROXSVM_COLD bool find_ranges(FewValues& few) {
         double *const low = memory_.lowest, *const high = memory_.range;
         for (std::size_t j = d_; j < d_ + lanes64; ++j) low[j] = high[j] = 0.0;
         SupportVectorReader reader(view_);
@@ -421,7 +421,7 @@ class FewValuesWriter {
 
     // code_of(feature, value)
     template <class CodeOf>
-    void fill_codes(const CodeOf& code_of) const {
+    APPROXSVM_COLD void fill_codes(const CodeOf& code_of) const {
         for (std::size_t j = 0; view_.packed.compressed && j < d_; ++j) {
             const int code = static_cast<int>(code_of(j, reference_value(view_.packed, j)));
             for (std::size_t panel = 0; panel < n_panels(); ++panel) std::memset(codes_at(panel, j), code, few_panel);
@@ -445,7 +445,7 @@ class FewValuesWriter {
         }
     }
 
-    void fill_planes(FewValues& few) const {
+    APPROXSVM_COLD void fill_planes(FewValues& few) const {
         few.n_parts = (d_ + 31) / 32;
         for (std::size_t panel = 0; panel < n_panels(); ++panel) {
             for (std::size_t p = 0; p < few.n_parts; ++p) {
@@ -460,7 +460,7 @@ class FewValuesWriter {
         close_gaps(4 * few.n_parts);
     }
 
-    void fill_groups(FewValues& few) const {
+    APPROXSVM_COLD void fill_groups(FewValues& few) const {
         std::size_t n_groups = 0, n_runs = 0;
         double of_group = 0.0, of_run = 0.0;
         for (std::size_t j = 0; j < d_; ++j) {
@@ -526,13 +526,13 @@ class FewValuesWriter {
     }
 
     // Panels of so many times few_panel bytes follow each other.
-    void close_gaps(std::size_t n) const {
+    APPROXSVM_COLD void close_gaps(std::size_t n) const {
         for (std::size_t panel = 1; panel < n_panels(); ++panel) {
             std::memmove(memory_.vectors + panel * n * few_panel, codes_at(panel, 0), n * few_panel);
         }
     }
 
-    void fill_squares(FewValues& few) const {
+    APPROXSVM_COLD void fill_squares(FewValues& few) const {
         std::uint32_t next = 0;
         for (std::size_t j = 0; j < d_; ++j) {
             memory_.first_squares[j] = next;
@@ -547,7 +547,7 @@ class FewValuesWriter {
         few.squares = memory_.squares;
     }
 
-    void fill_coefficients(FewValues& few, double largest) const {
+    APPROXSVM_COLD void fill_coefficients(FewValues& few, double largest) const {
         int exponent = 0;
         std::frexp(largest, &exponent);
         few.coef_scale = std::ldexp(1.0, exponent < -1000 ? -1000 : exponent > 1000 ? 1000 : exponent);
@@ -569,7 +569,7 @@ class FewValuesWriter {
         few.coef64 = memory_.coef64;
     }
 
-    void fill_kernels(FewValues& few) const {
+    APPROXSVM_COLD void fill_kernels(FewValues& few) const {
         const double g = view_.gamma * (few.step * few.step);  // may be infinite: zero times it is no number
         const auto kernel = [g](double h) { return h == 0.0 ? 1.0 : std::exp(-(g * h)); };
         few.n_digits = digits_of(few.max_sq_steps);

@@ -15,20 +15,23 @@ inline namespace APPROXSVM_TARGET {
 // --- what errors grow by
 
 // Numbers that fill_map_gains fills for a stage, and for all of them.
+template <Parts parts = all_parts>
 inline std::size_t n_gains(const MapStage& stage) {
-    return AllStages::with(stage.kind, std::size_t{0}, [&](auto kind) { return kind.n_gains(stage); });
+    return StagesOf<parts>::with(stage.kind, std::size_t{0}, [&](auto kind) { return kind.n_gains(stage); });
 }
+template <Parts parts = all_parts>
 inline std::size_t map_gain_doubles(const InputMapView& map) {
     std::size_t total = 0;
-    for_stages(map, [&](const MapStage& stage) { total += n_gains(stage); });
+    for_stages<parts>(map, [&](const MapStage& stage) { total += n_gains<parts>(stage); });
     return total;
 }
 
 // What errors of each stage grow by, as its kind has it, rounded upwards.
+template <Parts parts = all_parts>
 inline void fill_map_gains(const InputMapView& map, double* gains) {
-    for_stages(map, [&](const MapStage& stage) {
-        AllStages::with(stage.kind, true, [&](auto kind) { return kind.fill_gains(stage, gains), true; });
-        gains += n_gains(stage);
+    for_stages<parts>(map, [&](const MapStage& stage) {
+        StagesOf<parts>::with(stage.kind, true, [&](auto kind) { return kind.fill_gains(stage, gains), true; });
+        gains += n_gains<parts>(stage);
     });
 }
 
@@ -55,11 +58,12 @@ class ScalerAlone {
   public:
     ScalerAlone(const InputMapView& map, const double* gains, const SourceRows& source = {}) {
         if (map.n_stages != 1) return;
-        read_stage(map.stages, map.n_columns, stage_);
-        const double* const* parts = stage_.parts;
-        if (stage_.kind != StageKind::affine || parts[part::low] || parts[part::high] || parts[part::relative_error])
-            return;
-        const bool subtracts = parts[part::subtract], multiplies = parts[part::multiply], divides = parts[part::divide];
+        if (!map.scales_alone) return;
+        read_stage<scalers>(map.stages, map.n_columns, stage_);
+        const double* const* of_stage = stage_.parts;
+        if (of_stage[part::low] || of_stage[part::high] || of_stage[part::relative_error]) return;
+        const bool subtracts = of_stage[part::subtract], multiplies = of_stage[part::multiply],
+                   divides = of_stage[part::divide];
         using Scale = decltype(scale_);
         const Scale scales[] = {scale_row<false, false, false>, scale_row<true, false, false>,
                                 scale_row<false, true, false>,  scale_row<true, true, false>,
@@ -119,10 +123,11 @@ inline bool takes(const CheckedColumn& checked, double x) {
     return is_finite(x) || (x != x && checked.takes_nan != 0);
 }
 // Whether the selected columns of a row are finite, or NaN where that becomes a number.
+template <Parts parts = all_parts>
 inline bool takes_row(const InputMapView& map, const double* x) {
     if (all_finite(x, 1, map.n_columns)) return true;
     for (std::size_t k = 0; k < map.n_columns; ++k) {
-        if (!is_finite(x[k]) && !(x[k] != x[k] && takes_nan(map, k))) return false;
+        if (!is_finite(x[k]) && !(x[k] != x[k] && takes_nan<parts>(map, k))) return false;
     }
     return true;
 }
@@ -133,6 +138,7 @@ inline std::size_t map_doubles(const InputMapView& map) {
 }
 
 // Maps up to map_rows_together rows at a time.
+template <Parts parts = all_parts>
 class RowMapper {
   public:
     // `gains` is what fill_map_gains filled, `memory` has room for map_doubles(map) numbers.
@@ -153,18 +159,18 @@ class RowMapper {
         bool is_source = true;
         for (std::size_t k = 0; k < map_.n_stages; ++k) {
             MapStage stage;
-            next = read_stage(next, n_features, stage);
+            next = read_stage<parts>(next, n_features, stage);
             n_features = stage.n_outputs;
             const RowsOnTheWay on{n, stride_, source_, k > 0,   is_source, exactly, map_.has_inverse_normal,
                                   x, error,   y,       y_error, rows};
-            const bool in_place = AllStages::with(stage.kind, true, [&](auto kind) {
+            const bool in_place = StagesOf<parts>::with(stage.kind, true, [&](auto kind) {
                 if (k > 0 && kind.hides_infinity(stage)) note_infinities(x, stage.n_inputs, n, rows);
                 kind.run(stage, gains, on);
                 if (kind.names_column) name_columns(stage, k, n, rows);
                 is_source &= kind.as_source && (!source_.is_sparse || kind.as_source_of_sparse(stage));
                 return kind.in_place;
             });
-            gains += n_gains(stage);
+            gains += n_gains<parts>(stage);
             if (!in_place) {
                 double *const was_x = x, *const was_error = error;
                 x = y, error = y_error, y = was_x, y_error = was_error;
@@ -200,7 +206,7 @@ class RowMapper {
         for (std::size_t r = 0; r < n; ++r) {
             Fault& fault = rows[r].outside;
             if (rows[r].is_inside || fault.step != stage.kind || fault.row == named) continue;
-            fault.expected = static_cast<double>(raw_column(map_, number, static_cast<std::size_t>(fault.expected)));
+            fault.expected = static_cast<double>(raw_column<parts>(map_, number, static_cast<std::size_t>(fault.expected)));
             fault.row = named;
         }
     }

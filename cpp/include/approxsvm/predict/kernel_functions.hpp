@@ -8,6 +8,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+template <Parts list>
 class SeveralKernels {
     // A type that is deduced comes before what uses it.
     //
@@ -24,6 +25,7 @@ class SeveralKernels {
     }
 
   public:
+    static constexpr Parts parts = list;
     using Sums32 = ClassSums<float>;
     using Sums64 = ClassSums<double>;
 
@@ -62,13 +64,19 @@ class SeveralKernels {
 };
 
 // All functions are expanded about the same centers. What their bounds leave open goes to the exact engines.
-class ExpandedFunctions : public CommonExpansions, public SeveralFunctions<SeveralKernels> {
+template <Parts parts>
+class ExpandedFunctions : public CommonExpansions, public SeveralFunctions<SeveralKernels<parts>> {
+    using Functions = SeveralFunctions<SeveralKernels<parts>>;
+
   public:
+    static constexpr Parts list = parts;
+
     ExpandedFunctions(const PreparedModel& prepared, const RowSource& source, const Evaluation& out,
                       std::uint64_t* counts, const Request& request, const Batch& batch, const EvaluationMemory& memory)
         : CommonExpansions(prepared, source, request, memory),
-          SeveralFunctions(prepared, source, out, counts, request, batch, memory) {}
+          Functions(prepared, source, out, counts, request, batch, memory) {}
 
+    using Functions::send_to_float32;
     static constexpr bool expands() { return true; }
 
     // n rows near the center, in the lanes of `block`. A row's values do not depend on the others of the block.
@@ -144,6 +152,7 @@ class ExpandedFunctions : public CommonExpansions, public SeveralFunctions<Sever
 
   private:
     using CommonExpansions::view_;
+    using Functions::settle, Functions::suffices, Functions::tolerance;
 
     bool settles(std::size_t i, int degree) {
         if (view_.mode != Mode::approximate && !suffices()) return false;

@@ -21,7 +21,8 @@ struct MappingMemory {
     double *mapped = nullptr, *errors = nullptr, *raw = nullptr, *stages = nullptr, *bounds = nullptr;
     EvaluationMemory evaluation;
 
-    MappingMemory(const PreparedModel& prepared, const CallRows& call, Carver& carver)
+    template <Parts parts>
+    MappingMemory(const PreparedModel& prepared, const CallOf<parts>& call, Carver& carver)
         : evaluation(prepared, call, carver) {
         const ModelView& model = *prepared.view;
         if (!model.has_input_map) return;
@@ -34,6 +35,7 @@ struct MappingMemory {
     }
 };
 
+template <Parts parts>
 class RowMapping {
   public:
     RowMapping(const PreparedModel& prepared, const RowSource& rows, const MappingMemory& memory,
@@ -66,7 +68,7 @@ class RowMapping {
             for (std::size_t r = 0; view_.input_map.has_projection && !source_.in_float32 && r < m; ++r) {
                 const double* row = memory_.mapped + (k + r) * view_.n_features;
                 const double error = memory_.errors[k + r];
-                const bool is_felt = with_kind(
+                const bool is_felt = with_kind<parts>(
                     view_, [&](auto kind) { return EvaluatorOf<decltype(kind)>::feels_error(prepared_, error, row); });
                 if (!is_felt) continue;
                 MappedRow again[map_rows_together] = {};
@@ -121,7 +123,7 @@ class RowMapping {
             if (!takes(map.checked[k], raw[map.checked[k].column])) return Status::not_finite;
         }
         for (std::size_t k = 0; raw != x && k < map.n_columns; ++k) x[k] = raw[map.columns[k]];
-        return checks && !takes_row(map, x) ? Status::not_finite : Status::ok;
+        return checks && !takes_row<parts>(map, x) ? Status::not_finite : Status::ok;
     }
 
     Status overflowed(std::size_t i) const {
@@ -146,7 +148,7 @@ class RowMapping {
     Fault* const fault_;
     const SourceRows source_;
     const ScalerAlone scaler_;
-    const RowMapper mapper_;
+    const RowMapper<parts> mapper_;
 };
 
 template <class T>
@@ -196,24 +198,23 @@ inline void distrust(const ModelView& model, const double* row_errors, std::size
     }
 }
 
-// Evaluates all raw rows of a source: values, bounds, stages, and labels by votes. The workspace holds MappingMemory.
-inline Status evaluate_raw(const PreparedModel& prepared, const RowSource& rows, const Request& request,
-                           const Evaluation& out, std::uint64_t* counts, const MappingMemory& memory) {
+template <Parts parts>
+inline Status evaluate_mapped(const PreparedModel& prepared, const RowSource& rows, const Request& request,
+                              const Evaluation& out, std::uint64_t* counts, const MappingMemory& memory) {
     const ModelView& model = *prepared.view;
-    if (!model.has_input_map) return evaluate_source(prepared, rows, request, out, counts, memory.evaluation);
-    const RowMapping mapping(prepared, rows, memory, request);
+    const RowMapping<parts> mapping(prepared, rows, memory, request);
     const std::size_t step = mapped_piece_rows(model), d = model.n_features;
     const bool has_promise = model.tolerance_asked && wants_values(out) && request.keeps_promise;
     for (std::size_t first = 0; first < rows.n_rows(); first += step) {
         const std::size_t left = rows.n_rows() - first, n = left < step ? left : step;
         Status status = mapping.map(first, n);
         if (status != Status::ok) return status;
-        const DenseSource<double> mapped(DenseRows<double>{memory.mapped, n, static_cast<std::ptrdiff_t>(d), 1}, d);
+        const DenseSource<double, parts> mapped(DenseRows<double>{memory.mapped, n, static_cast<std::ptrdiff_t>(d), 1}, d);
         Request part = request;
         part.row_errors = memory.errors;
         Evaluation wanted = part_of(model, out, first, n);
         if (has_promise && !wanted.bounds) wanted.bounds = {memory.bounds, n * model.n_decisions};
-        status = evaluate_source(prepared, mapped, part, wanted, counts, memory.evaluation);
+        status = evaluate_source<parts>(prepared, mapped, part, wanted, counts, memory.evaluation);
         if (status == Status::ok && request.source_unit > unit64) distrust(model, memory.errors, n, wanted);
         if (status == Status::ok && has_promise) status = check_tolerance(model, wanted.bounds, request.fault);
         if (status == Status::ok) continue;
@@ -221,6 +222,16 @@ inline Status evaluate_raw(const PreparedModel& prepared, const RowSource& rows,
         return status;
     }
     return Status::ok;
+}
+
+// Evaluates all raw rows of a source: values, bounds, stages, and labels by votes. The workspace holds MappingMemory.
+template <Parts parts>
+inline Status evaluate_raw(const PreparedModel& prepared, const RowSource& rows, const Request& request,
+                           const Evaluation& out, std::uint64_t* counts, const MappingMemory& memory) {
+    const ModelView& model = *prepared.view;
+    if (!has(parts, scalers) || !model.has_input_map)
+        return evaluate_source<parts>(prepared, rows, request, out, counts, memory.evaluation);
+    if constexpr (has(parts, scalers)) return evaluate_mapped<parts>(prepared, rows, request, out, counts, memory);
 }
 
 }  // namespace APPROXSVM_TARGET

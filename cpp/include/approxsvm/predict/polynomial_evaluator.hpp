@@ -22,6 +22,7 @@ inline double libsvm_power(double base, int times) {
     return power;
 }
 
+template <Parts parts>
 class PolynomialEvaluator {
     // Types that are deduced come before what uses them.
     auto offer() {
@@ -106,7 +107,7 @@ class PolynomialEvaluator {
             for (std::size_t r = 0; r < n && status_ == Status::ok; ++r) take_row(queue_[r]);
             return;
         }
-        with_registers_for(n, width, [&](auto registers) { take_block<registers.value>(n); });
+        with_registers_for<has(parts, batches)>(n, width, [&](auto registers) { this->template take_block<registers.value>(n); });
     }
 
     template <int Registers>
@@ -147,6 +148,7 @@ class PolynomialEvaluator {
 
     // False for a row that is cheaper as a dense one.
     bool take_sparse(std::size_t i) {
+        if constexpr (!has(parts, sparse)) return false;
         const std::size_t d = view_.n_features, limit = view_.degree == 1 ? d / 2 : d / 4;
         std::int32_t* columns = reinterpret_cast<std::int32_t*>(block_ + limit);
         double unseen;
@@ -292,15 +294,16 @@ class PolynomialEvaluator {
     Status imprecise_ = Status::ok;      // all is evaluated, but a row is to be refused
     std::size_t n_queued_ = 0;
     std::size_t queue_[queue_capacity];
-    EngineStage<double, PolynomialSums> engine_;
+    EngineStage<parts, double, PolynomialSums> engine_;
 };
 
 template <>
 struct EvaluatorOf<ProductKernels> {
+    template <Parts parts>
     static Status evaluate(const PreparedModel& prepared, const RowSource& source, const Request& request,
                            const Evaluation& out, std::uint64_t* counts, const Batch& batch,
                            const EvaluationMemory& memory) {
-        return PolynomialEvaluator(prepared, source, out, counts, request, batch, memory).evaluate();
+        return PolynomialEvaluator<parts>(prepared, source, out, counts, request, batch, memory).evaluate();
     }
     // These kernels grow with rows: it is measured by the row's norm.
     static bool feels_error(const PreparedModel& prepared, double error, const double* row) {

@@ -81,8 +81,29 @@ inline bool by_columns(const ModelView& model) {
 }
 
 // Whether the engine for few values may be worth while (few_values_layout.hpp).
-inline bool may_have_few_values(const ModelView& view) {
-    return is_gaussian(view) && has_engines(view) && !by_columns(view) && has_dictionary(view) && !has_several(view);
+inline bool may_have_few_values(const ModelView& view, bool has_factors = registers_hold_factors) {
+    return is_gaussian(view) && has_engines(view) && !by_columns(view) && has_dictionary(view, has_factors) &&
+           !has_several(view);
+}
+
+// Parts that the model has by what it is laid out as, on any target; the reader has noted the others.
+inline Parts parts_laid_out(const ModelView& model) {
+    Parts parts = may_have_few_values(model, true) ? few_values : Part{};
+    if (is_gaussian(model) && has_engines(model) && engine_at_reference(model)) parts |= sparse;
+    return parts;
+}
+
+// All parts of an opened model, or of one that is left out those known so far.
+template <Parts parts = all_parts>
+inline Parts parts_needed(const ModelView& model, Status status = Status::ok) {
+    Parts needed = model.needed;
+    if (status != Status::ok) return needed;
+    if (model.n_members == 0) return needed | parts_laid_out(model);
+    for_members(model, [&](const ModelView& member) {
+        needed |= parts_laid_out(member);
+        return Status::ok;
+    });
+    return needed;
 }
 
 inline bool has_direction(const ModelView& model) {
@@ -125,6 +146,7 @@ inline PairCoefficients pair_coefficients(const ModelView& view) {
     return {view.dual_coef, view.class_counts, view.n_labels, view.n_sv};
 }
 
+template <Parts parts>
 inline std::size_t single_prepared_bytes(const ModelView& view);
 
 // An expansion in a subspace, which has been validated.
@@ -135,7 +157,8 @@ inline ModelView subspace_expansion_of(const ModelView& view) {
     return expansion;
 }
 
-struct PreparedPieces {
+// What engines are laid out in.
+struct EnginePieces {
     PreparedModel* model;
     float *basis = nullptr, *weights = nullptr, *zeros;
     double *bounds = nullptr, *folded = nullptr, *vector = nullptr, *narrowing = nullptr, *map_gains;
@@ -143,25 +166,29 @@ struct PreparedPieces {
     std::uint32_t* features = nullptr;
     unsigned char *exact32 = nullptr, *exact64 = nullptr;
     const void* of_kind = nullptr;
-    WinnerEngineMemory winner;
-    SubspacesMemory subspaces;
-    FewValuesMemory few;
+};
+
+template <Parts parts>
+struct PreparedPieces : EnginePieces {
+    IfPart<parts, one_vs_one, WinnerEngineMemory> winner;
+    IfPart<parts, subspaces, SubspacesMemory> in_subspaces;
+    IfPart<parts, few_values, FewValuesMemory> few;
     ModelView* expansion = nullptr;  // of a subspace, and the memory that it is laid out in
     unsigned char* of_expansion = nullptr;
 
     PreparedPieces(const ModelView& view, Carver& carver, bool only_counts)
         : winner(view, pair_coefficients(view), carver),
-          subspaces(view, carver),
+          in_subspaces(view, carver),
           few(view, may_have_few_values(view), carver) {
         const std::size_t d = view.n_features;
         model = carver.take<PreparedModel>(1);
         if (view.subspaces.expansion) {
             expansion = carver.take<ModelView>(1);
-            of_expansion = carver.take<unsigned char>(single_prepared_bytes(subspace_expansion_of(view)));
+            of_expansion = carver.take<unsigned char>(single_prepared_bytes<parts>(subspace_expansion_of(view)));
         }
         zeros = carver.take<float>(n_zeros(view));
-        map_gains = carver.take<double>(view.has_input_map ? map_gain_doubles(view.input_map) : 0);
-        of_kind = lay_out_kind(view, carver, only_counts);
+        map_gains = carver.take<double>(view.has_input_map ? map_gain_doubles<parts>(view.input_map) : 0);
+        of_kind = lay_out_kind<parts>(view, carver, only_counts);
         if (!is_gaussian(view)) return;
         basis = carver.take<float>(n_bases(view) * n_cells * n_bound_terms);
         weights = carver.take<float>(view.n_centers * view.n_forms, n_bound_terms);
@@ -177,9 +204,10 @@ struct PreparedPieces {
 };
 
 // Those of a model that is no ensemble.
+template <Parts parts>
 inline std::size_t single_prepared_bytes(const ModelView& view) {
     Carver counter(nullptr);
-    PreparedPieces pieces(view, counter, true);
+    const PreparedPieces<parts> pieces(view, counter, true);
     return counter.bytes_anywhere();
 }
 
@@ -209,12 +237,13 @@ struct PreparedMembers {
 };
 
 // Bytes of memory for prepare(); they must stay where they are for as long as the prepared model is used.
+template <Parts parts = all_parts>
 inline std::size_t prepared_bytes(const ModelView& view) {
-    if (view.n_members == 0) return single_prepared_bytes(view);
+    if (!has(parts, ensembles) || view.n_members == 0) return single_prepared_bytes<parts>(view);
     Carver counter(nullptr);
     PreparedMembers pieces(view, counter);
     for_members(view, [&](const ModelView& member) {
-        counter.take<unsigned char>(single_prepared_bytes(member));
+        counter.take<unsigned char>(single_prepared_bytes<parts>(member));
         return Status::ok;
     });
     return counter.bytes_anywhere();
@@ -355,7 +384,7 @@ inline double winner_bound_of_pair(const PreparedModel& model, std::size_t w, st
 // are not zero, where the center is what support vectors are stored relative to.
 class EngineVectors {
   public:
-    EngineVectors(const ModelView& view, const double* engine_center, const PreparedPieces& pieces)
+    EngineVectors(const ModelView& view, const double* engine_center, const EnginePieces& pieces)
         : view_(view), center_(engine_center), pieces_(pieces), reader_(view) {}
 
     Coordinates next() {
@@ -378,7 +407,7 @@ class EngineVectors {
   private:
     const ModelView& view_;
     const double* const center_;
-    const PreparedPieces& pieces_;
+    const EnginePieces& pieces_;
     SupportVectorReader reader_;
 };
 
@@ -427,7 +456,7 @@ inline void count_values(const ModelView& view, EngineVectors vectors, Writer32&
 
 // Lays the support vectors out for both engines, adding up |a_i| ||narrowed - exact|| for their bounds, and notes what
 // the bound of the engine in float32 is for a row at the center.
-inline void fill_engines(const ModelView& view, const PreparedPieces& pieces, PreparedModel& model) {
+APPROXSVM_COLD inline void fill_engines(const ModelView& view, const EnginePieces& pieces, PreparedModel& model) {
     const std::size_t d = view.n_features, n_values = values_by_columns(view);
     const double half_theta = view.gamma / view.input_scale / view.input_scale;
     KernelExpansionWriter<float> writer32(pieces.exact32, view.n_sv, d, half_theta, n_values);
@@ -456,7 +485,7 @@ inline void fill_engines(const ModelView& view, const PreparedPieces& pieces, Pr
 }
 
 // The same for several classes.
-inline void fill_class_engines(const ModelView& view, const PreparedPieces& pieces, PreparedModel& model) {
+APPROXSVM_COLD inline void fill_class_engines(const ModelView& view, const EnginePieces& pieces, PreparedModel& model) {
     const std::size_t d = view.n_features, n_classes = view.n_labels, n_values = values_by_columns(view);
     const double half_theta = view.gamma / view.input_scale / view.input_scale, slope = kernel_slope(half_theta);
     const ClassSizes<std::uint32_t> sizes = sizes_of_classes(view);
@@ -486,7 +515,7 @@ inline void fill_class_engines(const ModelView& view, const PreparedPieces& piec
 }
 
 // The same for several functions of all support vectors, each with its own narrowing error.
-inline void fill_several_engines(const ModelView& view, const PreparedPieces& pieces, PreparedModel& model) {
+APPROXSVM_COLD inline void fill_several_engines(const ModelView& view, const EnginePieces& pieces, PreparedModel& model) {
     const std::size_t d = view.n_features, n = view.n_decisions, n_values = values_by_columns(view);
     const double half_theta = view.gamma / view.input_scale / view.input_scale, slope = kernel_slope(half_theta);
     const ClassSizes<std::size_t> sizes = sizes_of_functions(view);
@@ -516,7 +545,7 @@ inline void fill_several_engines(const ModelView& view, const PreparedPieces& pi
 }
 
 // The engines' center: what rows are sparse about, or the model's own.
-inline const double* fill_engine_center(const ModelView& view, double* center) {
+APPROXSVM_COLD inline const double* fill_engine_center(const ModelView& view, double* center) {
     if (!has_engines(view) || (engine_at_reference(view) && !view.packed.reference)) return nullptr;
     for (std::size_t j = 0; j < view.n_features; ++j) {
         center[j] = view.packed.reference ? reference_value(view.packed, j) : static_cast<double>(view.center[j]);
@@ -524,21 +553,12 @@ inline const double* fill_engine_center(const ModelView& view, double* center) {
     return center;
 }
 
-// Fills memory of single_prepared_bytes().
-inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) {
-    Carver carver(memory);
-    PreparedPieces pieces(view, carver, false);
-    PreparedModel& model = *new (pieces.model) PreparedModel{};
-    model.view = &view;
-    for (std::size_t j = 0; j < n_zeros(view); ++j) pieces.zeros[j] = 0.0f;
-    if (view.has_input_map) fill_map_gains(view.input_map, pieces.map_gains);
-    model.map_gains = pieces.map_gains;
-    for (std::size_t k = 0; k < view.n_decisions; ++k) {
-        model.largest_moduli = std::fmax(model.largest_moduli, view.decisions[k].sum_moduli);
-    }
-    model.zeros = pieces.zeros;
-    model.of_kind = pieces.of_kind;
-    if (!is_gaussian(view)) return model;
+template <Parts parts>
+APPROXSVM_COLD inline const PreparedModel& lay_out_single(const ModelView& view, void* memory);
+
+// All that a Gaussian kernel has.
+template <Parts parts>
+APPROXSVM_COLD inline void lay_out_gaussian(const ModelView& view, const PreparedPieces<parts>& pieces, PreparedModel& model) {
     model.engine_center = fill_engine_center(view, pieces.engine_center);
     // Degrees that evaluation may stop behind (n_bases).
     if (view.degree > 0) fill_bases(view, view.degree < 2 ? view.degree : 2, view.degree, pieces.basis);
@@ -553,25 +573,53 @@ inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) 
     model.basis = pieces.basis;
     model.weights = pieces.weights;
     if (has_folded_center(view)) model.folded = fold_center(view, pieces.folded);
-    if (has_class_engines(view)) {
-        fill_class_engines(view, pieces, model);
-        model.winner = fill_winner_engine(view, pair_coefficients(view), model.class32.expansion.kernels, pieces.winner,
-                                          model.engine_center);
+    if constexpr (has(parts, one_vs_one)) {
+        if (has_class_engines(view)) {
+            fill_class_engines(view, pieces, model);
+            model.winner = fill_winner_engine(view, pair_coefficients(view), model.class32.expansion.kernels,
+                                              pieces.winner, model.engine_center);
+        }
     }
-    if (has_engines(view) && has_several(view)) fill_several_engines(view, pieces, model);
+    if constexpr (has(parts, several_functions)) {
+        if (has_engines(view) && has_several(view)) fill_several_engines(view, pieces, model);
+    }
     if (has_engines(view) && view.n_decisions == 1) fill_engines(view, pieces, model);
-    if (may_have_few_values(view)) model.few = FewValuesWriter(view, pieces.few).write(kernel_slope(view.gamma));
-    model.subspaces = fill_subspaces(view, pieces.subspaces);
-    if (pieces.expansion) {
+    if constexpr (has(parts, few_values)) {
+        if (may_have_few_values(view)) model.few = FewValuesWriter(view, pieces.few).write(kernel_slope(view.gamma));
+    }
+    if constexpr (has(parts, subspaces)) {
+        model.subspaces = fill_subspaces(view, pieces.in_subspaces);
+        if (!pieces.expansion) return;
         new (pieces.expansion) ModelView(subspace_expansion_of(view));
-        model.subspace_expansion = &lay_out_single(*pieces.expansion, pieces.of_expansion);
+        model.subspace_expansion = &lay_out_single<parts>(*pieces.expansion, pieces.of_expansion);
+    }
+}
+
+// Fills memory of single_prepared_bytes().
+template <Parts parts>
+APPROXSVM_COLD inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) {
+    Carver carver(memory);
+    const PreparedPieces<parts> pieces(view, carver, false);
+    PreparedModel& model = *new (pieces.model) PreparedModel{};
+    model.view = &view;
+    for (std::size_t j = 0; j < n_zeros(view); ++j) pieces.zeros[j] = 0.0f;
+    if (has(parts, scalers) && view.has_input_map) fill_map_gains<parts>(view.input_map, pieces.map_gains);
+    model.map_gains = pieces.map_gains;
+    for (std::size_t k = 0; k < view.n_decisions; ++k) {
+        model.largest_moduli = std::fmax(model.largest_moduli, view.decisions[k].sum_moduli);
+    }
+    model.zeros = pieces.zeros;
+    model.of_kind = pieces.of_kind;
+    if constexpr (has(parts, rbf)) {
+        if (is_gaussian(view)) lay_out_gaussian<parts>(view, pieces, model);
     }
     return model;
 }
 
 // Fills memory of prepared_bytes().
-inline const PreparedModel& lay_out(const ModelView& view, void* memory) {
-    if (view.n_members == 0) return lay_out_single(view, memory);
+template <Parts parts = all_parts>
+APPROXSVM_COLD inline const PreparedModel& lay_out(const ModelView& view, void* memory) {
+    if (!has(parts, ensembles) || view.n_members == 0) return lay_out_single<parts>(view, memory);
     Carver carver(memory);
     PreparedMembers pieces(view, carver);
     PreparedModel& model = *new (pieces.model) PreparedModel{};
@@ -585,7 +633,7 @@ inline const PreparedModel& lay_out(const ModelView& view, void* memory) {
         for (std::size_t c = 0; knows_positions(view) && c < kept.n_labels; ++c) {
             *next++ = static_cast<std::uint32_t>(position_in(view, kept, c));
         }
-        pieces.members[k++] = &lay_out_single(kept, carver.take<unsigned char>(single_prepared_bytes(kept)));
+        pieces.members[k++] = &lay_out_single<parts>(kept, carver.take<unsigned char>(single_prepared_bytes<parts>(kept)));
         return Status::ok;
     });
     return model;

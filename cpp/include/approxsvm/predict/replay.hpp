@@ -13,8 +13,9 @@ struct ReplayMemory {
     float* row;
     double *values, *bounds;
 
-    ReplayMemory(const PreparedModel& prepared, Carver& carver)
-        : evaluation(prepared, CallRows(any_number_of_rows), carver) {
+    template <Parts parts>
+    ReplayMemory(const PreparedModel& prepared, const CallOf<parts>& call, Carver& carver)
+        : evaluation(prepared, call, carver) {
         const ModelView& model = *prepared.view;
         expansion = carver.take<unsigned char>(decision_function_bytes(model.n_features));
         row = carver.take<float>(model.n_features);
@@ -24,11 +25,12 @@ struct ReplayMemory {
 };
 
 // Bytes of memory for replay().
+template <Parts parts = all_parts>
 inline std::size_t replay_bytes(const PreparedModel& prepared) {
     std::size_t most = 0;
     const auto need = [&](const PreparedModel& model) {
         Carver counter(nullptr);
-        ReplayMemory memory(model, counter);
+        [[maybe_unused]] const ReplayMemory memory(model, CallOf<parts>(any_number_of_rows), counter);
         most = counter.bytes_anywhere() > most ? counter.bytes_anywhere() : most;
     };
     for (std::size_t k = 0; k < prepared.view->n_members; ++k) need(*prepared.members[k]);
@@ -49,10 +51,9 @@ struct CheckRow {
 
 // Rows all about one center, whichever is near them.
 template <class AnyCascade>
-inline Status evaluate_about(AnyCascade&& cascade, const PreparedModel& prepared, const RowSource& source,
+inline Status evaluate_about(AnyCascade& cascade, const PreparedModel& prepared, const RowSource& source,
                              const Batch& batch, const EvaluationMemory& memory, std::size_t center) {
-    using Plain = std::remove_reference_t<AnyCascade>;
-    Gatherer<Plain> gatherer(cascade, *prepared.view, source, batch, memory.first_block);
+    Gatherer<AnyCascade> gatherer(cascade, *prepared.view, source, batch, memory.first_block);
     cascade.begin_center(center);
     Status status = Status::ok;
     for (std::size_t i = 0; i < source.n_rows() && status == Status::ok; ++i) status = gatherer.add(i);
@@ -63,6 +64,7 @@ inline Status evaluate_about(AnyCascade&& cascade, const PreparedModel& prepared
 
 // Checks the check rows of the expansions, alone and in a full block: by the expansion itself and, if predictions use
 // nothing else, by the whole path of a prediction.
+template <Parts parts>
 inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemory& memory) {
     const ModelView& model = *prepared.view;
     constexpr std::size_t batches[] = {1, block_rows};  // not a braced list: its members are weak symbols
@@ -80,19 +82,16 @@ inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemor
             }
             if (model.mode != Mode::approximate) continue;
             const EvaluationMemory& room = memory.evaluation;
-            const DenseSource<float> source(rows, model.n_features);
+            const DenseSource<float, parts> source(rows, model.n_features);
             Evaluation out;
             out.values = {memory.values, n_rows * model.n_decisions};
             std::uint64_t counts[n_stages] = {};
             const Request request{n_rows == 1 ? 1 : ~std::size_t{0}, Values::settled};
-            const Batch batch = batch_of(model, request.n_rows_in_call, false);
-            const auto about = [&](auto&& cascade) {
+            const Batch batch = batch_of<parts>(model, request.n_rows_in_call, false);
+            const auto about = [&](auto& cascade) {
                 return evaluate_about(cascade, prepared, source, batch, room, center);
             };
-            const Status status =
-                has_classes(model)   ? about(ClassCascade(prepared, source, out, counts, request, batch, room))
-                : has_several(model) ? about(ExpandedFunctions(prepared, source, out, counts, request, batch, room))
-                                     : about(Cascade(prepared, source, out, counts, request, batch, room));
+            const Status status = with_cascade<parts>(about, prepared, source, out, counts, request, batch, room);
             for (std::size_t i = 0; i < n_rows; ++i) {
                 const double value = memory.values[i * model.n_decisions + check.function];
                 if (status != Status::ok || !(std::fabs(value - check.value) <= check.tolerance))
@@ -105,6 +104,7 @@ inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemor
 
 // The exact check rows, alone and in a block, by whatever stage suffices and by the engines: each value within its own
 // bound of the stored one.
+template <Parts parts>
 inline Status replay_exact_model(const PreparedModel& prepared, const ReplayMemory& memory) {
     const ModelView& model = *prepared.view;
     const std::size_t n_decisions = model.n_decisions;
@@ -116,12 +116,12 @@ inline Status replay_exact_model(const PreparedModel& prepared, const ReplayMemo
         for (std::size_t b = 0; b < 4; ++b) {
             const std::size_t n_rows = batches[b];
             std::uint64_t counts[n_stages] = {};
-            const DenseSource<float> source(DenseRows<float>{memory.row, n_rows, 0, 1}, model.n_features);
+            const DenseSource<float, parts> source(DenseRows<float>{memory.row, n_rows, 0, 1}, model.n_features);
             Evaluation out;
             out.values = {memory.values, n_rows * n_decisions};
             out.bounds = {memory.bounds, n_rows * n_decisions};
             const Request request{b % 2 ? ~std::size_t{0} : 1, b < 2 ? Values::settled : Values::exact};
-            const Status status = evaluate_source(prepared, source, request, out, counts, memory.evaluation);
+            const Status status = evaluate_source<parts>(prepared, source, request, out, counts, memory.evaluation);
             if (status != Status::ok && status != Status::beyond_tolerance) return Status::check_row_mismatch;
             for (std::size_t i = 0; i < n_rows; ++i) {
                 const std::size_t at = i * n_decisions + check.function;
@@ -134,16 +134,17 @@ inline Status replay_exact_model(const PreparedModel& prepared, const ReplayMemo
 }
 
 // Replays all check rows of a model, or of every member of an ensemble, in memory of replay_bytes().
+template <Parts parts = all_parts>
 inline Status replay(const PreparedModel& prepared, void* memory) {
     for (std::size_t k = 0; k < prepared.view->n_members; ++k) {
-        const Status status = replay(*prepared.members[k], memory);
+        const Status status = replay<parts>(*prepared.members[k], memory);
         if (status != Status::ok) return status;
     }
     if (prepared.view->n_members > 0) return Status::ok;
     Carver carver(memory);
-    const ReplayMemory room(prepared, carver);
-    const Status status = replay_expansions(prepared, room);
-    return status == Status::ok ? replay_exact_model(prepared, room) : status;
+    const ReplayMemory room(prepared, CallOf<parts>(any_number_of_rows), carver);
+    const Status status = replay_expansions<parts>(prepared, room);
+    return status == Status::ok ? replay_exact_model<parts>(prepared, room) : status;
 }
 
 }  // namespace APPROXSVM_TARGET

@@ -26,11 +26,8 @@ class RowSource {
     virtual double load(std::size_t i, const double* center, double scale, double* u, std::size_t stride) const = 0;
 
     // n rows into the lanes of a block, zeros into those left over; unseen[r] as load returns it.
-    template <int Registers>
-    void load_block(const std::size_t* indices, std::size_t n, const float* center, double scale, float* block,
-                    double* unseen) const {
-        load_registers(Registers, indices, n, center, scale, block, unseen);
-    }
+    virtual void load_block(std::size_t n_registers, const std::size_t* indices, std::size_t n, const float* center,
+                            double scale, float* block, double* unseen) const = 0;
 
     // One row; `u` has room for whole registers.
     virtual double load_one(std::size_t i, const float* center, double scale, float* u) const = 0;
@@ -49,14 +46,10 @@ class RowSource {
                                    std::size_t& n_nonzero) const = 0;
 
   protected:
-    friend class SelectedRows;
     RowSource(std::size_t n_rows, bool is_sparse) : n_rows_(n_rows), is_sparse_(is_sparse) {}
     ~RowSource() = default;
 
   private:
-    virtual void load_registers(std::size_t n_registers, const std::size_t* indices, std::size_t n, const float* center,
-                                double scale, float* block, double* unseen) const = 0;
-
     const std::size_t n_rows_;
     const bool is_sparse_;
 };
@@ -94,11 +87,11 @@ class SelectedRows final : public RowSource {
     }
 
   private:
-    void load_registers(std::size_t n_registers, const std::size_t* indices, std::size_t n, const float* center,
-                        double scale, float* block, double* unseen) const override {
+    void load_block(std::size_t n_registers, const std::size_t* indices, std::size_t n, const float* center,
+                    double scale, float* block, double* unseen) const override {
         std::size_t theirs[block_rows];
         for (std::size_t r = 0; r < n; ++r) theirs[r] = at(indices[r]);
-        rows_.load_registers(n_registers, theirs, n, center, scale, block, unseen);
+        rows_.load_block(n_registers, theirs, n, center, scale, block, unseen);
     }
     std::size_t at(std::size_t i) const { return indices_ ? indices_[i] : first_ + i; }
 
@@ -140,8 +133,8 @@ APPROXSVM_INLINE Out scaled(Real z, double center, double scale) {
     return static_cast<Out>((static_cast<double>(z) - center) * scale);
 }
 
-template <class Real>
-class DenseSource final : public SourceInEitherType<DenseSource<Real>> {
+template <class Real, Parts parts = all_parts>
+class DenseSource final : public SourceInEitherType<DenseSource<Real, parts>> {
   public:
     DenseSource(const DenseRows<Real>& rows, std::size_t n_features)
         : SourceInEitherType<DenseSource>(rows.n_rows, false), rows_(rows), n_features_(n_features) {}
@@ -163,18 +156,12 @@ class DenseSource final : public SourceInEitherType<DenseSource<Real>> {
   private:
     friend class SourceInEitherType<DenseSource>;
 
-    void load_registers(std::size_t n_registers, const std::size_t* indices, std::size_t n, const float* center,
-                        double scale, float* block, double* unseen) const override {
-        if (n_registers == 3) return load_block_of<3>(indices, n, center, scale, block, unseen);
-        if (n_registers == 2) return load_block_of<2>(indices, n, center, scale, block, unseen);
-        load_block_of<1>(indices, n, center, scale, block, unseen);
-    }
-
-    template <int Registers>
-    void load_block_of(const std::size_t* indices, std::size_t n, const float* center, double scale, float* block,
-                       double* unseen) const {
-        constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes), width = lanes;
-        const Real* rows[stride] = {};
+    void load_block(std::size_t n_registers, const std::size_t* indices, std::size_t n, const float* center,
+                    double scale, float* block, double* unseen) const override {
+        if constexpr (!has(parts, batches)) return;
+        constexpr std::size_t width = lanes;
+        const std::size_t stride = n_registers * width;
+        const Real* rows[block_rows] = {};
         for (std::size_t r = 0; r < n; ++r) {
             rows[r] = row(indices[r]);
             unseen[r] = 0.0;
@@ -203,6 +190,7 @@ class DenseSource final : public SourceInEitherType<DenseSource<Real>> {
     template <class Out>
     std::size_t load_nonzeros_into(std::size_t i, const double* reference, double scale, std::size_t limit, Out* values,
                                    std::int32_t* columns, double& unseen_sq_norm) const {
+        if constexpr (!has(parts, sparse)) return limit + 1;
         const Real* z = row(i);
         std::size_t n = 0;
         unseen_sq_norm = 0.0;
@@ -295,8 +283,8 @@ class CsrSource final : public SourceInEitherType<CsrSource<Real, Index>> {
 
     Status get(std::size_t i, SparseRow<Real, Index>& row) const { return checked_row(rows_, i, n_features_, row); }
 
-    void load_registers(std::size_t n_registers, const std::size_t* indices, std::size_t n, const float* center,
-                        double scale, float* block, double* unseen) const override {
+    void load_block(std::size_t n_registers, const std::size_t* indices, std::size_t n, const float* center,
+                    double scale, float* block, double* unseen) const override {
         const std::size_t stride = n_registers * static_cast<std::size_t>(lanes);
         for (std::size_t r = 0; r < n; ++r) unseen[r] = load_into(indices[r], center, scale, block + r, stride);
         for (std::size_t j = 0; j < n_features_; ++j) {

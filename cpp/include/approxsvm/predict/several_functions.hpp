@@ -129,8 +129,8 @@ class SeveralFunctions {
     const std::size_t n_;
     double *const values_, *const bounds_, *const room_;  // of one row, (n_decisions,) each
     RefusedRow refused_;
-    EngineStage<float, typename Kernel::Sums32> engine32_;
-    EngineStage<double, typename Kernel::Sums64> engine64_;
+    EngineStage<Kernel::parts, float, typename Kernel::Sums32> engine32_;
+    EngineStage<Kernel::parts, double, typename Kernel::Sums64> engine64_;
 };
 
 }  // namespace APPROXSVM_TARGET

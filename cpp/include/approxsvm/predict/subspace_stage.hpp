@@ -76,6 +76,7 @@ struct SubspaceRoom {
     float* values = nullptr;                           // of one row: the kernel values of a stage
     double* lists = nullptr;                           // of one row: (n_forms, tile_rows)
 
+    SubspaceRoom() = default;
     SubspaceRoom(const ModelView& model, const CallRows& call, Carver& carver) {
         if (model.subspaces.n_stages == 0) return;
         const std::size_t room = n_subspace_forms(model) * call.side_by_side;
@@ -110,7 +111,7 @@ inline void project_rows(const PreparedModel& prepared, const RowSource& source,
     const std::size_t d = view.n_features, k = sums.kernels.n_features;
     double unseen[stride] = {};
     float half_s[stride];
-    source.load_block<Registers>(rows, n, view.center, view.input_scale, block, unseen);
+    source.load_block(Registers, rows, n, view.center, view.input_scale, block, unseen);
     half_sq_norms_block<Registers>(view.half_theta, d, block, half_s);
     products_block<Registers>(sums.basis, d, k, block, room.coordinates);
     half_sq_norms_block<Registers>(view.half_theta, k, room.coordinates, half_s_in);
@@ -253,6 +254,7 @@ inline void expand_row_in_subspace(const PreparedModel& prepared, const float* u
 
 // --- one decision function
 
+template <Parts parts>
 class SubspaceStage {
   public:
     // `block` is room for a block of rows and may be shared.
@@ -315,7 +317,7 @@ class SubspaceStage {
         }
         ResidualOfRow residuals[block_rows];
         double values[block_rows], moduli[block_rows], errors[block_rows];
-        with_registers_for(
+        with_registers_for<has(parts, batches)>(
             n, lanes, [&](auto registers) { evaluate<registers.value>(stage, n, residuals, values, moduli, errors); });
         const ResidualNumbers& known = *prepared_.subspaces.sums[stage].known;
         const bool is_last = stage + 1 == prepared_.subspaces.n_stages;

@@ -8,7 +8,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-template <class Terms>
+template <class Terms, Parts list>
 class SeveralSums {
     // A type that is deduced comes before what uses it.
     template <class Sum, class Real>
@@ -18,6 +18,7 @@ class SeveralSums {
     }
 
   public:
+    static constexpr Parts parts = list;
     using Sums32 = typename Terms::template SeveralEngine<float>;
     using Sums64 = typename Terms::template SeveralEngine<double>;
 
@@ -45,11 +46,12 @@ class SeveralSums {
     double* const room_;
 };
 
-template <class Terms>
-class OneSum : SeveralSums<Terms> {
-    using Several = SeveralSums<Terms>;
+template <class Terms, Parts list>
+class OneSum : SeveralSums<Terms, list> {
+    using Several = SeveralSums<Terms, list>;
 
   public:
+    static constexpr Parts parts = list;
     using Sums32 = typename Terms::template Engine<float>;
     using Sums64 = typename Terms::template Engine<double>;
     static constexpr bool refuses = true;
@@ -75,15 +77,18 @@ class OneSum : SeveralSums<Terms> {
 template <class Terms>
 struct EvaluatorOf {
     // All rows of a source.
+    template <Parts parts>
     static Status evaluate(const PreparedModel& prepared, const RowSource& source, const Request& request,
                            const Evaluation& out, std::uint64_t* counts, const Batch& batch,
                            const EvaluationMemory& memory) {
         const bool in_float64 = wants_exact_values(*prepared.view, request, out);
         if (prepared.view->n_decisions == 1)
-            return all_rows(ExactCascade<OneSum<Terms>>(prepared, source, out, counts, request, batch, memory), source,
-                            in_float64);
-        return all_rows(SeveralFunctions<SeveralSums<Terms>>(prepared, source, out, counts, request, batch, memory),
-                        source, in_float64);
+            return all_rows(
+                ExactCascade<OneSum<Terms, parts & ~few_values>>(prepared, source, out, counts, request, batch, memory),
+                source, in_float64);
+        return all_rows(
+            SeveralFunctions<SeveralSums<Terms, parts>>(prepared, source, out, counts, request, batch, memory), source,
+            in_float64);
     }
 
     // Whether a mapped row's error may be felt: by the slope of all terms together.

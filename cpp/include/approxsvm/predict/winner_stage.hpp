@@ -29,6 +29,7 @@ struct WinnerRoom {
     float* values = nullptr;  // of one row: the kernel values of all lanes, and before those of the landmarks
     double* lists = nullptr;  // of one row: (n_labels, tile_rows)
 
+    WinnerRoom() = default;
     WinnerRoom(const ModelView& model, const CallRows& call, Carver& carver) {
         if (!has_class_engines(model)) return;
         const std::size_t n = model.n_labels, room = n * call.side_by_side;
@@ -52,6 +53,7 @@ struct WinnerOutcome {
     std::size_t beaten_by;  // n_labels where nobody does
 };
 
+template <Parts parts>
 class WinnerStage {
     // By how much a class wins or loses its pairs; numbers of one width, so that rows are compared side by side.
     template <std::size_t Stride>
@@ -137,8 +139,7 @@ class WinnerStage {
                 kernels_row(*prepared_.winner.sums.kernels, block_, half_sq_norm, memory_.values);
                 has_values = true;
             }
-            const WinnerOutcome outcome =
-                level == last ? judge_alone(i, w, half_sq_norm) : judge_alone_in_subspace(i, w, level, half_s);
+            const WinnerOutcome outcome = judge_alone(i, w, level, half_sq_norm, half_s);
             if (outcome.wins_all) return settle(i, w, level == last ? by_float32 : by_subspace);
             if (outcome.beaten_by == view_.n_labels) {
                 if (level == last) return pass_on(i, false);
@@ -187,10 +188,10 @@ class WinnerStage {
         if (batch_.alone_in_engine(n)) {
             for (std::size_t r = 0; r < n; ++r) presumed[r] = static_cast<std::uint32_t>(presumed_alone(rows[r]));
         } else {
-            with_registers_for(n, lanes, [&](auto registers) {
+            with_registers_for<has(parts, batches)>(n, lanes, [&](auto registers) {
                 float half_sq_norm[block_rows];
-                load<registers.value>(rows, n, half_sq_norm);
-                prepared_.winner.presume_block<registers.value>(block_, half_sq_norm, memory_.scores, presumed);
+                this->template load<registers.value>(rows, n, half_sq_norm);
+                prepared_.winner.template presume_block<registers.value>(block_, half_sq_norm, memory_.scores, presumed);
             });
         }
         for (std::size_t r = 0; r < n; ++r) queue(0, {rows[r], 1}, presumed[r], settle, pass_on);
@@ -253,11 +254,12 @@ class WinnerStage {
         std::size_t rows[block_rows];
         for (std::size_t r = 0; r < n; ++r) rows[r] = queued[r].row;
         WinnerOutcome outcomes[block_rows];
-        with_registers_for(n, lanes, [&](auto registers) {
-            if (is_last)
-                judge<registers.value>(w, rows, n, outcomes);
-            else
-                judge_in_subspace<registers.value>(w, level, rows, n, outcomes);
+        with_registers_for<has(parts, batches)>(n, lanes, [&](auto registers) {
+            if constexpr (has(parts, subspaces)) {
+                if (!is_last)
+                    return this->template judge_in_subspace<registers.value>(w, level, rows, n, outcomes);
+            }
+            this->template judge<registers.value>(w, rows, n, outcomes);
         });
         for (std::size_t r = 0; r < n; ++r) {
             if (outcomes[r].wins_all) {
@@ -279,7 +281,7 @@ class WinnerStage {
     template <int Registers>
     void load(const std::size_t* rows, std::size_t n, float* half_sq_norm) {
         double unseen[block_rows] = {};
-        load_engine_block<Registers>(prepared_, source_, rows, n, block_, unseen);
+        load_engine_block(prepared_, source_, rows, n, Registers, block_, unseen);
         half_sq_norms_block<Registers>(*prepared_.winner.sums.kernels, block_, half_sq_norm);
         for (std::size_t r = 0; r < n; ++r) half_sq_norm[r] += static_cast<float>(view_.gamma * unseen[r]);
     }
@@ -290,7 +292,10 @@ class WinnerStage {
                static_cast<float>(view_.gamma * unseen);
     }
 
-    WinnerOutcome judge_alone(std::size_t i, std::size_t w, float half_sq_norm) {
+    WinnerOutcome judge_alone(std::size_t i, std::size_t w, std::size_t level, float half_sq_norm, double half_s) {
+        if constexpr (has(parts, subspaces)) {
+            if (level + 1 < n_levels_) return judge_alone_in_subspace(i, w, level, half_s);
+        }
         winner_sums_row(prepared_.winner.sums, w, memory_.values, memory_.lists, memory_.own, memory_.others);
         const ListedErrors errors[1] = {
             winner_errors(prepared_, static_cast<double>(half_sq_norm), slope_, row_error_of(request_, i))};

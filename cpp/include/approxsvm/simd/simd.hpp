@@ -56,11 +56,15 @@
 
 #if defined(__GNUC__)
 #define APPROXSVM_INLINE inline __attribute__((always_inline))
+#define APPROXSVM_INLINE_LAMBDA __attribute__((always_inline))
 #define APPROXSVM_NOINLINE __attribute__((noinline))
+#define APPROXSVM_COLD __attribute__((cold))  // small rather than fast
 #define APPROXSVM_UNROLL _Pragma("GCC unroll 16")
 #else
 #define APPROXSVM_INLINE inline
+#define APPROXSVM_INLINE_LAMBDA
 #define APPROXSVM_NOINLINE
+#define APPROXSVM_COLD
 #define APPROXSVM_UNROLL
 #endif
 
@@ -583,12 +587,15 @@ struct Number {
     static constexpr int value = Value;
 };
 
-// Calls take(Number<Registers>) with as many registers of `width` lanes as n rows need, at most three.
-template <class Take>
-APPROXSVM_INLINE auto with_registers_for(std::size_t n, std::size_t width, const Take& take) {
-    if (n > 2 * width) return take(Number<3>{});
-    if (n > width) return take(Number<2>{});
-    return take(Number<1>{});
+// Calls take(Number<Registers>) with as many registers of `width` lanes as n rows need, at most three; nothing where the
+// caller's rows are never taken together.
+template <bool are_together, class Take>
+APPROXSVM_INLINE void with_registers_for(std::size_t n, std::size_t width, const Take& take) {
+    if constexpr (are_together) {
+        if (n > 2 * width) return take(Number<3>{});
+        if (n > width) return take(Number<2>{});
+        take(Number<1>{});
+    }
 }
 
 // Not std::isfinite: an inline function of the standard library could be emitted with this target's instructions, and

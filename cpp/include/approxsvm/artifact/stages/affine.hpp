@@ -47,7 +47,7 @@ inline Scaled larger(const Scaled& a, const Scaled& b) {
 
 // A feature that has overflown on its way to a limit: whether both x - error and x + error, of before this stage, come
 // out beyond that limit, with a thousand roundings to spare. Then nothing was lost.
-inline bool is_beyond_limit(const MapStage& stage, std::size_t j, double x, double error, bool above) {
+APPROXSVM_COLD inline bool is_beyond_limit(const MapStage& stage, std::size_t j, double x, double error, bool above) {
     const double* const* parts = stage.parts;
     const double limit = parts[above ? part::high : part::low][j];
     if (!(std::fabs(x) <= largest_double && error <= largest_double && std::fabs(limit) <= largest_double))
@@ -161,7 +161,7 @@ struct AffineStage : AnyStage {
     static bool hides_infinity(const MapStage& stage) { return stage.parts[part::low] || stage.parts[part::high]; }
 
     // Whether a header is one of this kind.
-    static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs, std::uint64_t index) {
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs, std::uint64_t index) {
         check(field::stage_parts, header.parts, from_to(1, (1 << part::n_affine) - 1), index);
         return check(field::stage_n_outputs, header.n_outputs, equal_to(n_inputs), index);
     }
@@ -176,7 +176,7 @@ struct AffineStage : AnyStage {
             if (stage.parts_number >> k & 1) stage.parts[k] = arrays.numbers(stage.n_inputs);
         }
     }
-    static bool is_valid(Check& check, const MapStage& stage) {
+    APPROXSVM_COLD static bool is_valid(Check& check, const MapStage& stage) {
         const double* const* parts = stage.parts;
         const std::size_t n = stage.n_inputs;
         for (std::uint32_t k = 0; k < part::n_affine; ++k) {
@@ -200,7 +200,7 @@ struct AffineStage : AnyStage {
     // the sum of the latter; then those of AffineInFloat32, n each, and for a norm of what is multiplied and divided
     // the largest of_size and stretch and the norm of the constants. All are rounded upwards.
     static std::size_t n_gains(const MapStage& stage) { return 5 * stage.n_outputs + 4; }
-    static void fill_gains(const MapStage& stage, double* gains) {
+    APPROXSVM_COLD static void fill_gains(const MapStage& stage, double* gains) {
         constexpr double tiny = 0x1p-1070, up = 1.0 + 0x1p-30;
         const std::size_t n = stage.n_outputs;
         const double *multiply = stage.parts[part::multiply], *divide = stage.parts[part::divide];

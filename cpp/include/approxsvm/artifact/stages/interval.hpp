@@ -11,7 +11,7 @@ struct IntervalStage : AnyStage {
     static constexpr bool by_feature = true, as_source = true;
     enum Rule : std::uint32_t { turns, refuses, n_rules };
 
-    static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs, std::uint64_t index) {
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs, std::uint64_t index) {
         return check(field::stage_parts, header.parts, from_to(0, n_rules - 1), index) &&
                check(field::stage_n_outputs, header.n_outputs, equal_to(n_inputs), index);
     }
@@ -20,7 +20,7 @@ struct IntervalStage : AnyStage {
         stage.parts[0] = arrays.numbers(stage.n_inputs);  // low
         stage.parts[1] = arrays.numbers(stage.n_inputs);  // length, infinite where x stays as it is; or high
     }
-    static bool is_valid(Check& check, const MapStage& stage) {
+    APPROXSVM_COLD static bool is_valid(Check& check, const MapStage& stage) {
         const double least = stage.parts_number == turns ? 0x1p-1022 : -largest_double;
         return check.finite(field::stage_low, stage.parts[0], stage.n_inputs) &&
                check.each(field::stage_high, stage.parts[1], stage.n_inputs, at_least(least));

@@ -24,14 +24,14 @@ struct InverseNormalStage : AnyStage {
     static constexpr StageKind kind = StageKind::inverse_normal;
     static constexpr bool by_feature = true;
 
-    static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs, std::uint64_t index) {
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs, std::uint64_t index) {
         return has_plain_header(check, header, n_inputs, index);
     }
     static ClaimedSize n_words(const StageHeader&, ClaimedSize n_inputs) { return words_of_integers(n_inputs); }
     static void find_parts(MapStage& stage, StageArrays& arrays) {
         stage.integers[0] = arrays.integers(stage.n_inputs);  // 1 for a feature that is taken, or 0
     }
-    static bool is_valid(Check& check, const MapStage& stage) {
+    APPROXSVM_COLD static bool is_valid(Check& check, const MapStage& stage) {
         const std::size_t n = stage.n_inputs;
         check.each(field::stage_taken, stage.integers[0], n, from_to(0, 1));
         if (n % 2 != 0) check(field::stage_taken, stage.integers[0][n], equal_to(0), n);

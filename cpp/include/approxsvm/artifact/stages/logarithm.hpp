@@ -10,12 +10,12 @@ struct LogarithmStage : AnyStage {
     static constexpr StageKind kind = StageKind::logarithm;
     static constexpr bool by_feature = true;
 
-    static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs, std::uint64_t index) {
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs, std::uint64_t index) {
         return has_plain_header(check, header, n_inputs, index);
     }
     static ClaimedSize n_words(const StageHeader&, ClaimedSize n_inputs) { return n_inputs; }
     static void find_parts(MapStage& stage, StageArrays& arrays) { stage.parts[0] = arrays.numbers(stage.n_inputs); }
-    static bool is_valid(Check& check, const MapStage& stage) {
+    APPROXSVM_COLD static bool is_valid(Check& check, const MapStage& stage) {
         return check.each(field::stage_offset, stage.parts[0], stage.n_inputs, at_least(-largest_double));
     }
 

@@ -11,7 +11,7 @@ struct MonomialsStage : AnyStage {
     static constexpr bool in_place = false, as_source = true;
 
     // `parts` is the most factors of a product.
-    static bool header_is_valid(Check& check, const StageHeader& header, std::size_t, std::uint64_t index) {
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t, std::uint64_t index) {
         return check(field::stage_parts, header.parts, from_to(1, max_factors), index) &&
                check(field::stage_n_outputs, header.n_outputs, from_to(0, max_n_features), index);
     }
@@ -21,7 +21,7 @@ struct MonomialsStage : AnyStage {
     static void find_parts(MapStage& stage, StageArrays& arrays) {
         stage.integers[0] = arrays.integers(stage.n_outputs * stage.parts_number);
     }
-    static bool is_valid(Check& check, const MapStage& stage) {
+    APPROXSVM_COLD static bool is_valid(Check& check, const MapStage& stage) {
         const std::size_t n = stage.n_outputs * stage.parts_number;
         check.each(field::stage_factor, stage.integers[0], n, from_to(0, stage.n_inputs));
         if (n % 2 != 0) check(field::stage_factor, stage.integers[0][n], equal_to(0), n);

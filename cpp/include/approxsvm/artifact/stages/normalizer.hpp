@@ -12,7 +12,7 @@ struct NormalizerStage : AnyStage {
     static constexpr StageKind kind = StageKind::normalizer;
     enum Norm : std::uint32_t { l1, l2, max, n_norms };
 
-    static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs, std::uint64_t index) {
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs, std::uint64_t index) {
         return check(field::stage_parts, header.parts, from_to(0, n_norms - 1), index) &&
                check(field::stage_n_outputs, header.n_outputs, equal_to(n_inputs), index);
     }
@@ -21,7 +21,7 @@ struct NormalizerStage : AnyStage {
     static void find_parts(MapStage& stage, StageArrays& arrays) {
         stage.integers[0] = arrays.integers(stage.n_inputs);
     }
-    static bool is_valid(Check& check, const MapStage& stage) {
+    APPROXSVM_COLD static bool is_valid(Check& check, const MapStage& stage) {
         std::uint32_t before = 0, greatest = 0;
         for (std::size_t j = 0; j < stage.n_inputs; ++j) {
             const std::uint32_t group = stage.integers[0][j];

@@ -139,7 +139,7 @@ struct ProjectionStage : AnyStage {
     static constexpr StageKind kind = StageKind::projection;
     static constexpr bool in_place = false, sums = true;
 
-    static bool header_is_valid(Check& check, const StageHeader& header, std::size_t, std::uint64_t index) {
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t, std::uint64_t index) {
         return check(field::stage_parts, header.parts, equal_to(0), index) &&
                check(field::stage_n_outputs, header.n_outputs, from_to(0, max_n_features), index);
     }
@@ -153,7 +153,7 @@ struct ProjectionStage : AnyStage {
         stage.parts[part::bias] = arrays.numbers(stage.n_outputs);
         stage.parts[part::bias_error] = arrays.numbers(stage.n_outputs);
     }
-    static bool is_valid(Check& check, const MapStage& stage) {
+    APPROXSVM_COLD static bool is_valid(Check& check, const MapStage& stage) {
         const std::size_t n = stage.n_inputs, m = stage.n_outputs;
         return check.finite(field::stage_projection, stage.parts[part::center], n + n * m + 2 * m) &&
                check.each(field::stage_bias_error, stage.parts[part::bias_error], m, at_least(0.0));
@@ -161,7 +161,7 @@ struct ProjectionStage : AnyStage {
 
     // Norms of the matrix' columns, and 1 for a column that float32 holds.
     static std::size_t n_gains(const MapStage& stage) { return 2 * stage.n_outputs; }
-    static void fill_gains(const MapStage& stage, double* gains) {
+    APPROXSVM_COLD static void fill_gains(const MapStage& stage, double* gains) {
         const std::size_t n = stage.n_inputs, m = stage.n_outputs;
         for (std::size_t c = 0; c < m; ++c) {
             gains[c] = column_norm(stage, c);

@@ -122,7 +122,7 @@ struct AnyStage {
     static constexpr bool names_column = false;  // what it needs, in refuse(), is an input, for messages a raw column
     static bool hides_infinity(const MapStage&) { return false; }  // may make a number of it
     static std::size_t n_gains(const MapStage&) { return 0; }
-    static void fill_gains(const MapStage&, double*) {}
+    APPROXSVM_COLD static void fill_gains(const MapStage&, double*) {}
     // Of kinds that are not by_feature: the only output that is NaN where input j is, or one of the two below; and the
     // input that output k comes from, or `several`.
     static std::size_t follow_nan(const MapStage&, std::size_t) { return nan_refused; }

@@ -25,9 +25,14 @@ struct StageList {
         return otherwise;
     }
     static constexpr std::uint32_t last = sizeof...(Kinds) - 1;  // their numbers go from 0 up
+    static bool holds(StageKind kind) { return ((kind == Kinds::kind) || ...); }
 };
 using AllStages = StageList<AffineStage, ProjectionStage, LogarithmStage, TableStage, NormalizerStage, PowerStage,
                             PiecesStage, MonomialsStage, InverseNormalStage, WavesStage, IntervalStage>;
+
+// Those that a list of parts has.
+template <Parts parts>
+using StagesOf = std::conditional_t<has(parts, pipelines), AllStages, StageList<AffineStage>>;
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm

@@ -12,7 +12,7 @@ struct TableStage : AnyStage {
     static bool hides_infinity(const MapStage&) { return true; }
 
     // `parts` is the number of edges of all outputs.
-    static bool header_is_valid(Check& check, const StageHeader& header, std::size_t, std::uint64_t index) {
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t, std::uint64_t index) {
         return check(field::stage_n_outputs, header.n_outputs, from_to(0, max_n_features), index);
     }
     static ClaimedSize n_words(const StageHeader& header, ClaimedSize) {
@@ -27,7 +27,7 @@ struct TableStage : AnyStage {
         stage.parts[1] = arrays.numbers(n_edges + m);  // the value below the first edge, from it on, from the next...
         stage.parts[2] = arrays.numbers(m);            // in place of NaN
     }
-    static bool is_valid(Check& check, const MapStage& stage) {
+    APPROXSVM_COLD static bool is_valid(Check& check, const MapStage& stage) {
         const std::size_t m = stage.n_outputs;
         const std::uint32_t *source = stage.integers[0], *ends = stage.integers[1];
         std::uint32_t begin = 0;

@@ -10,7 +10,7 @@ struct WavesStage : AnyStage {
     static constexpr StageKind kind = StageKind::waves;
     static constexpr bool in_place = false;
 
-    static bool header_is_valid(Check& check, const StageHeader& header, std::size_t, std::uint64_t index) {
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t, std::uint64_t index) {
         return check(field::stage_parts, header.parts, equal_to(0), index) &&
                check(field::stage_n_outputs, header.n_outputs, from_to(0, max_n_features), index);
     }
@@ -23,7 +23,7 @@ struct WavesStage : AnyStage {
         for (std::size_t k = 0; k < 2; ++k) stage.integers[k] = arrays.integers(m);  // input of each output; 1 for sin
         for (std::size_t k = 0; k < 2; ++k) stage.parts[k] = arrays.numbers(m);      // a, w
     }
-    static bool is_valid(Check& check, const MapStage& stage) {
+    APPROXSVM_COLD static bool is_valid(Check& check, const MapStage& stage) {
         const std::size_t m = stage.n_outputs;
         for (std::size_t k = 0; k < m; ++k)
             check(field::stage_source, std::size_t{stage.integers[0][k]} + 1, from_to(1, stage.n_inputs), k);
