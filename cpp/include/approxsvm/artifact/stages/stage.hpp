@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstring>
 
 #include "../../simd/compensated.hpp"
 #include "../../simd/norms.hpp"
@@ -11,6 +12,10 @@
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
+
+// C that exported headers share, in the namespace of the target.
+#define APPROXSVM_PROGRAM inline
+#include "../../program/power.h"
 
 // One stage, seen in place. Parts that it has not are null.
 struct MapStage {
