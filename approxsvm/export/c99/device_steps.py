@@ -63,15 +63,18 @@ class OnDevice(NamedTuple):
         Whether some numbers have no value.
     keeps : function of (stage,)
         Which outputs are their features as they are, or looked up: exact of what is exact.
+    program : str
+        The file of cpp/include/approxsvm/program whose functions the statements call.
     """
 
     on_the_way: Callable[[Any, FloatArray], list[FloatArray]]
     arrays: Callable[[Any], dict[str, npt.NDArray[Any]]]
     lines: Callable[[int, Any], list[str]]
-    functions: Callable[[Any], tuple[str, ...]]
+    functions: Callable[[Any], tuple[str, ...]] = lambda _: ()
     in_place: bool = False
     refuses: Callable[[Any], bool] = lambda _: False
     keeps: Callable[[Any], Any] = lambda _: False
+    program: str = ""
 
 
 def on_device(stage: Step) -> OnDevice:
@@ -134,6 +137,11 @@ def step_functions(stages: Sequence[Step]) -> str:
     return "".join(dict.fromkeys(text for stage in stages for text in on_device(stage).functions(stage)))
 
 
+def step_programs(stages: Sequence[Step]) -> dict[str, None]:
+    """Return the files of C that the core and the statements of all stages share."""
+    return {name: None for stage in stages if (name := on_device(stage).program)}
+
+
 def room_for(stages: Sequence[Step]) -> int:
     """How many numbers come out of a step beside those that go in, at most."""
     return max((stage.n_outputs for stage in stages if not on_device(stage).in_place), default=0)
@@ -156,6 +164,26 @@ def one_by_one(k: int, n: int, function: str, *arguments: str) -> list[str]:
     return [
         "after = 0.0;",
         f"for (j = 0; j < {n}; ++j) x[j] = @{function}@@({call});",
+        f"error = 1.000000001 * after + {UNDERFLOW!r};",
+    ]
+
+
+def ball_by_ball(k: int, n: int, taken: str, takes: str, image: str) -> list[str]:
+    """Return statements that change those of n features that are `taken` to the image of their balls.
+
+    A ball of which some number is not taken becomes NaN; beyond 1e282 nothing is known.
+    """
+    return [
+        "after = 0.0;",
+        f"for (j = 0; j < {n}; ++j) {{",
+        "    approxsvm_ball ball;",
+        "    ball.value = x[j];",
+        f"    ball.radius = {error_of(k, 'j')};",
+        "    if (x[j] != x[j]) continue;",
+        f"    if ({taken}) ball = {takes} ? {image} : approxsvm_nothing();",
+        "    x[j] = ball.value > 1e282 ? 1e282 : ball.value < -1e282 ? -1e282 : ball.value;",
+        "    after += x[j] == ball.value ? ball.radius : approxsvm_infinity();",
+        "}",
         f"error = 1.000000001 * after + {UNDERFLOW!r};",
     ]
 

@@ -6,10 +6,24 @@ typedef struct {
     double value, radius; /* infinite where nothing is known */
 } approxsvm_ball;
 
-/* Rounding of sources that compute in float32: 2^-24, and what underflow adds. */
-#define APPROXSVM_UNIT32 0x1p-24
-#define APPROXSVM_TINY32 0x1p-149
-#define APPROXSVM_LARGEST32 0x1.fffffep127
+/* The ball of which nothing is known. */
+APPROXSVM_PROGRAM approxsvm_ball approxsvm_nothing(void) {
+    approxsvm_ball ball;
+    ball.radius = approxsvm_infinity();
+    ball.value = ball.radius - ball.radius;
+    return ball;
+}
+
+/* What a source computes in, where balls cover its rounding: the real numbers where they need not. */
+enum { approxsvm_real, approxsvm_float64, approxsvm_float32 };
+
+/* The unit roundoff, and what underflow adds at most. */
+APPROXSVM_PROGRAM double approxsvm_unit_of(int source) {
+    return source == approxsvm_float32 ? 0x1p-24 : source == approxsvm_float64 ? 0x1p-53 : 0.0;
+}
+APPROXSVM_PROGRAM double approxsvm_tiny_of(int source) {
+    return source == approxsvm_float32 ? 0x1p-149 : 0x1p-1060;
+}
 
 /* The ball of an increasing function, from its balls at a number and at both ends of that number's ball. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_increasing(approxsvm_ball low, approxsvm_ball at, approxsvm_ball high) {

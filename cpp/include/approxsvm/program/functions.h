@@ -3,16 +3,16 @@
    error, and the same bits on every machine whose compiler does not fuse products with sums.
 
    Errors are in units u = 2^-53 of the result. They hold whether products are fused with sums or not. Who includes this
-   may say how functions are declared, and has <stdint.h> and, in C++, <cstring>. */
+   may say how functions are declared, and has <stdint.h>. */
 #pragma once
 #ifndef APPROXSVM_PROGRAM
 #define APPROXSVM_PROGRAM static inline
 #endif
 
 APPROXSVM_PROGRAM double approxsvm_double_of_bits(uint64_t bits) {
-#ifdef __cplusplus
+#if defined(__cplusplus) && defined(__GNUC__)
     double x;
-    std::memcpy(&x, &bits, sizeof x);
+    __builtin_memcpy(&x, &bits, sizeof x);
     return x;
 #else
     union {
@@ -25,9 +25,9 @@ APPROXSVM_PROGRAM double approxsvm_double_of_bits(uint64_t bits) {
 }
 
 APPROXSVM_PROGRAM uint64_t approxsvm_bits_of_double(double x) {
-#ifdef __cplusplus
+#if defined(__cplusplus) && defined(__GNUC__)
     uint64_t bits;
-    std::memcpy(&bits, &x, sizeof bits);
+    __builtin_memcpy(&bits, &x, sizeof bits);
     return bits;
 #else
     union {
@@ -51,10 +51,10 @@ APPROXSVM_PROGRAM double approxsvm_abs(double x) {
 
    With high = m 2^k, sqrt(1/2) <= m < sqrt(2), f = m - 1 is exact, and with s = f / (2 + f)
        log m = 2 atanh s = f - (f^2 / 2 - s (f^2 / 2 + R)),    R = 2 s^2 / 3 + 2 s^4 / 5 + ... + 2 s^22 / 23:
-   what R leaves out is below 2^-60 of log m. As |f| <= 0.4143 and |s| <= 0.1716, f^2 / 2 errs by 0.09 u, s (f^2 / 2 + R)
-   by 0.1 u, and their difference by 0.09 u; that from f by at most 0.35 u if k is not 0, where |log| >= 0.3465. So all of
-   it errs by less than 2.9 u. The first 32 bits of log 2 times k are exact. `low` adds low / high - (low / high)^2 / 2,
-   the second of which is less than u / 2 of the first. */
+   what R leaves out is below 2^-60 of log m. As |f| <= 0.4143 and |s| <= 0.1716, f^2 / 2 errs by 0.09 u, s (f^2 / 2 +
+   R) by 0.1 u, and their difference by 0.09 u; that from f by at most 0.35 u if k is not 0, where |log| >= 0.3465. So
+   all of it errs by less than 2.9 u. The first 32 bits of log 2 times k are exact. `low` adds low / high - (low /
+   high)^2 / 2, the second of which is less than u / 2 of the first. */
 APPROXSVM_PROGRAM double approxsvm_log(double high, double low) {
     const double log_2_high = 0x1.62e42feep-1, log_2_low = 0x1.a39ef35793c76p-33;
     const double correction = low / high;
@@ -91,9 +91,10 @@ APPROXSVM_PROGRAM double approxsvm_log_of_sum(double x, double offset) {
 
 /* exp(t) - 1 within 4 u; -1 below -50, infinity from 709.78 on.
 
-   t = k log 2 + r, |r| <= 0.3467, where r errs by less than 1.1 u |r|; exp(r) - 1 = r + r^2 / 2 + ... + r^14 / 14! leaves
-   out less than 2^-60 of itself and errs by less than 2 u of itself. That plus 1 - 2^-k, which is exact up to k = 53, is
-   at least 0.207 in modulus where k is not 0, which makes of 2 u 0.293 less than 3 u; the sum is rounded once more. */
+   t = k log 2 + r, |r| <= 0.3467, where r errs by less than 1.1 u |r|; exp(r) - 1 = r + r^2 / 2 + ... + r^14 / 14!
+   leaves out less than 2^-60 of itself and errs by less than 2 u of itself. That plus 1 - 2^-k, which is exact up to k
+   = 53, is at least 0.207 in modulus where k is not 0, which makes of 2 u 0.293 less than 3 u; the sum is rounded once
+   more. */
 APPROXSVM_PROGRAM double approxsvm_expm1(double t) {
     const double log_2_high = 0x1.62e42feep-1, log_2_low = 0x1.a39ef35793c76p-33;
     double r, sum;

@@ -1,4 +1,5 @@
-/* Box-Cox: x -> (x^p - 1) / p, log x where p is 0. Yeo-Johnson: that of 1 + x; below 0, minus that of 1 - x and 2 - p. */
+/* Box-Cox: x -> (x^p - 1) / p, log x where p is 0. Yeo-Johnson: that of 1 + x; below 0, minus that of 1 - x and 2 - p.
+ */
 #pragma once
 #include "ball.h"
 
@@ -7,12 +8,12 @@ APPROXSVM_PROGRAM int approxsvm_power_takes(approxsvm_ball x, int is_shifted) {
     return is_shifted || x.value - x.radius > 0.0;
 }
 
-/* At one number, with what rounding does to it here and, if `in_float32`, in a source of float32.
+/* At one number, with what rounding does to it here and in the source.
 
    It is expm1(t) / p with t = p L. L errs by 4 u, and t by 6 u, as 2 - p and the product are rounded; that makes
    6 u t / (1 - exp(-t)) <= 6 u (1 + max(t, 0)) of expm1(t), to which expm1 and the quotient add 5 u.
-   A source of float32 subtracts 1 from x^p, which errs by 16 units and, where it goes by way of L, by 14 |t| of them. */
-APPROXSVM_PROGRAM approxsvm_ball approxsvm_power_at(double x, double power, int is_shifted, int in_float32) {
+   The source subtracts 1 from x^p, which errs by 16 of its units and, where it goes by way of L, by 14 |t| of them. */
+APPROXSVM_PROGRAM approxsvm_ball approxsvm_power_at(double x, double power, int is_shifted, int source) {
     const int is_mirrored = is_shifted && x < 0.0;
     const double p = is_mirrored ? 2.0 - power : power, a = is_mirrored ? -x : x;
     const double log = approxsvm_log_of_sum(a, is_shifted ? 1.0 : 0.0), t = p * log, grown = approxsvm_expm1(t);
@@ -20,28 +21,27 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_power_at(double x, double power, int 
     const double size = approxsvm_abs(y), of_divisor = 1.0 / approxsvm_abs(divisor);
     approxsvm_ball at;
     at.value = is_mirrored ? -y : y;
-    at.radius = (12.0 + 7.0 * (t > 0.0 ? t : 0.0)) * 0x1p-53 * size + 0x1p-1060 * (1.0 + of_divisor);
-    if (in_float32) {
+    at.radius = (12.0 + 7.0 * (t > 0.0 ? t : 0.0)) * 0x1p-53 * size + approxsvm_tiny_of(source) * (1.0 + of_divisor);
+    if (source != approxsvm_real) {
         const double raised = p == 0.0 ? 0.0 : (grown + 1.0) * (16.0 + 14.0 * approxsvm_abs(t)) * of_divisor;
-        at.radius += APPROXSVM_UNIT32 * (raised + 14.0 * size) + APPROXSVM_TINY32 * (1.0 + of_divisor);
-        if (!(grown + 1.0 + a <= APPROXSVM_LARGEST32 && approxsvm_abs(power) <= APPROXSVM_LARGEST32))
-            at.radius = approxsvm_infinity();
+        at.radius += approxsvm_unit_of(source) * (raised + 14.0 * size);
     }
+    if (source == approxsvm_float32 && !(grown + 1.0 + a <= 0x1.fffffep127 && approxsvm_abs(power) <= 0x1.fffffep127))
+        at.radius = approxsvm_infinity(); /* beyond float32 on the way */
     return at;
 }
 
-/* Of a ball. The function increases in x and in the power. A source of float32 rounds the power, 2 - p and 1 + x, and may
-   take a power below 2^-23 for 0. */
-APPROXSVM_PROGRAM approxsvm_ball approxsvm_power(approxsvm_ball x, double power, int is_shifted, int in_float32) {
-    const double off = in_float32 ? APPROXSVM_UNIT32 * (4.0 + 2.0 * approxsvm_abs(power)) : 0.0;
-    approxsvm_ball at = approxsvm_power_at(x.value, power, is_shifted, in_float32);
-    if (!(x.radius == 0.0) || in_float32) {
-        const double rounded = in_float32 ? APPROXSVM_UNIT32 * (approxsvm_abs(x.value) + 1.0) : 0.0;
-        x.radius = (x.radius + rounded) * (1.0 + 0x1p-50) + 0x1p-52 * approxsvm_abs(x.value);
+/* Of a ball. The function increases in x and in the power. The source rounds the power, 2 - p and 1 + x, and may take a
+   power below 2 of its units for 0. */
+APPROXSVM_PROGRAM approxsvm_ball approxsvm_power(approxsvm_ball x, double power, int is_shifted, int source) {
+    const double unit = approxsvm_unit_of(source), off = unit * (4.0 + 2.0 * approxsvm_abs(power));
+    approxsvm_ball at = approxsvm_power_at(x.value, power, is_shifted, source);
+    if (!(x.radius == 0.0) || source != approxsvm_real) {
+        const double size = approxsvm_abs(x.value);
+        x.radius = (x.radius + unit * (size + 1.0)) * (1.0 + 0x1p-50) + 0x1p-52 * size;
         if (approxsvm_power_takes(x, is_shifted)) {
-            at = approxsvm_increasing(
-                approxsvm_power_at(x.value - x.radius, power - off, is_shifted, in_float32), at,
-                approxsvm_power_at(x.value + x.radius, power + off, is_shifted, in_float32));
+            at = approxsvm_increasing(approxsvm_power_at(x.value - x.radius, power - off, is_shifted, source), at,
+                                      approxsvm_power_at(x.value + x.radius, power + off, is_shifted, source));
         } else {
             at.radius = approxsvm_infinity();
         }

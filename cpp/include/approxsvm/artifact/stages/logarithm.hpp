@@ -38,9 +38,11 @@ struct LogarithmStage : AnyStage {
             if (x[j] <= -offset) return on.refuse(r, kind, x[j], 0.0 - offset);
             double lost;
             const double sum = two_sum(x[j], offset, lost), logarithm = std::log(sum),
-                         correction = sum <= largest_double ? lost / sum : 0.0, nearest = sum * (1.0 - 0x1p-50) - came;
+                         correction = sum <= largest_double ? lost / sum : 0.0,
+                         off = on.source.counts_float64 ? came + unit64 * sum : came,
+                         nearest = sum * (1.0 - 0x1p-50) - off;
             x[j] = logarithm + correction;
-            const double carried = nearest > 0.0 ? came / nearest : HUGE_VAL;
+            const double carried = nearest > 0.0 ? off / nearest : HUGE_VAL;
             error[j] =
                 (carried + (12.0 * u * (std::fabs(logarithm) + std::fabs(correction)) + 0x1p-104)) * (1.0 + 0x1p-30);
         }

@@ -78,7 +78,10 @@ struct NormalizerStage : AnyStage {
                      above_any = source.in_float32 ? least_norm32 * scale : least;
         const bool is_above = nearest >= above_any,
                    is_below = source.is_sparse ? length == 0.0 && came == 0.0 : farthest < least,
-                   overflows = source.in_float32 && !(farthest * (which == l2 ? farthest : 1.0) <= largest32);
+                   overflows =
+                       (source.in_float32 && !(farthest * (which == l2 ? farthest : 1.0) <= largest32)) ||
+                       (source.counts_float64 && which != max &&
+                        !(norm(max, x, n) / scale * static_cast<double>(n) <= (which == l1 ? 0x1p1000 : 0x1p500)));
         if (length >= least) {
             for (std::size_t j = 0; j < n; ++j) {
                 x[j] /= length;

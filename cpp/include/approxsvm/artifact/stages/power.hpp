@@ -30,6 +30,9 @@ struct PowerStage : AnyStage {
     template <bool in_float32>
     static void run_rows(const MapStage& stage, const RowsOnTheWay& on) {
         const bool is_shifted = stage.parts_number == yeo_johnson;
+        const int source = in_float32                 ? approxsvm_float32
+                           : on.source.counts_float64 ? approxsvm_float64
+                                                      : approxsvm_real;
         for (std::size_t r = 0; r < on.n_rows; ++r) {
             double *x = on.x + r * on.stride, *error = on.error + r * on.stride;
             for (std::size_t j = 0; j < stage.n_inputs; ++j) {
@@ -40,7 +43,7 @@ struct PowerStage : AnyStage {
                     if (on.rows[r].is_inside) on.refuse(r, kind, x[j], 0.0);
                     continue;
                 }
-                const approxsvm_ball y = approxsvm_power({x[j], error[j]}, power, is_shifted, in_float32);
+                const approxsvm_ball y = approxsvm_power({x[j], error[j]}, power, is_shifted, source);
                 x[j] = y.value;
                 error[j] = y.radius;
             }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cmath>
-#include <cstring>
+#include <cstdint>
 
 #include "../../simd/compensated.hpp"
 #include "../../simd/norms.hpp"
@@ -56,6 +56,7 @@ constexpr std::size_t map_rows_together = 8;
 // One mapped row, and how far it is from what is meant.
 struct MappedRow {
     const double* values;  // (n_features,), in the memory lent
+    const double* errors;  // of each of them
     double error;          // Euclidean distance; infinite where it is unknown
     bool is_finite;        // or else scaling has gone beyond float64
     bool is_inside;        // or else a stage does not take a number: `outside` says which
@@ -90,6 +91,7 @@ inline double round_to_float32(double y, double error) {
 struct SourceRows {
     bool in_float32 = false;  // or else in float64
     bool is_sparse = false;
+    bool counts_float64 = false;  // errors cover what the source rounds in float64, too, as reports ask
 
     // In place of unit64, in errors of functions that the source computes as we do, for both of them.
     constexpr double unit() const { return in_float32 ? unit64 + unit32 : unit64; }

@@ -53,12 +53,19 @@ struct WavesStage : AnyStage {
     }
 
   private:
-    // The bound is derived in approxsvm/model/steps/waves.py. With float32 it has the operations of run_as_source
-    // there; half of 2 a^2 x or 2 w x at most is what the source takes the root of.
+    // The turn w log x errs by 4 units of the library and by two roundings, and the wave by no more than its turn,
+    // times its size, and by 4 units of its own, the roundings of a, of the root and of two products. The function has
+    // the slope a sqrt(1/4 + w^2) / sqrt(x) at most, which falls, and is within a sqrt(x) of 0: of numbers z within an
+    // error e that the source takes, those not below 0, it is off by a (sqrt(x) + sqrt(x + e)) at most. A source has a
+    // from cosh(pi w), and the product of two numbers for w, `more`; half of 2 a^2 x or 2 w x at most is what it takes
+    // the root of.
     static void wave(const MapStage& stage, std::size_t k, const SourceRows& source, double x, double came, double& y,
                      double& error) {
         constexpr double up = 1.0 + 0x1p-30, pi = 3.1415926535897932;
-        const double u = source.unit(), library = 12.0 * u, more = source.in_float32 ? 4.0 * unit32 : 0.0;
+        const double u = source.unit(), library = 12.0 * u,
+                     more = source.in_float32       ? 4.0 * unit32
+                            : source.counts_float64 ? 4.0 * unit64
+                                                    : 0.0;
         const double a = stage.parts[0][k], w = stage.parts[1][k], size = a * std::sqrt(x),
                      turn = x == 0.0 ? 0.0 : w * std::log(x), nearest = x - came;
         y = size * (stage.integers[1][k] != 0 ? std::sin(turn) : std::cos(turn));
