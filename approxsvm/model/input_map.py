@@ -2,12 +2,11 @@
 
 model/steps has what stages there are. Nothing is folded: stages that scale or look up do in float64, in this order,
 what scikit-learn's transformers do to dense float64 rows, so that up to the first stage of another kind a mapped row is
-the source's own, bit for bit. Other stages sum in an order of their own, and functions such as log and pow are NumPy's
-here and the C library's in the core, which are trusted to be within 4 units.
+the source's own, bit for bit. The core alone maps rows (cpp/include/approxsvm/artifact/stages), as predictors do.
 
-Two functions bound what this leaves. `mapped_with_errors` bounds, row by row, the distance to the function of the same
-parameters over the real numbers, where a table looks at the source's own float64 numbers if all stages before it are
-the source's bit for bit; `source_rounding` bounds how far the source's own float64 arithmetic may be from it.
+Two functions bound what rounding leaves. `mapped_with_errors` bounds, row by row, the distance to the function of the
+same parameters over the real numbers, where a table looks at the source's own float64 numbers if all stages before it
+are the source's bit for bit; `source_rounding` bounds how far the source's own float64 arithmetic may be from it.
 """
 
 from __future__ import annotations

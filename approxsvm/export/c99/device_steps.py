@@ -3,7 +3,8 @@
 Where anything but scaling is done the whole row is mapped, in float64, and a bound e of the Euclidean distance to the
 source's row over the real numbers is carried along, u = 2^-53. No feature is off by more than e, and none that is raw,
 or looked up in what is, by anything. What features are off by is added up: a sum of moduli, which needs no root, is no
-less than a norm. Each kind derives what it makes of e (export/steps), as model/steps does feature by feature.
+less than a norm. Each kind derives what it makes of e (export/steps), or has the core's own C
+(cpp/include/approxsvm/program).
 
 Up to the first step that is not the source's own arithmetic, bit for bit, x is the source's number, too: no compiler
 may fuse a product there with a sum. It says in which piece of a table, or between which ends, a number lies, as it does
@@ -168,21 +169,23 @@ def one_by_one(k: int, n: int, function: str, *arguments: str) -> list[str]:
     ]
 
 
-def ball_by_ball(k: int, n: int, taken: str, takes: str, image: str) -> list[str]:
-    """Return statements that change those of n features that are `taken` to the image of their balls.
+def balls(k: int, n: int, call: str, taken: str, takes: str = "1") -> list[str]:
+    """Return statements that map n features, which have the radii y, by a call of the core's C.
 
-    A ball of which some number is not taken becomes NaN; beyond 1e282 nothing is known.
+    A feature that is taken and has a number without a value in its ball becomes NaN; beyond 1e282 nothing is known.
     """
     return [
         "after = 0.0;",
         f"for (j = 0; j < {n}; ++j) {{",
-        "    approxsvm_ball ball;",
-        "    ball.value = x[j];",
-        f"    ball.radius = {error_of(k, 'j')};",
+        f"    y[j] = {error_of(k, 'j')};",
+        f"    if (x[j] == x[j] && {taken} && !({takes})) x[j] = after = approxsvm_infinity();",
+        "    if (x[j] == approxsvm_infinity()) x[j] -= x[j];",
+        "}",
+        f"{call};",
+        f"for (j = 0; j < {n}; ++j) {{",
         "    if (x[j] != x[j]) continue;",
-        f"    if ({taken}) ball = {takes} ? {image} : approxsvm_nothing();",
-        "    x[j] = ball.value > 1e282 ? 1e282 : ball.value < -1e282 ? -1e282 : ball.value;",
-        "    after += x[j] == ball.value ? ball.radius : approxsvm_infinity();",
+        "    after += approxsvm_abs(x[j]) < 1e282 ? y[j] : approxsvm_infinity();",
+        "    x[j] = x[j] > 1e282 ? 1e282 : x[j] < -1e282 ? -1e282 : x[j];",
         "}",
         f"error = 1.000000001 * after + {UNDERFLOW!r};",
     ]
@@ -222,38 +225,5 @@ static inline int @piece@@(const double edges[], int n, double x) {
         }
     }
     return low;
-}
-"""
-# Five steps of Newton's method, from a number that is within a tenth.
-ROOT64: Final = """\
-/* The root of x >= 0 within 3 units, 0 of what is next to it; infinity and NaN stay what they are. */
-static inline double @root64@@(double x) {
-    double scale = 1.0, root;
-    int k;
-    if (!(x > 1e-290 && x < 1e305)) return x > 1.0 || x != x ? x : 0.0;
-    for (; x > 0x1p64; x *= 0x1p-64) scale *= 0x1p32;
-    for (; x < 0x1p-64; x *= 0x1p64) scale *= 0x1p-32;
-    root = (double)@float_of@@((@bits_of@@((float)x) >> 1) + 0x1FC00000u);
-    for (k = 0; k < 5; ++k) root = 0.5 * (root + x / root);
-    return scale * root;
-}
-"""
-LOG64: Final = """\
-/* log(x), 0 < x < 1e305, within 2^-48 (1 + |log(x)|): x = m 2^n, log(m) by the series of (m - 1) / (m + 1). */
-static inline double @log64@@(double x) {
-    double n = 0.0, s, sum = 0.0;
-    int e, k;
-    for (; x > 0x1p100; x *= 0x1p-100) n += 100.0;
-    for (; x < 0x1p-100; x *= 0x1p100) n -= 100.0;
-    e = (int)(@bits_of@@((float)x) >> 23) - 127;
-    x *= @double_of@@((uint64_t)(1023 - e) << 52);
-    n += (double)e;
-    if (x > 1.4142135623730951) {
-        x *= 0.5;
-        n += 1.0;
-    }
-    s = (x - 1.0) / (x + 1.0);
-    for (k = 27; k > 0; k -= 2) sum = sum * (s * s) + 1.0 / (double)k;
-    return n * 0.6931471805599453 + 2.0 * s * sum;
 }
 """

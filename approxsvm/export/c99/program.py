@@ -16,9 +16,9 @@ def program_text(files: Iterable[str]) -> Iterator[str]:
     for name in files:
         seen |= dict.fromkeys(_with_included(name))
     for name in seen:
-        text = re.sub(r"#ifndef APPROXSVM_PROGRAM\n.*?#endif\n", "", _read(name), flags=re.DOTALL)
+        text = re.sub(r"#ifndef APPROXSVM_\w+.*?#endif\n", "", _read(name), flags=re.DOTALL)
         text = re.sub(r'#(pragma once|include "\w+\.h")\n', "", text)
-        yield text.replace("APPROXSVM_PROGRAM ", "static inline ")
+        yield text.replace("APPROXSVM_PROGRAM ", "static inline ").replace("APPROXSVM_ROOT(", "approxsvm_root(")
 
 
 def _with_included(name: str) -> Iterator[str]:

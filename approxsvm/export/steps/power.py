@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from approxsvm.export.c99.device_steps import NOT_TAKEN, OnDevice, ball_by_ball
+from approxsvm.export.c99.device_steps import NOT_TAKEN, OnDevice, balls
 from approxsvm.export.onnx.graph_builder import GraphBuilder
 from approxsvm.export.onnx.rows_graph import ROUNDING, Mapped, increasing
 from approxsvm.model.kernel_model import FloatArray
@@ -50,17 +50,16 @@ def _powered(stage: Power, most: FloatArray) -> list[FloatArray]:
 
 
 def _taking_powers(k: int, stage: Power) -> list[str]:
-    is_shifted, power = int(stage.method == "yeo-johnson"), f"@power_{k}@@[j]"
-    takes = f"approxsvm_power_takes(ball, {is_shifted})"
-    image = f"approxsvm_power(ball, {power}, {is_shifted}, approxsvm_real)"
-    return ball_by_ball(k, stage.n_features, f"{power} < {NOT_TAKEN!r}", takes, image)
+    is_shifted, powers = int(stage.method == "yeo-johnson"), f"@power_{k}@@"
+    call = f"approxsvm_power_row({stage.n_features}, {powers}, {is_shifted}, approxsvm_real, x, y)"
+    takes = f"approxsvm_power_takes(x[j], y[j], {is_shifted})"
+    return balls(k, stage.n_features, call, f"{powers}[j] < APPROXSVM_STAYS", takes)
 
 
 ON_DEVICE: Final = OnDevice(
     _powered,
-    lambda stage: {"power": np.where(stage.taken, stage.powers.clip(-1e299, 1e299), NOT_TAKEN)},
+    lambda stage: {"power": stage.powers.clip(max=NOT_TAKEN)},
     _taking_powers,
-    in_place=True,
     keeps=lambda stage: ~stage.taken,
     refuses=lambda stage: stage.method == "box-cox",
     program="power.h",

@@ -11,20 +11,12 @@ import numpy.typing as npt
 
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
-from approxsvm.model.constants import UNIT64
 from approxsvm.model.steps.step import PerFeature, Stored
-
-# Half the width of the middle range, and what is subtracted in the tails.
-MIDDLE = 0.425
-TAIL = 1.6
-# Of y, relatively; and a little less than sqrt(2 / pi).
-OWN_ERROR = 64.0 * UNIT64
-STEEPEST = 0.797
 
 
 @dataclass(frozen=True, eq=False)
 class InverseNormal(PerFeature):
-    """p -> y with P(Z < y) = p, of p limited to `LEAST_INVERSE_NORMAL` and 1 less it."""
+    """p -> y with P(Z < y) = p, of p limited to 2^-24 and 1 less it."""
 
     kind = "inverse_normal"
     neutral: ClassVar = {"taken": False}

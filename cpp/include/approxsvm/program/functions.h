@@ -8,6 +8,11 @@
 #ifndef APPROXSVM_PROGRAM
 #define APPROXSVM_PROGRAM static inline
 #endif
+#ifndef APPROXSVM_ROOT /* of x >= 0, within 2 u */
+#define APPROXSVM_ROOT approxsvm_root
+#endif
+
+#define APPROXSVM_LARGEST 0x1.fffffffffffffp1023
 
 APPROXSVM_PROGRAM double approxsvm_double_of_bits(uint64_t bits) {
 #if defined(__cplusplus) && defined(__GNUC__)
@@ -56,26 +61,16 @@ APPROXSVM_PROGRAM double approxsvm_abs(double x) {
    all of it errs by less than 2.9 u. The first 32 bits of log 2 times k are exact. `low` adds low / high - (low /
    high)^2 / 2, the second of which is less than u / 2 of the first. */
 APPROXSVM_PROGRAM double approxsvm_log(double high, double low) {
-    const double log_2_high = 0x1.62e42feep-1, log_2_low = 0x1.a39ef35793c76p-33;
-    const double correction = low / high;
-    double k = 0.0, m, f, s, z, half, rest;
-    uint64_t bits;
-    if (high < 0x1p-1022) {
-        high *= 0x1p54;
-        k = -54.0;
-    }
-    bits = approxsvm_bits_of_double(high);
-    k += (double)((int)(bits >> 52) - 1023);
-    m = approxsvm_double_of_bits((bits & (((uint64_t)1 << 52) - 1)) | ((uint64_t)1023 << 52));
-    if (m > 1.4142135623730951) {
-        m *= 0.5;
-        k += 1.0;
-    }
-    f = m - 1.0;
-    s = f / (2.0 + f);
-    z = s * s;
-    half = 0.5 * f * f;
-    rest = 2.0 / 21.0 + z * (2.0 / 23.0);
+    const double log_2_high = 0x1.62e42feep-1, log_2_low = 0x1.a39ef35793c76p-33, correction = low / high;
+    const int is_tiny = high < 0x1p-1022;
+    const uint64_t bits = approxsvm_bits_of_double(is_tiny ? high * 0x1p54 : high), one = (uint64_t)0x3FF << 52;
+    /* The exponent below 2^52 makes a number of it without a conversion of integers. */
+    const double exponent = approxsvm_double_of_bits((bits >> 52) | (uint64_t)0x433 << 52) - 0x1p52;
+    const double mantissa = approxsvm_double_of_bits((bits & (((uint64_t)1 << 52) - 1)) | one);
+    const int is_large = mantissa > 1.4142135623730951;
+    const double k = exponent - (is_tiny ? 1077.0 : 1023.0) + (is_large ? 1.0 : 0.0);
+    const double f = (is_large ? 0.5 * mantissa : mantissa) - 1.0, s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
+    double rest = 2.0 / 21.0 + z * (2.0 / 23.0);
     rest = 2.0 / 17.0 + z * (2.0 / 19.0 + z * rest);
     rest = 2.0 / 13.0 + z * (2.0 / 15.0 + z * rest);
     rest = 2.0 / 9.0 + z * (2.0 / 11.0 + z * rest);
@@ -83,35 +78,50 @@ APPROXSVM_PROGRAM double approxsvm_log(double high, double low) {
     return k * log_2_high - ((half - (s * (half + rest) + (k * log_2_low + correction))) - f);
 }
 
-/* log(x + offset), both finite and their sum above 0, within 4 u: what their sum loses is counted (Knuth). */
+/* log(x + offset), both finite and their sum above 0, within 4 u: what their sum loses is counted (Knuth). Infinity
+   where the sum is. */
 APPROXSVM_PROGRAM double approxsvm_log_of_sum(double x, double offset) {
     const double sum = x + offset, of_offset = sum - x;
-    return approxsvm_log(sum, (x - (sum - of_offset)) + (offset - of_offset));
+    const double log = approxsvm_log(sum, (x - (sum - of_offset)) + (offset - of_offset));
+    return sum <= APPROXSVM_LARGEST ? log : sum;
 }
 
-/* exp(t) - 1 within 4 u; -1 below -50, infinity from 709.78 on.
+/* exp(t) - 1 within 4 u, underflow aside; infinity from 709.78 on.
 
    t = k log 2 + r, |r| <= 0.3467, where r errs by less than 1.1 u |r|; exp(r) - 1 = r + r^2 / 2 + ... + r^14 / 14!
    leaves out less than 2^-60 of itself and errs by less than 2 u of itself. That plus 1 - 2^-k, which is exact up to k
    = 53, is at least 0.207 in modulus where k is not 0, which makes of 2 u 0.293 less than 3 u; the sum is rounded once
-   more. */
+   more. Below -50 it is -1, rounded. */
 APPROXSVM_PROGRAM double approxsvm_expm1(double t) {
-    const double log_2_high = 0x1.62e42feep-1, log_2_low = 0x1.a39ef35793c76p-33;
-    double r, sum;
-    int k;
-    if (t != t) return t;
-    if (t >= 709.78) return approxsvm_infinity();
-    if (t < -50.0) return -1.0;
-    k = (int)(t * 1.4426950408889634 + (t < 0.0 ? -0.5 : 0.5));
-    r = (t - (double)k * log_2_high) - (double)k * log_2_low;
-    sum = 1.0 / 6227020800.0 + r * (1.0 / 87178291200.0);
+    const double log_2_high = 0x1.62e42feep-1, log_2_low = 0x1.a39ef35793c76p-33, integers = 0x1.8p52;
+    const double limited = t < -50.0 ? -50.0 : t < 709.78 ? t : t != t ? t : 709.78;
+    /* Adding `integers` rounds to a whole number and leaves it in the last bits. */
+    const double shifted = limited * 1.4426950408889634 + integers, k = shifted - integers;
+    const uint64_t last = approxsvm_bits_of_double(shifted);
+    const double r = (limited - k * log_2_high) - k * log_2_low;
+    const double down = approxsvm_double_of_bits((1023 - last) << 52),
+                 up = approxsvm_double_of_bits((1022 + last) << 52);
+    double sum = 1.0 / 6227020800.0 + r * (1.0 / 87178291200.0);
     sum = 1.0 / 39916800.0 + r * (1.0 / 479001600.0 + r * sum);
     sum = 1.0 / 362880.0 + r * (1.0 / 3628800.0 + r * sum);
     sum = 1.0 / 5040.0 + r * (1.0 / 40320.0 + r * sum);
     sum = 1.0 / 120.0 + r * (1.0 / 720.0 + r * sum);
     sum = 0.5 + r * (1.0 / 6.0 + r * (1.0 / 24.0 + r * sum));
-    sum = r + r * r * sum;
-    if (k == 0) return sum;
-    sum += k > 60 ? 1.0 : 1.0 - approxsvm_double_of_bits((uint64_t)(1023 - k) << 52);
-    return 2.0 * (approxsvm_double_of_bits((uint64_t)(1022 + k) << 52) * sum);
+    sum = r + r * r * sum + (1.0 - (k > 60.0 ? 0.0 : down));
+    return t >= 709.78 ? approxsvm_infinity() : 2.0 * (up * sum);
+}
+
+/* The root of x >= 0 within 2 u; infinity and NaN stay what they are. Halving the exponent gives it within 6.1 %, and
+   four of Newton's steps leave less than 2^-80. */
+APPROXSVM_PROGRAM double approxsvm_root(double x) {
+    double scale = 1.0, root;
+    int k;
+    if (!(x > 0.0 && x <= APPROXSVM_LARGEST)) return x;
+    if (x < 0x1p-900) {
+        x *= 0x1p200;
+        scale = 0x1p-100;
+    }
+    root = approxsvm_double_of_bits((approxsvm_bits_of_double(x) >> 1) + ((uint64_t)0x1FF8 << 48));
+    for (k = 0; k < 4; ++k) root = 0.5 * (root + x / root);
+    return scale * root;
 }

@@ -4,8 +4,8 @@
 #include "ball.h"
 
 /* Whether every number of a ball has a value. */
-APPROXSVM_PROGRAM int approxsvm_power_takes(approxsvm_ball x, int is_shifted) {
-    return is_shifted || x.value - x.radius > 0.0;
+APPROXSVM_PROGRAM int approxsvm_power_takes(double x, double radius, int is_shifted) {
+    return is_shifted || x - radius > 0.0;
 }
 
 /* At one number, with what rounding does to it here and in the source.
@@ -34,17 +34,32 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_power_at(double x, double power, int 
 /* Of a ball. The function increases in x and in the power. The source rounds the power, 2 - p and 1 + x, and may take a
    power below 2 of its units for 0. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_power(approxsvm_ball x, double power, int is_shifted, int source) {
-    const double unit = approxsvm_unit_of(source), off = unit * (4.0 + 2.0 * approxsvm_abs(power));
-    approxsvm_ball at = approxsvm_power_at(x.value, power, is_shifted, source);
-    if (!(x.radius == 0.0) || source != approxsvm_real) {
-        const double size = approxsvm_abs(x.value);
-        x.radius = (x.radius + unit * (size + 1.0)) * (1.0 + 0x1p-50) + 0x1p-52 * size;
-        if (approxsvm_power_takes(x, is_shifted)) {
-            at = approxsvm_increasing(approxsvm_power_at(x.value - x.radius, power - off, is_shifted, source), at,
-                                      approxsvm_power_at(x.value + x.radius, power + off, is_shifted, source));
-        } else {
-            at.radius = approxsvm_infinity();
-        }
+    const double off = approxsvm_unit_of(source) * (4.0 + 2.0 * approxsvm_abs(power));
+    const approxsvm_ball wide = approxsvm_widened(x, approxsvm_abs(x.value) + 1.0, source);
+    approxsvm_ball y =
+        approxsvm_increasing(approxsvm_power_at(wide.value - wide.radius, power - off, is_shifted, source),
+                             approxsvm_power_at(x.value, power, is_shifted, source),
+                             approxsvm_power_at(wide.value + wide.radius, power + off, is_shifted, source));
+    y.radius = approxsvm_power_takes(wide.value, wide.radius, is_shifted) ? y.radius : approxsvm_infinity();
+    return y;
+}
+
+/* Features of a row with their radii; those of an infinite power stay as they are. */
+APPROXSVM_PROGRAM void approxsvm_power_row(int n, const double* power, int is_shifted, int source, double* x,
+                                           double* radius) {
+    const int are_points = approxsvm_are_points(n, radius, source);
+    int j;
+    for (j = 0; are_points && j < n; ++j) {
+        const approxsvm_ball y = approxsvm_power_at(x[j], power[j], is_shifted, source);
+        x[j] = power[j] < APPROXSVM_STAYS ? y.value : x[j];
+        radius[j] = power[j] < APPROXSVM_STAYS ? y.radius : 0.0;
     }
-    return at;
+    for (j = 0; !are_points && j < n; ++j) {
+        approxsvm_ball y;
+        y.value = x[j];
+        y.radius = radius[j];
+        y = approxsvm_power(y, power[j], is_shifted, source);
+        x[j] = power[j] < APPROXSVM_STAYS ? y.value : x[j];
+        radius[j] = power[j] < APPROXSVM_STAYS ? y.radius : radius[j];
+    }
 }

@@ -41,7 +41,7 @@ struct IntervalStage : AnyStage {
                 const double reach =
                                  !on.source.in_float32 || error[j] == 0.0 ? 0.0 : error[j] + unit32 * std::fabs(x[j]),
                              from_end = std::fmax(low - x[j], x[j] - second);
-                if (from_end > reach && on.rows[r].is_inside) on.refuse(r, kind, x[j], x[j] < low ? low : second);
+                if (from_end > reach) on.refuse(r, kind, x[j], x[j] < low ? low : second);
                 if (reach > 0.0 && !(from_end < -reach)) error[j] = HUGE_VAL;
             }
         }

@@ -46,7 +46,7 @@ struct WavesStage : AnyStage {
                 on.y[at + k] = x;
                 on.y_error[at + k] = came;
                 if (!(stage.parts[0][k] <= largest_double)) continue;
-                if (x < 0.0 && on.rows[r].is_inside) on.refuse(r, kind, x, 0.0);
+                if (x < 0.0) on.refuse(r, kind, x, 0.0);
                 wave(stage, k, on.source, x, came, on.y[at + k], on.y_error[at + k]);
             }
         }
