@@ -34,10 +34,9 @@ def _logarithmic(stage: Logarithm, most: FloatArray) -> list[FloatArray]:
 
 
 def _taking_logarithms(k: int, stage: Logarithm) -> list[str]:
-    n, offsets = stage.n_features, f"@offset_{k}@@"
-    call = f"approxsvm_logarithm_row({n}, {offsets}, approxsvm_real, x, y)"
+    offsets = f"@offset_{k}@@"
     takes = f"approxsvm_logarithm_takes(x[j], y[j], {offsets}[j])"
-    return balls(k, n, call, f"{offsets}[j] < APPROXSVM_STAYS", takes)
+    return balls(k, stage.n_features, "logarithm", offsets, f"{offsets}[j] < APPROXSVM_STAYS", takes)
 
 
 ON_DEVICE: Final = OnDevice(

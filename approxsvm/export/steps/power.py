@@ -51,9 +51,8 @@ def _powered(stage: Power, most: FloatArray) -> list[FloatArray]:
 
 def _taking_powers(k: int, stage: Power) -> list[str]:
     is_shifted, powers = int(stage.method == "yeo-johnson"), f"@power_{k}@@"
-    call = f"approxsvm_power_row({stage.n_features}, {powers}, {is_shifted}, approxsvm_real, x, y)"
     takes = f"approxsvm_power_takes(x[j], y[j], {is_shifted})"
-    return balls(k, stage.n_features, call, f"{powers}[j] < APPROXSVM_STAYS", takes)
+    return balls(k, stage.n_features, "power", f"{powers}, {is_shifted}", f"{powers}[j] < APPROXSVM_STAYS", takes)
 
 
 ON_DEVICE: Final = OnDevice(

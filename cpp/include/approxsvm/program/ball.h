@@ -20,13 +20,6 @@ APPROXSVM_PROGRAM double approxsvm_tiny_of(int source) {
     return source == approxsvm_float32 ? 0x1p-149 : 0x1p-1000;
 }
 
-/* Whether numbers of these radii are points, and stay so for a source that is not counted. */
-APPROXSVM_PROGRAM int approxsvm_are_points(int n, const double* radius, int source) {
-    int are_points = source == approxsvm_real, j;
-    for (j = 0; j < n; ++j) are_points &= radius[j] == 0.0;
-    return are_points;
-}
-
 /* The ball about x that the source may have, which rounds numbers up to `size` on its way to the function. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_widened(approxsvm_ball x, double size, int source) {
     const double reach =

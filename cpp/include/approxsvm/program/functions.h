@@ -61,6 +61,8 @@ APPROXSVM_PROGRAM double approxsvm_abs(double x) {
    all of it errs by less than 2.9 u. The first 32 bits of log 2 times k are exact. `low` adds low / high - (low /
    high)^2 / 2, the second of which is less than u / 2 of the first. */
 APPROXSVM_PROGRAM double approxsvm_log(double high, double low) {
+    static const double series[11] = {2.0 / 23.0, 2.0 / 21.0, 2.0 / 19.0, 2.0 / 17.0, 2.0 / 15.0, 2.0 / 13.0,
+                                      2.0 / 11.0, 2.0 / 9.0,  2.0 / 7.0,  2.0 / 5.0,  2.0 / 3.0};
     const double log_2_high = 0x1.62e42feep-1, log_2_low = 0x1.a39ef35793c76p-33, correction = low / high;
     const int is_tiny = high < 0x1p-1022;
     const uint64_t bits = approxsvm_bits_of_double(is_tiny ? high * 0x1p54 : high), one = (uint64_t)0x3FF << 52;
@@ -70,11 +72,9 @@ APPROXSVM_PROGRAM double approxsvm_log(double high, double low) {
     const int is_large = mantissa > 1.4142135623730951;
     const double k = exponent - (is_tiny ? 1077.0 : 1023.0) + (is_large ? 1.0 : 0.0);
     const double f = (is_large ? 0.5 * mantissa : mantissa) - 1.0, s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
-    double rest = 2.0 / 21.0 + z * (2.0 / 23.0);
-    rest = 2.0 / 17.0 + z * (2.0 / 19.0 + z * rest);
-    rest = 2.0 / 13.0 + z * (2.0 / 15.0 + z * rest);
-    rest = 2.0 / 9.0 + z * (2.0 / 11.0 + z * rest);
-    rest = z * (2.0 / 3.0 + z * (2.0 / 5.0 + z * (2.0 / 7.0 + z * rest)));
+    double rest = 0.0;
+    int i;
+    for (i = 0; i < 11; ++i) rest = z * (rest + series[i]);
     return k * log_2_high - ((half - (s * (half + rest) + (k * log_2_low + correction))) - f);
 }
 
@@ -93,6 +93,19 @@ APPROXSVM_PROGRAM double approxsvm_log_of_sum(double x, double offset) {
    = 53, is at least 0.207 in modulus where k is not 0, which makes of 2 u 0.293 less than 3 u; the sum is rounded once
    more. Below -50 it is -1, rounded. */
 APPROXSVM_PROGRAM double approxsvm_expm1(double t) {
+    static const double series[13] = {1.0 / 87178291200.0,
+                                      1.0 / 6227020800.0,
+                                      1.0 / 479001600.0,
+                                      1.0 / 39916800.0,
+                                      1.0 / 3628800.0,
+                                      1.0 / 362880.0,
+                                      1.0 / 40320.0,
+                                      1.0 / 5040.0,
+                                      1.0 / 720.0,
+                                      1.0 / 120.0,
+                                      1.0 / 24.0,
+                                      1.0 / 6.0,
+                                      0.5};
     const double log_2_high = 0x1.62e42feep-1, log_2_low = 0x1.a39ef35793c76p-33, integers = 0x1.8p52;
     const double limited = t < -50.0 ? -50.0 : t < 709.78 ? t : t != t ? t : 709.78;
     /* Adding `integers` rounds to a whole number and leaves it in the last bits. */
@@ -101,12 +114,9 @@ APPROXSVM_PROGRAM double approxsvm_expm1(double t) {
     const double r = (limited - k * log_2_high) - k * log_2_low;
     const double down = approxsvm_double_of_bits((1023 - last) << 52),
                  up = approxsvm_double_of_bits((1022 + last) << 52);
-    double sum = 1.0 / 6227020800.0 + r * (1.0 / 87178291200.0);
-    sum = 1.0 / 39916800.0 + r * (1.0 / 479001600.0 + r * sum);
-    sum = 1.0 / 362880.0 + r * (1.0 / 3628800.0 + r * sum);
-    sum = 1.0 / 5040.0 + r * (1.0 / 40320.0 + r * sum);
-    sum = 1.0 / 120.0 + r * (1.0 / 720.0 + r * sum);
-    sum = 0.5 + r * (1.0 / 6.0 + r * (1.0 / 24.0 + r * sum));
+    double sum = 0.0;
+    int i;
+    for (i = 0; i < 13; ++i) sum = r * sum + series[i];
     sum = r + r * r * sum + (1.0 - (k > 60.0 ? 0.0 : down));
     return t >= 709.78 ? approxsvm_infinity() : 2.0 * (up * sum);
 }

@@ -78,17 +78,22 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_inverse_normal(approxsvm_ball p, int 
                                 approxsvm_inverse_normal_at(wide.value + wide.radius, source));
 }
 
-/* Features of a row with their radii; those that are not taken stay as they are. */
-APPROXSVM_PROGRAM void approxsvm_inverse_normal_row(int n, const uint32_t* taken, int source, double* x,
-                                                    double* radius) {
-    const int are_points = approxsvm_are_points(n, radius, approxsvm_real);
+/* Features of a row, which are points; those that are not taken stay as they are. */
+APPROXSVM_PROGRAM void approxsvm_inverse_normal_points(int n, const uint32_t* taken, int source, double* x,
+                                                       double* radius) {
     int j;
-    for (j = 0; are_points && j < n; ++j) {
+    for (j = 0; j < n; ++j) {
         const approxsvm_ball y = approxsvm_inverse_normal_at(x[j], source);
         x[j] = taken[j] ? y.value : x[j];
         radius[j] = taken[j] ? y.radius : 0.0;
     }
-    for (j = 0; !are_points && j < n; ++j) {
+}
+
+/* Features of a row, with their radii. */
+APPROXSVM_PROGRAM void approxsvm_inverse_normal_balls(int n, const uint32_t* taken, int source, double* x,
+                                                      double* radius) {
+    int j;
+    for (j = 0; j < n; ++j) {
         approxsvm_ball y;
         y.value = x[j];
         y.radius = radius[j];

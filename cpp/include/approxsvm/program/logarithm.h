@@ -27,16 +27,20 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_logarithm(approxsvm_ball x, double of
     return y;
 }
 
-/* Features of a row with their radii; those of an infinite offset stay as they are. */
-APPROXSVM_PROGRAM void approxsvm_logarithm_row(int n, const double* offset, int source, double* x, double* radius) {
-    const int are_points = approxsvm_are_points(n, radius, source);
+/* Features of a row, which are points; those of an infinite offset stay as they are. */
+APPROXSVM_PROGRAM void approxsvm_logarithm_points(int n, const double* offset, int source, double* x, double* radius) {
     int j;
-    for (j = 0; are_points && j < n; ++j) {
+    for (j = 0; j < n; ++j) {
         const approxsvm_ball y = approxsvm_logarithm_at(x[j], offset[j], source);
         x[j] = offset[j] < APPROXSVM_STAYS ? y.value : x[j];
         radius[j] = offset[j] < APPROXSVM_STAYS ? y.radius : 0.0;
     }
-    for (j = 0; !are_points && j < n; ++j) {
+}
+
+/* Features of a row, with their radii. */
+APPROXSVM_PROGRAM void approxsvm_logarithm_balls(int n, const double* offset, int source, double* x, double* radius) {
+    int j;
+    for (j = 0; j < n; ++j) {
         approxsvm_ball y;
         y.value = x[j];
         y.radius = radius[j];

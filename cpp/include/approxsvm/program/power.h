@@ -44,17 +44,22 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_power(approxsvm_ball x, double power,
     return y;
 }
 
-/* Features of a row with their radii; those of an infinite power stay as they are. */
-APPROXSVM_PROGRAM void approxsvm_power_row(int n, const double* power, int is_shifted, int source, double* x,
-                                           double* radius) {
-    const int are_points = approxsvm_are_points(n, radius, source);
+/* Features of a row, which are points; those of an infinite power stay as they are. */
+APPROXSVM_PROGRAM void approxsvm_power_points(int n, const double* power, int is_shifted, int source, double* x,
+                                              double* radius) {
     int j;
-    for (j = 0; are_points && j < n; ++j) {
+    for (j = 0; j < n; ++j) {
         const approxsvm_ball y = approxsvm_power_at(x[j], power[j], is_shifted, source);
         x[j] = power[j] < APPROXSVM_STAYS ? y.value : x[j];
         radius[j] = power[j] < APPROXSVM_STAYS ? y.radius : 0.0;
     }
-    for (j = 0; !are_points && j < n; ++j) {
+}
+
+/* Features of a row, with their radii. */
+APPROXSVM_PROGRAM void approxsvm_power_balls(int n, const double* power, int is_shifted, int source, double* x,
+                                             double* radius) {
+    int j;
+    for (j = 0; j < n; ++j) {
         approxsvm_ball y;
         y.value = x[j];
         y.radius = radius[j];

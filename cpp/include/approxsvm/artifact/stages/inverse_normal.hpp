@@ -25,10 +25,13 @@ struct InverseNormalStage : AnyStage {
     }
 
     static void run(const MapStage& stage, const double*, const RowsOnTheWay& on) {
-        map_balls(stage, on, [&](std::size_t, double* x, double* error, auto source) {
+        const std::uint32_t* const taken = stage.integers[0];
+        const int n = static_cast<int>(stage.n_inputs);
+        map_balls(stage, on, [&](std::size_t, double* x, double* error, auto passage) {
             // In float64 a source does what is done here.
-            constexpr int rounds = source == approxsvm_float32 ? approxsvm_float32 : approxsvm_real;
-            approxsvm_inverse_normal_row(static_cast<int>(stage.n_inputs), stage.integers[0], rounds, x, error);
+            constexpr int source = passage.source == approxsvm_float32 ? approxsvm_float32 : approxsvm_real;
+            if constexpr (passage.are_points) return approxsvm_inverse_normal_points(n, taken, source, x, error);
+            approxsvm_inverse_normal_balls(n, taken, source, x, error);
         });
     }
 };

@@ -23,14 +23,21 @@ struct PowerStage : AnyStage {
     }
 
     static void run(const MapStage& stage, const double*, const RowsOnTheWay& on) {
+        stage.parts_number == yeo_johnson ? run_method<1>(stage, on) : run_method<0>(stage, on);
+    }
+
+  private:
+    template <int is_shifted>
+    static void run_method(const MapStage& stage, const RowsOnTheWay& on) {
         const double* const power = stage.parts[0];
         const int n = static_cast<int>(stage.n_inputs);
-        map_balls(stage, on, [&](std::size_t r, double* x, double* error, auto source) {
-            if (stage.parts_number == yeo_johnson) return approxsvm_power_row(n, power, 1, source, x, error);
-            for (std::size_t j = 0; j < stage.n_inputs; ++j) {
+        map_balls(stage, on, [&](std::size_t r, double* x, double* error, auto passage) {
+            for (int j = 0; !is_shifted && j < n; ++j) {
                 if (power[j] < APPROXSVM_STAYS && x[j] <= 0.0) on.refuse(r, kind, x[j], 0.0);
             }
-            approxsvm_power_row(n, power, 0, source, x, error);
+            if constexpr (passage.are_points)
+                return approxsvm_power_points(n, power, is_shifted, passage.source, x, error);
+            approxsvm_power_balls(n, power, is_shifted, passage.source, x, error);
         });
     }
 };
