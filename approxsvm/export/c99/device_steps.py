@@ -169,12 +169,11 @@ def one_by_one(k: int, n: int, function: str, *arguments: str) -> list[str]:
     ]
 
 
-def balls(k: int, n: int, name: str, arguments: str, taken: str, takes: str = "1") -> list[str]:
-    """Return statements that map n features, which have the radii y, by the core's C of a name.
+def balls(k: int, n: int, call: str, taken: str, takes: str = "1") -> list[str]:
+    """Return statements that map n features, which have the radii y, by a call of the core's C.
 
     A feature that is taken and has a number without a value in its ball becomes NaN; beyond 1e282 nothing is known.
     """
-    call = f"({n}, {arguments}, approxsvm_real, x, y);"
     return [
         "after = 0.0;",
         f"for (j = 0; j < {n}; ++j) {{",
@@ -182,7 +181,7 @@ def balls(k: int, n: int, name: str, arguments: str, taken: str, takes: str = "1
         f"    if (x[j] == x[j] && {taken} && !({takes})) x[j] = after = approxsvm_infinity();",
         "    if (x[j] == approxsvm_infinity()) x[j] -= x[j];",
         "}",
-        f"approxsvm_{name}_{'balls' if k else 'points'}{call}",
+        f"{call};",
         f"for (j = 0; j < {n}; ++j) {{",
         "    if (x[j] != x[j]) continue;",
         "    after += approxsvm_abs(x[j]) < 1e282 ? y[j] : approxsvm_infinity();",

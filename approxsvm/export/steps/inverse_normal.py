@@ -52,7 +52,8 @@ def _quantiles(stage: InverseNormal, most: FloatArray) -> list[FloatArray]:
 
 
 def _inverting(k: int, stage: InverseNormal) -> list[str]:
-    return balls(k, stage.n_features, "inverse_normal", f"@taken_{k}@@", f"@taken_{k}@@[j]")
+    call = f"approxsvm_inverse_normal_balls({stage.n_features}, @taken_{k}@@, approxsvm_real, x, y)"
+    return balls(k, stage.n_features, call, f"@taken_{k}@@[j]")
 
 
 ON_DEVICE: Final = OnDevice(

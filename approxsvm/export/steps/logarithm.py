@@ -36,7 +36,8 @@ def _logarithmic(stage: Logarithm, most: FloatArray) -> list[FloatArray]:
 def _taking_logarithms(k: int, stage: Logarithm) -> list[str]:
     offsets = f"@offset_{k}@@"
     takes = f"approxsvm_logarithm_takes(x[j], y[j], {offsets}[j])"
-    return balls(k, stage.n_features, "logarithm", offsets, f"{offsets}[j] < APPROXSVM_STAYS", takes)
+    call = f"approxsvm_logarithm_balls({stage.n_features}, {offsets}, approxsvm_real, x, y)"
+    return balls(k, stage.n_features, call, f"{offsets}[j] < APPROXSVM_STAYS", takes)
 
 
 ON_DEVICE: Final = OnDevice(

@@ -52,7 +52,9 @@ def _powered(stage: Power, most: FloatArray) -> list[FloatArray]:
 def _taking_powers(k: int, stage: Power) -> list[str]:
     is_shifted, powers = int(stage.method == "yeo-johnson"), f"@power_{k}@@"
     takes = f"approxsvm_power_takes(x[j], y[j], {is_shifted})"
-    return balls(k, stage.n_features, "power", f"{powers}, {is_shifted}", f"{powers}[j] < APPROXSVM_STAYS", takes)
+    arguments = f"{stage.n_features}, {powers}, {is_shifted}"
+    call = f"balls({arguments}, approxsvm_real, x, y)" if k else f"points({arguments}, x, y)"
+    return balls(k, stage.n_features, f"approxsvm_power_{call}", f"{powers}[j] < APPROXSVM_STAYS", takes)
 
 
 ON_DEVICE: Final = OnDevice(

@@ -52,44 +52,32 @@ APPROXSVM_PROGRAM double approxsvm_inverse_normal_ratio(const double* coefs, dou
     return above / below;
 }
 
-/* At one number. With t the smaller of p and 1 - p, which is exact where p is not below 1/2, |y| is a quotient of
+/* Of a ball. With t the smaller of p and 1 - p, which is exact where p is not below 1/2, |y| is a quotient of
    polynomials of degree 7 whose terms have one sign, so that either errs by 15 roundings; the fit by less than one. In
    the middle q = 1/2 - t errs by a rounding, 0.425^2 - q^2 by one, which the quotient, whose logarithm has a slope
    below 3, makes three of; with division and product less than 40. In the tails s = sqrt(-log t) errs by 5.5 roundings
    and s - 1.6 by 2 more; as dy / ds is 2 s t over the density at y, and that at least t y (Mills), they make (5.5 s +
-   2) 2 s / y^2 of y, at most 17 (at t = 0.075), with all others less than 50. 64 are counted. */
-APPROXSVM_PROGRAM approxsvm_ball approxsvm_inverse_normal_at(double p, int source) {
-    const double *const coefs = approxsvm_inverse_normal_coefs(), other = 1.0 - p, inner = other < p ? other : p;
-    const double t = inner < APPROXSVM_LEAST_PROBABILITY ? APPROXSVM_LEAST_PROBABILITY : inner, q = 0.5 - t;
+   2) 2 s / y^2 of y, at most 17 (at t = 0.075), with all others less than 50. 64 are counted, and 12 units of a source
+   of float32, which takes the function in float64 as a rule; one of float64 does what is done here. The slope is one
+   over the density, which is a concave function of p, symmetric, 0 at 0 and 1 / sqrt(2 pi) at 1/2: at least t sqrt(2 /
+   pi), and t y. So within the radius r of p it is at most 1 over that at t - r. */
+APPROXSVM_PROGRAM approxsvm_ball approxsvm_inverse_normal(approxsvm_ball p, int source) {
+    const double *const coefs = approxsvm_inverse_normal_coefs(), least = APPROXSVM_LEAST_PROBABILITY;
+    const double other = 1.0 - p.value, inner = other < p.value ? other : p.value, nearest = inner - p.radius;
+    const double t = inner < least ? least : inner, q = 0.5 - t;
     const double middle = q * approxsvm_inverse_normal_ratio(coefs, 0.180625 - q * q);
     const double s = APPROXSVM_ROOT(-approxsvm_log(t, 0.0)) - 1.6;
     const double y = q <= 0.425 ? middle : approxsvm_inverse_normal_ratio(coefs + 16, s);
-    approxsvm_ball at;
-    at.value = p < 0.5 ? -y : p >= 0.5 ? y : p;
-    at.radius = (64.0 * 0x1p-53 + 12.0 * approxsvm_unit_of(source)) * y + approxsvm_tiny_of(source);
-    return at;
+    const double slope = 1.0 / ((nearest > least ? nearest : least) * (y > 0.797 ? y : 0.797));
+    const double carried = p.radius > 0.0 ? p.radius * slope : p.radius; /* NaN stays */
+    const double own = 64.0 * 0x1p-53 + (source == approxsvm_float32 ? 12.0 * approxsvm_unit_of(source) : 0.0);
+    approxsvm_ball found;
+    found.value = p.value < 0.5 ? -y : p.value >= 0.5 ? y : p.value;
+    found.radius = (carried + own * y) * (1.0 + 0x1p-30) + approxsvm_tiny_of(source);
+    return found;
 }
 
-/* Of a ball. */
-APPROXSVM_PROGRAM approxsvm_ball approxsvm_inverse_normal(approxsvm_ball p, int source) {
-    const approxsvm_ball wide = approxsvm_widened(p, 0.0, source);
-    return approxsvm_increasing(approxsvm_inverse_normal_at(wide.value - wide.radius, source),
-                                approxsvm_inverse_normal_at(p.value, source),
-                                approxsvm_inverse_normal_at(wide.value + wide.radius, source));
-}
-
-/* Features of a row, which are points; those that are not taken stay as they are. */
-APPROXSVM_PROGRAM void approxsvm_inverse_normal_points(int n, const uint32_t* taken, int source, double* x,
-                                                       double* radius) {
-    int j;
-    for (j = 0; j < n; ++j) {
-        const approxsvm_ball y = approxsvm_inverse_normal_at(x[j], source);
-        x[j] = taken[j] ? y.value : x[j];
-        radius[j] = taken[j] ? y.radius : 0.0;
-    }
-}
-
-/* Features of a row, with their radii. */
+/* Features of a row, with their radii; those that are not taken stay as they are. */
 APPROXSVM_PROGRAM void approxsvm_inverse_normal_balls(int n, const uint32_t* taken, int source, double* x,
                                                       double* radius) {
     int j;

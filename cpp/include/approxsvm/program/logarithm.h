@@ -7,37 +7,21 @@ APPROXSVM_PROGRAM int approxsvm_logarithm_takes(double x, double radius, double 
     return x - radius > -offset;
 }
 
-/* At one number: 4 u here, 12 units in the source. */
-APPROXSVM_PROGRAM approxsvm_ball approxsvm_logarithm_at(double x, double offset, int source) {
-    approxsvm_ball at;
-    at.value = approxsvm_log_of_sum(x, offset);
-    at.radius =
-        (5.0 * 0x1p-53 + 12.0 * approxsvm_unit_of(source)) * approxsvm_abs(at.value) + approxsvm_tiny_of(source);
-    return at;
-}
-
-/* Of a ball; the source rounds the offset and x + offset. */
+/* Of a ball. The logarithm errs by 4 u here and by 12 units in the source, which rounds the offset and the sum s as
+   well; within a radius r of s it changes by r / (s - r) at most, as it is concave. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_logarithm(approxsvm_ball x, double offset, int source) {
-    const double size = approxsvm_abs(x.value) + 2.0 * approxsvm_abs(offset);
-    const approxsvm_ball wide = approxsvm_widened(x, size, source);
-    approxsvm_ball y = approxsvm_increasing(approxsvm_logarithm_at(wide.value - wide.radius, offset, source),
-                                            approxsvm_logarithm_at(x.value, offset, source),
-                                            approxsvm_logarithm_at(wide.value + wide.radius, offset, source));
-    y.radius = approxsvm_logarithm_takes(wide.value, wide.radius, offset) ? y.radius : approxsvm_infinity();
+    const double unit = approxsvm_unit_of(source), sum = x.value + offset;
+    const double reach = x.radius + unit * (approxsvm_abs(sum) + approxsvm_abs(offset));
+    const double nearest = sum * (1.0 - 0x1p-50) - reach;
+    approxsvm_ball y;
+    y.value = approxsvm_log_of_sum(x.value, offset);
+    y.radius = (reach / nearest + (5.0 * 0x1p-53 + 12.0 * unit) * approxsvm_abs(y.value)) * (1.0 + 0x1p-30) +
+               approxsvm_tiny_of(source);
+    y.radius = nearest > 0.0 ? y.radius : approxsvm_infinity();
     return y;
 }
 
-/* Features of a row, which are points; those of an infinite offset stay as they are. */
-APPROXSVM_PROGRAM void approxsvm_logarithm_points(int n, const double* offset, int source, double* x, double* radius) {
-    int j;
-    for (j = 0; j < n; ++j) {
-        const approxsvm_ball y = approxsvm_logarithm_at(x[j], offset[j], source);
-        x[j] = offset[j] < APPROXSVM_STAYS ? y.value : x[j];
-        radius[j] = offset[j] < APPROXSVM_STAYS ? y.radius : 0.0;
-    }
-}
-
-/* Features of a row, with their radii. */
+/* Features of a row, with their radii; those of an infinite offset stay as they are. */
 APPROXSVM_PROGRAM void approxsvm_logarithm_balls(int n, const double* offset, int source, double* x, double* radius) {
     int j;
     for (j = 0; j < n; ++j) {

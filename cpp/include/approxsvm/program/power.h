@@ -44,12 +44,11 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_power(approxsvm_ball x, double power,
     return y;
 }
 
-/* Features of a row, which are points; those of an infinite power stay as they are. */
-APPROXSVM_PROGRAM void approxsvm_power_points(int n, const double* power, int is_shifted, int source, double* x,
-                                              double* radius) {
+/* Features of a row, which are points and not rounded by the source; those of an infinite power stay as they are. */
+APPROXSVM_PROGRAM void approxsvm_power_points(int n, const double* power, int is_shifted, double* x, double* radius) {
     int j;
     for (j = 0; j < n; ++j) {
-        const approxsvm_ball y = approxsvm_power_at(x[j], power[j], is_shifted, source);
+        const approxsvm_ball y = approxsvm_power_at(x[j], power[j], is_shifted, approxsvm_real);
         x[j] = power[j] < APPROXSVM_STAYS ? y.value : x[j];
         radius[j] = power[j] < APPROXSVM_STAYS ? y.radius : 0.0;
     }

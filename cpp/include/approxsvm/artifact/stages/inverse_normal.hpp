@@ -25,13 +25,8 @@ struct InverseNormalStage : AnyStage {
     }
 
     static void run(const MapStage& stage, const double*, const RowsOnTheWay& on) {
-        const std::uint32_t* const taken = stage.integers[0];
-        const int n = static_cast<int>(stage.n_inputs);
-        map_balls(stage, on, [&](std::size_t, double* x, double* error, auto passage) {
-            // In float64 a source does what is done here.
-            constexpr int source = passage.source == approxsvm_float32 ? approxsvm_float32 : approxsvm_real;
-            if constexpr (passage.are_points) return approxsvm_inverse_normal_points(n, taken, source, x, error);
-            approxsvm_inverse_normal_balls(n, taken, source, x, error);
+        map_balls(stage, on, [&](std::size_t, double* x, double* error, auto source) {
+            approxsvm_inverse_normal_balls(static_cast<int>(stage.n_inputs), stage.integers[0], source, x, error);
         });
     }
 };

@@ -22,12 +22,11 @@ struct LogarithmStage : AnyStage {
     static void run(const MapStage& stage, const double*, const RowsOnTheWay& on) {
         const double* const offset = stage.parts[0];
         const int n = static_cast<int>(stage.n_inputs);
-        map_balls(stage, on, [&](std::size_t r, double* x, double* error, auto passage) {
+        map_balls(stage, on, [&](std::size_t r, double* x, double* error, auto source) {
             for (int j = 0; j < n; ++j) {
                 if (offset[j] < APPROXSVM_STAYS && x[j] <= -offset[j]) on.refuse(r, kind, x[j], 0.0 - offset[j]);
             }
-            if constexpr (passage.are_points) return approxsvm_logarithm_points(n, offset, passage.source, x, error);
-            approxsvm_logarithm_balls(n, offset, passage.source, x, error);
+            approxsvm_logarithm_balls(n, offset, source, x, error);
         });
     }
 };

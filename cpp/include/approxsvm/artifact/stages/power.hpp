@@ -31,13 +31,14 @@ struct PowerStage : AnyStage {
     static void run_method(const MapStage& stage, const RowsOnTheWay& on) {
         const double* const power = stage.parts[0];
         const int n = static_cast<int>(stage.n_inputs);
-        map_balls(stage, on, [&](std::size_t r, double* x, double* error, auto passage) {
+        map_balls(stage, on, [&](std::size_t r, double* x, double* error, auto source) {
             for (int j = 0; !is_shifted && j < n; ++j) {
                 if (power[j] < APPROXSVM_STAYS && x[j] <= 0.0) on.refuse(r, kind, x[j], 0.0);
             }
-            if constexpr (passage.are_points)
-                return approxsvm_power_points(n, power, is_shifted, passage.source, x, error);
-            approxsvm_power_balls(n, power, is_shifted, passage.source, x, error);
+            bool are_points = source == approxsvm_real;
+            for (int j = 0; j < n; ++j) are_points &= error[j] == 0.0;
+            if (are_points) return approxsvm_power_points(n, power, is_shifted, x, error);
+            approxsvm_power_balls(n, power, is_shifted, source, x, error);
         });
     }
 };

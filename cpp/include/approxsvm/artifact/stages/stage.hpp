@@ -122,32 +122,19 @@ struct RowsOnTheWay {
     }
 };
 
-// How a row goes through the C above: as points, where no feature has an error yet and the source's rounding is not
-// counted, or as balls. Constants, so that its loops are vectorized.
-template <int dtype, bool points>
-struct Passage {
-    static constexpr int source = dtype;
-    static constexpr bool are_points = points;
-};
-
-// Calls map(r, x, error, Passage) for each row r.
+// Calls map(r, x, error, dtype) for each row r, with the dtype that the source's rounding is counted in as a constant,
+// so that loops of the C above are vectorized.
 template <class Map>
 inline void map_balls(const MapStage& stage, const RowsOnTheWay& on, const Map& map) {
     for (std::size_t r = 0; r < on.n_rows; ++r) {
         double *x = on.x + r * on.stride, *error = on.error + r * on.stride;
-        bool are_points = true;
-        for (std::size_t j = 0; j < stage.n_inputs; ++j) {
-            if (!on.has_errors) error[j] = 0.0;
-            are_points &= error[j] == 0.0;
-        }
+        for (std::size_t j = 0; !on.has_errors && j < stage.n_inputs; ++j) error[j] = 0.0;
         if (on.source.in_float32) {
-            map(r, x, error, Passage<approxsvm_float32, false>{});
+            map(r, x, error, std::integral_constant<int, approxsvm_float32>{});
         } else if (on.source.counts_float64) {
-            map(r, x, error, Passage<approxsvm_float64, false>{});
-        } else if (are_points) {
-            map(r, x, error, Passage<approxsvm_real, true>{});
+            map(r, x, error, std::integral_constant<int, approxsvm_float64>{});
         } else {
-            map(r, x, error, Passage<approxsvm_real, false>{});
+            map(r, x, error, std::integral_constant<int, approxsvm_real>{});
         }
     }
 }
