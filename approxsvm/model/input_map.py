@@ -288,19 +288,22 @@ class InputMap:
         checked = (_CHECKED.pack(column, takes_nan) for column, takes_nan in sorted(self.checked.items()))
         return b"".join([header, padded(self.columns.astype("<u4").tobytes()), *stages, *checked])
 
-    def _run(self, rows: Any, **options: bool) -> _Mapped:
+    def _run(self, rows: Any, *, exactly: bool = False, counts_source: bool = False) -> _Mapped:
         """Map rows by the core."""
         rows = rows if hasattr(rows, "toarray") else np.asarray(rows)
         if len(rows.shape) != 2 or rows.shape[1] != self.n_raw_features:
             raise InputError(f"rows have shape {rows.shape}, expected (n_rows, {self.n_raw_features})")
         core = _native.InputMap(self.packed(), self.n_raw_features, self.n_features)
         step = max(1, _PIECE_NUMBERS // max(self.n_features, len(self.columns), 1))
-        pieces, refused = [], None
+        pieces: list[_Mapped] = []
         for first in range(0, max(rows.shape[0], 1), step):
-            values, _, *found, outside = core.map(self._selected(rows[first : first + step]), **options)
-            pieces.append((values, *found))
-            refused = refused or (outside and (first + outside[0], *outside[1:]))
-        return _Mapped(*map(np.concatenate, zip(*pieces, strict=True)), refused)
+            found = core.map(self._selected(rows[first : first + step]), exactly=exactly, counts_source=counts_source)
+            values, _, distances, has_left, outside, refused = found
+            refused = refused and (first + refused[0], *refused[1:])
+            pieces.append(_Mapped(values, distances, has_left, outside, refused))
+        values, distances, has_left, outside = (np.concatenate([piece[k] for piece in pieces]) for k in range(4))
+        refused = next((piece.refused for piece in pieces if piece.refused), None)
+        return _Mapped(values, distances, has_left, outside, refused)
 
     def _selected(self, rows: Any) -> FloatArray:
         """A copy of the selected columns as dense float64."""
