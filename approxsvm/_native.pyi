@@ -97,6 +97,26 @@ class Predictor:
 # What a section outputs (models/FORMAT.md; None: none) makes of decision values: float64, (n_rows, n_decisions).
 # task: 0 classification, 1 regression, 2 one-class, whose classes are normal and outlier; n_labels as in the header.
 # Results have the shape (n_rows, n_classes) or (n_rows,); bounds have that of the values.
+class InputMap:
+    def __init__(self, section: bytes, n_raw_features: int, n_features: int) -> None: ...
+    # Values and errors, both (n_rows, n_features), distances, whether a row has left float64, whether a step does not
+    # take it; and of the first of the latter the row, the step's kind, the number and what the step needs.
+    def map(
+        self,
+        rows: npt.NDArray[np.float64],
+        errors: npt.NDArray[np.float64] | None = None,
+        is_source: bool = True,
+        exactly: bool = False,
+        counts_source: bool = False,
+    ) -> tuple[
+        npt.NDArray[np.float64],
+        npt.NDArray[np.float64],
+        npt.NDArray[np.float64],
+        npt.NDArray[np.bool_],
+        npt.NDArray[np.bool_],
+        tuple[int, int, float, float] | None,
+    ]: ...
+
 class Outputs:
     def __init__(self, section: bytes | None, task: int, n_labels: int) -> None: ...
     def probabilities(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...

@@ -139,11 +139,11 @@ class _Function:
         for stage in self.map.stages:
             if isinstance(stage, Projection):
                 back.append(_back_through_projection(stage))
-                x, errors = _run(stage, x, errors)
+                x, errors = stage.run(x, errors)
                 continue
             assert isinstance(stage, Affine)  # checked once
-            y, spread = _run(replace(stage, low=None, high=None), x.copy(), errors.copy())
-            x, errors = _run(stage, x, errors)
+            y, spread = replace(stage, low=None, high=None).run(x, errors)
+            x, errors = stage.run(x, errors)
             # What overflows has the limit for certain where that is off by nothing.
             back.append(_back_through_scaler(stage, y[0], spread[0], np.isinf(y[0]) & (errors[0] == 0.0)))
         return x[0], errors[0], back
@@ -156,12 +156,6 @@ class _Function:
         for all_of, parts in ((found, slopes), (errors, bounds), (moduli, np.abs(slopes))):
             np.add.at(all_of.T, self.map.columns, parts.T)
         return found, errors * _UP + len(self.map.columns) * UNIT64 * moduli
-
-
-def _run(stage: Affine | Projection, x: FloatArray, errors: FloatArray) -> tuple[FloatArray, FloatArray]:
-    x, found = stage.run(x, errors)
-    assert found is not None
-    return x, found
 
 
 def _back_through_projection(stage: Projection) -> _Back:

@@ -52,6 +52,7 @@ FINITE, FROM_0, NOT_NEGATIVE, NO_NAN, FLAG = within(MOST), Rule(0, MOST), Rule(0
 ANY = Rule(-INF, INF, nan=True)
 NOTHING = Rule(0, 0, lambda x: False)  # but what it is
 OR_SAME = Rule(-MOST, INF)  # where infinity says that a feature stays as it is,
+OR_STAYS = Rule(-1e300, INF, lambda x: x <= 1e300 or x == INF)  # and nothing else is above 1e300,
 OR_REFUSED = OR_SAME._replace(nan=True)  # and NaN that a row is refused
 
 # Of numbers of records that are not what enumerations, their type and their name imply: a double is finite and at least
@@ -433,11 +434,11 @@ class Layout:
             "affine": (Rule(1, 127), [("d", n, *part) for k, part in affine if parts >> k & 1]),
             "projection": (equal(0), [("d", n + n * m + m, "number of the projection", FINITE),
                                       ("d", m, "bias_error|number of the projection", FROM_0)]),
-            "logarithm": (equal(0), [("d", n, "offset of the logarithm", OR_SAME)]),
+            "logarithm": (equal(0), [("d", n, "offset of the logarithm", OR_STAYS)]),
             "table": (ANY, [source, ends, edges, ("d", pieces, "value", OR_REFUSED),
                             ("d", m, "number for NaN of output", OR_REFUSED)]),
             "normalizer": (below(3), [("I", n, "group of feature", ANY)]),
-            "power": (below(2), [("d", n, "power of feature", OR_SAME)]),
+            "power": (below(2), [("d", n, "power of feature", OR_STAYS)]),
             "pieces": (ANY, [source, ends, edges, ("d", pieces, "origin of piece", FINITE),
                              ("d", pieces * (degree + 1), "coefficient", FINITE)]),
             "monomials": (Rule(1, LIMITS["max_factors"]), [("I", m * parts, "factor", below(n + 1))]),

@@ -34,7 +34,6 @@ from artifact_layout import ENUMERATIONS, HEADER_BYTES, INF, LIMITS, SECTIONS, L
 from conftest import GOLDEN, random_model
 
 from approxsvm import Artifact
-from approxsvm.artifact.input_map import pack_input_map
 from approxsvm.artifact.outputs import pack_outputs
 from approxsvm.compiler import compile as compile_model
 from approxsvm.model import steps
@@ -91,7 +90,7 @@ def maps() -> Iterator[bytes]:
     parts = {"subtract": ones, "multiply": three, "divide": three, "add": ones, "low": -three, "high": 3 * three}
     identity = InputMap.identity(3)
     scaled = identity.then_affine(**parts, relative_error=1e-17 * ones)
-    yield pack_input_map(replace(scaled, by_column=True, checked={0: True, 2: False}))
+    yield replace(scaled, by_column=True, checked={0: True, 2: False}).packed()
     for stage in (
         steps.Projection.about(ones, np.eye(3)),
         steps.Logarithm.of(3, 4.0),
@@ -104,7 +103,7 @@ def maps() -> Iterator[bytes]:
         steps.Waves(3, source, np.array([True, False, False]), np.array([1.0, 2.0, np.inf]), three),
         steps.Interval("turns", ones, three),
     ):
-        yield pack_input_map(identity.then_stage(stage))
+        yield identity.then_stage(stage).packed()
 
 
 def packings() -> Iterator[tuple[bytes, npt.NDArray[np.float64]]]:

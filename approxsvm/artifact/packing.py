@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from approxsvm.artifact.section_reader import SectionReader
 from approxsvm.model.kernel_model import FloatArray, KernelModel
-from approxsvm.model.schema import MAX_DICTIONARY, names_of, record
+from approxsvm.model.schema import MAX_DICTIONARY, names_of, padded, record
 
 _HEADER: Final = record("support_vectors")
 _DENSE, _CSR, _RELATIVE = map(names_of("storage").index, ("dense", "compressed", "relative"))
@@ -102,11 +102,6 @@ def _values(reader: SectionReader, kind: int, dictionary: FloatArray, count: int
 def _index_bytes(n_features: int) -> int:
     """Width of a column number and of a count of columns."""
     return 1 if n_features < 1 << 8 else 2 if n_features < 1 << 16 else 4
-
-
-def padded(content: bytes) -> bytes:
-    """Zeros behind it, up to a multiple of eight bytes."""
-    return content + bytes(-len(content) % 8)
 
 
 def _pack_dense(dense: FloatArray) -> bytes:

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from approxsvm.artifact import packing
 from approxsvm.artifact.categories import pack_categories
-from approxsvm.artifact.input_map import pack_input_map
 from approxsvm.artifact.outputs import is_plain, pack_outputs
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
@@ -519,7 +518,7 @@ def assemble(model: SingleModel, header: dict[str, Any], sections: dict[str, byt
     if not is_plain(model.outputs, len(model.labels)):
         sections["outputs"] = pack_outputs(model.outputs)
     if model.input_map is not None:
-        sections["input_map"] = pack_input_map(model.input_map)
+        sections["input_map"] = model.input_map.packed()
         if model.input_map.texts:
             sections["categories"] = pack_categories(model.input_map.texts)
     if model.row_dtypes:

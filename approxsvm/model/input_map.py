@@ -2,34 +2,35 @@
 
 model/steps has what stages there are. Nothing is folded: stages that scale or look up do in float64, in this order,
 what scikit-learn's transformers do to dense float64 rows, so that up to the first stage of another kind a mapped row is
-the source's own, bit for bit. Other stages sum in an order of their own, and functions such as log and pow are NumPy's
-here and the C library's in the core, which are trusted to be within 4 units.
+the source's own, bit for bit. The core alone maps rows (cpp/include/approxsvm/artifact/stages), as predictors do.
 
-Two functions bound what this leaves. `mapped_with_errors` bounds, row by row, the distance to the function of the same
-parameters over the real numbers, where a table looks at the source's own float64 numbers if all stages before it are
-the source's bit for bit; `source_rounding` bounds how far the source's own float64 arithmetic may be from it.
+Two functions bound what rounding leaves. `mapped_with_errors` bounds, row by row, the distance to the function of the
+same parameters over the real numbers, where a table looks at the source's own float64 numbers if all stages before it
+are the source's bit for bit; `source_rounding` bounds how far the source's own float64 arithmetic may be from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm import _native
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
-from approxsvm.model import compensated
 from approxsvm.model.compensated import FloatArray
-from approxsvm.model.schema import DOMAINS
+from approxsvm.model.schema import DOMAINS, names_of, padded, record
 from approxsvm.model.steps import STEPS, Affine, Monomials, Step, Table
-from approxsvm.model.steps.step import NO_NAN, IntArray, Mapped
+from approxsvm.model.steps.step import NO_NAN, IntArray
 from approxsvm.model.steps.table import SAME, TextChange
 from approxsvm.text_columns import NONE, TextColumn
 
-# Pieces of rows that stay in a core's cache while the stages pass over them.
-_PIECE_NUMBERS: Final = 1 << 15
+# Numbers of rows that are made dense at a time.
+_PIECE_NUMBERS: Final = 1 << 20
+_HEADER: Final = record("input_map")
+_CHECKED: Final = record("checked_column")
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,51 +173,41 @@ class InputMap:
         return replace(self, checked=few)
 
     def apply(self, rows: Any) -> FloatArray:
-        """Mapped rows of raw rows, dense or sparse, which are finite in the columns that are used.
+        """Return mapped rows of raw rows, dense or sparse, which are finite in the columns that are used.
 
         Raises InputError: a mapped number is beyond float64, or a step does not take one; the message names the row.
         """
-        return self._run(rows, lambda stage, x, errors: stage.run(x, None), with_errors=False)[0]
+        return self._checked(rows, self._run(rows))
 
     def mapped_with_errors(self, rows: Any, *, exactly: bool = False) -> tuple[FloatArray, FloatArray]:
-        """As `apply`; and what their Euclidean distance to the real-number function never exceeds, row by row.
+        """Do as `apply`, and return what the distance to the function of real numbers never exceeds, row by row.
 
         With `exactly` projections round once: slow, for rows whose error matters.
         """
-        if exactly:
-            return self._run(rows, lambda stage, x, errors: stage.run_exactly(x, errors))
-        return self._run(rows, lambda stage, x, errors: stage.run(x, errors))
+        found = self._run(rows, exactly=exactly)
+        return self._checked(rows, found), found.distances
 
     def source_rounding(self, rows: Any) -> FloatArray:
-        """How far the source's own float64 arithmetic may be from the real-number function, shape (n_rows,).
+        """Bound how far the source's own float64 arithmetic may be from the function of real numbers, by row.
 
         Both begin at the source's own rows before the first stage that is not the source's bit for bit.
         """
-        first = next((stage for stage in self.stages if not stage.as_source), None)
+        first = next((k for k, stage in enumerate(self.stages) if not stage.as_source), None)
         if first is None:
             return np.zeros(rows.shape[0])
-        before = self.stages.index(first)
-        front = replace(self, stages=self.stages[:before])
-        behind = InputMap(front.n_features, np.arange(front.n_features), self.stages[before:])
-        # NaN may go through the front, on its way to what replaces it.
-        mapped = front._run(rows, lambda stage, x, errors: stage.run(x, None), with_errors=False, checks=False)[0]
-        return behind._run(mapped, lambda stage, x, errors: stage.run_as_source(x, errors))[1]
+        front = replace(self, stages=self.stages[:first])
+        behind = InputMap(front.n_features, np.arange(front.n_features), self.stages[first:])
+        mapped = front._run(rows)  # NaN may go through, on its way to what replaces it
+        self._check_domain(mapped)
+        return behind._run(mapped.values, counts_source=True).distances
 
     def takes(self, rows: FloatArray) -> npt.NDArray[np.bool_]:
-        """Which raw rows, dense float64, `apply` would not refuse, shape (n_rows,)."""
-        x = self._selected(rows)
-        with np.errstate(all="ignore"):
-            seen = rows[:, self.columns_looked_at]
-            taking = np.isin(self.columns_looked_at, self.columns_of_nan())
-            fine = (np.isfinite(seen) | (np.isnan(seen) & taking)).all(axis=1)
-            for k, stage in enumerate(self.stages):
-                if k > 0 and stage.hides_infinity:
-                    fine &= ~np.isinf(x).any(axis=1)
-                outside = stage.outside(x)
-                if outside is not None:
-                    x[outside] = np.nan
-                x = stage.run(x, None)[0]
-        return np.asarray(fine & np.isfinite(x).all(axis=1))
+        """Tell which raw rows, dense float64, `apply` would not refuse, shape (n_rows,)."""
+        seen = rows[:, self.columns_looked_at]
+        taking = np.isin(self.columns_looked_at, self.columns_of_nan())
+        found = self._run(rows)
+        fine = (np.isfinite(seen) | (np.isnan(seen) & taking)).all(axis=1)
+        return np.asarray(fine & ~found.outside & ~found.has_left)
 
     @property
     def columns_looked_at(self) -> IntArray:
@@ -290,74 +281,62 @@ class InputMap:
         raw[:, self.columns] = x
         return raw
 
-    def _run(
-        self,
-        rows: Any,
-        run: Callable[[Step, FloatArray, FloatArray | None], Mapped],
-        with_errors: bool = True,
-        checks: bool = True,
-    ) -> tuple[FloatArray, FloatArray]:
+    def packed(self) -> bytes:
+        """Return the section of an artifact (models/FORMAT.md, "input_map")."""
+        stages = [stage.packed() for stage in self.stages if not stage.is_identity]
+        header = _HEADER.pack(len(self.columns), len(stages), self.n_raw_features, self.by_column)
+        checked = (_CHECKED.pack(column, takes_nan) for column, takes_nan in sorted(self.checked.items()))
+        return b"".join([header, padded(self.columns.astype("<u4").tobytes()), *stages, *checked])
+
+    def _run(self, rows: Any, *, exactly: bool = False, counts_source: bool = False) -> _Mapped:
+        """Map rows by the core."""
         rows = rows if hasattr(rows, "toarray") else np.asarray(rows)
-        shape = rows.shape
-        if len(shape) != 2 or shape[1] != self.n_raw_features:
-            raise InputError(f"rows have shape {shape}, expected (n_rows, {self.n_raw_features})")
-        # Tables up to the first stage that is not the source's, bit for bit, look at the source's own numbers.
-        n_as_source = next((k for k, stage in enumerate(self.stages) if not stage.as_source), len(self.stages))
-        mapped, distances = np.empty((shape[0], self.n_features)), np.zeros(shape[0] if with_errors else 0)
-        has_left = np.zeros(shape[0], np.bool_)  # rows with a number beyond float64, of which a stage may make one
+        if len(rows.shape) != 2 or rows.shape[1] != self.n_raw_features:
+            raise InputError(f"rows have shape {rows.shape}, expected (n_rows, {self.n_raw_features})")
+        core = _native.InputMap(self.packed(), self.n_raw_features, self.n_features)
         step = max(1, _PIECE_NUMBERS // max(self.n_features, len(self.columns), 1))
-        for first in range(0, shape[0], step):
-            piece = slice(first, first + step)
-            x = self._selected(rows[piece])
-            errors = np.zeros_like(x) if with_errors else None
-            with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-                for k, stage in enumerate(self.stages):
-                    self._check_domain(stage, x, first)
-                    if k > 0 and stage.hides_infinity:
-                        has_left[piece] |= np.isinf(x).any(axis=1)
-                    x, errors = (_on_source_rows if k < n_as_source else run)(stage, x, errors)
-                if errors is not None and self.stages:
-                    distances[piece] = compensated.norms_above(errors)
-            mapped[piece] = x
-        mapped[has_left] = np.inf
-        if checks:
-            self._check_mapped(rows, mapped)
-        distances[~np.isfinite(distances)] = np.inf
-        return mapped, distances
+        pieces: list[_Mapped] = []
+        for first in range(0, max(rows.shape[0], 1), step):
+            found = core.map(self._selected(rows[first : first + step]), exactly=exactly, counts_source=counts_source)
+            values, _, distances, has_left, outside, refused = found
+            refused = refused and (first + refused[0], *refused[1:])
+            pieces.append(_Mapped(values, distances, has_left, outside, refused))
+        values, distances, has_left, outside = (np.concatenate([piece[k] for piece in pieces]) for k in range(4))
+        refused = next((piece.refused for piece in pieces if piece.refused), None)
+        return _Mapped(values, distances, has_left, outside, refused)
 
     def _selected(self, rows: Any) -> FloatArray:
         """A copy of the selected columns as dense float64."""
         dense = rows.toarray() if hasattr(rows, "toarray") else rows
         return np.array(dense[:, self.columns], dtype=np.float64, order="C")
 
-    def _check_mapped(self, rows: Any, mapped: FloatArray) -> None:
-        bad = ~np.isfinite(mapped)
-        if not bad.any():
-            return
-        row, feature = map(int, np.argwhere(bad)[0])
+    def _checked(self, rows: Any, found: _Mapped) -> FloatArray:
+        """Return the mapped rows, or raise InputError where one has left float64 or the domain of a step."""
+        self._check_domain(found)
+        if not found.has_left.any():
+            return found.values
+        row = int(np.flatnonzero(found.has_left)[0])
+        bad = np.flatnonzero(~np.isfinite(found.values[row]))
         largest = float(np.abs(self._selected(rows[[row]])).max())
         raise InputError(
             f"row {row}: scaling its values, the largest of which is {largest:.6g}, exceeds the range of "
-            f"float64 in feature {feature}"
+            f"float64 in feature {int(bad[0]) if len(bad) else 0}"
         )
 
-    def _check_domain(self, stage: Step, x: FloatArray, first_row: int) -> None:
-        outside = stage.outside(x)
-        if outside is None or not outside.any():
-            return
-        row, j = map(int, np.argwhere(outside)[0])
-        needs = stage.needs(j, float(x[row, j]))
-        shown = self._raw_column(stage, j) if needs is None else needs
-        raise InputError(f"row {first_row + row}: {DOMAINS[stage.kind]} {shown:.6g}, got {x[row, j]:.6g}")
+    def _check_domain(self, found: _Mapped) -> None:
+        if found.refused is not None:
+            row, kind, number, needed = found.refused
+            raise InputError(f"row {row}: {DOMAINS[names_of('stage_kind')[kind]]} {needed:.6g}, got {number:.6g}")
 
-    def _raw_column(self, stage: Step, feature: int) -> int:
-        """The raw column that a feature of a stage comes from, or its own position where it comes from several."""
-        for before in reversed(self.stages[: self.stages.index(stage)]):
-            origin = before.origin(feature)
-            if origin is None:
-                return feature
-            feature = origin
-        return int(self.columns[feature])
+
+class _Mapped(NamedTuple):
+    """Rows as the core maps them."""
+
+    values: FloatArray
+    distances: FloatArray  # to the function of real numbers, at most
+    has_left: npt.NDArray[np.bool_]  # whether a number has left float64, at the end or where a step might hide it
+    outside: npt.NDArray[np.bool_]  # whether a step does not take a number
+    refused: tuple[int, int, float, float] | None  # the first such row, the step's kind, the number, what it needs
 
 
 def _all_checks(several: Iterable[Mapping[int, bool]]) -> dict[int, bool]:
@@ -379,7 +358,3 @@ def same_texts(maps: Sequence[InputMap]) -> list[InputMap]:
             null = NONE if NONE in (before.null, known.null) else before.null
             union[column] = replace(before.with_texts(known.texts), null=null)
     return [one.with_texts(union) for one in maps] if union else list(maps)
-
-
-def _on_source_rows(stage: Step, x: FloatArray, errors: FloatArray | None) -> Mapped:
-    return stage.run_on_source_rows(x, errors)

@@ -42,6 +42,11 @@ SECTION_IDS: Final = _SCHEMA["sections"]
 DOMAINS: Final = _SCHEMA["domains"]
 
 
+def padded(content: bytes) -> bytes:
+    """Return the bytes with zeros behind them, up to a multiple of eight."""
+    return content + bytes(-len(content) % 8)
+
+
 def limit(name: str) -> int:
     """One of the other limits."""
     return int(_LIMITS[name])

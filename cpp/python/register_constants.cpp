@@ -28,8 +28,8 @@ py::dict constants() {
     all["least_probability"] = least_probability;
     all["coupling_tolerance"] = coupling_tolerance;
     all["coupling_sweeps"] = coupling_sweeps;
-    all["inverse_normal"] = py::array_t<double>({2, 2, 8}, &inverse_normal_coefs[0][0][0]);
-    all["least_inverse_normal"] = least_inverse_normal;
+    all["inverse_normal"] = py::array_t<double>({2, 2, 8}, approxsvm_inverse_normal_coefs());
+    all["least_inverse_normal"] = APPROXSVM_LEAST_PROBABILITY;
     return all;
 }
 

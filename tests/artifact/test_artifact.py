@@ -27,7 +27,7 @@ from broken_artifacts import READ, Broken, all_broken, maps
 from conftest import REPOSITORY
 
 from approxsvm import ApproxSVMError, Artifact, ArtifactError, Predictor, _native
-from approxsvm.artifact.input_map import pack_input_map, unpack_input_map
+from approxsvm.artifact.input_map import unpack_input_map
 from approxsvm.artifact.outputs import pack_outputs
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.model.outputs import Outputs
@@ -199,7 +199,7 @@ def test_what_is_broken_is_refused_by_name_or_read() -> None:
 
 def test_an_input_map_comes_back_as_it_was() -> None:
     for packed in maps():
-        assert pack_input_map(unpack_input_map(packed)) == packed
+        assert unpack_input_map(packed).packed() == packed
 
 
 def test_targets_of_one_column_come_back() -> None:

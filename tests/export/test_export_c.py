@@ -390,7 +390,7 @@ def test_the_error_of_an_input_map_is_bounded(seed: int) -> None:
             row = (stages[0].subtract * (1 + 1e-7 * rng.normal(size=n))).astype(np.float32).astype(np.float64)
         x, exact = row[np.newaxis].copy(), [Fraction(z) for z in row]
         for stage in stages:
-            x, _ = stage.run(x, None)
+            x, _ = stage.run(x)
             for name, combine in _OPERATIONS.items():
                 if getattr(stage, name) is not None:
                     exact = [

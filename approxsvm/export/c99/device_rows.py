@@ -208,10 +208,9 @@ class DeviceRows:
         declared = ["double error = 0.0, before = 0.0, after = 0.0;", "int j;"]
         room = room_for(self.stages)
         if room:
-            declared += [f"double y[{room}];", "int i;"]
-        body = "\n".join(
-            f"    {line}" for line in [*declared, *lines, "(void)before;", "(void)after;", "return error;"]
-        )
+            declared += [f"double y[{room}];", "int i = 0;"]
+        lines += ["(void)before;", "(void)after;", *(["(void)i;"] if room else []), "return error;"]
+        body = "\n".join(f"    {line}" for line in [*declared, *lines])
         functions = step_functions(self.stages)
         return f"{functions}{_MAP_COMMENT}static inline double @map@@(const @ROW@ row[], double x[]) {{\n{body}\n}}\n"
 

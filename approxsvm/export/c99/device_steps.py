@@ -3,7 +3,8 @@
 Where anything but scaling is done the whole row is mapped, in float64, and a bound e of the Euclidean distance to the
 source's row over the real numbers is carried along, u = 2^-53. No feature is off by more than e, and none that is raw,
 or looked up in what is, by anything. What features are off by is added up: a sum of moduli, which needs no root, is no
-less than a norm. Each kind derives what it makes of e (export/steps), as model/steps does feature by feature.
+less than a norm. Each kind derives what it makes of e (export/steps), or has the core's own C
+(cpp/include/approxsvm/program).
 
 Up to the first step that is not the source's own arithmetic, bit for bit, x is the source's number, too: no compiler
 may fuse a product there with a sum. It says in which piece of a table, or between which ends, a number lies, as it does
@@ -63,15 +64,18 @@ class OnDevice(NamedTuple):
         Whether some numbers have no value.
     keeps : function of (stage,)
         Which outputs are their features as they are, or looked up: exact of what is exact.
+    program : str
+        The file of cpp/include/approxsvm/program whose functions the statements call.
     """
 
     on_the_way: Callable[[Any, FloatArray], list[FloatArray]]
     arrays: Callable[[Any], dict[str, npt.NDArray[Any]]]
     lines: Callable[[int, Any], list[str]]
-    functions: Callable[[Any], tuple[str, ...]]
+    functions: Callable[[Any], tuple[str, ...]] = lambda _: ()
     in_place: bool = False
     refuses: Callable[[Any], bool] = lambda _: False
     keeps: Callable[[Any], Any] = lambda _: False
+    program: str = ""
 
 
 def on_device(stage: Step) -> OnDevice:
@@ -134,6 +138,11 @@ def step_functions(stages: Sequence[Step]) -> str:
     return "".join(dict.fromkeys(text for stage in stages for text in on_device(stage).functions(stage)))
 
 
+def step_programs(stages: Sequence[Step]) -> dict[str, None]:
+    """Return the files of C that the core and the statements of all stages share."""
+    return {name: None for stage in stages if (name := on_device(stage).program)}
+
+
 def room_for(stages: Sequence[Step]) -> int:
     """How many numbers come out of a step beside those that go in, at most."""
     return max((stage.n_outputs for stage in stages if not on_device(stage).in_place), default=0)
@@ -156,6 +165,28 @@ def one_by_one(k: int, n: int, function: str, *arguments: str) -> list[str]:
     return [
         "after = 0.0;",
         f"for (j = 0; j < {n}; ++j) x[j] = @{function}@@({call});",
+        f"error = 1.000000001 * after + {UNDERFLOW!r};",
+    ]
+
+
+def balls(k: int, n: int, call: str, taken: str, takes: str = "1") -> list[str]:
+    """Return statements that map n features, which have the radii y, by a call of the core's C.
+
+    A feature that is taken and has a number without a value in its ball becomes NaN; beyond 1e282 nothing is known.
+    """
+    return [
+        "after = 0.0;",
+        f"for (j = 0; j < {n}; ++j) {{",
+        f"    y[j] = {error_of(k, 'j')};",
+        f"    if (x[j] == x[j] && {taken} && !({takes})) x[j] = after = approxsvm_infinity();",
+        "    if (x[j] == approxsvm_infinity()) x[j] -= x[j];",
+        "}",
+        f"{call};",
+        f"for (j = 0; j < {n}; ++j) {{",
+        "    if (x[j] != x[j]) continue;",
+        "    after += approxsvm_abs(x[j]) < 1e282 ? y[j] : approxsvm_infinity();",
+        "    x[j] = x[j] > 1e282 ? 1e282 : x[j] < -1e282 ? -1e282 : x[j];",
+        "}",
         f"error = 1.000000001 * after + {UNDERFLOW!r};",
     ]
 
@@ -194,38 +225,5 @@ static inline int @piece@@(const double edges[], int n, double x) {
         }
     }
     return low;
-}
-"""
-# Five steps of Newton's method, from a number that is within a tenth.
-ROOT64: Final = """\
-/* The root of x >= 0 within 3 units, 0 of what is next to it; infinity and NaN stay what they are. */
-static inline double @root64@@(double x) {
-    double scale = 1.0, root;
-    int k;
-    if (!(x > 1e-290 && x < 1e305)) return x > 1.0 || x != x ? x : 0.0;
-    for (; x > 0x1p64; x *= 0x1p-64) scale *= 0x1p32;
-    for (; x < 0x1p-64; x *= 0x1p64) scale *= 0x1p-32;
-    root = (double)@float_of@@((@bits_of@@((float)x) >> 1) + 0x1FC00000u);
-    for (k = 0; k < 5; ++k) root = 0.5 * (root + x / root);
-    return scale * root;
-}
-"""
-LOG64: Final = """\
-/* log(x), 0 < x < 1e305, within 2^-48 (1 + |log(x)|): x = m 2^n, log(m) by the series of (m - 1) / (m + 1). */
-static inline double @log64@@(double x) {
-    double n = 0.0, s, sum = 0.0;
-    int e, k;
-    for (; x > 0x1p100; x *= 0x1p-100) n += 100.0;
-    for (; x < 0x1p-100; x *= 0x1p100) n -= 100.0;
-    e = (int)(@bits_of@@((float)x) >> 23) - 127;
-    x *= @double_of@@((uint64_t)(1023 - e) << 52);
-    n += (double)e;
-    if (x > 1.4142135623730951) {
-        x *= 0.5;
-        n += 1.0;
-    }
-    s = (x - 1.0) / (x + 1.0);
-    for (k = 27; k > 0; k -= 2) sum = sum * (s * s) + 1.0 / (double)k;
-    return n * 0.6931471805599453 + 2.0 * s * sum;
 }
 """

@@ -27,6 +27,7 @@ from approxsvm.export.c99 import shares_source, source, sums_source
 from approxsvm.export.c99.answers import Answers
 from approxsvm.export.c99.coefficients import CoefficientType
 from approxsvm.export.c99.device_rows import DeviceRows
+from approxsvm.export.c99.device_steps import step_programs
 from approxsvm.export.c99.ensembles import (
     adds_scores,
     asks_members_for_labels,
@@ -39,6 +40,7 @@ from approxsvm.export.c99.expansions import Expansions
 from approxsvm.export.c99.few_values import FewValues
 from approxsvm.export.c99.input_codes import CodeType, InputCodes, input_codes
 from approxsvm.export.c99.lookups import CATEGORY_CODE, categories, category_arrays
+from approxsvm.export.c99.program import program_text
 from approxsvm.export.c99.shares import has_shares
 from approxsvm.export.c99.sums import SumFunction
 from approxsvm.export.float32_rows import check_float32_rows, leading_table
@@ -224,6 +226,7 @@ class _Unit:
         }
         for mark, text in scalars.items():
             template = template.replace(mark, text)
+        template = re.sub(r"\bapproxsvm_(\w+)", rf"{self.helpers}_\1_", template)
         for helper in _HELPERS:
             template = template.replace(f"@{helper}@@", f"{self.helpers}_{helper}_")
         return source.with_decimals(template).replace("@@", "_").replace("@", f"{self.prefix}_")
@@ -342,6 +345,7 @@ class CHeader:
         yield source.MODULUS
         yield source.EXP
         yield sums_source.NARROWED
+        yield from program_text({name: None for unit in self.units for name in step_programs(unit.rows.stages)})
         if any(f"@{name}@@" in everything for name in ("exp64", "tanh", "double_of")):
             yield sums_source.EXP64
         for name, text in (("tanh", sums_source.TANH), ("cos", sums_source.COS)):

@@ -190,7 +190,13 @@ class GraphBuilder:
     ) -> Any:
         """Everything, as a checked ModelProto; `words` are its doc_string."""
         helper = self._onnx.helper
-        graph = helper.make_graph(self._nodes, name, inputs, outputs, self._initializers)
+        needed, nodes = {output.name for output in outputs}, []
+        for node in reversed(self._nodes):
+            if needed.intersection(node.output):
+                nodes.append(node)
+                needed.update(_inputs_of(node))
+        constants = [constant for constant in self._initializers if constant.name in needed]
+        graph = helper.make_graph(nodes[::-1], name, inputs, outputs, constants)
         model = helper.make_model(
             graph,
             opset_imports=[helper.make_opsetid("", OPSET)],
@@ -232,3 +238,9 @@ def _is_neutral_in_float32(kind: str, number: float) -> bool:
 def _is_float32(number: float) -> bool:
     with np.errstate(over="ignore", under="ignore"):
         return float(np.float32(number)) == number
+
+
+def _inputs_of(node: Any) -> set[str]:
+    """Return the names that a node takes, those that the graphs in its attributes take from around included."""
+    bodies = (attribute.g for attribute in node.attribute if attribute.HasField("g"))
+    return set(node.input).union(*(_inputs_of(inner) for body in bodies for inner in body.node))

@@ -1,14 +1,16 @@
 """Raw rows -> rows as the kernel sees them, in a graph, with what float64 may have done to them.
 
-The operations of an input map stand in the graph one after the other as they do in model/input_map.py, which derives
-the errors: with u = 2^-53 every operation errs by at most u times its result, errors grow by |multiply / divide| and by
-the moduli of a projection's matrix, and limits do not let them grow. The errors here are a few times as large, so that
-no order of summation and no fused operation exceeds them, and no logarithm that is within 8 units. A number that leaves
-float64 or has no logarithm has an infinite or undefined error, and proves nothing.
+The operations of an input map stand in the graph one after the other as they do in the core
+(cpp/include/approxsvm/artifact/stages), which derives the errors: with u = 2^-53 every operation errs by at most u
+times its result, errors grow by |multiply / divide| and by the moduli of a projection's matrix, and limits do not let
+them grow. The errors here are a few times as large, so that no order of summation and no fused operation exceeds them,
+and no logarithm that is within 8 units. A number that leaves float64 or has no logarithm has an infinite or undefined
+error, and proves nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -66,6 +68,18 @@ def map_rows(
     distance = g.op("Sqrt", g.rows_sum(g.op("Mul", error, error), keepdims=True))
     # Squares of errors that are too small for float64 are as nothing beside this.
     return GraphRows(x, g.op("Add", g.op("Mul", distance, UP), input_map.n_features * 2.0**-500))
+
+
+def increasing(g: GraphBuilder, at: Callable[[str], tuple[str, str]], x: str, error: str | None) -> tuple[str, str]:
+    """Map x by an increasing function, of which `at` gives values and their errors, as program/ball.h does."""
+    y, own = at(x)
+    if error is None:
+        return y, g.op("Mul", own, UP)
+    reach = g.op("Add", g.op("Mul", error, UP), g.op("Mul", g.op("Abs", x), ROUNDING))
+    reach = g.op("Where", g.op("Greater", error, 0.0), reach, error)
+    (low, of_low), (high, of_high) = (at(g.op(side, x, reach)) for side in ("Sub", "Add"))
+    below, above = g.op("Sub", y, g.op("Sub", low, of_low)), g.op("Sub", g.op("Add", high, of_high), y)
+    return y, g.op("Add", g.op("Mul", g.op("Max", below, above), UP), TINY)
 
 
 def added(g: GraphBuilder, first: str | None, second: str) -> str:

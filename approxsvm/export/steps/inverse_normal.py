@@ -1,9 +1,4 @@
-"""Quantiles of the normal distribution in exported programs.
-
-On a device the logarithm in the tails is within 2^-48 (1 + |log t|), at most 45 u of it as |log t| > 2.59, and the root
-s within 3 units: s errs by less than 30 u s, which is 60 u s^2 / y^2 of y (model/steps/inverse_normal.py), at most
-76 u. All other roundings are less than 50 u; 256 u are counted. An error e of p is carried on as there.
-"""
+"""Quantiles of the normal distribution in exported programs (cpp/include/approxsvm/program/inverse_normal.h)."""
 
 from __future__ import annotations
 
@@ -11,34 +6,35 @@ from typing import Final
 
 import numpy as np
 
-from approxsvm.export.c99.device_steps import LOG64, ROOT64, OnDevice, one_by_one
-from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
-from approxsvm.export.onnx.rows_graph import TINY, Mapped
-from approxsvm.model.constants import INVERSE_NORMAL, LEAST_INVERSE_NORMAL
+from approxsvm.export.c99.device_steps import OnDevice, balls
+from approxsvm.export.onnx.graph_builder import GraphBuilder
+from approxsvm.export.onnx.rows_graph import Mapped, increasing
+from approxsvm.model.constants import INVERSE_NORMAL, LEAST_INVERSE_NORMAL, UNIT64
 from approxsvm.model.kernel_model import FloatArray
 from approxsvm.model.steps import InverseNormal
-from approxsvm.model.steps.inverse_normal import MIDDLE, OWN_ERROR, STEEPEST, TAIL
+
+# Half the width of the middle range, and what is subtracted in the tails.
+_MIDDLE: Final = 0.425
+_TAIL: Final = 1.6
 
 
 def nodes(
     g: GraphBuilder, stage: InverseNormal, x: str, error: str | None, with_errors: bool, is_source: bool
 ) -> Mapped:
-    """As model/steps/inverse_normal.py, with eight times its error."""
-    t = g.op("Min", x, g.op("Sub", np.ones(stage.n_features), x))
-    limited = g.op("Max", t, LEAST_INVERSE_NORMAL)
-    q = g.op("Sub", np.full(stage.n_features, 0.5), limited)
-    middle = g.op("Mul", q, _ratio(g, INVERSE_NORMAL[0], g.op("Sub", MIDDLE**2, g.op("Mul", q, q))))
-    tail = _ratio(g, INVERSE_NORMAL[1], g.op("Sub", g.op("Sqrt", g.op("Neg", g.op("Log", limited))), TAIL))
-    y = g.op("Where", g.op("Greater", q, MIDDLE), tail, middle)
-    mapped = g.op("Where", stage.taken, g.op("Where", g.op("Less", x, 0.5), g.op("Neg", y), y), x)
-    if not with_errors:
-        return mapped, None
-    grown = g.op("Add", g.op("Mul", y, 8.0 * OWN_ERROR), TINY)
-    if error is not None:
-        gap = g.op("Max", g.op("Sub", t, error), LEAST_INVERSE_NORMAL)
-        carried = g.op("Div", error, g.op("Mul", gap, g.op("Max", y, STEEPEST)))
-        grown = g.op("Add", grown, g.op("Mul", carried, UP))
-    return mapped, g.op("Where", stage.taken, grown, 0.0 if error is None else error)
+    """Invert the normal distribution as the core does."""
+    y, grown = increasing(g, lambda at: _at(g, stage.n_features, at), x, error)
+    mapped = g.op("Where", stage.taken, y, x)
+    return mapped, g.op("Where", stage.taken, grown, 0.0 if error is None else error) if with_errors else None
+
+
+def _at(g: GraphBuilder, n: int, p: str) -> tuple[str, str]:
+    """Return quantiles and eight times the error of the core's."""
+    t = g.op("Max", g.op("Min", p, g.op("Sub", np.ones(n), p)), LEAST_INVERSE_NORMAL)
+    q = g.op("Sub", np.full(n, 0.5), t)
+    middle = g.op("Mul", q, _ratio(g, INVERSE_NORMAL[0], g.op("Sub", _MIDDLE**2, g.op("Mul", q, q))))
+    tail = _ratio(g, INVERSE_NORMAL[1], g.op("Sub", g.op("Sqrt", g.op("Neg", g.op("Log", t))), _TAIL))
+    y = g.op("Where", g.op("Greater", q, _MIDDLE), tail, middle)
+    return g.op("Where", g.op("Less", p, 0.5), g.op("Neg", y), y), g.op("Mul", y, 512.0 * UNIT64)
 
 
 def _ratio(g: GraphBuilder, coefs: FloatArray, r: str) -> str:
@@ -56,45 +52,14 @@ def _quantiles(stage: InverseNormal, most: FloatArray) -> list[FloatArray]:
 
 
 def _inverting(k: int, stage: InverseNormal) -> list[str]:
-    return one_by_one(k, stage.n_features, "quantile", f"@taken_{k}@@[j]", f"@ratios_{k}@@")
+    call = f"approxsvm_inverse_normal_balls({stage.n_features}, @taken_{k}@@, approxsvm_real, x, y)"
+    return balls(k, stage.n_features, call, f"@taken_{k}@@[j]")
 
-
-_QUANTILE: Final = f"""\
-static inline double @ratio@@(const double c[], double r) {{
-    double above = c[7], below = c[15];
-    int k;
-    for (k = 6; k >= 0; --k) {{
-        above = above * r + c[k];
-        below = below * r + c[k + 8];
-    }}
-    return above / below;
-}}
-/* The quantile of the normal distribution for p, and what it is off by, added to *off, where p is by `error`. */
-static inline double @quantile@@(double p, int is_taken, const double ratios[], double error, double *off) {{
-    const double other = 1.0 - p, inner = p < other ? p : other, nearest = (inner - error) * (1.0 - 0x1p-50);
-    const double least = {LEAST_INVERSE_NORMAL!r}, t = inner > least ? inner : least;
-    const double q = 0.5 - t, gap = nearest > least ? nearest : least;
-    double y;
-    if (p != p) return p;
-    if (!is_taken) {{
-        *off += error;
-        return p;
-    }}
-    if (q <= {MIDDLE!r}) {{
-        y = q * @ratio@@(ratios, {MIDDLE**2!r} - q * q);
-    }} else {{
-        y = @ratio@@(ratios + 16, @root64@@(-@log64@@(t)) - {TAIL!r});
-    }}
-    *off += 1.000001 * error / (gap * (y > {STEEPEST!r} ? y : {STEEPEST!r})) + 0x1p-45 * y;
-    return p < 0.5 ? -y : y;
-}}
-"""
 
 ON_DEVICE: Final = OnDevice(
     _quantiles,
-    lambda stage: {"taken": stage.taken.astype(np.uint8), "ratios": INVERSE_NORMAL},
+    lambda stage: {"taken": stage.taken.astype(np.uint32)},
     _inverting,
-    lambda _: (LOG64, ROOT64, _QUANTILE),
-    in_place=True,
     keeps=lambda stage: ~stage.taken,
+    program="inverse_normal.h",
 )

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from approxsvm.export.c99.device_steps import ROOT64, ROUNDED_UP, UNDERFLOW, OnDevice
+from approxsvm.export.c99.device_steps import ROUNDED_UP, UNDERFLOW, OnDevice
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.export.onnx.rows_graph import ROUNDING, TINY, Mapped
 from approxsvm.model.kernel_model import FloatArray
@@ -83,9 +83,9 @@ def _texts(stage: Normalizer) -> tuple[str, ...]:
         "l2": "norm += modulus * modulus;",
         "max": "norm = modulus > norm ? modulus : norm;",
     }
-    root = "    norm = @root64@@(norm);\n" if stage.norm == "l2" else ""
+    root = "    norm = approxsvm_root(norm);\n" if stage.norm == "l2" else ""
     text = _NORMALIZE.format(norm=stage.norm, add=add[stage.norm], root=root, least=LEAST_NORM)
-    return (ROOT64, text) if stage.norm == "l2" else (text,)
+    return (text,)
 
 
 _NORMALIZE: Final = """\
@@ -109,5 +109,11 @@ static inline double @normalize_{norm}@@(double x[], int n, double error, double
 """
 
 ON_DEVICE: Final = OnDevice(
-    _normalized, lambda _: {}, _normalizing, _texts, in_place=True, keeps=lambda stage: stage.groups == 0
+    _normalized,
+    lambda _: {},
+    _normalizing,
+    _texts,
+    in_place=True,
+    keeps=lambda stage: stage.groups == 0,
+    program="functions.h",
 )

@@ -1,10 +1,10 @@
 """Waves of logarithms in exported programs.
 
-On a device the logarithm L is within 2^-48 (1 + |L|), the root within 3 units and cos(t) within 2^-46 and
-2^-52 (|t| + 8) of its argument t = w L, so that a wave of the size s = a sqrt(x) errs by less than
-s (2^-44 + 2^-46 |w| (1 + |L|)); the root of what is next to 0 is 0, which is less than 1e-145 off. An error e of x is
-carried on as in model/steps/waves.py. Where the source's number, which rounds as x does, may be below 0, the row is
-refused, unless limits have just kept it from that.
+On a device the logarithm L is within 2^-48 (1 + |L|), the root within 3 units and cos(t) within 2^-46 and 2^-52 (|t| +
+8) of its argument t = w L, so that a wave of the size s = a sqrt(x) errs by less than s (2^-44 + 2^-46 |w| (1 + |L|));
+the root of what is next to 0 is 0, which is less than 1e-145 off. An error e of x is carried on as in
+cpp/include/approxsvm/artifact/stages/waves.hpp. Where the source's number, which rounds as x does, may be below 0, the
+row is refused, unless limits have just kept it from that.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.export.c99.device_router import smallest
-from approxsvm.export.c99.device_steps import IS_SOURCE, LOG64, NOT_TAKEN, ROOT64, SUMMED, OnDevice, error_of
+from approxsvm.export.c99.device_steps import IS_SOURCE, NOT_TAKEN, SUMMED, OnDevice, error_of
 from approxsvm.export.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.export.onnx.rows_graph import ROUNDING, Mapped
 from approxsvm.model.kernel_model import FloatArray
@@ -23,7 +23,7 @@ from approxsvm.model.steps import Waves
 
 
 def nodes(g: GraphBuilder, stage: Waves, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
-    """As model/steps/waves.py; of negative numbers NaN."""
+    """Make waves as the core does; NaN of negative numbers."""
     picked, passes = g.columns(x, stage.source), g.constant(stage.passes)
     amplitudes = np.where(stage.passes, 0.0, stage.amplitudes)
     size = g.op("Mul", g.op("Sqrt", picked), amplitudes)
@@ -76,8 +76,8 @@ _WAVE: Final = """\
 /* a sqrt(x) cos(w log(x)), or sin, and what it is off by, added to *off, where x is by `error`; NaN, which a row is
    refused for, where x may be below 0. */
 static inline double @wave@@(double x, double a, double w, int is_sine, int is_limited, double error, double *off) {
-    const double nearest = x - 2.000001 * error, size = a * @root64@@(x);
-    const double log = x > 1e-290 && x < 1e300 ? @log64@@(x) : 0.0;
+    const double nearest = x - 2.000001 * error, size = a * approxsvm_root(x);
+    const double log = x > 1e-290 && x < 1e300 ? approxsvm_log(x, 0.0) : 0.0;
     double turn = w * log, moved, whole;
     if (a > 1e300) {
         *off += error;
@@ -93,8 +93,9 @@ static inline double @wave@@(double x, double a, double w, int is_sine, int is_l
         *off += (double)@float_of@@(0x7F800000u);
     }
     if (!(error == 0.0)) {
-        moved = nearest > 1e-280 ? 1.000001 * a * error * @root64@@(0.25 + w * w) / @root64@@(nearest) : 1e301;
-        whole = 1.000001 * (size + a * @root64@@(x + error)) + 1e-144 * a;
+        moved = 1e301;
+        if (nearest > 1e-280) moved = 1.000001 * a * error * approxsvm_root(0.25 + w * w) / approxsvm_root(nearest);
+        whole = 1.000001 * (size + a * approxsvm_root(x + error)) + 1e-144 * a;
         *off += moved < whole ? moved : whole;
     }
     return size * @cos@@(is_sine ? turn - 1.5707963267948966 : turn);
@@ -105,7 +106,8 @@ ON_DEVICE: Final = OnDevice(
     _waved,
     _numbers,
     _waving,
-    lambda _: (LOG64, ROOT64, _WAVE),
+    lambda _: (_WAVE,),
     refuses=lambda _: True,
     keeps=lambda stage: stage.passes,
+    program="functions.h",
 )

@@ -12,8 +12,7 @@ import numpy as np
 
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
-from approxsvm.model.constants import UNIT64
-from approxsvm.model.steps.step import TINY, UP, IntArray, Mapped, Step, Stored, check
+from approxsvm.model.steps.step import IntArray, Step, Stored, check
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,58 +82,6 @@ class Affine(Step):
     def select(self, features: IntArray) -> tuple[Affine, IntArray]:
         chosen = {name: _chosen(getattr(self, name), features) for name in AFFINE_PARTS}
         return Affine(len(features), **chosen), features
-
-    def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
-        """Change `x` in place, and `errors`, of the same shape, by what they become; the latter may be left out."""
-        u = UNIT64
-        limited = self.low is not None or self.high is not None
-        before = (x.copy(), errors.copy()) if limited and errors is not None else None
-        if self.subtract is not None:
-            x -= self.subtract
-            if errors is not None:
-                errors += u * np.abs(x)
-        if self.multiply is not None:
-            x *= self.multiply
-            if errors is not None:
-                errors *= np.abs(self.multiply)
-                errors += u * np.abs(x) + TINY
-        if self.divide is not None:
-            x /= self.divide
-            if errors is not None:
-                errors /= np.abs(self.divide)
-                errors += u * np.abs(x) + TINY
-        if self.relative_error is not None and errors is not None:
-            errors += self.relative_error * (np.abs(x) + errors)
-        if self.add is not None:
-            x += self.add
-            if errors is not None:
-                errors += u * np.abs(x)
-        if errors is not None:
-            errors *= UP
-        if limited:
-            low = -np.inf if self.low is None else self.low
-            high = np.inf if self.high is None else self.high
-            if errors is not None:  # beyond a limit on either side of which nothing changes
-                errors[(x - errors > high) | (x + errors < low)] = 0.0
-            overflown = np.isinf(x)
-            np.clip(x, low, high, out=x)
-            if before is not None and errors is not None:
-                for row, j in np.argwhere(overflown):
-                    errors[row, j] = self._limited_error(int(j), before[0][row, j], before[1][row, j], x[row, j])
-        return x, errors
-
-    def _limited_error(self, j: int, x: float, error: float, limited: float) -> float:
-        """What a feature that has overflown on its way to its limit is off by, in rational arithmetic."""
-        if not (np.isfinite(x) and np.isfinite(error) and np.isfinite(limited)):
-            return np.inf
-        ends = []
-        for end in (Fraction(x) - Fraction(error), Fraction(x) + Fraction(error)):
-            for name, operation in _OPERATIONS.items():
-                values = getattr(self, name)
-                if values is not None:
-                    end = operation(end, Fraction(float(values[j])))
-            ends.append(abs(end - Fraction(limited)))
-        return 0.0 if max(ends) == 0 else np.inf
 
     def preimage(self, y: FloatArray) -> FloatArray:
         """Inputs that give about `y`; any number for features that are multiplied by 0."""

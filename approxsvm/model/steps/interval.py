@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
-from approxsvm.model.constants import UNIT64
-from approxsvm.model.steps.step import UP, Mapped, PerFeature
+from approxsvm.model.steps.step import PerFeature
 
 RULES = ("turns", "refuses")
 
@@ -34,41 +33,8 @@ class Interval(PerFeature):
         if not (self.second >= (2.0**-1022 if self.rule == "turns" else -np.finfo(np.float64).max)).all():
             raise ModelFormatError(f"the end of an interval is {self.second.min()}")
 
-    def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
-        """Change `x` in place, and `errors`, by the roundings of two sums; next to a full turn nothing is known."""
-        return self._run(x, errors, within=False)
-
-    def run_on_source_rows(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
-        """As `run`, where the source's own number says which turn it is."""
-        return self._run(x, errors, within=True)
-
-    def _run(self, x: FloatArray, errors: FloatArray | None, within: bool) -> Mapped:
-        if self.rule == "refuses":
-            return x, errors
-        taken = self.second < np.inf
-        low, length = self.low[taken], self.second[taken]
-        with np.errstate(all="ignore"):
-            from_low = x[:, taken] - low
-            rest = from_low % length
-            y = x[:, taken] = low + rest
-            if errors is not None:
-                off = (errors[:, taken] + UNIT64 * (2.0 * np.abs(from_low) + length)) * UP
-                known = within | ((rest > off) & (length - rest > off))
-                errors[:, taken] = np.where(known, (off + UNIT64 * np.abs(y)) * UP, np.inf)
-        return x, errors
-
-    def outside(self, x: FloatArray) -> npt.NDArray[np.bool_] | None:
-        """What "refuses" does not take."""
-        if self.rule == "turns":
-            return None
-        outside: npt.NDArray[np.bool_] = (self.second < np.inf) & ((x < self.low) | (x > self.second))
-        return outside
-
     def may_refuse(self) -> npt.NDArray[np.bool_]:
         return (self.second < np.inf) & (self.rule == "refuses")
-
-    def needs(self, feature: int, found: float) -> float:
-        return float(self.low[feature] if found < self.low[feature] else self.second[feature])
 
     def preimage(self, y: FloatArray) -> FloatArray:
         """Numbers that are in the interval already."""

@@ -9,10 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import ModelFormatError
-from approxsvm.model import compensated
 from approxsvm.model.compensated import FloatArray
-from approxsvm.model.constants import UNIT64
-from approxsvm.model.steps.step import LIBRARY, UP, Mapped, PerFeature
+from approxsvm.model.steps.step import PerFeature
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,42 +39,8 @@ class Logarithm(PerFeature):
         """Of which features it is the logarithm, shape (n_features,)."""
         return self.offset < np.inf
 
-    def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
-        """Change `x` in place, and `errors`, of the same shape, by what they become; the latter may be left out.
-
-        What is lost where x + offset = s + lost is rounded comes back as log(s) + lost / s, off by the square of the
-        second, so that 1 + x does not cost a small x its digits. Around t an error e becomes e / (t - e) at most.
-        """
-        return self._run(x, errors, 0.0)
-
-    def _run(self, x: FloatArray, errors: FloatArray | None, lost_at_most: float) -> Mapped:
-        taken = self.taken
-        shifted, lost = compensated.two_sum(x[:, taken], self.offset[taken])
-        with np.errstate(divide="ignore"):
-            logarithms, correction = np.log(shifted), np.where(np.isfinite(shifted), lost / shifted, 0.0)
-        x[:, taken] = logarithms + correction
-        if errors is not None:
-            off = errors[:, taken] + lost_at_most * shifted
-            nearest = shifted * (1.0 - 2.0**-50) - off
-            carried = np.where(nearest > 0, off / nearest, np.inf)
-            own = LIBRARY * (np.abs(logarithms) + np.abs(correction)) + 2.0**-104
-            errors[:, taken] = (carried + own) * UP
-        return x, errors
-
-    def run_as_source(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
-        """As `run`, with the errors of a source that rounds x + offset."""
-        return self._run(x, errors, UNIT64)
-
-    def outside(self, x: FloatArray) -> npt.NDArray[np.bool_]:
-        """Which numbers of `x` have no logarithm, of its shape."""
-        outside: npt.NDArray[np.bool_] = self.taken & (x <= -self.offset)
-        return outside
-
     def may_refuse(self) -> npt.NDArray[np.bool_]:
         return self.taken
-
-    def needs(self, feature: int, found: float) -> float:
-        return float(0.0 - self.offset[feature])
 
     def preimage(self, y: FloatArray) -> FloatArray:
         x = np.array(y)

@@ -10,8 +10,7 @@ import numpy as np
 
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
-from approxsvm.model.constants import UNIT64
-from approxsvm.model.steps.step import TINY, UP, IntArray, Mapped, Step, Stored
+from approxsvm.model.steps.step import IntArray, Step, Stored
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,24 +47,6 @@ class Monomials(Step):
 
     def select(self, features: IntArray) -> tuple[Monomials, None]:
         return Monomials(self.n_features, self.factors[features]), None
-
-    def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
-        """Of y and a factor with errors e and d: |y| d + |factor| e + e d, and the rounding of their product."""
-        with_one = np.concatenate([x, np.ones((len(x), 1))], axis=1)
-        y = with_one[:, self.factors[:, -1]]
-        if errors is None:
-            for factor in self.factors.T[-2::-1]:
-                y = y * with_one[:, factor]
-            return y, None
-        of_one = np.concatenate([errors, np.zeros((len(x), 1))], axis=1)
-        grown = of_one[:, self.factors[:, -1]]
-        for factor in self.factors.T[-2::-1]:
-            other, own = with_one[:, factor], of_one[:, factor]
-            product = y * other
-            rounded = np.where(factor == self.n_features, 0.0, UNIT64 * np.abs(product) + TINY)
-            carried = np.abs(other) * grown + np.where(own > 0, own * (np.abs(y) + grown), 0.0)
-            y, grown = product, (carried + rounded) * UP
-        return y, grown
 
     def preimage(self, y: FloatArray) -> FloatArray:
         """Features that come out alone, zeros for others."""

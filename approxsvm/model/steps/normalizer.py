@@ -10,8 +10,7 @@ import numpy as np
 
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
-from approxsvm.model.constants import UNIT64
-from approxsvm.model.steps.step import TINY, UP, IntArray, Mapped, Step, Stored, check
+from approxsvm.model.steps.step import IntArray, Step, Stored, check
 
 NORMS = ("l1", "l2", "max")
 # scikit-learn takes a smaller norm for 1, to divide no zero by zero.
@@ -63,48 +62,6 @@ class Normalizer(Step):
         """None: norms are of all features."""
         return
 
-    def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
-        """Normalized rows.
-
-        With an error E of the norm N, rounding included, and an error e of x, x / N is off by
-        (e + |x / N| E) / (N - E), and by one rounding. A sum of n moduli or squares errs by gamma_(n + 3), in any
-        order. Where the norm may be on either side of `LEAST_NORM`, nothing is known.
-        """
-        return self._run(x, errors, np.inf)
-
-    def run_as_source(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
-        """As `run`; the source's own sums of squares may leave float64."""
-        return self._run(x, errors, {"l1": 2.0**1000, "l2": 2.0**500, "max": np.inf}[self.norm] / self.n_features)
-
-    def _run(self, x: FloatArray, errors: FloatArray | None, most: float) -> Mapped:
-        for group in range(1, int(self.groups.max(initial=0)) + 1):
-            (features,) = np.nonzero(self.groups == group)
-            part = slice(int(features[0]), int(features[-1]) + 1)
-            self._normalize(x[:, part], None if errors is None else errors[:, part], most)
-        return x, errors
-
-    def _normalize(self, x: FloatArray, errors: FloatArray | None, most: float) -> None:
-        """In place."""
-        n, norm = x.shape[1], self.norm
-        largest = np.abs(x).max(axis=1, keepdims=True)
-        # A power of two in front of rows so large that sums might leave float64.
-        scale = np.where(largest > 2.0**490, 2.0**-600, 1.0)
-        scaled = x * scale
-        norms = _norms(scaled, norm)
-        least = LEAST_NORM * scale
-        divided = norms >= least
-        if errors is not None:
-            came = errors * scale
-            rounding = 0.0 if norm == "max" else 1.01 * (n + 3) * UNIT64
-            off = (_norms(came, norm) * (1.0 + rounding) + rounding * norms) * UP + TINY
-            doubtful = (norms - off < least) & (norms + off >= least)
-            nearest = norms - off
-            y = np.abs(scaled) / np.where(divided, norms, 1.0)
-            grown = ((came + y * off + TINY) / np.where(nearest > 0, nearest, 1.0) + UNIT64 * y + TINY) * UP
-            grown = np.where(nearest > 0, grown, np.inf)
-            errors[:] = np.where(doubtful | (largest > most), np.inf, np.where(divided, grown, errors))
-        x[:] = np.where(divided, scaled / np.where(divided, norms, 1.0), x)
-
     def preimage(self, y: FloatArray) -> FloatArray:
         """Rows that are normalized already."""
         return y
@@ -127,11 +84,3 @@ class Normalizer(Step):
 
     def in_words(self) -> str:
         return f"normalizes rows ({self.norm}, {int((self.groups > 0).sum()):,} features)"
-
-
-def _norms(x: FloatArray, norm: str) -> FloatArray:
-    if norm == "l1":
-        return np.asarray(np.abs(x).sum(axis=1, keepdims=True))
-    if norm == "l2":
-        return np.asarray(np.sqrt(np.einsum("ij,ij->i", x, x))[:, np.newaxis])
-    return np.asarray(np.abs(x).max(axis=1, keepdims=True))

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
-from approxsvm.model.constants import UNIT64
-from approxsvm.model.steps.step import TINY, UP, IntArray, Mapped, PerOutput, Stored, check, check_source
+from approxsvm.model.steps.step import IntArray, PerOutput, Stored, check, check_source
 
 MAX_DEGREE = 7
 # Pieces that an error may reach over; beyond that nothing is known.
@@ -37,29 +36,6 @@ class Pieces(NamedTuple):
         for k in range(self.coefs.shape[1] - 2, -1, -1):
             y, moduli = y * t + coefs[..., k], moduli * np.abs(t) + np.abs(coefs[..., k])
         return y, moduli
-
-    def moved(self, x: float, error: float, y: float, *, within: bool = False) -> float:
-        """How far the function may be from y within an error of x; with `within`, the polynomial of the piece of x.
-
-        In each piece that is reached, the point z next to x is within 2 `error` of all others; there the function moves
-        by 2 `error` times its steepest slope at most.
-        """
-        first = int(np.searchsorted(self.edges, np.nextafter(x - error, -np.inf), side="right"))
-        last = int(np.searchsorted(self.edges, np.nextafter(x + error, np.inf), side="right"))
-        if within:
-            first = last = int(np.searchsorted(self.edges, x, side="right"))
-        if not (error < np.inf and last - first < _MOST_REACHED):
-            return np.inf
-        most, reach, degree = 0.0, 2.0 * error * UP, self.coefs.shape[1] - 1
-        for i in range(first, last + 1):
-            low = self.edges[i - 1] if i > 0 else -np.inf
-            high = self.edges[i] if i < len(self.edges) else np.inf
-            z = min(max(x, low), high)
-            value, moduli = self._at(i, z)
-            t = abs(z - self.origins[i]) * UP + reach
-            slope = sum(k * abs(float(self.coefs[i, k])) * t ** (k - 1) for k in range(1, degree + 1))
-            most = max(most, abs(float(value) - y) + (3 * degree + 2) * UNIT64 * float(moduli) + reach * slope)
-        return most * UP if most == most else np.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,35 +85,6 @@ class Piecewise(PerOutput):
         used = np.unique(self.source[features])
         kept = [(int(np.searchsorted(used, self.source[k])), self.pieces[k]) for k in features]
         return Piecewise.of(len(used), kept), used
-
-    def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
-        """By Horner's rule in t = x - origin: coefficients, t and operations are each rounded once."""
-        return self._run(x, errors, (3 * self.degree + 2) * UNIT64, 0.0)
-
-    def run_on_source_rows(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
-        """As `run`, where the source's own number says which piece it is."""
-        return self._run(x, errors, (3 * self.degree + 2) * UNIT64, 0.0, within=True)
-
-    def run_as_source(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
-        """As `run`, of a source that adds up numbers between 0 and 1 in other ways."""
-        return self._run(x, errors, 8 * (self.degree + 1) * UNIT64, 8 * (self.degree + 1) * UNIT64)
-
-    def _run(
-        self, x: FloatArray, errors: FloatArray | None, path: float, of_one: float, within: bool = False
-    ) -> Mapped:
-        y = np.empty((len(x), self.n_outputs))
-        grown = None if errors is None else np.empty_like(y)
-        for k, (j, pieces) in enumerate(zip(self.source.tolist(), self.pieces, strict=True)):
-            y[:, k], moduli = pieces.at(x[:, j])
-            if grown is None or errors is None:
-                continue
-            grown[:, k] = (path * moduli + of_one) * UP + TINY
-            for row in np.flatnonzero(errors[:, j] > 0):
-                numbers = (float(x[row, j]), float(errors[row, j]), float(y[row, k]))
-                grown[row, k] += pieces.moved(*numbers, within=within)
-        if grown is not None:
-            grown[np.isnan(grown) & ~np.isnan(y)] = np.inf
-        return y, grown
 
     def preimage(self, y: FloatArray) -> FloatArray:
         """Of every feature the edge, or point between two, whose values are nearest."""

@@ -12,7 +12,7 @@ from approxsvm.errors import ModelFormatError
 from approxsvm.model import compensated
 from approxsvm.model.compensated import FloatArray
 from approxsvm.model.constants import UNIT64
-from approxsvm.model.steps.step import TINY, UP, IntArray, Mapped, Step, Stored, check
+from approxsvm.model.steps.step import UP, IntArray, Step, Stored, check
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,46 +66,6 @@ class Projection(Step):
     def select(self, features: IntArray) -> tuple[Projection, None]:
         matrix = np.ascontiguousarray(self.matrix[:, features])
         return Projection(self.center, matrix, self.bias[features], self.bias_error[features]), None
-
-    def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
-        """Projected rows, and their errors from those of `x`, which may be left out.
-
-        A sum of n products errs by at most gamma_(n + 2) of the sum of their moduli, in any order, with or without FMA.
-        """
-        x = x - self.center
-        projected: FloatArray = x @ self.matrix + self.bias
-        if errors is None:
-            return projected, None
-        moduli = np.abs(x)
-        path = 1.01 * (self.n_features + 3) * UNIT64
-        grown = (errors + path * moduli) @ np.abs(self.matrix)
-        return projected, (grown + self._bias_errors(projected)) * UP
-
-    def run_exactly(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
-        """As `run`, rounded once: slow, for the few rows that need it."""
-        carried = np.zeros_like(x) if errors is None else errors
-        plainly, plain_errors = self.run(x, carried)
-        assert plain_errors is not None
-        high, low = compensated.two_sum(x, np.broadcast_to(-self.center, x.shape))
-        product, error = compensated.matmul(high, self.matrix, low)
-        projected = product + self.bias
-        exact_errors = (carried @ np.abs(self.matrix) + error + self._bias_errors(projected)) * UP
-        known = np.isfinite(exact_errors) & np.isfinite(projected)  # halves of huge numbers overflow
-        projected = np.where(known, projected, plainly)
-        return projected, None if errors is None else np.where(known, exact_errors, plain_errors)
-
-    def run_as_source(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
-        """As `run`, with the errors of a source that computes x @ matrix - center @ matrix."""
-        projected, _ = self.run(x, None)
-        if errors is None:
-            return projected, None
-        path = 1.01 * (self.n_features + 3) * UNIT64
-        grown = (errors + path * (np.abs(x) + np.abs(self.center))) @ np.abs(self.matrix)
-        return projected, (grown + self._bias_errors(projected)) * UP
-
-    def _bias_errors(self, projected: FloatArray) -> FloatArray:
-        rounded: FloatArray = 2 * UNIT64 * (np.abs(self.bias) + np.abs(projected))
-        return self.bias_error + rounded + (self.n_features + 2) * TINY
 
     def preimage(self, y: FloatArray) -> FloatArray:
         """The shortest inputs, seen from the center, that give about `y`."""

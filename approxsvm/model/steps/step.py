@@ -10,22 +10,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm import _native
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
-from approxsvm.model.constants import UNIT64
+from approxsvm.model.schema import number_of, padded, record
 
 IntArray = npt.NDArray[np.intp]
-Mapped = tuple[FloatArray, FloatArray | None]
 Stored = tuple[int, Sequence[npt.NDArray[Any]]]
 
-# What underflow adds to an error, at most.
-TINY = 2.0**-1070
 # Errors are themselves sums of a few rounded products.
 UP = 1.0 + 2.0**-30
 # Of follow_nan().
 NO_NAN = -1
-# Of a function of the C library, relatively: 4 units of the library, and two roundings.
-LIBRARY = 12.0 * UNIT64
 
 
 class Step(ABC):
@@ -63,29 +59,6 @@ class Step(ABC):
         """One stage in place of this one and the one before; None where there is none."""
         return None
 
-    @abstractmethod
-    def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
-        """Mapped rows, and by how much each number is off from the errors of `x`, which may be left out.
-
-        Both arguments may be overwritten.
-        """
-
-    def run_on_source_rows(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
-        """As `run`, where `x` is what the source has, bit for bit."""
-        return self.run(x, errors)
-
-    def run_exactly(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
-        """As `run`, rounded once where that is slow, for the few rows that need it."""
-        return self.run(x, errors)
-
-    def run_as_source(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
-        """As `run`, with the errors of the source's own operations."""
-        return self.run(x, errors)
-
-    def outside(self, x: FloatArray) -> npt.NDArray[np.bool_] | None:
-        """Which numbers of `x` it does not take, of its shape; None where it takes all."""
-        return None
-
     @property
     def hides_infinity(self) -> bool:
         """Whether it may make a number of infinity."""
@@ -95,10 +68,6 @@ class Step(ABC):
         """Of which features it does not take all numbers, shape (n_features,)."""
         return np.zeros(self.n_features, np.bool_)
 
-    def needs(self, feature: int, found: float) -> float | None:
-        """The number in the message of one that it does not take, `found`; None for that of the raw column."""
-        return None
-
     def origin(self, output: int) -> int | None:
         """The feature that an output comes from; None where it comes from several."""
         return output if self.by_feature else None
@@ -106,6 +75,19 @@ class Step(ABC):
     def follow_nan(self, feature: int) -> int | None:
         """The only output that is NaN where a feature is, `NO_NAN` if none is, None if NaN is refused."""
         return feature if self.by_feature else None
+
+    def run(
+        self, x: FloatArray, errors: FloatArray | None = None, *, is_source: bool = True
+    ) -> tuple[FloatArray, FloatArray]:
+        """Map numbers by the core, and return what each may be off by, given what those of `x` are.
+
+        `is_source` says that `x` is what the source has, bit for bit.
+        """
+        header = record("input_map").pack(self.n_features, 1, self.n_features, 0)
+        columns = padded(np.arange(self.n_features, dtype="<u4").tobytes())
+        core = _native.InputMap(header + columns + self.packed(), self.n_features, self.n_outputs)
+        y, grown, *_ = core.map(x, errors, is_source)
+        return y, grown
 
     @abstractmethod
     def preimage(self, y: FloatArray) -> FloatArray:
@@ -120,6 +102,13 @@ class Step(ABC):
     @abstractmethod
     def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Step:
         """One stage of those of neighbouring features, of one group; None passes features through."""
+
+    def packed(self) -> bytes:
+        """Return the stage as sections have it (models/FORMAT.md, "input_map")."""
+        parts, arrays = self.stored()
+        header = record("stage").pack(number_of("stage_kind", self.kind), parts, self.n_outputs)
+        pieces = (padded(values.astype(values.dtype.newbyteorder("<")).tobytes()) for values in arrays)
+        return b"".join([header, *pieces])
 
     @abstractmethod
     def stored(self) -> Stored:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
-from approxsvm.model.steps.step import NO_NAN, UP, IntArray, Mapped, PerOutput, Step, Stored, check, check_source
+from approxsvm.model.steps.step import NO_NAN, IntArray, PerOutput, Step, Stored, check, check_source
 from approxsvm.text_columns import NONE, UNKNOWN
 
 # The texts of a column whose positions were its codes, and those whose positions are.
@@ -170,33 +170,6 @@ class Table(PerOutput):
                     columns[at] = (j, columns[at][1].refusing(first.steps[k]))
         return Table.of(first.n_features, columns)
 
-    def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
-        """Looked up. An error of `x` matters where an edge lies in its reach: then the values on the way differ."""
-        return self._run(x, errors, _moved)
-
-    def run_on_source_rows(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
-        """Looked up as the source does it: only numbers that pass have errors."""
-        return self._run(x, errors, lambda steps, x, error: error if np.isinf(steps.at(x)) else 0.0)
-
-    def _run(self, x: FloatArray, errors: FloatArray | None, moved: Callable[[Steps, float, float], float]) -> Mapped:
-        y = np.empty((len(x), self.n_outputs))
-        grown = None if errors is None else np.empty_like(y)
-        for k, (j, steps) in enumerate(zip(self.source.tolist(), self.steps, strict=True)):
-            found = steps.at(x[:, j])
-            y[:, k] = np.where(np.isinf(found), x[:, j], found)
-            if grown is not None and errors is not None:
-                grown[:, k] = np.where(np.isinf(found) & ~np.isnan(x[:, j]), errors[:, j], 0.0)
-                for row in np.flatnonzero(errors[:, j] > 0):
-                    grown[row, k] = moved(steps, float(x[row, j]), float(errors[row, j]))
-        return y, grown
-
-    def outside(self, x: FloatArray) -> npt.NDArray[np.bool_]:
-        """Which numbers of `x` are refused by an output, of its shape."""
-        outside = np.zeros(x.shape, np.bool_)
-        for j, steps in zip(self.source.tolist(), self.steps, strict=True):
-            outside[:, j] |= np.isnan(steps.at(x[:, j]))
-        return outside
-
     def follow_nan(self, feature: int) -> int | None:
         """One output may be NaN then."""
         outputs = np.flatnonzero(self.source == feature)
@@ -272,20 +245,3 @@ def _of_texts(steps: Steps, old: Sequence[str], new: Sequence[str]) -> Steps:
     otherwise = float(steps.at(UNKNOWN))
     odd = np.array([value != otherwise for value in values])
     return Steps.equal(numbers[odd], np.array(values)[odd], otherwise, after.get(steps.nan, steps.nan))
-
-
-def _moved(steps: Steps, x: float, error: float) -> float:
-    """How far the value at x is from one within `error` of it, which is not 0."""
-    if np.isnan(x):
-        return 0.0 if np.isfinite(steps.nan) else np.inf
-    with np.errstate(over="ignore"):
-        low, high = np.nextafter(x - error, -np.inf), np.nextafter(x + error, np.inf)
-    first, last = np.searchsorted(steps.edges, (low, high), side="right")
-    found = steps.values[first : last + 1]
-    own = float(steps.at(x))
-    own = x if np.isinf(own) else own
-    passes = np.isinf(found)
-    if np.isnan(found).any():
-        return np.inf
-    off = np.where(passes, abs(own - x) + error, np.abs(np.where(passes, 0.0, found) - own))
-    return float(off.max()) * UP

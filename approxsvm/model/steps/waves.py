@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from approxsvm.errors import ModelFormatError
 from approxsvm.model.compensated import FloatArray
-from approxsvm.model.constants import UNIT64
-from approxsvm.model.steps.step import LIBRARY, UP, IntArray, Mapped, PerOutput, Stored, check, check_source
+from approxsvm.model.steps.step import IntArray, PerOutput, Stored, check, check_source
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,46 +43,8 @@ class Waves(PerOutput):
         kept = self.amplitudes[features], self.frequencies[features]
         return Waves(len(used), source.astype(np.intp), self.sines[features], *kept), used
 
-    def run(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
-        """All outputs, and their errors.
-
-        The turn w log x errs by 4 units of the library and by two roundings, and the wave by no more than its turn,
-        times its size, and by 4 units of its own, the roundings of a, of the root and of two products. The function has
-        the slope a sqrt(1/4 + w^2) / sqrt(x) at most, which falls, and is within a sqrt(x) of 0: of numbers z within an
-        error e that the source takes, those not below 0, it is off by a (sqrt(x) + sqrt(x + e)) at most.
-        """
-        return self._run(x, errors, 0.0)
-
-    def run_as_source(self, x: FloatArray, errors: FloatArray | None) -> Mapped:
-        """As `run`, of a source that has a from cosh(pi w), and the product of two numbers for w."""
-        return self._run(x, errors, 4.0 * UNIT64)
-
-    def _run(self, x: FloatArray, errors: FloatArray | None, more: float) -> Mapped:
-        taken, a, w, passes = x[:, self.source], self.amplitudes, self.frequencies, self.passes
-        with np.errstate(all="ignore"):
-            size = a * np.sqrt(taken)
-            turn = np.where(taken == 0, 0.0, w * np.log(taken))
-            y = np.where(passes, taken, size * np.where(self.sines, np.sin(turn), np.cos(turn)))
-            if errors is None:
-                return y, None
-            came = errors[:, self.source]
-            path = np.abs(turn) * 1.01 * (LIBRARY + 2.0 * UNIT64 + more) + more * (2.0 + np.pi * np.abs(w))
-            own = size * (path + LIBRARY + 4.0 * UNIT64)
-            nearest = taken - came
-            slope = np.where(nearest > 0, a * np.sqrt(0.25 + w * w) / np.sqrt(nearest), np.inf)
-            moved = np.fmin(came * slope, size + a * np.sqrt(taken + came))
-            grown = (np.where(came > 0, moved, 0.0) + own) * UP + 2.0**-500
-        return y, np.where(passes, came, grown)
-
-    def outside(self, x: FloatArray) -> npt.NDArray[np.bool_]:
-        """Negative numbers, of features that waves are made of."""
-        return (x < 0) & self.may_refuse()
-
     def may_refuse(self) -> npt.NDArray[np.bool_]:
         return np.isin(np.arange(self.n_features), self.source[~self.passes])
-
-    def needs(self, feature: int, found: float) -> float:
-        return 0.0
 
     def preimage(self, y: FloatArray) -> FloatArray:
         """Of every feature what the size of its waves says."""

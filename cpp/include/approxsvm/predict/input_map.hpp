@@ -147,22 +147,26 @@ class RowMapper {
 
     // Where the selected columns of row r go, (n_columns,), before map() is called.
     double* row(std::size_t r) const { return memory_ + r * stride_; }
+    // Where what they are off by goes, if anything.
+    double* errors_of_row(std::size_t r) const { return memory_ + (map_rows_together + r) * stride_; }
 
-    // Maps the first n rows; `exactly` rounds projections once, which is slow.
-    void map(std::size_t n, bool exactly, MappedRow (&rows)[map_rows_together]) const {
+    // Maps the first n rows; `exactly` rounds projections once, which is slow. `has_errors` says that their errors are
+    // given, `is_source` that the rows are the source's own all the same.
+    void map(std::size_t n, bool exactly, MappedRow (&rows)[map_rows_together], bool has_errors = false,
+             bool is_source = true) const {
         const std::size_t room = map_rows_together * stride_;
         double *x = memory_, *error = x + room, *y = error + room, *y_error = y + room;
         const double* gains = gains_;
         const unsigned char* next = map_.stages;
         std::size_t n_features = map_.n_columns;
         for (std::size_t r = 0; r < n; ++r) rows[r].is_inside = rows[r].is_finite = true;
-        bool is_source = true;
         for (std::size_t k = 0; k < map_.n_stages; ++k) {
             MapStage stage;
             next = read_stage<parts>(next, n_features, stage);
             n_features = stage.n_outputs;
-            const RowsOnTheWay on{n, stride_, source_, k > 0,   is_source, exactly, map_.has_inverse_normal,
-                                  x, error,   y,       y_error, rows};
+            const RowsOnTheWay on{
+                n, stride_, source_, has_errors || k > 0, is_source, exactly, map_.has_inverse_normal, x, error,
+                y, y_error, rows};
             const bool in_place = StagesOf<parts>::with(stage.kind, true, [&](auto kind) {
                 if (k > 0 && kind.hides_infinity(stage)) note_infinities(x, stage.n_inputs, n, rows);
                 kind.run(stage, gains, on);
@@ -184,6 +188,7 @@ class RowMapper {
             const double* values = row(x, r);
             const double distance = map_.n_stages > 0 ? norm_above(row(error, r), n_features) : 0.0;
             rows[r].values = values;
+            rows[r].errors = row(error, r);
             rows[r].error = distance == distance ? distance : HUGE_VAL;
             rows[r].is_finite = rows[r].is_finite && all_finite(values, 1, n_features);
         }
@@ -206,7 +211,8 @@ class RowMapper {
         for (std::size_t r = 0; r < n; ++r) {
             Fault& fault = rows[r].outside;
             if (rows[r].is_inside || fault.step != stage.kind || fault.row == named) continue;
-            fault.expected = static_cast<double>(raw_column<parts>(map_, number, static_cast<std::size_t>(fault.expected)));
+            fault.expected =
+                static_cast<double>(raw_column<parts>(map_, number, static_cast<std::size_t>(fault.expected)));
             fault.row = named;
         }
     }

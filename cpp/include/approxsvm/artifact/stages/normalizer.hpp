@@ -12,7 +12,8 @@ struct NormalizerStage : AnyStage {
     static constexpr StageKind kind = StageKind::normalizer;
     enum Norm : std::uint32_t { l1, l2, max, n_norms };
 
-    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs, std::uint64_t index) {
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs,
+                                               std::uint64_t index) {
         return check(field::stage_parts, header.parts, from_to(0, n_norms - 1), index) &&
                check(field::stage_n_outputs, header.n_outputs, equal_to(n_inputs), index);
     }
@@ -78,7 +79,10 @@ struct NormalizerStage : AnyStage {
                      above_any = source.in_float32 ? least_norm32 * scale : least;
         const bool is_above = nearest >= above_any,
                    is_below = source.is_sparse ? length == 0.0 && came == 0.0 : farthest < least,
-                   overflows = source.in_float32 && !(farthest * (which == l2 ? farthest : 1.0) <= largest32);
+                   overflows =
+                       (source.in_float32 && !(farthest * (which == l2 ? farthest : 1.0) <= largest32)) ||
+                       (source.counts_float64 && which != max &&
+                        !(norm(max, x, n) / scale * static_cast<double>(n) <= (which == l1 ? 0x1p1000 : 0x1p500)));
         if (length >= least) {
             for (std::size_t j = 0; j < n; ++j) {
                 x[j] /= length;

@@ -12,7 +12,8 @@ struct PiecesStage : AnyStage {
     static bool hides_infinity(const MapStage&) { return true; }
 
     // `parts` is 8 times the number of edges of all outputs, and the degree of all pieces.
-    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t, std::uint64_t index) {
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t,
+                                               std::uint64_t index) {
         return check(field::stage_n_outputs, header.n_outputs, from_to(0, max_n_features), index);
     }
     static ClaimedSize n_words(const StageHeader& header, ClaimedSize) {
@@ -76,7 +77,10 @@ struct PiecesStage : AnyStage {
                                        : came > 0.0         ? pieces.moved(x, came, found.y, on.is_source)
                                                             : came;
                 on.y[at + k] = found.y;
-                on.y_error[at + k] = (found.error + carried) * up + 0x1p-1070;
+                // A source adds up numbers between 0 and 1 in other ways.
+                const double of_source = 8.0 * (static_cast<double>(degree) + 1.0) * unit64,
+                             own = on.source.counts_float64 ? found.moduli * of_source + of_source : found.error;
+                on.y_error[at + k] = (own + carried) * up + 0x1p-1070;
             }
         }
     }
@@ -85,7 +89,7 @@ struct PiecesStage : AnyStage {
     static constexpr double up = 1.0 + 0x1p-30;
 
     struct Value {
-        double y, error;
+        double y, moduli, error;
     };
 
     struct Pieces {
@@ -102,7 +106,7 @@ struct PiecesStage : AnyStage {
                 y = y * t + coef[k];
                 moduli = moduli * std::fabs(t) + std::fabs(coef[k]);
             }
-            return {y, (3.0 * static_cast<double>(degree) + 2.0) * unit64 * moduli * up};
+            return {y, moduli, (3.0 * static_cast<double>(degree) + 2.0) * unit64 * moduli * up};
         }
 
         // How far the function may be from y within an error of x, or the polynomial of x's own piece where the

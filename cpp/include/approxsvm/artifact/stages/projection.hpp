@@ -46,9 +46,10 @@ APPROXSVM_INLINE void project_tile(const MapStage& stage, std::size_t k, Rows n_
 
 // y = (x - center) matrix + bias of rows `stride` numbers apart; x and its errors are overwritten. A sum of n products
 // errs by gamma_(n + 2) of the sum of their moduli, in any order, with or without FMA, and by Cauchy and Schwarz errors
-// grow by the norm of a column at most.
-inline void run_projection(const MapStage& stage, const double* column_norms, bool has_errors, std::size_t n_rows,
-                           std::size_t stride, double* x, double* error, double* y, double* y_error) {
+// grow by the norm of a column at most. A source that is counted computes x matrix - center matrix.
+inline void run_projection(const MapStage& stage, const double* column_norms, bool has_errors, bool counts_source,
+                           std::size_t n_rows, std::size_t stride, double* x, double* error, double* y,
+                           double* y_error) {
     constexpr std::size_t tile = 16;
     const std::size_t n = stage.n_inputs, m = stage.n_outputs;
     const double *center = stage.parts[part::center], *bias = stage.parts[part::bias];
@@ -58,6 +59,7 @@ inline void run_projection(const MapStage& stage, const double* column_norms, bo
         double *z = x + r * stride, *e = error + r * stride;
         for (std::size_t j = 0; j < n; ++j) z[j] -= center[j];
         for (std::size_t j = 0; j < n; ++j) e[j] = path * std::fabs(z[j]) + (has_errors ? e[j] : 0.0);
+        for (std::size_t j = 0; counts_source && j < n; ++j) e[j] += path * std::fabs(center[j]);
         reach[r] = norm_above(e, n);
     }
     for (std::size_t k = 0; k < m; k += tile) {
@@ -139,7 +141,8 @@ struct ProjectionStage : AnyStage {
     static constexpr StageKind kind = StageKind::projection;
     static constexpr bool in_place = false, sums = true;
 
-    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t, std::uint64_t index) {
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t,
+                                               std::uint64_t index) {
         return check(field::stage_parts, header.parts, equal_to(0), index) &&
                check(field::stage_n_outputs, header.n_outputs, from_to(0, max_n_features), index);
     }
@@ -174,7 +177,8 @@ struct ProjectionStage : AnyStage {
 
     static void run(const MapStage& stage, const double* gains, const RowsOnTheWay& on) {
         if (!on.exactly) {
-            run_projection(stage, gains, on.has_errors, on.n_rows, on.stride, on.x, on.error, on.y, on.y_error);
+            run_projection(stage, gains, on.has_errors, on.source.counts_float64, on.n_rows, on.stride, on.x, on.error,
+                           on.y, on.y_error);
         }
         for (std::size_t r = 0; r < on.n_rows; ++r) {
             const std::size_t at = r * on.stride;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
+#include <type_traits>
 
 #include "../../simd/compensated.hpp"
 #include "../../simd/norms.hpp"
@@ -11,6 +13,13 @@
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
+
+// C that exported headers share, in the namespace of the target.
+#define APPROXSVM_PROGRAM APPROXSVM_INLINE
+#define APPROXSVM_ROOT std::sqrt
+#include "../../program/inverse_normal.h"
+#include "../../program/logarithm.h"
+#include "../../program/power.h"
 
 // One stage, seen in place. Parts that it has not are null.
 struct MapStage {
@@ -51,6 +60,7 @@ constexpr std::size_t map_rows_together = 8;
 // One mapped row, and how far it is from what is meant.
 struct MappedRow {
     const double* values;  // (n_features,), in the memory lent
+    const double* errors;  // of each of them
     double error;          // Euclidean distance; infinite where it is unknown
     bool is_finite;        // or else scaling has gone beyond float64
     bool is_inside;        // or else a stage does not take a number: `outside` says which
@@ -85,6 +95,7 @@ inline double round_to_float32(double y, double error) {
 struct SourceRows {
     bool in_float32 = false;  // or else in float64
     bool is_sparse = false;
+    bool counts_float64 = false;  // errors cover what the source rounds in float64, too, as reports ask
 
     // In place of unit64, in errors of functions that the source computes as we do, for both of them.
     constexpr double unit() const { return in_float32 ? unit64 + unit32 : unit64; }
@@ -103,12 +114,30 @@ struct RowsOnTheWay {
     double *y, *y_error;  // room for what comes out of kinds that are not in place
     MappedRow* rows;
 
-    // Row r does not take a number, of which the kind says what it needs.
+    // Row r does not take a number, of which the kind says what it needs; the first such number counts.
     void refuse(std::size_t r, StageKind kind, double found, double needed) const {
+        if (!rows[r].is_inside) return;
         rows[r].is_inside = false;
         rows[r].outside = {0, found, needed, kind};
     }
 };
+
+// Calls map(r, x, error, dtype) for each row r, with the dtype that the source's rounding is counted in as a constant,
+// so that loops of the C above are vectorized.
+template <class Map>
+inline void map_balls(const MapStage& stage, const RowsOnTheWay& on, const Map& map) {
+    for (std::size_t r = 0; r < on.n_rows; ++r) {
+        double *x = on.x + r * on.stride, *error = on.error + r * on.stride;
+        for (std::size_t j = 0; !on.has_errors && j < stage.n_inputs; ++j) error[j] = 0.0;
+        if (on.source.in_float32) {
+            map(r, x, error, std::integral_constant<int, approxsvm_float32>{});
+        } else if (on.source.counts_float64) {
+            map(r, x, error, std::integral_constant<int, approxsvm_float64>{});
+        } else {
+            map(r, x, error, std::integral_constant<int, approxsvm_real>{});
+        }
+    }
+}
 
 constexpr std::size_t nan_refused = ~std::size_t{0}, nan_replaced = nan_refused - 1, several = nan_refused;
 
@@ -141,6 +170,16 @@ inline std::size_t n_up_to(double x, const double* edges, std::size_t n) {
         n = beyond ? n - half - 1 : half;
     }
     return low;
+}
+
+// Parameters that are infinite where a feature stays as it is.
+inline bool are_taken_or_stay(Check& check, field::Id name, const double* numbers, std::size_t n) {
+    constexpr double most = 1e300;  // below APPROXSVM_STAYS
+    check.each(name, numbers, n, at_least(-most));
+    for (std::size_t j = 0; j < n; ++j) {
+        if (numbers[j] <= largest_double) check(name, numbers[j], from_to(-most, most), j);
+    }
+    return check.status() == Status::ok;
 }
 
 // What parts and number of outputs of a kind are that has no choice of them.

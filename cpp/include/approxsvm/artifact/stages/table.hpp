@@ -12,7 +12,8 @@ struct TableStage : AnyStage {
     static bool hides_infinity(const MapStage&) { return true; }
 
     // `parts` is the number of edges of all outputs.
-    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t, std::uint64_t index) {
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t,
+                                               std::uint64_t index) {
         return check(field::stage_n_outputs, header.n_outputs, from_to(0, max_n_features), index);
     }
     static ClaimedSize n_words(const StageHeader& header, ClaimedSize) {
@@ -73,7 +74,7 @@ struct TableStage : AnyStage {
                                   stage.parts[2][k]};
                 const double x = on.x[at + j], came = on.has_errors ? on.error[at + j] : 0.0, value = steps.at(x);
                 const bool passes = value > largest_double;
-                if (value != value && on.rows[r].is_inside) on.refuse(r, kind, x, static_cast<double>(j));
+                if (value != value) on.refuse(r, kind, x, static_cast<double>(j));
                 on.y[at + k] = passes ? x : value;
                 if (on.source.in_float32) {
                     on.y_error[at + k] = steps.moved_in_float32(x, came, on.y[at + k]);

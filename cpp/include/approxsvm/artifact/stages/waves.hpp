@@ -10,7 +10,8 @@ struct WavesStage : AnyStage {
     static constexpr StageKind kind = StageKind::waves;
     static constexpr bool in_place = false;
 
-    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t, std::uint64_t index) {
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t,
+                                               std::uint64_t index) {
         return check(field::stage_parts, header.parts, equal_to(0), index) &&
                check(field::stage_n_outputs, header.n_outputs, from_to(0, max_n_features), index);
     }
@@ -46,19 +47,26 @@ struct WavesStage : AnyStage {
                 on.y[at + k] = x;
                 on.y_error[at + k] = came;
                 if (!(stage.parts[0][k] <= largest_double)) continue;
-                if (x < 0.0 && on.rows[r].is_inside) on.refuse(r, kind, x, 0.0);
+                if (x < 0.0) on.refuse(r, kind, x, 0.0);
                 wave(stage, k, on.source, x, came, on.y[at + k], on.y_error[at + k]);
             }
         }
     }
 
   private:
-    // The bound is derived in approxsvm/model/steps/waves.py. With float32 it has the operations of run_as_source
-    // there; half of 2 a^2 x or 2 w x at most is what the source takes the root of.
+    // The turn w log x errs by 4 units of the library and by two roundings, and the wave by no more than its turn,
+    // times its size, and by 4 units of its own, the roundings of a, of the root and of two products. The function has
+    // the slope a sqrt(1/4 + w^2) / sqrt(x) at most, which falls, and is within a sqrt(x) of 0: of numbers z within an
+    // error e that the source takes, those not below 0, it is off by a (sqrt(x) + sqrt(x + e)) at most. A source has a
+    // from cosh(pi w), and the product of two numbers for w, `more`; half of 2 a^2 x or 2 w x at most is what it takes
+    // the root of.
     static void wave(const MapStage& stage, std::size_t k, const SourceRows& source, double x, double came, double& y,
                      double& error) {
         constexpr double up = 1.0 + 0x1p-30, pi = 3.1415926535897932;
-        const double u = source.unit(), library = 12.0 * u, more = source.in_float32 ? 4.0 * unit32 : 0.0;
+        const double u = source.unit(), library = 12.0 * u,
+                     more = source.in_float32       ? 4.0 * unit32
+                            : source.counts_float64 ? 4.0 * unit64
+                                                    : 0.0;
         const double a = stage.parts[0][k], w = stage.parts[1][k], size = a * std::sqrt(x),
                      turn = x == 0.0 ? 0.0 : w * std::log(x), nearest = x - came;
         y = size * (stage.integers[1][k] != 0 ? std::sin(turn) : std::cos(turn));

@@ -1,0 +1,137 @@
+/* Functions of one number, in the language that C99 and C++17 share and without libc: the core includes this file, and
+   exported headers have its text with another prefix (export/c99/program.py). One text gives one derivation of each
+   error, and the same bits on every machine whose compiler does not fuse products with sums.
+
+   Errors are in units u = 2^-53 of the result. They hold whether products are fused with sums or not. Who includes this
+   may say how functions are declared, and has <stdint.h>. */
+#pragma once
+#ifndef APPROXSVM_PROGRAM
+#define APPROXSVM_PROGRAM static inline
+#endif
+#ifndef APPROXSVM_ROOT /* of x >= 0, within 2 u */
+#define APPROXSVM_ROOT approxsvm_root
+#endif
+
+#define APPROXSVM_LARGEST 0x1.fffffffffffffp1023
+
+APPROXSVM_PROGRAM double approxsvm_double_of_bits(uint64_t bits) {
+#if defined(__cplusplus) && defined(__GNUC__)
+    double x;
+    __builtin_memcpy(&x, &bits, sizeof x);
+    return x;
+#else
+    union {
+        uint64_t bits;
+        double x;
+    } same;
+    same.bits = bits;
+    return same.x;
+#endif
+}
+
+APPROXSVM_PROGRAM uint64_t approxsvm_bits_of_double(double x) {
+#if defined(__cplusplus) && defined(__GNUC__)
+    uint64_t bits;
+    __builtin_memcpy(&bits, &x, sizeof bits);
+    return bits;
+#else
+    union {
+        double x;
+        uint64_t bits;
+    } same;
+    same.x = x;
+    return same.bits;
+#endif
+}
+
+APPROXSVM_PROGRAM double approxsvm_infinity(void) {
+    return approxsvm_double_of_bits((uint64_t)0x7FF << 52);
+}
+
+APPROXSVM_PROGRAM double approxsvm_abs(double x) {
+    return x < 0.0 ? -x : x;
+}
+
+/* log(high + low) within 4 u, for a finite high > 0 and |low| <= u high.
+
+   With high = m 2^k, sqrt(1/2) <= m < sqrt(2), f = m - 1 is exact, and with s = f / (2 + f)
+       log m = 2 atanh s = f - (f^2 / 2 - s (f^2 / 2 + R)),    R = 2 s^2 / 3 + 2 s^4 / 5 + ... + 2 s^22 / 23:
+   what R leaves out is below 2^-60 of log m. As |f| <= 0.4143 and |s| <= 0.1716, f^2 / 2 errs by 0.09 u, s (f^2 / 2 +
+   R) by 0.1 u, and their difference by 0.09 u; that from f by at most 0.35 u if k is not 0, where |log| >= 0.3465. So
+   all of it errs by less than 2.9 u. The first 32 bits of log 2 times k are exact. `low` adds low / high - (low /
+   high)^2 / 2, the second of which is less than u / 2 of the first. */
+APPROXSVM_PROGRAM double approxsvm_log(double high, double low) {
+    static const double series[11] = {2.0 / 23.0, 2.0 / 21.0, 2.0 / 19.0, 2.0 / 17.0, 2.0 / 15.0, 2.0 / 13.0,
+                                      2.0 / 11.0, 2.0 / 9.0,  2.0 / 7.0,  2.0 / 5.0,  2.0 / 3.0};
+    const double log_2_high = 0x1.62e42feep-1, log_2_low = 0x1.a39ef35793c76p-33, correction = low / high;
+    const int is_tiny = high < 0x1p-1022;
+    const uint64_t bits = approxsvm_bits_of_double(is_tiny ? high * 0x1p54 : high), one = (uint64_t)0x3FF << 52;
+    /* The exponent below 2^52 makes a number of it without a conversion of integers. */
+    const double exponent = approxsvm_double_of_bits((bits >> 52) | (uint64_t)0x433 << 52) - 0x1p52;
+    const double mantissa = approxsvm_double_of_bits((bits & (((uint64_t)1 << 52) - 1)) | one);
+    const int is_large = mantissa > 1.4142135623730951;
+    const double k = exponent - (is_tiny ? 1077.0 : 1023.0) + (is_large ? 1.0 : 0.0);
+    const double f = (is_large ? 0.5 * mantissa : mantissa) - 1.0, s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
+    double rest = 0.0;
+    int i;
+    for (i = 0; i < 11; ++i) rest = z * (rest + series[i]);
+    return k * log_2_high - ((half - (s * (half + rest) + (k * log_2_low + correction))) - f);
+}
+
+/* log(x + offset), both finite and their sum above 0, within 4 u: what their sum loses is counted (Knuth). Infinity
+   where the sum is. */
+APPROXSVM_PROGRAM double approxsvm_log_of_sum(double x, double offset) {
+    const double sum = x + offset, of_offset = sum - x;
+    const double log = approxsvm_log(sum, (x - (sum - of_offset)) + (offset - of_offset));
+    return sum <= APPROXSVM_LARGEST ? log : sum;
+}
+
+/* exp(t) - 1 within 4 u, underflow aside; infinity from 709.78 on.
+
+   t = k log 2 + r, |r| <= 0.3467, where r errs by less than 1.1 u |r|; exp(r) - 1 = r + r^2 / 2 + ... + r^14 / 14!
+   leaves out less than 2^-60 of itself and errs by less than 2 u of itself. That plus 1 - 2^-k, which is exact up to k
+   = 53, is at least 0.207 in modulus where k is not 0, which makes of 2 u 0.293 less than 3 u; the sum is rounded once
+   more. Below -50 it is -1, rounded. */
+APPROXSVM_PROGRAM double approxsvm_expm1(double t) {
+    static const double series[13] = {1.0 / 87178291200.0,
+                                      1.0 / 6227020800.0,
+                                      1.0 / 479001600.0,
+                                      1.0 / 39916800.0,
+                                      1.0 / 3628800.0,
+                                      1.0 / 362880.0,
+                                      1.0 / 40320.0,
+                                      1.0 / 5040.0,
+                                      1.0 / 720.0,
+                                      1.0 / 120.0,
+                                      1.0 / 24.0,
+                                      1.0 / 6.0,
+                                      0.5};
+    const double log_2_high = 0x1.62e42feep-1, log_2_low = 0x1.a39ef35793c76p-33, integers = 0x1.8p52;
+    const double limited = t < -50.0 ? -50.0 : t < 709.78 ? t : t != t ? t : 709.78;
+    /* Adding `integers` rounds to a whole number and leaves it in the last bits. */
+    const double shifted = limited * 1.4426950408889634 + integers, k = shifted - integers;
+    const uint64_t last = approxsvm_bits_of_double(shifted);
+    const double r = (limited - k * log_2_high) - k * log_2_low;
+    const double down = approxsvm_double_of_bits((1023 - last) << 52),
+                 up = approxsvm_double_of_bits((1022 + last) << 52);
+    double sum = 0.0;
+    int i;
+    for (i = 0; i < 13; ++i) sum = r * sum + series[i];
+    sum = r + r * r * sum + (1.0 - (k > 60.0 ? 0.0 : down));
+    return t >= 709.78 ? approxsvm_infinity() : 2.0 * (up * sum);
+}
+
+/* The root of x >= 0 within 2 u; infinity and NaN stay what they are. Halving the exponent gives it within 6.1 %, and
+   four of Newton's steps leave less than 2^-80. */
+APPROXSVM_PROGRAM double approxsvm_root(double x) {
+    double scale = 1.0, root;
+    int k;
+    if (!(x > 0.0 && x <= APPROXSVM_LARGEST)) return x;
+    if (x < 0x1p-900) {
+        x *= 0x1p200;
+        scale = 0x1p-100;
+    }
+    root = approxsvm_double_of_bits((approxsvm_bits_of_double(x) >> 1) + ((uint64_t)0x1FF8 << 48));
+    for (k = 0; k < 4; ++k) root = 0.5 * (root + x / root);
+    return scale * root;
+}

@@ -1,0 +1,35 @@
+/* x -> log(x + offset). */
+#pragma once
+#include "ball.h"
+
+/* Whether every number of a ball has a value. */
+APPROXSVM_PROGRAM int approxsvm_logarithm_takes(double x, double radius, double offset) {
+    return x - radius > -offset;
+}
+
+/* Of a ball. The logarithm errs by 4 u here and by 12 units in the source, which rounds the offset and the sum s as
+   well; within a radius r of s it changes by r / (s - r) at most, as it is concave. */
+APPROXSVM_PROGRAM approxsvm_ball approxsvm_logarithm(approxsvm_ball x, double offset, int source) {
+    const double unit = approxsvm_unit_of(source), sum = x.value + offset;
+    const double reach = x.radius + unit * (approxsvm_abs(sum) + approxsvm_abs(offset));
+    const double nearest = sum * (1.0 - 0x1p-50) - reach;
+    approxsvm_ball y;
+    y.value = approxsvm_log_of_sum(x.value, offset);
+    y.radius = (reach / nearest + (5.0 * 0x1p-53 + 12.0 * unit) * approxsvm_abs(y.value)) * (1.0 + 0x1p-30) +
+               approxsvm_tiny_of(source);
+    y.radius = nearest > 0.0 ? y.radius : approxsvm_infinity();
+    return y;
+}
+
+/* Features of a row, with their radii; those of an infinite offset stay as they are. */
+APPROXSVM_PROGRAM void approxsvm_logarithm_balls(int n, const double* offset, int source, double* x, double* radius) {
+    int j;
+    for (j = 0; j < n; ++j) {
+        approxsvm_ball y;
+        y.value = x[j];
+        y.radius = radius[j];
+        y = approxsvm_logarithm(y, offset[j], source);
+        x[j] = offset[j] < APPROXSVM_STAYS ? y.value : x[j];
+        radius[j] = offset[j] < APPROXSVM_STAYS ? y.radius : radius[j];
+    }
+}
