@@ -180,6 +180,8 @@ def _at_boundary(draw: Draw, specimen: Specimen) -> list[Table]:
     labels = _labels(specimen, table)
     first, second = draw.rng.integers(n, size=(2, 8 * _N_PAIRS))
     differ = np.flatnonzero((labels[first] != labels[second]).any(axis=1))[:_N_PAIRS]
+    if len(differ) == 0:
+        return []
     a = table.take(first[differ])
     x, z = _numbers(a), _numbers(table.take(second[differ]))
     b = _with_numbers(a, np.where(np.isnan(x) | np.isnan(z), x, z))

@@ -51,6 +51,7 @@ from approxsvm.planning.subspaces import in_subspaces
 from zoo import foreign
 from zoo.specimens import Entry, Specimen
 from zoo.tables import Table
+from zoo.tampering import parts_of
 
 # --- rows and targets, of one matrix of numbers
 
@@ -79,6 +80,7 @@ _MIXED = np.column_stack(
 )
 _MIRRORED = np.round(np.random.default_rng(29).normal(size=(6, _WIDTH)), 3)  # for which intercepts are exactly 0
 _MIRRORED = np.vstack([_MIRRORED, -_MIRRORED])
+_WHOLE = np.indices((5, 5, 5)).reshape(3, -1).T[2::2] - 2.0
 _NAMES = ("age", "work", "sex", "school", "married")
 _VALUE = np.round(np.sin(_NUMBERS[:, 0]) + 0.3 * _NUMBERS[:, 1] - _NUMBERS[:, 2], 3)
 _NTH = np.arange(_N)
@@ -106,6 +108,8 @@ ROWS: dict[str, Table] = {
     "offset": _floats(np.add(_SIGNED, [1e12, 1e9, 1e15, 1e7])),
     "holes": _floats(_HOLES),
     "mirrored": _floats(_MIRRORED),
+    "whole": _floats(_WHOLE[:_N]),
+    "far": _floats(np.sign(_SIGNED) * 10.0 ** (3 + np.arange(_N) % 4)[:, np.newaxis]),
     "long": _floats(2.0**54 + 4.0 * _CODES),  # numbers that have no fractions
     "codes and numbers": _floats(np.hstack([_CODES[:, :2], _SIGNED[:, 2:]])),
     "one code": _floats(_CODES * [1.0, 1.0, 0.0, 1.0]),
@@ -134,6 +138,7 @@ TARGETS: dict[str, Any] = {
     "one column": _CLASS[:, np.newaxis],
     "mirrored": np.repeat([0, 2, 1, 2], [5, 1, 5, 1]),
     "mirrored labels": np.column_stack([np.repeat([0, 1], 6), _MIRRORED[:, 1] > 0]).astype(int),
+    "whole labels": (_WHOLE[:_N, :2] > 0).astype(int),
     "two columns": np.array(["no", "yes"])[(_SIGNED[:, :2] > 0).astype(int)],
 }
 
@@ -590,8 +595,16 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "stack, approximate": (ensemble.StackingClassifier(
             [("a", _SVC(gamma=0.02)), ("b", _SVC(probability=True, random_state=0))], cv=2), {"mode": "approximate"}),
         "rest of two": multiclass.OneVsRestClassifier(_SVC()),
+        "rest of means": multiclass.OneVsRestClassifier(_Calibrated(_SVC(gamma=0.3), cv=2)),
+        "threshold of a stack": model_selection.FixedThresholdClassifier(
+            ensemble.StackingClassifier([("a", _SVC(gamma=0.3))], _Logistic(), cv=2), threshold=0.8),
     }),
     ("signed", "three", {
+        "means of means": ensemble.VotingClassifier(
+            [("a", _Calibrated(_SVC(), cv=2)),
+             ("b", ensemble.BaggingClassifier(_Calibrated(_SVC(), cv=2), 2, random_state=0))],
+            voting="soft", weights=[3, 7]),
+        "rest of means of three": multiclass.OneVsRestClassifier(_Calibrated(_SVC(gamma=0.3), cv=2)),
         "weighted soft votes": ensemble.VotingClassifier(
             [("a", _Logistic()), ("b", _half())], voting="soft", weights=[0.3, 2]),
         "votes": ensemble.VotingClassifier([("a", _SVC()), ("b", _LinearSVC()), ("c", _half())]),
@@ -655,6 +668,68 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "stack, passed through": ensemble.StackingRegressor([("a", _SVR(gamma=0.3))], _Ridge(), cv=2, passthrough=True),
     }),
 ]
+_LINEAR = {"a": _LinearSVC(), "b": _Logistic(), "c": linear_model.Perceptron(), "d": linear_model.RidgeClassifier()}
+_Stack, _Vote = ensemble.StackingClassifier, ensemble.VotingClassifier
+_Fixed = model_selection.FixedThresholdClassifier
+# Linear models, of which the coefficients are edited.
+_TIES: list[tuple[str, dict[str, Any]]] = [
+    ("two", {
+        **_each(_LinearSVC, linear_model.Perceptron),
+        "Logistic of two": _Logistic(),
+        "rest of two": multiclass.OneVsRestClassifier(_LinearSVC()),
+        "votes of two": _Vote([*_LINEAR.items()][:2], weights=[1, 1]),
+        "boost": ensemble.AdaBoostClassifier(_Logistic(), n_estimators=6, random_state=0),
+        "threshold below": _Fixed(_LinearSVC(), threshold=-1, pos_label=-2),
+        "threshold": _Fixed(_LinearSVC(), threshold=1, pos_label=5),
+        "half": _Fixed(_Logistic(), threshold=0.5),
+        "half of the first": _Fixed(_Logistic(), threshold=0.5, pos_label=-2),
+        "stack of two": _Stack([*_LINEAR.items()][::3], _LinearSVC(), cv=2),
+    }),
+    ("three", {
+        **{type(one).__name__ + " of three": one for one in _LINEAR.values()},
+        "rest": multiclass.OneVsRestClassifier(_LinearSVC()),
+        "rest of logistic ones": multiclass.OneVsRestClassifier(_Logistic()),
+        "pairs": multiclass.OneVsOneClassifier(_LinearSVC()),
+        **{f"votes of {weights}": _Vote([*_LINEAR.items()], weights=weights)
+           for weights in (None, [0.1, 0.2, 0.3, 0.6], [3, 1, 1, 1], [0, 1, 1, 0])},
+        "stack": _Stack([*_LINEAR.items()][::3], _LinearSVC(), cv=2, passthrough=True),
+    }),
+    ("whole labels", {
+        f"several labels of {type(one).__name__}": multiclass.OneVsRestClassifier(one)
+        for one in (_LinearSVC(), _Logistic(), _Ridge(), linear_model.RidgeClassifier())}),
+    ("two", {"outliers": linear_model.SGDOneClassSVM(random_state=0)}),
+]
+# Machines whose kernels are 0 far from the rows that they are trained on, without intercepts.
+_ZEROS: list[tuple[str, dict[str, Any]]] = [
+    ("two", {
+        "SVC": _SVC(), "OneClassSVM": svm.OneClassSVM(), "landmarks": make_pipeline(_LANDMARKS, _Logistic()),
+        "votes of two": _Vote([("a", _SVC()), ("b", _SVC(gamma=1.0))]),
+        "bag": ensemble.BaggingClassifier(_SVC(), 3, random_state=0),
+        "boost": ensemble.AdaBoostClassifier(_SVC(), n_estimators=1, random_state=0),
+        "threshold": _Fixed(_SVC(), threshold=0.0, response_method="decision_function"),
+        "threshold of the first": _Fixed(_SVC(), threshold=0.0, pos_label=-2, response_method="decision_function"),
+    }),
+    ("three", {
+        "SVC of three": _SVC(), "scores": _SVC(break_ties=True), "pairs": multiclass.OneVsOneClassifier(_SVC()),
+        "rest": multiclass.OneVsRestClassifier(_SVC()),
+    }),
+    ("labels", {
+        "several labels": multiclass.OneVsRestClassifier(_SVC()), "targets": multioutput.MultiOutputClassifier(_SVC()),
+        "several labels of linear ones": make_pipeline(
+            _LANDMARKS, multiclass.OneVsRestClassifier(linear_model.RidgeClassifier())),
+    }),
+    ("two columns", {"targets of linear ones": make_pipeline(
+        _LANDMARKS, multioutput.MultiOutputClassifier(linear_model.RidgeClassifier()))}),
+]
+# Labels by probability, where these are not the source's own.
+_LIKELIEST: list[tuple[str, Any, str]] = [
+    ("label by probability of two", _SVC(probability=True, random_state=0), "two"),
+    ("label by probability of three", _SVC(probability=True, random_state=0), "three"),
+    ("likelier side of a threshold", _Fixed(_Logistic(), threshold=0.8, pos_label=-2), "two"),
+    ("likelier side of a mean", _Fixed(_Calibrated(_SVC(), cv=2), threshold=0.8), "two"),
+    ("likelier rest", multiclass.OneVsRestClassifier(make_pipeline(_WAVES, _Logistic())), "two"),
+    ("likelier class of a stack", _Stack([("a", _SVC(gamma=0.3)), ("b", _Logistic())], cv=2), "two"),
+]
 # fmt: on
 if importlib.util.find_spec("imblearn"):
     from imblearn import ensemble as balanced
@@ -687,14 +762,10 @@ REFUSED: dict[str, Any] = {
 
 
 class _LikeliestClass:
-    """An SVC whose labels are those of the greatest probability, as compile(labels="probability") has them."""
+    """A classifier whose labels are those of the greatest probability, as compile(labels="probability") has them."""
 
     def __init__(self, inner: Any) -> None:
         self.inner, self.classes_, self.predict_proba = inner, inner.classes_, inner.predict_proba
-
-    @classmethod
-    def fitted(cls, X: Any, y: Any) -> _LikeliestClass:
-        return cls(_SVC(probability=True, random_state=0).fit(X, y))
 
     def predict(self, X: Any) -> Any:
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
@@ -740,17 +811,53 @@ def _without_weight(estimator: Any, label: str) -> Any:
     return lambda X, y: clone(estimator).fit(X, y, sample_weight=(y != label) * 1.0)
 
 
+def _tied(estimator: Any, seed: int) -> Any:
+    """Return a function that fits a copy with few halves for coefficients, so that many values tie, or are 0."""
+
+    def fit(X: Any, y: Any) -> Any:
+        source, rng = clone(estimator).fit(X, y), np.random.default_rng(seed)
+        for _, part in parts_of(source):
+            for name in ("coef_", "intercept_", "offset_"):
+                if isinstance(getattr(part, name, None), (np.ndarray, float)):
+                    part.__dict__[name] = rng.integers(-3, 4, np.shape(getattr(part, name))) / 2.0
+            if hasattr(part, "estimator_weights_"):
+                part.estimator_weights_[: len(part.estimators_)] = 0.1
+        return source
+
+    return fit
+
+
+def _without_intercepts(estimator: Any, X: Any, y: Any) -> Any:
+    """A source of other rows, far from which its values are exactly 0."""
+    source = clone(estimator).fit(_SIGNED, y)
+    for _, part in parts_of(source):
+        for name in ("_intercept_", "intercept_", "offset_"):
+            if isinstance(vars(part).get(name), (np.ndarray, float)):
+                part.__dict__[name] = 0.0 * part.__dict__[name]
+    return source
+
+
+def _exact_entries() -> Iterator[Entry]:
+    """Yield sources that round nothing in their own rows, where labels are those of ties, and of values of 0."""
+    for seed, (target, sources) in enumerate(_TIES):
+        for name, source in sources.items():
+            yield Entry(f"{name}, tied", _tied(source, seed), "whole", target, is_exact=True)
+    for target, sources in _ZEROS:
+        for name, source in sources.items():
+            fit = functools.partial(_without_intercepts, source)
+            yield Entry(f"{name}, far away", fit, "far", target, is_exact=True)
+
+
 def _entries() -> Iterator[Entry]:
     for rows, target, sources in _GROUPS:
         for name, made in sources.items():
             estimator, options = made if isinstance(made, tuple) else (made, {})
             yield Entry(name, fitted(estimator), rows, target, options)
-    for target in "two", "three":
-        options = {"labels": "probability"}
+    yield from _exact_entries()
+    for name, estimator, target in _LIKELIEST:
+        fit = lambda X, y, estimator=estimator: _LikeliestClass(clone(estimator).fit(X, y))  # noqa: E731
         inner = lambda source, _: source.inner  # noqa: E731
-        yield Entry(
-            f"label by probability of {target}", _LikeliestClass.fitted, target=target, options=options, write=inner
-        )
+        yield Entry(name, fit, target=target, options={"labels": "probability"}, write=inner)
     for step in _P.StandardScaler(with_mean=False), _P.PolynomialFeatures(3, include_bias=False):
         name = type(step).__name__
         yield Entry(f"{name} of sparse columns on an edge", functools.partial(_on_an_edge, step), "codes and numbers")
