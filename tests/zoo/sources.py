@@ -109,6 +109,8 @@ ROWS: dict[str, Table] = {
     "holes": _floats(_HOLES),
     "mirrored": _floats(_MIRRORED),
     "whole": _floats(_WHOLE[:_N]),
+    "above 1": _floats(np.column_stack([1.0 + _NUMBERS[:, :2], np.ones(_N), 1.0 + _CODES[:, 0], 1.0 + _NUMBERS[:, 2]])),
+    "empty column": _floats(np.column_stack([_HOLES, np.full(_N, np.nan)])),
     "far": _floats(np.sign(_SIGNED) * 10.0 ** (3 + np.arange(_N) % 4)[:, np.newaxis]),
     "long": _floats(2.0**54 + 4.0 * _CODES),  # numbers that have no fractions
     "codes and numbers": _floats(np.hstack([_CODES[:, :2], _SIGNED[:, 2:]])),
@@ -395,6 +397,11 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "nested": Pipeline([("a", Pipeline([("b", _columns(_P.RobustScaler()))])), ("c", "passthrough")]),
         "SelectKBest": (_P.StandardScaler(), feature_selection.SelectKBest(k=2)),
         "own selector": FirstColumns(),
+        "selector behind an imputer": (impute.SimpleImputer(), feature_selection.SelectKBest(k=2)),
+        "columns of a scaler": (
+            _P.StandardScaler(), compose.make_column_transformer(("passthrough", [0, 1]))),
+        "selector by what takes NaN": feature_selection.SelectFromModel(
+            ensemble.RandomForestClassifier(5, random_state=0), max_features=2, threshold=-np.inf),
         **_each(feature_selection.SelectFdr, feature_selection.SelectFpr, feature_selection.SelectFwe),
         "SelectPercentile": feature_selection.SelectPercentile(percentile=60),
         "GenericUnivariateSelect": feature_selection.GenericUnivariateSelect(mode="k_best", param=2),
@@ -444,6 +451,37 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
     }, n_centers=2, degree=2)),
     ("signed", "value", _before(_SVR(), {"splines, SVR": _P.SplineTransformer(3), "powers, SVR": _P.PowerTransformer(),
                                          "quantiles, SVR": _P.QuantileTransformer(n_quantiles=9)})),
+    # Steps that refuse numbers of columns of which a selector leaves nothing
+    ("above 1", "two", _before(make_pipeline(feature_selection.SelectKBest(k=2), _SVC()), {
+        "scaled logarithm, chosen": (
+            _P.StandardScaler(), _P.MinMaxScaler(feature_range=(1, 2)), _P.FunctionTransformer(np.log)),
+        "box-cox, chosen": compose.make_column_transformer((_P.PowerTransformer("box-cox"), [0, 1, 4])),
+        "bins, chosen": _P.KBinsDiscretizer(4, encode="ordinal", strategy="uniform"),
+        "OrdinalEncoder, unknown, chosen": _P.OrdinalEncoder(
+            handle_unknown="use_encoded_value", unknown_value=-1),
+        "splines, error, chosen": compose.make_column_transformer(
+            (_P.SplineTransformer(n_knots=3, extrapolation="error"), [0, 1, 4])),
+        "imputer, chosen": (feature_selection.SelectKBest(k=3), impute.SimpleImputer()),
+    })),
+    ("above 1", "two", {
+        **_before(_SVC(), {
+            "constant, one-hot": compose.make_column_transformer(
+                (_P.OneHotEncoder(drop="first", handle_unknown="ignore"), [2]), remainder="passthrough"),
+            "known constant, one-hot": compose.make_column_transformer(
+                (_P.OneHotEncoder(drop="first"), [2, 3]), remainder="passthrough"),
+        }),
+        "RFE behind an imputer": make_pipeline(
+            impute.SimpleImputer(), feature_selection.RFE(_Logistic(), n_features_to_select=2)),
+        "votes of selectors": make_pipeline(impute.SimpleImputer(), ensemble.VotingClassifier([
+            (str(k), make_pipeline(_P.StandardScaler(), feature_selection.SelectKBest(k=k), _SVC())) for k in (1, 2)])),
+        "selector before boosting": make_pipeline(
+            feature_selection.SelectKBest(k=2), ensemble.AdaBoostClassifier(_SVC(), n_estimators=1)),
+    }),
+    # Numbers that leave float64 on their way, of which a step would make others
+    ("scales", "two", _before(_SVC(), {
+        f"scaled by 1e150, {type(step).__name__}": (_P.StandardScaler(), step) for step in (
+            _P.Binarizer(), _P.KBinsDiscretizer(4, strategy="uniform"), _P.MinMaxScaler(clip=True),
+            _P.QuantileTransformer(n_quantiles=20), _P.SplineTransformer(n_knots=3), _P.PowerTransformer())})),
     # Steps that look up
     ("signed", "three", _before(_SVC(), {
         "Binarizer": _P.Binarizer(threshold=0.5),
@@ -458,6 +496,8 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "OneHotEncoder, infrequent": _P.OneHotEncoder(max_categories=3, handle_unknown="infrequent_if_exist"),
         "OneHotEncoder, chosen": (_P.OneHotEncoder(drop="if_binary"), feature_selection.SelectKBest(k=5)),
         "splines of codes": _P.SplineTransformer(25, knots="quantile"),
+        "splines of codes, continue": _P.SplineTransformer(6, degree=2, knots="quantile", extrapolation="continue"),
+        **{f"{n} quantiles of codes": _P.QuantileTransformer(n_quantiles=n) for n in (1, 7, 60)},
         "OrdinalEncoder": _P.OrdinalEncoder(),
         "OrdinalEncoder, unknown": _P.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
         "OrdinalEncoder, unknown to an imputer": (
@@ -476,6 +516,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "MissingIndicator beside": FeatureUnion(
             [("a", impute.SimpleImputer()), ("b", impute.MissingIndicator(features="all"))]),
     })),
+    ("empty column", "three", _before(_SVC(), {"SimpleImputer of an empty column": impute.SimpleImputer()})),
     ("mixed", "two", _before(_SVC(gamma=0.3), {
         "census": compose.ColumnTransformer([
             ("texts", make_pipeline(_FREQUENT, _P.OneHotEncoder(handle_unknown="ignore")), ["work", "sex"]),
