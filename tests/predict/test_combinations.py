@@ -253,7 +253,9 @@ def machine(**changes):
     [
         *(
             (
-                lambda outputs=outputs: Ensemble((machine(task="classification", labels=np.arange(2)),) * 2, outputs=outputs),
+                lambda outputs=outputs: Ensemble(
+                    (machine(task="classification", labels=np.arange(2)),) * 2, outputs=outputs
+                ),
                 message,
             )
             for outputs, message in (

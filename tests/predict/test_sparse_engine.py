@@ -115,17 +115,6 @@ def test_values_by_columns(target: str, n_labels: int, gamma: float) -> None:
     assert np.allclose(wide, value * np.exp(-2.0 * gamma), rtol=1e-9, atol=1e-12)
 
 
-def test_labels_of_text_in_every_mode(target: str) -> None:
-    X = text(400, 3000, 2)
-    y = np.random.default_rng(0).integers(0, 4, 400)
-    svc = SVC(C=10.0).fit(X[:300], y[:300])
-    for options in ({}, {"mode": "exact"}, {"degree": 1, "n_centers": 1}, {"tolerance": 1e-6}):
-        compiled = approxsvm.compile(svc, X[:300], **options)
-        assert (compiled.predict(X) == svc.predict(X)).all()
-        assert (compiled.predict(X.toarray()) == svc.predict(X)).all()
-        assert (compiled.predict(X[:1]) == svc.predict(X[:1])).all()
-
-
 def test_memory_follows_the_values() -> None:
     """A million columns: dense rows of these support vectors would take 24 GB."""
     X = text(3000, 1 << 20, 4, n_words=6)

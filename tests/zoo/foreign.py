@@ -18,10 +18,11 @@ from typing import Any
 import joblib
 import numpy as np
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 import approxsvm
 from zoo.specimens import Entry
@@ -369,6 +370,21 @@ def _entries() -> Iterator[Entry]:
         ("quadratic", SVC(kernel="poly", degree=2, coef0=0.5, **exact), "two"),
         ("NuSVC of components", make_pipeline(PCA(2), NuSVC(nu=0.2, **exact)), "two"),
         ("SVR", make_pipeline(StandardScaler(), SVR(**exact)), "value"),
+        (
+            "table",
+            make_pipeline(
+                ColumnTransformer([("a", StandardScaler(), [2, 0]), ("b", "passthrough", [1])]), SVC(**exact)
+            ),
+            "three",
+        ),
+        ("union", make_pipeline(make_union(StandardScaler(), PCA(2)), SVC(**exact)), "numbered"),
+        ("clipped", make_pipeline(MinMaxScaler(clip=True), SVC(**exact)), "two"),
+        (
+            "quadratic SVR",
+            make_pipeline(RobustScaler(), MaxAbsScaler(), PCA(3), SVR(kernel="poly", degree=2, **exact)),
+            "value",
+        ),
+        ("NuSVR, linear", NuSVR(kernel="linear"), "value"),
         ("OneClassSVM", OneClassSVM(nu=0.3, **exact), "value"),
     ):
         yield Entry(f"ONNX {name}", _in_float32(estimator), target=target, rows="signed", write=_onnx)

@@ -559,6 +559,9 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "TfidfVectorizer": _Text.TfidfVectorizer(stop_words="english", ngram_range=(1, 2), sublinear_tf=True),
         "TfidfVectorizer of float32": _Text.TfidfVectorizer(dtype=np.float32, strip_accents="unicode", norm="l1"),
         "HashingVectorizer": _Text.HashingVectorizer(n_features=64, strip_accents="ascii"),
+        "own stop words": _Text.TfidfVectorizer(stop_words=["the", "x"], strip_accents="unicode", norm="l1"),
+        "no idf": _Text.TfidfVectorizer(use_idf=False, lowercase=False, token_pattern=r"(?u)\b\w+\b"),
+        "own vocabulary": (_Text.CountVectorizer(vocabulary=["plum", "apple", "2026"]), _Text.TfidfTransformer()),
         "hashes and weights": (
             _Text.HashingVectorizer(n_features=32, alternate_sign=False, norm=None), _Text.TfidfTransformer()),
         "words, chosen": (_Text.TfidfVectorizer(), decomposition.TruncatedSVD(3, random_state=0)),
