@@ -43,6 +43,7 @@ def hostile_tables(specimen: Specimen, seed: int) -> Iterator[Table]:
     yield _with_cells(draw, some, _FAR)
     yield _with_cells(draw, some, _NO_NUMBERS)
     yield _with_cells(draw, some, _UNKNOWN, _TEXTS)
+    yield from _in_float32(draw, specimen, some, edges)
     for _ in range(2):
         yield with_edges(draw, _in_other_form(draw, specimen, some.take(slice(12))), edges)
 
@@ -127,6 +128,15 @@ def _with_cells(draw: Draw, table: Table, numbers: Any, texts: Any = ()) -> Tabl
                 row[j] = texts[i % (len(texts) if kinds[j] == "text" else _N_TEXTS)]
     with np.errstate(all="ignore"):
         return replace(table, values=fitting(values, kinds))
+
+
+def _in_float32(draw: Draw, specimen: Specimen, table: Table, edges: list[list[float]]) -> Iterator[Table]:
+    """Yield the rows as float32, in which most sources compute otherwise, if the source takes them."""
+    kinds = tuple("float32" if j in table.numeric else kind for j, kind in enumerate(table.kinds))
+    with contextlib.suppress(Exception), np.errstate(all="ignore"):  # whatever sources and steps raise
+        narrow = replace(table, values=fitting(table.values, kinds), kinds=kinds)
+        _labels(specimen, narrow)
+        yield with_edges(draw, narrow, edges)
 
 
 def _in_other_form(draw: Draw, specimen: Specimen, table: Table) -> Table:

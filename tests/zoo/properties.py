@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC
 
 import approxsvm
 from benchmarks.comparison import FAULTS, answers, compare_answers
@@ -257,6 +259,7 @@ def _method_faults(specimen: Specimen, table: Table) -> Iterator[str]:
             yield f"{method} is missing: {answer}"
     if artifact.task == "classification" and ours["predict"].dtype != theirs["predict"].dtype:
         yield f"labels are {ours['predict'].dtype} instead of {theirs['predict'].dtype}"
+    yield from _narrow_faults(specimen, table, theirs, ours)
     if hasattr(source, "predict_log_proba") and hasattr(fast, "predict_proba"):
         with np.errstate(divide="ignore"):
             if not _same_bits(fast.predict_log_proba(table.make()), np.log(ours["predict_proba"])):
@@ -266,3 +269,16 @@ def _method_faults(specimen: Specimen, table: Table) -> Iterator[str]:
         kept = approxsvm.verify(fast, specimen.compiled_from, table.make()).kept
         if kept is not True:
             yield f"verify says kept is {kept}"
+
+
+def _narrow_faults(specimen: Specimen, table: Table, theirs: Any, ours: Any) -> Iterator[str]:
+    """Yield where values are further than their bound from those of a source that maps rows in float32."""
+    machine = specimen.source[-1] if isinstance(specimen.source, Pipeline) else None
+    if "float32" not in table.kinds or not isinstance(machine, SVC) or len(machine.classes_) > 2:
+        return  # other machines compute in float32, too
+    given, found = theirs["decision_function"], ours["decision_function"]
+    if not isinstance(found, Exception):
+        off = np.abs(given - found)
+        broken = ~(off <= specimen.fast.error_bound(table.make()) + 1e-11 * (1.0 + np.abs(given).max()))
+        if broken.any():
+            yield f"values are off by {off[broken]} from those of float32, in rows {np.flatnonzero(broken)}"

@@ -712,6 +712,16 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "stack, passed through": ensemble.StackingRegressor([("a", _SVR(gamma=0.3))], _Ridge(), cv=2, passthrough=True),
     }),
 ]
+# Steps that stand in front of a linear machine, too, whose bound leaves room for nothing but their errors.
+_SHOWN = (
+    "StandardScaler", "MinMaxScaler", "MinMaxScaler, clipped", "MaxAbsScaler", "RobustScaler", "PCA", "TruncatedSVD",
+    "discriminants", "FastICA", "GaussianRandomProjection", "SparseRandomProjection", "FeatureAgglomeration", "log",
+    "log1p", "Normalizer, l1", "Normalizer, l2", "Normalizer, max", "yeo-johnson of some", "box-cox", "quantiles",
+    "normal quantiles", "splines, constant", "splines, linear", "splines, continue", "splines, periodic", "products",
+    "chi2", "bins", "Binarizer", "scaled Binarizer", "columns", "scaled before",
+)
+# Of these, some that compute in float32 only where they were fitted on such rows.
+_NARROW = (*_SHOWN[5:12], "StandardScaler")
 _LINEAR = {"a": _LinearSVC(), "b": _Logistic(), "c": linear_model.Perceptron(), "d": linear_model.RidgeClassifier()}
 _Stack, _Vote = ensemble.StackingClassifier, ensemble.VotingClassifier
 _Fixed = model_selection.FixedThresholdClassifier
@@ -897,6 +907,11 @@ def _entries() -> Iterator[Entry]:
         for name, made in sources.items():
             estimator, options = made if isinstance(made, tuple) else (made, {})
             yield Entry(name, fitted(estimator), rows, target, options)
+            if name in _SHOWN:
+                linear = make_pipeline(estimator[:-1], _SVC(kernel="linear"))
+                yield Entry(f"{name}, linear kernel", fitted(linear), rows, "two")
+            if name in _NARROW:
+                yield Entry(f"{name}, float32", fitted(linear), "float32", "two")
     yield from _exact_entries()
     for name, estimator, target in _LIKELIEST:
         fit = lambda X, y, estimator=estimator: _LikeliestClass(clone(estimator).fit(X, y))  # noqa: E731
