@@ -146,6 +146,8 @@ LABELS = {
     "big-endian": np.array([2**63, 5], ">u8"),
     **{kind: np.array([-2.0, 0.0, 1.0], kind) for kind in ("f2", "f4", "f8")},
     "U": np.array(["", "a", "größer"]),
+    "U, long": np.array(["a", "b" * 300]),
+    "O, with a zero": np.array(["日本", "a\0"], object),
     "big-endian text": np.array(["a", "bb"], ">U2"),
     "O": np.array(["a", "bb"], object),
     "numpy's texts": np.array([np.str_("a"), np.str_("b")], object),
