@@ -373,7 +373,7 @@ def test_bounds_of_cosines_hold_and_no_certain_label_is_wrong(scale: float) -> N
         labels=np.array([1, 0]),
     )
     artifact = approxsvm.compile(model).artifact
-    engine = approxsvm.Predictor(artifact.data)._evaluator  # tests/predict/test_cosines.py judges it
+    engine = approxsvm.Predictor(artifact.data)._evaluator  # tests/predict/test_bounds.py judges it
     for dtype in (np.float64, np.float32):
         rows = np.concatenate([X / scale, X, 1e9 * X, 1e25 * X[:5]]).astype(dtype)
         found = run(with_bounds(artifact, dtype), rows)
