@@ -20,8 +20,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 from test_export_c_kinds import assert_proven, at_boundary
-from zoo import class_numbers, oracle
-from zoo.balls import Extended
 
 import approxsvm
 from approxsvm import KernelModel, _native
@@ -29,7 +27,6 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.evaluator import BOUNDS, CERTIFIED, LABELS, VALUES
 from approxsvm.export.c99.coefficients import parts_of
-from approxsvm.export.c99.input_codes import input_codes
 from approxsvm.export.c99.source import array, comment, literal, text_literal
 
 pytestmark = [pytest.mark.native, NEEDS_GCC]
@@ -123,32 +120,6 @@ def classes(n_features: int, n_classes: int) -> tuple[Any, Any]:
 
 
 # --- rows of codes
-
-
-@pytest.mark.attack
-@pytest.mark.parametrize("inputs", ["int16", "int8"])
-@pytest.mark.parametrize("plan", [(41, 3, 4, 4), (42, 1, 20, 2)], ids=str)
-def test_no_bound_is_broken_for_rows_of_codes(plan: Any, inputs: str, tmp_path: Path) -> None:
-    """The exact value is that of the numbers before they were quantized, wherever within half a step they are."""
-    rng = np.random.default_rng(0)
-    model, compiled, X = random_plan(*plan)
-    X = X[:60]
-    program = build(compiled, tmp_path, *STRICT, inputs=inputs, X=X, coefficients=KINDS[len(X) % 3])
-    codes = input_codes(compiled.artifact, inputs, X)
-    q = rng.integers(-codes.largest + 2, codes.largest - 1, (200, X.shape[1]))
-    ends = np.where(rng.random(q.shape) < 0.5, -0.4999, 0.4999)  # as far from the codes as numbers can be
-    rows = np.concatenate([X, codes.offsets + codes.steps.astype(float) * (q + ends)]).astype(np.float32)
-    beyond = X[:5] + 3 * np.ptp(X, axis=0) + 1e-20
-    answers = program.answers(np.concatenate([rows, beyond, np.full_like(X[:1], np.nan)]))
-    n = len(rows)
-    exact, slack = oracle.decision_values(model, rows)
-    error = np.abs(answers.values[:n].astype(Extended) - exact)
-    assert (error <= answers.bounds[:n].astype(Extended) + slack).all()
-    assert np.isfinite(answers.bounds[:n]).all()
-    assert np.isinf(answers.bounds[n:]).all()
-    assert not answers.certain[n:].any()
-    right = exact[:, 0] <= 0 if len(compiled.artifact.labels) == 2 else class_numbers.winner(exact)
-    assert (answers.predicted[:n] == right)[answers.certain[:n]].all()
 
 
 def test_finer_codes_are_certain_of_more_rows(tmp_path: Path) -> None:

@@ -38,8 +38,7 @@ import approxsvm
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.c99.device_steps import on_device
 from approxsvm.export.c99.sums import sums_of
-from approxsvm.model.cosine_model import CosineModel
-from approxsvm.model.outputs import ClassProbability, Outputs
+from approxsvm.model.outputs import ClassProbability
 from approxsvm.model.steps import Step
 
 pytestmark = [pytest.mark.native, NEEDS_GCC]
@@ -147,31 +146,6 @@ def test_no_bound_of_a_sum_is_broken(kind: str, seed: int, tmp_path: Path) -> No
     answers = assert_proven(model, compiled, program, np.concatenate([rows, far]), refused=1)
     assert answers.certain.mean() > 0.3
     assert not answers.certain.all()  # there are rows within rounding of the boundary
-
-
-@pytest.mark.parametrize("n_labels", [2, 3])
-def test_no_bound_of_cosines_is_broken(n_labels: int, tmp_path: Path) -> None:
-    for seed in range(2):
-        rng = np.random.default_rng(seed)
-        n, d, k = int(rng.integers(1, 90)), int(rng.integers(1, 20)), 1 if n_labels == 2 else n_labels
-        outputs = Outputs() if n_labels == 2 else Outputs(label_rule="scores", decision_shape="each")
-        model = CosineModel(
-            "classification",
-            labels=np.arange(n_labels),
-            outputs=outputs,
-            frequencies=rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-2, 2, (n, 1)),
-            phases=rng.uniform(0, 2 * np.pi, n),
-            coef=rng.normal(size=(k, n)),
-            intercept=rng.normal(size=k),
-            value_error=np.zeros(k),
-        )
-        X = rng.normal(size=(100, d)) * 10.0 ** rng.uniform(-3, 3, (100, 1))
-        rows = np.concatenate([X, at_boundary(model, X[:, :] * 1e-2, rng), 0 * X[:1]]).astype(np.float32)
-        compiled = approxsvm.compile(model)
-        far = np.full((1, d), 1e17, np.float32)
-        program = build(compiled, tmp_path / str(seed), *STRICT, compiler=(C99, FUSED)[seed % 2])
-        answers = assert_proven(model, compiled, program, np.concatenate([rows, far]), refused=1)
-        assert answers.certain.mean() > 0.3
 
 
 def test_bounds_are_of_the_size_of_rounding(tmp_path: Path) -> None:

@@ -194,17 +194,6 @@ def test_sparse_rows_with_unknown_features(target: str) -> None:
     assert (np.abs(found - expected) <= bounds + 1e-12).all()
 
 
-def test_rows_do_not_depend_on_the_call(target: str) -> None:
-    vectors = on_grid(300, [2] * 40, 14)
-    evaluator = exact(model_of(vectors))
-    rows = on_grid(100, [2] * 40, 15)
-    rows[::3, 5] = 0.25  # every third row goes by the engine
-    together = evaluator.evaluate(rows, VALUES, "settled")
-    alone = [evaluator.evaluate(row[np.newaxis], VALUES, "settled")[0] for row in rows]
-    is_on_grid = np.arange(100) % 3 != 0
-    assert np.array_equal(together[is_on_grid], np.array(alone)[is_on_grid])
-
-
 @pytest.mark.parametrize("scaled", [False, True])
 def test_the_hostile_find_no_row_beyond_its_bound(target: str, scaled: bool) -> None:
     """Sums that nearly cancel, row after row moved to where error and bound are closest."""

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import GOLDEN, random_model
-from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.kernel_ridge import KernelRidge
@@ -19,7 +18,6 @@ from approxsvm import KernelModel, _native
 from approxsvm.artifact.polynomials import build_polynomial
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
 from approxsvm.evaluator import Evaluator
-from approxsvm.readers import read_any
 
 KINDS = {
     "SVC": SVC(kernel="poly", coef0=0.5),
@@ -73,20 +71,6 @@ def test_rows_on_the_boundary_are_summed_in_libsvms_order(degree):
         np.testing.assert_array_equal(evaluator.predict(Z), -1)  # a value of 0 is the second label
         assert evaluator.rows_per_stage["definition"] == 4
         assert not evaluator.certified(Z).any()
-
-
-@pytest.mark.parametrize("degree", [1, 6])
-def test_values_beyond_float64_name_their_row(degree):
-    source, X = fitted("SVR", degree)
-    model = replace(read_any(source), dual_coef=1e200 * read_any(source).dual_coef)
-    fast = approxsvm.compile(model)
-    rows = np.tile(X[0], (30_000, 1))
-    rows[23_456] *= 1e300
-    for given in (rows, csr_array(rows)):
-        with pytest.raises(InputError, match="value of row 23456 of X, or a term of it, exceeds the range of float64"):
-            fast.predict(given)
-    with pytest.raises(InputError, match="value of row 0 of X"):
-        fast.predict_one(rows[23_456])
 
 
 def test_tolerances_are_kept_or_rows_refused():

@@ -104,23 +104,6 @@ def test_verify_notices_what_the_source_would_not_say(monkeypatch):
     assert approxsvm.verify(of_values, regressor, X).bound_violations == len(X)
 
 
-def test_one_row_does_not_change_the_bounds_of_others():
-    X, y = data(0.0)
-    source = make_pipeline(StandardScaler(), PCA(3), SVC()).fit(X, y)
-    fast = approxsvm.compile(source, X)
-    alone = fast.error_bound(X)
-    outlier = np.vstack([X, np.full((1, X.shape[1]), 1e18)])
-    np.testing.assert_array_equal(fast.error_bound(outlier)[: len(X)], alone)
-    np.testing.assert_array_equal(fast.certified(outlier)[: len(X)], fast.certified(X))
-    clipped = approxsvm.compile(make_pipeline(MinMaxScaler(clip=True), SVC()).fit(X, y), X)
-    assert clipped.error_bound(outlier)[-1] < 1.0
-    X, y = data(1e6)
-    fast = approxsvm.compile(make_pipeline(PCA(3), SVC()).fit(X, y), X)
-    rows = np.vstack([X, [[5e299, 1e299, 0, 0]], [[1.5e300, 0, 0, 0]]])
-    np.testing.assert_array_equal(fast.error_bound(rows)[: len(X)], fast.error_bound(X))
-    np.testing.assert_array_equal(fast.predict(rows)[: len(X)], fast.predict(X))
-
-
 def test_an_outlier_in_the_sample_changes_no_promise():
     X, _ = data(0.0)
     y = np.sin(X.sum(axis=1))
