@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import onnxruntime
 import pytest
+from click.testing import CliRunner
 from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
@@ -35,6 +36,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
 import approxsvm
+from approxsvm.cli import main
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
 from approxsvm.model.ensemble import Ensemble
 from approxsvm.model.kernel_model import KernelModel
@@ -377,3 +379,30 @@ def test_inverse_temperatures_that_overflow():
         shares = approxsvm.compile(model).predict_proba(WHOLE)
         assert np.isfinite(shares).all()
         np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+
+
+# --- labels by probability
+
+
+def test_labels_by_probability_need_some():
+    votes = VotingClassifier([("a", SVC()), ("b", LogisticRegression())]).fit(X, KINDS)
+    for source in (SVC().fit(X, KINDS), SVR().fit(X, X[:, 0]), votes):
+        with pytest.raises(UnsupportedModelError, match="labels='probability' needs a model with class probabilities"):
+            approxsvm.compile(source, labels="probability")
+    with pytest.raises(ValueError, match="labels must be 'source' or 'probability', got 'votes'"):
+        approxsvm.compile(SVC().fit(X, KINDS), labels="votes")
+    logistic = LogisticRegression().fit(X, KINDS > 0)
+    assert (approxsvm.compile(logistic, labels="probability").predict(WHOLE) == logistic.predict(WHOLE)).all()
+
+
+def test_labels_by_probability_on_the_command_line(tmp_path):
+    svmutil = pytest.importorskip("libsvm.svmutil")
+    model = svmutil.svm_train(KINDS.astype(float).tolist(), X, "-b 1 -q")
+    svmutil.svm_save_model(str(tmp_path / "m.model"), model)
+    result = CliRunner().invoke(
+        main, ["convert-model", str(tmp_path / "m.model"), "-o", str(tmp_path / "m.asvm"), "--labels-by", "probability"]
+    )
+    assert result.exit_code == 0, result.output
+    again = svmutil.svm_load_model(str(tmp_path / "m.model"))
+    own = np.array(svmutil.svm_predict([], WHOLE, again, "-b 1 -q")[0])
+    assert (approxsvm.load(tmp_path / "m.asvm").predict(WHOLE) == own).all()

@@ -43,9 +43,9 @@ def hostile_tables(specimen: Specimen, seed: int) -> Iterator[Table]:
     yield _with_cells(draw, some, _FAR)
     yield _with_cells(draw, some, _NO_NUMBERS)
     yield _with_cells(draw, some, _UNKNOWN, _TEXTS)
-    yield from _in_float32(draw, specimen, some, edges)
     for _ in range(2):
         yield with_edges(draw, _in_other_form(draw, specimen, some.take(slice(12))), edges)
+    yield from _in_float32(draw, specimen, some, edges)
 
 
 # --- numbers inside a source
