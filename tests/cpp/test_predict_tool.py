@@ -14,7 +14,6 @@ from predict_tool import (
     SVR_TEXT,
     Files,
     Mode,
-    accuracy_line,
     failure,
     kernel_model,
     libsvm_text,
@@ -26,7 +25,6 @@ from predict_tool import (
     shown,
 )
 from scipy.sparse import csr_array
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -37,20 +35,6 @@ import approxsvm
 pytestmark = needs_tool
 
 # --- answers
-
-
-def test_float_labels_are_written_with_all_digits(files: Files) -> None:
-    fast, rows, targets = files.save_rows(labels=(0.1, 2.5))
-    predicted = fast.predict(rows)
-    assert predict(*files.arguments) == accuracy_line(predicted, targets)
-    assert files.output.read_text() == "".join(shown(label) + "\n" for label in predicted)
-
-
-def test_text_labels_are_written_as_they_are_and_not_compared(files: Files) -> None:
-    rows = random_rows(30)
-    fast = files.save(kernel_model(labels=("ja", "nein, ñ")), libsvm_text([1] * 30, rows))
-    assert predict(*files.arguments) == ""
-    assert files.output.read_text(encoding="utf-8").splitlines() == fast.predict(rows).tolist()
 
 
 @EVERY_MODE
@@ -182,27 +166,6 @@ def test_probabilities_of_artifacts_without_them_are_refused(files: Files) -> No
     files.save_rows()
     assert failure("-b", 1, *files.arguments) == f"{files.model}: Model does not support probabiliy estimates"
     assert not files.output.exists()
-
-
-@pytest.mark.parametrize(
-    "estimator", [CalibratedClassifierCV(SVC(), cv=2), CalibratedClassifierCV(SVC(), ensemble=False)]
-)
-def test_probabilities_of_artifacts_are_written_behind_labels_of_any_kind(files: Files, estimator: Any) -> None:
-    X = np.random.default_rng(0).normal(size=(60, N_FEATURES)).round(3)
-    names = np.array(["ja", "nein", "na ja"])[np.digitize(X[:, 0], [-0.5, 0.5])]
-    fast = approxsvm.compile(estimator.fit(X, names))
-    fast.save(files.model)
-    files.data.write_text(libsvm_text([1] * len(X), csr_array(X)))
-    said = predict("-b", 1, *files.arguments)
-    shares = fast.predict_proba(csr_array(X))
-    lines = [
-        f"{name} " + " ".join(f"{share:g}" for share in row)
-        for name, row in zip(fast.classes_[shares.argmax(axis=1)], shares, strict=True)
-    ]
-    assert files.output.read_text().splitlines() == ["labels ja na ja nein", *lines]
-    assert said == ""
-    assert predict(*files.arguments) == "Model supports probability estimates, but disabled in prediction.\n"
-    assert files.output.read_text().splitlines() == fast.predict(csr_array(X)).tolist()
 
 
 @pytest.mark.parametrize(("breaks", "shown"), [("\n", r"\n"), ("\r\n", r"\r\n"), ("\r", r"\r")])

@@ -36,7 +36,6 @@ from sklearn.svm import SVC, SVR
 from test_cpp_programs import ANSWERED, DOCUMENTED, sample
 
 import approxsvm
-from approxsvm import _native
 from approxsvm.evaluator import VALUES, read_artifact
 
 PATH = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]  # cmake and ninja of the test extra
@@ -117,13 +116,6 @@ def rows_for(artifact: Any, n: int = 53) -> Any:
 
 
 # --- answers
-
-
-def test_no_rows_and_bytes_instead_of_a_file() -> None:
-    model = Runtime(IRIS.read_bytes())
-    assert LIB.approxsvm_target(model.handle).decode() == _native.runnable_targets()[0]
-    for rows in (np.empty((0, 4)), csr_array((0, 4), dtype=np.float32)):
-        assert [answer.size for answer in model.evaluate(rows, "labels", "values")] == [0, 0]
 
 
 def test_predict_refuses_too_small_a_buffer() -> None:
@@ -209,25 +201,6 @@ def test_rows_at_fault() -> None:
             "^row 201: log needs a value above -1, got -1.25$",
         )
         assert (said.row, said.found, said.expected) == (201, -1.25, -1.0)
-
-
-def test_columns_that_are_not_used_may_hold_anything() -> None:
-    model = Runtime(GOLDEN / "iris_logarithms.asvm")  # which drops the second of four
-    rows = rows_for(read_artifact(GOLDEN / "iris_logarithms.asvm"), 300)
-    expected = model.evaluate(rows, "values")
-    rows[:, 1] = np.resize([np.nan, np.inf, -np.inf], 300)
-    for given in (rows, rows.astype(np.float32), csr_array(rows)):
-        found = model.evaluate(given, "values")
-        if given.dtype == np.float64:
-            np.testing.assert_array_equal(found, expected)
-    rows[250, 3], rows[201, 2] = np.nan, np.inf
-    for given in (rows, csr_array(rows)):
-        said = failure(
-            lambda given=given: model.evaluate(given, "values", n_threads=2),
-            "NOT_FINITE",
-            "^row 201, column 2 is infinite$",
-        )
-        assert said.row == 201
 
 
 def test_answers_that_a_model_does_not_have() -> None:

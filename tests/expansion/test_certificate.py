@@ -25,7 +25,7 @@ from zoo.balls import Extended
 import approxsvm
 from approxsvm import KernelModel, _native
 from approxsvm.artifact.views import Artifact
-from approxsvm.errors import InputError, UnsupportedModelError
+from approxsvm.errors import UnsupportedModelError
 from approxsvm.evaluator import STAGES
 from approxsvm.expansion import certificate as certificates
 from approxsvm.expansion import gram, taylor
@@ -420,24 +420,6 @@ def test_the_float32_engine_keeps_its_bound(offset):
 
 
 # --- the traps of the specification -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_trap_1_rows_that_are_not_finite_are_refused(bad):
-    model = random_model(0, n_sv=20)
-    for mode, target, dtype in itertools.product(MODES, TARGETS, (np.float32, np.float64)):
-        predictor = _native.Predictor(approxsvm.compile(model, mode=mode).artifact.data, target)
-        for n_rows, column in itertools.product((1, 4, 5, 70), (0, 6)):
-            rows = np.zeros((n_rows, 7), dtype)
-            rows[-1, column] = bad
-            with pytest.raises(InputError, match=r"NaN|infinity"):
-                predictor.dense(rows, 1, EVERYTHING, values="settled")
-            sparse = csr_array(rows)
-            for columns in (sparse.indices, sparse.indices + np.int32(7)):  # seen or not
-                with pytest.raises(InputError, match=r"NaN|infinity"):
-                    predictor.csr(sparse.indptr, columns, sparse.data, 1, EVERYTHING, values="settled")
-        with pytest.raises(InputError, match=r"NaN|infinity"):
-            predictor.one(rows[-1])
 
 
 def test_trap_2_a_bound_that_is_infinite_certifies_nothing():

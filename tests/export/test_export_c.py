@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
 import shutil
 import subprocess
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +17,9 @@ from c_header import C99, NEEDS_GCC, STRICT, Program, build
 from conftest import GOLDEN, random_model
 from sklearn.feature_selection import SelectKBest
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 from test_export_c_kinds import assert_proven, at_boundary
-from zoo import class_numbers, oracle
-from zoo.balls import Extended
 
 import approxsvm
 from approxsvm import KernelModel, _native
@@ -31,10 +27,7 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.evaluator import BOUNDS, CERTIFIED, LABELS, VALUES
 from approxsvm.export.c99.coefficients import parts_of
-from approxsvm.export.c99.device_bounds import map_error
-from approxsvm.export.c99.input_codes import input_codes
 from approxsvm.export.c99.source import array, comment, literal, text_literal
-from approxsvm.model.steps.affine import _OPERATIONS, Affine
 
 pytestmark = [pytest.mark.native, NEEDS_GCC]
 KINDS = ("float32", "int16", "int8")
@@ -129,32 +122,6 @@ def classes(n_features: int, n_classes: int) -> tuple[Any, Any]:
 # --- rows of codes
 
 
-@pytest.mark.attack
-@pytest.mark.parametrize("inputs", ["int16", "int8"])
-@pytest.mark.parametrize("plan", [(41, 3, 4, 4), (42, 1, 20, 2)], ids=str)
-def test_no_bound_is_broken_for_rows_of_codes(plan: Any, inputs: str, tmp_path: Path) -> None:
-    """The exact value is that of the numbers before they were quantized, wherever within half a step they are."""
-    rng = np.random.default_rng(0)
-    model, compiled, X = random_plan(*plan)
-    X = X[:60]
-    program = build(compiled, tmp_path, *STRICT, inputs=inputs, X=X, coefficients=KINDS[len(X) % 3])
-    codes = input_codes(compiled.artifact, inputs, X)
-    q = rng.integers(-codes.largest + 2, codes.largest - 1, (200, X.shape[1]))
-    ends = np.where(rng.random(q.shape) < 0.5, -0.4999, 0.4999)  # as far from the codes as numbers can be
-    rows = np.concatenate([X, codes.offsets + codes.steps.astype(float) * (q + ends)]).astype(np.float32)
-    beyond = X[:5] + 3 * np.ptp(X, axis=0) + 1e-20
-    answers = program.answers(np.concatenate([rows, beyond, np.full_like(X[:1], np.nan)]))
-    n = len(rows)
-    exact, slack = oracle.decision_values(model, rows)
-    error = np.abs(answers.values[:n].astype(Extended) - exact)
-    assert (error <= answers.bounds[:n].astype(Extended) + slack).all()
-    assert np.isfinite(answers.bounds[:n]).all()
-    assert np.isinf(answers.bounds[n:]).all()
-    assert not answers.certain[n:].any()
-    right = exact[:, 0] <= 0 if len(compiled.artifact.labels) == 2 else class_numbers.winner(exact)
-    assert (answers.predicted[:n] == right)[answers.certain[:n]].all()
-
-
 def test_finer_codes_are_certain_of_more_rows(tmp_path: Path) -> None:
     X, y = classes(9, 2)
     source = make_pipeline(StandardScaler(), SVC(gamma=0.02))
@@ -166,21 +133,6 @@ def test_finer_codes_are_certain_of_more_rows(tmp_path: Path) -> None:
         shares.append(answers.certain.mean())
         np.testing.assert_allclose(answers.values, compiled._evaluator.evaluate(rows)[:, None], atol=0.1)
     assert shares[0] >= shares[1] >= shares[2] > 0.3
-
-
-@pytest.mark.parametrize("inputs", ["float32", "int16"])
-def test_columns_that_are_not_used_may_hold_anything(inputs: str, tmp_path: Path) -> None:
-    X, y = classes(9, 3)
-    source = make_pipeline(RobustScaler(), SelectKBest(k=5), StandardScaler(), SVC(gamma=0.1))
-    compiled = approxsvm.compile(source.fit(X, y), X, mode="approximate", degree=2)
-    unused = np.setdiff1d(np.arange(X.shape[1]), compiled.artifact.raw_columns.used)
-    strange = X.astype(np.float32)
-    strange[:, unused] = np.resize([np.nan, np.inf, -np.inf, 1e30], (len(X), len(unused)))
-    program = build(compiled, tmp_path, *STRICT, inputs=inputs, X=None if inputs == "float32" else strange)
-    expected, answers = program.answers(X.astype(np.float32)), program.answers(strange)
-    assert expected.certain.any()
-    for name in ("values", "bounds", "certain", "predicted"):
-        np.testing.assert_array_equal(getattr(answers, name), getattr(expected, name))
 
 
 def test_codes_need_rows(tmp_path: Path) -> None:
@@ -371,35 +323,6 @@ def monomials(u: Any, degree: int) -> Any:
         pieces += [u[first : k + 1] * u[k] for k in range(first, last)]
         pieces += [u[first:last] * u[k] for k in range(last, len(u))]
     return np.concatenate(pieces)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_error_of_an_input_map_is_bounded(seed: int) -> None:
-    """Float64 after float64 operation against rational numbers: the bound knows only how large the results are."""
-    rng = np.random.default_rng(seed)
-    n, stages = 6, []
-    for _ in range(int(rng.integers(1, 4))):
-        parts = {name: rng.normal(size=n) * 10.0 ** rng.uniform(-6, 6, n) for name in ("subtract", "add")}
-        parts |= {name: rng.normal(size=n) * 10.0 ** rng.uniform(-4, 4, n) for name in ("multiply", "divide")}
-        ends = np.sort(rng.normal(size=(2, n)), axis=0) * 10.0 ** rng.uniform(-3, 9)
-        parts |= {"low": np.minimum(*ends), "high": np.maximum(*ends)}
-        stages.append(Affine(n, **{name: part for name, part in parts.items() if rng.random() < 0.6}))
-    for _ in range(20):
-        row = (rng.normal(size=n) * 10.0 ** rng.uniform(-20, 20)).astype(np.float32).astype(np.float64)
-        if rng.random() < 0.7 and stages[0].subtract is not None:  # near what is subtracted, where digits cancel
-            row = (stages[0].subtract * (1 + 1e-7 * rng.normal(size=n))).astype(np.float32).astype(np.float64)
-        x, exact = row[np.newaxis].copy(), [Fraction(z) for z in row]
-        for stage in stages:
-            x, _ = stage.run(x)
-            for name, combine in _OPERATIONS.items():
-                if getattr(stage, name) is not None:
-                    exact = [
-                        combine(z, Fraction(float(part))) for z, part in zip(exact, getattr(stage, name), strict=True)
-                    ]
-        moved = math.sqrt(sum(float(z - Fraction(float(own))) ** 2 for z, own in zip(exact, x[0], strict=True)))
-        bound = map_error(stages, np.abs(x[0]))
-        assert moved <= bound
-        assert bound < math.inf
 
 
 def test_literals() -> None:

@@ -13,10 +13,7 @@ import pytest
 from boards import BOARDS
 from c_header import NEEDS_GCC, STRICT, build
 from conftest import random_model
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
-from sklearn.svm import SVC
-from test_export_c_kinds import FUSED, SANITIZED, assert_proven, at_boundary
+from test_export_c_kinds import SANITIZED, assert_proven, at_boundary
 
 import approxsvm
 from approxsvm.export.c99.few_values import grid_of, packed
@@ -76,16 +73,6 @@ def test_no_bound_is_broken(name: str, tmp_path: Path) -> None:
         most = 1e-6 * (1.0 + gamma) * sums + 1e-7 * np.abs(answers.values[:60])
         assert (answers.bounds[:60] < most).all()
         assert (answers.bounds[60:110] < 1e-4 * sums + 1e-6 * np.abs(answers.values[60:110])).all()  # beside the grid
-
-
-def test_scaled_rows_and_contraction(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    X = 3.0 * rng.integers(0, 2, (300, 20)) + 7.0
-    source = make_pipeline(MinMaxScaler(), SVC(gamma=0.2)).fit(X, X[:, :5].sum(axis=1) > 43.0)
-    compiled = approxsvm.compile(source, mode="exact")
-    rows = np.vstack([X[:100], X[:20] + rng.normal(size=(20, 20))]).astype(np.float32)
-    answers = assert_proven(approxsvm.read_any(source), compiled, build(compiled, tmp_path, compiler=FUSED), rows)
-    assert answers.certain[:100].all()
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,11 @@ import pytest
 from c_header import C99, NEEDS_GCC, STRICT, build
 from conftest import random_model
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     VotingRegressor,
 )
-from sklearn.impute import SimpleImputer
-from sklearn.kernel_approximation import AdditiveChi2Sampler, RBFSampler
+from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import Ridge
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
@@ -27,7 +25,6 @@ from sklearn.preprocessing import (
     FunctionTransformer,
     MinMaxScaler,
     Normalizer,
-    OneHotEncoder,
     PowerTransformer,
     QuantileTransformer,
     SplineTransformer,
@@ -41,8 +38,7 @@ import approxsvm
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.export.c99.device_steps import on_device
 from approxsvm.export.c99.sums import sums_of
-from approxsvm.model.cosine_model import CosineModel
-from approxsvm.model.outputs import ClassProbability, Outputs
+from approxsvm.model.outputs import ClassProbability
 from approxsvm.model.steps import Step
 
 pytestmark = [pytest.mark.native, NEEDS_GCC]
@@ -152,41 +148,6 @@ def test_no_bound_of_a_sum_is_broken(kind: str, seed: int, tmp_path: Path) -> No
     assert not answers.certain.all()  # there are rows within rounding of the boundary
 
 
-@pytest.mark.parametrize("mode", ["approximate", "certified"])
-@pytest.mark.parametrize("kind", ["affine", "degree 2"])
-def test_no_bound_of_a_form_is_broken(kind: str, mode: str, tmp_path: Path) -> None:
-    for seed in (10, 11):
-        model, rows = random_machine(kind, seed, n_labels=(2, 3)[seed % 2])
-        compiled = approxsvm.compile(model, mode=mode)
-        answers = assert_proven(model, compiled, build(compiled, tmp_path / str(seed), *STRICT), rows)
-        assert answers.certain.mean() > 0.3
-
-
-@pytest.mark.parametrize("n_labels", [2, 3])
-def test_no_bound_of_cosines_is_broken(n_labels: int, tmp_path: Path) -> None:
-    for seed in range(2):
-        rng = np.random.default_rng(seed)
-        n, d, k = int(rng.integers(1, 90)), int(rng.integers(1, 20)), 1 if n_labels == 2 else n_labels
-        outputs = Outputs() if n_labels == 2 else Outputs(label_rule="scores", decision_shape="each")
-        model = CosineModel(
-            "classification",
-            labels=np.arange(n_labels),
-            outputs=outputs,
-            frequencies=rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-2, 2, (n, 1)),
-            phases=rng.uniform(0, 2 * np.pi, n),
-            coef=rng.normal(size=(k, n)),
-            intercept=rng.normal(size=k),
-            value_error=np.zeros(k),
-        )
-        X = rng.normal(size=(100, d)) * 10.0 ** rng.uniform(-3, 3, (100, 1))
-        rows = np.concatenate([X, at_boundary(model, X[:, :] * 1e-2, rng), 0 * X[:1]]).astype(np.float32)
-        compiled = approxsvm.compile(model)
-        far = np.full((1, d), 1e17, np.float32)
-        program = build(compiled, tmp_path / str(seed), *STRICT, compiler=(C99, FUSED)[seed % 2])
-        answers = assert_proven(model, compiled, program, np.concatenate([rows, far]), refused=1)
-        assert answers.certain.mean() > 0.3
-
-
 def test_bounds_are_of_the_size_of_rounding(tmp_path: Path) -> None:
     """What is proven is not proven by bounds that say nothing: errors come near them."""
     for kind in ("affine", "sigmoid", "gaussian"):
@@ -228,33 +189,6 @@ def test_an_error_that_is_not_known_stays_so(last: Any, tmp_path: Path) -> None:
     assert answers.bounds[0, 0] >= np.abs(compiled.artifact.decision_coef()).sum()
     assert not answers.certain[0]
     assert answers.bounds[1:, 0].max() < 1.0
-
-
-def test_steps_behind_others_replace_or_refuse(tmp_path: Path) -> None:
-    """Missing values, ends of splines and negative numbers, of rows as they are and of scaled ones."""
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 5, size=(200, 6)).astype(float)
-    imputed = make_pipeline(StandardScaler(), SimpleImputer(strategy="median", add_indicator=True))
-    codes = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(sparse_output=False))
-    parts = [
-        ("imputed", imputed, [0]),
-        ("codes", codes, [1]),
-        ("splines", SplineTransformer(3, extrapolation="error"), [2]),
-        ("scaled splines", make_pipeline(StandardScaler(), SplineTransformer(3, extrapolation="error")), [3]),
-        ("repeats", SplineTransformer(4, extrapolation="periodic"), [4]),
-        ("waves", AdditiveChi2Sampler(), [5]),
-    ]
-    X[:9, 0], X[5:19, 1] = np.nan, np.nan
-    source = make_pipeline(ColumnTransformer(parts), SVC()).fit(X, np.nansum(X, axis=1) > 12)
-    model, compiled = approxsvm.read_any(source), approxsvm.compile(source, mode="exact")
-    model = replace(model, intercept=model.intercept + 1e3)
-    program = build(approxsvm.compile(model, mode="exact"), tmp_path, *STRICT, compiler=SANITIZED)
-    rows = np.concatenate([X, X + np.array([1e6, 0, 0, 0, 4e6, 1e6])])
-    wrong = np.array([[1, 1, 1, 1, 1, 1]] * 8, np.float32)
-    wrong[range(8), [0, 1, 1, 2, 2, 3, 4, 5]] = (np.inf, 2.5, np.inf, -1e-30, np.nan, 4.1, np.nan, -1e-45)
-    answers = assert_proven(model, compiled, program, np.concatenate([rows, wrong]).astype(np.float32), refused=8)
-    assert answers.certain[: len(rows)].all()
-    assert answers.bounds[: len(X)].max() < 1e-2
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,9 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from c_header import C99, NEEDS_GCC, STRICT, build
-from sklearn.calibration import CalibratedClassifierCV
+from c_header import C99, NEEDS_GCC
 from sklearn.compose import ColumnTransformer
-from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
@@ -40,44 +39,6 @@ def census(encoder, imputer=None, last=None):
     ]
     source = make_pipeline(ColumnTransformer(parts), last or SVC(gamma=0.2))
     return source.fit(frame, labels), frame
-
-
-def test_members_share_the_codes_of_texts(tmp_path):
-    pipeline, frame = census(OneHotEncoder(handle_unknown="ignore"), last=SVC(gamma=0.05))
-    frame.loc[7, "job"] = "rare"  # a member that has not seen it must not count it as another text
-    labels = pipeline.predict(frame)
-    source = CalibratedClassifierCV(pipeline, cv=3).fit(frame, labels)
-    compiled = approxsvm.compile(source, frame)
-    rows = compiled._rows(frame).astype(np.float32)
-    answers = build(compiled, tmp_path, *STRICT).answers(np.concatenate([rows, [[0, np.nan, 2, np.nan]]]))
-    exact = approxsvm.Predictor(compiled.artifact).predict_proba(rows)
-    assert (np.abs(answers.shares[:-1] - exact) <= answers.share_bounds[:-1] + 1e-6).all()
-    certain = answers.certain[:-1]
-    assert certain.mean() > 0.3
-    assert (compiled.artifact.labels[answers.predicted[:-1]][certain] == source.predict(frame)[certain]).all()
-    assert np.isnan(answers.shares[-1]).all()
-    assert codes_of(compiled, tmp_path / "codes", compiled.artifact.raw_columns.texts[0]) == "nan"
-
-
-def test_columns_of_which_a_table_makes_nothing_are_checked(tmp_path):
-    _, frame = census(OneHotEncoder())
-    X = frame[["age", "hours"]]
-    source = make_pipeline(MissingIndicator(), SVC()).fit(X, frame["age"] > 45)
-    compiled = approxsvm.compile(source, X, mode="approximate")
-    rows = np.array([[20, 40], [20, np.nan], [np.nan, 40], [np.inf, 40]], np.float32)
-    answers = build(compiled, tmp_path, *STRICT).answers(rows)
-    assert np.isnan(answers.values[:, 0]).tolist() == [False, False, True, True]
-
-
-def test_what_the_source_refuses_is_nan(tmp_path):
-    source, frame = census(OneHotEncoder())
-    compiled = approxsvm.compile(source, frame, mode="approximate")
-    rows = np.repeat(compiled._rows(frame)[:1], 8, axis=0).astype(np.float32)
-    rows[1, 0], rows[2, 2], rows[3, 2], rows[4, 1], rows[5, 3], rows[6, 0] = -1, 2.0, np.nan, np.inf, np.inf, 0.5
-    answers = build(compiled, tmp_path, *STRICT).answers(rows)
-    assert np.isnan(answers.values[:, 0]).tolist() == [False, *[True] * 6, False]
-    assert np.isinf(answers.bounds[1:7]).all()
-    assert not answers.certain[1:7].any()
 
 
 MAIN = """

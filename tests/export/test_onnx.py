@@ -17,25 +17,15 @@ from attacks import Tally, random_attack, truth_of
 from click.testing import CliRunner
 from conftest import GOLDEN, random_model
 from onnx.reference import ReferenceEvaluator
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
-from sklearn.decomposition import PCA
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF
-from sklearn.impute import SimpleImputer
-from sklearn.kernel_approximation import SkewedChi2Sampler
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
-    FunctionTransformer,
     MaxAbsScaler,
-    MinMaxScaler,
-    OrdinalEncoder,
-    PowerTransformer,
     StandardScaler,
 )
-from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
-from zoo import oracle
+from sklearn.svm import SVC, SVR, OneClassSVM
 
 import approxsvm
 from approxsvm import Artifact, KernelModel, UnsupportedModelError
@@ -94,21 +84,6 @@ def with_bounds(artifact: Artifact, dtype: Any = np.float64) -> Any:
 
 
 # --- labels and values
-
-
-@pytest.mark.parametrize(("degree", "n_centers"), [(1, 4), (2, 1), (3, 4), (6, 1)])
-def test_expansions(degree: int, n_centers: int) -> None:
-    svc = SVC(gamma=0.05).fit(X, TWO)
-    fast = approxsvm.compile(svc, X, mode="approximate", degree=degree, n_centers=n_centers)
-    found = run(fast.to_onnx(input_type="float64", certain=True), X)
-    np.testing.assert_array_equal(found["label"], fast.predict(X))
-    moduli = np.abs(svc.dual_coef_).sum()
-    np.testing.assert_allclose(found["probabilities"][:, 1], fast.decision_function(X), rtol=0, atol=1e-6 * moduli)
-    np.testing.assert_array_equal(found["probabilities"][:, 0], -found["probabilities"][:, 1])
-    # The bound is the engine's, but for rounding and cells.
-    assert abs(found["certain"].mean() - fast.certified(X).mean()) < 0.02
-    assert (found["label"] == svc.predict(X))[found["certain"]].all()
-    assert degree == 1 or found["certain"].mean() > 0.8
 
 
 def test_a_process_without_its_variance_gives_no_probabilities() -> None:
@@ -376,47 +351,6 @@ def test_the_package_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatc
 # --- what is certain
 
 
-def test_columns_that_are_not_used_may_hold_anything() -> None:
-    columns = ColumnTransformer([("scale", MinMaxScaler(clip=True), [2, 0])])
-    rows = X[:8].copy()
-    rows[:, [1, 3]] = [np.nan, np.inf]
-    for model in (make_pipeline(columns, SVC()), CalibratedClassifierCV(make_pipeline(columns, SVC()), cv=2)):
-        graph = approxsvm.compile(model.fit(X, TWO), X).to_onnx(input_type="float64")
-        expected, found = run(graph, X[:8]), run(graph, rows)
-        assert found["certain"].any()
-        for name, answer in expected.items():
-            np.testing.assert_array_equal(found[name], answer)
-
-
-def boundary_rows(model: KernelModel, rows: Any) -> Any:
-    """Pairs of rows on either side of where the exact value is 0, as near to each other as float64 has them."""
-    positive = reference.decision_function(model, rows)[:, 0] > 0
-    n = min(positive.sum(), (~positive).sum(), 20)
-    a, b = rows[positive][:n], rows[~positive][:n]
-    for _ in range(55):
-        middle = (a + b) / 2
-        above = (reference.decision_function(model, middle)[:, 0] > 0)[:, np.newaxis]
-        a, b = np.where(above, middle, a), np.where(above, b, middle)
-    return np.concatenate([a, b, a * (1 + 1e-9), b * (1 - 1e-7)])
-
-
-@pytest.mark.parametrize(("degree", "gamma"), [(1, 1e-3), (2, 0.05), (3, 1.0), (6, 0.05)])
-def test_no_certain_label_is_wrong_about_the_boundary(degree: int, gamma: float) -> None:
-    model = approxsvm.read_any(SVC(gamma=gamma, C=10.0).fit(X, TWO))
-    near = boundary_rows(model, X)
-    rows = np.concatenate([X, near, 1e3 * X, 1e30 * X[:5], 1e200 * X[:5], X[:5] * 1e-300])
-    with np.errstate(over="ignore"):
-        exact = reference.decision_function(model, rows)[:, 0]
-    for n_centers in (1, 3):
-        artifact = approxsvm.compile(model, X, degree=degree, n_centers=n_centers).artifact
-        for optimize in (True, False):
-            found = run(with_bounds(artifact), rows, optimize=optimize)
-            rounded = 1e-13 * np.abs(model.dual_coef).sum()
-            assert (np.abs(found["values"][:, 0] - exact) <= found["bounds"][:, 0] + rounded).all()
-            assert ((found["values"][:, 0] > 0) == (exact > 0))[found["sure"]].all()
-            assert not found["sure"][len(X) : len(X) + len(near)].any()
-
-
 def test_nothing_is_certain_of_cosines_where_squares_underflow() -> None:
     """Frequencies so high that rows matter whose norms are lost."""
     rng = np.random.default_rng(1)
@@ -439,7 +373,7 @@ def test_bounds_of_cosines_hold_and_no_certain_label_is_wrong(scale: float) -> N
         labels=np.array([1, 0]),
     )
     artifact = approxsvm.compile(model).artifact
-    engine = approxsvm.Predictor(artifact.data)._evaluator  # tests/predict/test_cosines.py judges it
+    engine = approxsvm.Predictor(artifact.data)._evaluator  # tests/predict/test_bounds.py judges it
     for dtype in (np.float64, np.float32):
         rows = np.concatenate([X / scale, X, 1e9 * X, 1e25 * X[:5]]).astype(dtype)
         found = run(with_bounds(artifact, dtype), rows)
@@ -448,33 +382,6 @@ def test_bounds_of_cosines_hold_and_no_certain_label_is_wrong(scale: float) -> N
         assert ((found["values"][:, 0] > 0) == (values > 0))[found["sure"]].all()
         assert found["sure"][: len(X)].mean() > 0.99
         assert not found["sure"][-5:].any()
-
-
-@pytest.mark.parametrize("skewedness", [1e-3, 0.5, 1e9])
-def test_logarithms_are_those_of_the_source_and_a_row_without_one_proves_nothing(skewedness: float) -> None:
-    rng = np.random.default_rng(0)
-    rows = rng.gamma(0.5, size=(300, 4)) * skewedness
-    y = np.log(rows + skewedness).sum(axis=1)
-    sampler = SkewedChi2Sampler(skewedness=skewedness, n_components=50, random_state=0)
-    some = ColumnTransformer([("log", FunctionTransformer(np.log1p), [2, 0])], remainder="passthrough")
-    for steps in ([sampler], [some, MaxAbsScaler(), sampler]):
-        pipeline = make_pipeline(*steps, LinearSVC()).fit(rows, y > np.median(y))
-        compiled = approxsvm.compile(pipeline)
-        graph = with_bounds(compiled.artifact)
-        found = run(graph, rows)
-        values, bounds = compiled._evaluator.evaluate(rows, VALUES | BOUNDS, "exact")
-        assert (np.abs(found["values"][:, 0] - values) <= found["bounds"][:, 0] + bounds).all()
-        assert ((found["values"][:, 0] > 0) == (values > 0))[found["sure"]].all()
-        assert found["sure"].mean() > 0.99
-        without = -skewedness - np.array([0.0, 1e-3, 1e300])[:, np.newaxis] * np.ones(4)
-        found = run(graph, without)
-        assert np.isnan(found["values"]).all()
-        assert not found["sure"].any()
-    clipped = make_pipeline(FunctionTransformer(np.log1p), MinMaxScaler(clip=True), SVC()).fit(rows, y > np.median(y))
-    graph = with_bounds(approxsvm.compile(clipped, rows).artifact)
-    assert run(graph, rows)["sure"].mean() > 0.8
-    for x in (-1.0, -2.0, -1e300):
-        assert not run(graph, np.where(np.arange(4) == 1, x, rows[:9]))["sure"].any()
 
 
 def attack(monkeypatch: pytest.MonkeyPatch, **options: Any) -> float:
@@ -540,19 +447,6 @@ def test_numbers_that_onnxruntime_narrows_to_float32_keep_their_digits() -> None
         assert (np.abs(found["values"] - exact) <= found["bounds"] + 1e-13 * np.abs(model.dual_coef).sum()).all()
 
 
-@pytest.mark.parametrize("offset", [0.0, 1e6, 1e9])
-def test_what_input_maps_round_is_part_of_the_bound(offset: float) -> None:
-    """Numbers that scaling nearly cancels: float64 loses digits of the row, and the bound knows how many."""
-    rows = RNG.normal(size=(60, 2)) + offset
-    y = (rows - offset)[:, 0] * (rows - offset)[:, 1] > 0
-    pipeline = make_pipeline(MinMaxScaler(), PCA(2), SVC(gamma=5.0)).fit(rows, y)
-    for mode in ("approximate", "exact"):
-        artifact = approxsvm.compile(pipeline, rows, mode=mode).artifact  # type: ignore[arg-type]
-        found = run(with_bounds(artifact), rows)
-        exact, slack = oracle.decision_values(approxsvm.read_any(pipeline), rows)
-        assert (np.abs(found["values"] - exact) <= found["bounds"] + slack).all()
-
-
 def _functions_of(table: Any, degree: int, s: Any) -> Iterator[tuple[int, Any]]:
     from scipy.special import gammainc, gammaln
 
@@ -575,22 +469,3 @@ def test_the_table_is_never_below_its_functions(degree: int) -> None:
         assert (function <= known)[covered].all()
         near = covered & (s > 2.0**-11) & (s < 8.0)
         assert (known[near] <= 1.3 * function[near]).all()  # and not much above
-
-
-@pytest.mark.parametrize(
-    ("steps", "row"),
-    [
-        ((FunctionTransformer(np.log1p), SimpleImputer()), [-3.0, 0.5]),
-        ((PowerTransformer("box-cox"), SimpleImputer()), [1.0, -1.0]),
-        ((OrdinalEncoder(), StandardScaler(), SimpleImputer()), [0.25, 0.0]),
-        ((OrdinalEncoder(), StandardScaler(), SimpleImputer()), [0.0, np.nan]),
-    ],
-    ids=["logarithm", "power", "code", "missing code"],
-)
-def test_what_a_step_refuses_is_no_missing_value_behind_it(steps: Any, row: Any) -> None:
-    X = np.random.default_rng(0).integers(0, 4, size=(60, 2)) + 1.0 * (row[0] == 1.0)
-    fast = approxsvm.compile(make_pipeline(*steps, SVC()).fit(X, X.sum(axis=1) > X.sum(axis=1).mean()), X)
-    answers = run(fast.to_onnx(input_type="float64", certain=True), np.array([X[0], row]))
-    assert answers["certain"].ravel().tolist() == [True, False]
-    with pytest.raises(approxsvm.InputError):
-        fast.predict([row])

@@ -270,30 +270,6 @@ def test_values_within_a_tolerance(degree: int) -> None:
     assert np.abs(estimator_for(in_subspaces(model, (8, 25), degree)).predict(X) - sums(model, X)[:, 0]).max() < 1e-9
 
 
-def test_rows_of_a_block_do_not_see_each_other() -> None:
-    model, X = binary(4)
-    for degree in (0, 3):
-        fast = estimator_for(in_subspaces(model, (8, 20), degree))
-        labels = fast.predict(X)
-        for n in (5, 15, 16, 17, 47, 48, 49, 97):
-            np.testing.assert_array_equal(fast.predict(X[:n]), labels[:n])
-            np.testing.assert_array_equal(fast.predict(X[-n:][::-1]), labels[-n:][::-1])
-        one_by_one_too = [fast.predict_one(row) for row in X[:50]]
-        np.testing.assert_array_equal(one_by_one_too, labels[:50])
-
-
-def test_rows_that_are_no_numbers_or_overflow() -> None:
-    model, X = binary(4)
-    fast = estimator_for(in_subspaces(model, (8,), 2))
-    huge = X[:60] * 1e200
-    np.testing.assert_array_equal(fast.predict(huge), np.full(60, fast.predict(huge[:1])[0]))
-    for bad in (np.nan, np.inf):
-        broken = X[:60].copy()
-        broken[41, 3] = bad
-        with pytest.raises(ValueError, match=r"NaN|infin"):
-            fast.predict(broken)
-
-
 CLASSES = {
     "5 classes": lambda: make_blobs(500, 40, centers=5, cluster_std=9.0, random_state=1),
     "10 digits": lambda: (load_digits().data[:900] / 16.0, load_digits().target[:900]),

@@ -59,16 +59,6 @@ def test_tolerances(svc):
     assert compile_with_expansion(svr).summary.tolerance == pytest.approx(1e-3 * spread, rel=1e-6)
 
 
-def test_values_do_not_depend_on_the_number_of_threads(svc):
-    model, X, _ = svc
-    rows = np.tile(X, (20, 1))
-    for mode in ("certified", "exact"):
-        fast = compile_with_expansion(model, mode=mode)
-        one = fast.decision_function(rows)
-        for n_jobs in (2, 64):
-            np.testing.assert_array_equal(fast.set_params(n_jobs=n_jobs).decision_function(rows), one)
-
-
 def test_verify(svc):
     model, X, _ = svc
     result = approxsvm.verify(compile_with_expansion(model), model, X)
@@ -156,21 +146,3 @@ def test_verify_of_many_and_of_some_rows(many_rows, monkeypatch):
     for rows in (bad, csr_array(bad)):
         with pytest.raises(InputError, match=r"NaN. \(row 35000, column 1\)"):
             approxsvm.verify(fast, model, rows)
-
-
-def test_what_is_certified_does_not_depend_on_other_rows():
-    """Rows at the edge of what the first stage proves, found by bisection: in a part of a batch as in all of it."""
-    X, y = make_classification(400, 8, n_informative=5, n_redundant=2, class_sep=0.7, random_state=2)
-    fast = approxsvm.compile(SVC(gamma=0.1, C=100).fit(X, y), X, degree=2, n_centers=1)
-    certified, rng = fast.certified(X), np.random.default_rng(0)
-    inside = X[rng.choice(np.flatnonzero(certified), 200)]
-    outside = X[rng.choice(np.flatnonzero(~certified), 200)]
-    for _ in range(60):
-        middle = 0.5 * (inside + outside)
-        proven = fast.certified(middle)[:, np.newaxis]
-        inside, outside = np.where(proven, middle, inside), np.where(proven, outside, middle)
-    rows = np.concatenate([inside, outside])
-    expected = fast.certified(rows)
-    for n in (1, 5, 17, 50):
-        parts = [fast._evaluator.answers(rows[i : i + n], ["certified"])["certified"] for i in range(0, len(rows), n)]
-        np.testing.assert_array_equal(np.concatenate(parts), expected)

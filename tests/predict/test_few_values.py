@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from held_values import assert_values_are_held
 from scipy.sparse import csr_array
 
 import approxsvm
 from approxsvm import KernelModel
-from approxsvm.evaluator import BOUNDS, LABELS, VALUES, Evaluator
+from approxsvm.evaluator import BOUNDS, VALUES, Evaluator
 from approxsvm.reference import decision_values as reference
 
 Rows = npt.NDArray[np.float64]
@@ -53,26 +54,6 @@ def model_of(vectors: Any, n_labels: int = 2, gamma: float = 0.05, coef: Any = N
 
 def exact(model: KernelModel) -> Evaluator:
     return Evaluator(approxsvm.compile(model, mode="exact").artifact)
-
-
-def check(model: KernelModel, rows: Rows, evaluator: Evaluator) -> None:
-    """Values within their bounds of the exact ones through every interface, and labels of their signs."""
-    with np.errstate(over="ignore"):
-        expected = reference.decision_function(model, rows)
-    moduli = np.array([np.abs(model.coefficients(k)).sum() for k in range(model.n_decisions)])
-    want = LABELS | VALUES | BOUNDS
-    labels = evaluator.evaluate(rows, LABELS)
-    for values in ("settled", "exact"):
-        answers = [evaluator.evaluate(form(rows), want, values) for form in (np.asarray, csr_array, np.asfortranarray)]
-        alone = [evaluator.evaluate(row[np.newaxis], want, values) for row in rows[::3]]
-        answers.append(tuple(np.concatenate(part) for part in zip(*alone, strict=True)))
-        for found_labels, found, bounds in answers:
-            step = 1 if len(found_labels) == len(rows) else 3
-            found, bounds = found.reshape(-1, model.n_decisions), bounds.reshape(-1, model.n_decisions)
-            assert (np.abs(found - expected[::step]) <= bounds + 1e-13 * moduli).all()
-            if values == "exact":
-                assert (bounds <= 1.1e-10 * moduli + 1e-13).all()
-            assert np.array_equal(found_labels, labels[::step])
 
 
 def goes_by_few_values(evaluator: Evaluator) -> bool:
@@ -113,7 +94,7 @@ def test_values_on_and_beside_grids(target: str, name: str) -> None:
         model = model_of(vectors, n_labels, gamma=0.5 / len(n_values) / step**2)
         evaluator = exact(model)
         assert goes_by_few_values(evaluator)
-        check(model, rows_about(vectors, n_values, origin, step), evaluator)
+        assert_values_are_held(model, rows_about(vectors, n_values, origin, step), evaluator)
 
 
 def of_sizes(scale: float) -> KernelModel:
@@ -162,7 +143,9 @@ def test_hostile_models(target: str, name: str) -> None:
     if name != "one vector":
         assert goes_by_few_values(evaluator) == (name in MODELS)
     rows = np.asarray(model.support_vectors)[:20]
-    check(model, rows if rows.shape[1] != 40 else np.vstack([rows, on_grid(20, [2] * 40, 2)]), evaluator)
+    assert_values_are_held(
+        model, rows if rows.shape[1] != 40 else np.vstack([rows, on_grid(20, [2] * 40, 2)]), evaluator
+    )
 
 
 COLUMNS = {
@@ -196,7 +179,7 @@ def test_columns_of_few_values_without_a_grid(target: str, name: str) -> None:
         with np.errstate(over="ignore"):
             evaluator = exact(model)
         assert goes_by_few_values(evaluator) == (target == "avx512")
-        check(model, rows, evaluator)
+        assert_values_are_held(model, rows, evaluator)
 
 
 def test_sparse_rows_with_unknown_features(target: str) -> None:
@@ -209,17 +192,6 @@ def test_sparse_rows_with_unknown_features(target: str) -> None:
     known = replace(model, support_vectors=np.hstack([vectors, np.zeros((150, 4))]))
     expected = reference.decision_function(known, wide.toarray()).ravel()
     assert (np.abs(found - expected) <= bounds + 1e-12).all()
-
-
-def test_rows_do_not_depend_on_the_call(target: str) -> None:
-    vectors = on_grid(300, [2] * 40, 14)
-    evaluator = exact(model_of(vectors))
-    rows = on_grid(100, [2] * 40, 15)
-    rows[::3, 5] = 0.25  # every third row goes by the engine
-    together = evaluator.evaluate(rows, VALUES, "settled")
-    alone = [evaluator.evaluate(row[np.newaxis], VALUES, "settled")[0] for row in rows]
-    is_on_grid = np.arange(100) % 3 != 0
-    assert np.array_equal(together[is_on_grid], np.array(alone)[is_on_grid])
 
 
 @pytest.mark.parametrize("scaled", [False, True])

@@ -1,4 +1,4 @@
-"""Polynomial kernels of degree 1 to 6: the source's labels and values, bounds against rational arithmetic."""
+"""Polynomial and sigmoid kernels: boundaries, tolerances, modes, refusals; test_bounds.py has their bounds."""
 
 from __future__ import annotations
 
@@ -7,21 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import EVERYTHING, GOLDEN
-from scipy.sparse import csr_array
+from conftest import GOLDEN, random_model
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from zoo import oracle
 
 import approxsvm
 from approxsvm import KernelModel, _native
 from approxsvm.artifact.polynomials import build_polynomial
-from approxsvm.errors import InputError, UnsupportedModelError
+from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
 from approxsvm.evaluator import Evaluator
-from approxsvm.expansion import polynomial_form
-from approxsvm.readers import read_any
 
 KINDS = {
     "SVC": SVC(kernel="poly", coef0=0.5),
@@ -42,63 +38,6 @@ def fitted(name, degree, n_classes=2):
     X, y = data(n_classes)
     target = np.sin(X.sum(axis=1)) if name in ("SVR", "NuSVR", "KernelRidge") else y
     return clone(KINDS[name]).set_params(degree=degree).fit(X, target), X
-
-
-@pytest.mark.parametrize(("degree", "name"), [*enumerate(KINDS, start=1)])
-def test_estimators_of_every_degree(name, degree):
-    source, X = fitted(name, degree)
-    fast = approxsvm.compile(source)
-    assert fast.summary.mode == ("certified" if degree <= 2 else "exact")
-    assert fast.summary.kernel.startswith(f"polynomial of degree {degree}")
-    assert approxsvm.verify(fast, source, np.concatenate([X, 3 * X, np.zeros((1, X.shape[1]))])).kept
-
-
-@pytest.mark.parametrize(("degree", "n_classes"), [(1, 2), (2, 3), (3, 2), (4, 3), (5, 2), (6, 3)])
-def test_bounds_hold(degree, n_classes):
-    source, X = fitted("SVC", degree, n_classes)
-    model = read_any(source)
-    Z = np.concatenate([X[:3] * 10.0**power for power in (-170, -3, 0, 2, 45)])
-    compiled = [approxsvm.compile(model).artifact, build_polynomial(model, "exact")]
-    if degree <= 2:
-        compiled += [
-            build_polynomial(model, mode, polynomial_form.sum_up(model)) for mode in ("certified", "approximate")
-        ]
-    exact, _ = oracle.decision_values(model, Z)
-    for artifact in compiled:
-        values, bounds, _ = Evaluator(artifact).evaluate(Z, EVERYTHING)
-        assert oracle.holds(model, Z, values, bounds).all()
-        assert (bounds.reshape(exact.shape) <= 1e-6 * np.abs(exact) + 1e-9).all()
-
-
-@pytest.mark.parametrize("form", [False, True])
-@pytest.mark.parametrize(
-    ("degree", "gamma", "vector", "row", "coef0"),
-    [
-        (1, 1.0, 1e200, 1e-300, 0.0),
-        (1, 1e300, 1e-200, 1e-150, 0.0),
-        (1, 1e-300, 1e150, 1e150, 0.0),
-        (2, 1e300, 1e-150, 1e-163, 0.0),
-        (2, 1e-150, 1e10, 1e150, 1e-5),
-        (2, 1.0, 1e-160, 1e-165, 1e-150),
-        (3, 1e300, 1e-200, 1e-150, 1e-20),
-        (3, 1.0, 1e-100, 1e200, -1e100),
-        (5, 1e-200, 1e120, 1e80, 2.0),
-        (6, 1.0, 1e-320, 1e300, 0.0),
-        (6, -2.0, 3.0, 1e48, 0.0),
-    ],
-)
-def test_bounds_hold_at_the_ends_of_float64(degree, gamma, vector, row, coef0, form):
-    if form and degree > 2:
-        pytest.skip("no form has this degree")
-    rng = np.random.default_rng(degree)
-    vectors, coefficients = rng.normal(size=(7, 3)) * vector, rng.normal(size=7)
-    model = KernelModel("regression", vectors, coefficients, 0.0, gamma, degree=degree, coef0=coef0)
-    summed = polynomial_form.sum_up(model) if form else None
-    evaluator = Evaluator(build_polynomial(model, "certified" if form else "exact", summed))
-    Z = rng.normal(size=(5, 3)) * row
-    values, bounds, _ = evaluator.evaluate(Z, EVERYTHING)
-    assert np.isfinite(bounds).all()
-    assert oracle.holds(model, Z, values, bounds).all()
 
 
 def test_every_target(target):
@@ -132,20 +71,6 @@ def test_rows_on_the_boundary_are_summed_in_libsvms_order(degree):
         np.testing.assert_array_equal(evaluator.predict(Z), -1)  # a value of 0 is the second label
         assert evaluator.rows_per_stage["definition"] == 4
         assert not evaluator.certified(Z).any()
-
-
-@pytest.mark.parametrize("degree", [1, 6])
-def test_values_beyond_float64_name_their_row(degree):
-    source, X = fitted("SVR", degree)
-    model = replace(read_any(source), dual_coef=1e200 * read_any(source).dual_coef)
-    fast = approxsvm.compile(model)
-    rows = np.tile(X[0], (30_000, 1))
-    rows[23_456] *= 1e300
-    for given in (rows, csr_array(rows)):
-        with pytest.raises(InputError, match="value of row 23456 of X, or a term of it, exceeds the range of float64"):
-            fast.predict(given)
-    with pytest.raises(InputError, match="value of row 0 of X"):
-        fast.predict_one(rows[23_456])
 
 
 def test_tolerances_are_kept_or_rows_refused():
@@ -215,3 +140,18 @@ def test_what_underflows_is_written_and_read(degree, tmp_path):
         fast = approxsvm.compile(model, mode="exact")
         fast.save(tmp_path / "tiny.asvm")
         assert approxsvm.load(tmp_path / "tiny.asvm").artifact.data == fast.artifact.data
+
+
+def test_sigmoid_kernels():
+    model = replace(random_model(7, n_features=3, n_sv=5, gamma=1e3), is_sigmoid=True)
+    with pytest.raises(UnsupportedModelError, match="a sigmoid kernel has no expansion"):
+        approxsvm.compile(model, mode="approximate")
+    with pytest.raises(ModelFormatError, match="degree is 2, but a sigmoid kernel has none"):
+        replace(model, degree=2)
+    fast = approxsvm.compile(model)
+    with pytest.raises(InputError, match="exceeds the range of float64"):
+        fast.predict(np.full((2, 3), 1e308))
+    with pytest.raises(InputError, match="exceeds the range of float64"):
+        approxsvm.compile(replace(model, task="regression", labels=np.empty(0), n_support=np.empty(0))).predict(
+            np.full((2, 3), 1e308)
+        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 from conftest import GOLDEN, random_model
 from scipy.sparse import csr_array
@@ -62,14 +61,6 @@ def test_what_a_model_does_not_have_is_refused():
     ensemble = approxsvm.Predictor(approxsvm.compile(source, X).artifact)
     with pytest.raises(InputError, match="labels are those of the greatest probability, without a decision function"):
         ensemble.decision_function(X)
-
-
-def test_columns_in_another_order_are_refused():
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    predictor = approxsvm.Predictor(approxsvm.compile(SVC().fit(frame, TWO)).artifact)
-    np.testing.assert_array_equal(predictor.predict(frame), predictor.predict(X))
-    with pytest.raises(InputError, match=r"columns \['b', 'a', 'c', 'd'\], but the model was fitted with \['a'"):
-        predictor.predict(frame[list("bacd")])
 
 
 def test_predictors_can_be_pickled():

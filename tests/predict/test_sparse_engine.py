@@ -8,12 +8,12 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 import pytest
+from held_values import assert_values_are_held
 from scipy.sparse import csr_array
 from scipy.sparse import random as random_sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
-from zoo import oracle
 
 import approxsvm
 from approxsvm import KernelModel
@@ -81,21 +81,6 @@ def awkward_rows(vectors: csr_array[Any], seed: int) -> Rows:
     )
 
 
-def check_values(model: KernelModel, rows: Rows, evaluator: Evaluator) -> None:
-    """Values within their bounds of the exact ones: rows of every layout, rows alone, engines of both precisions."""
-    exact, slack = oracle.decision_values(model, rows)
-    moduli = np.array([np.abs(model.coefficients(k)).sum() for k in range(model.n_decisions)])
-    layouts = (rows, csr_array(rows), np.asfortranarray(rows))
-    for values in ("settled", "exact"):
-        alone = [evaluator.evaluate(row[np.newaxis], VALUES | BOUNDS, values) for row in rows]
-        answers = [evaluator.evaluate(X, VALUES | BOUNDS, values) for X in layouts]
-        for found, bounds in (*answers, tuple(map(np.concatenate, zip(*alone, strict=True)))):
-            found, bounds = found.reshape(exact.shape), bounds.reshape(exact.shape)
-            assert (np.abs(found - exact) <= bounds + slack).all()
-            if values == "exact":
-                assert (bounds <= 1.1e-10 * moduli + 1e-13).all()
-
-
 @pytest.mark.parametrize(("n_labels", "gamma"), [(2, 1e-3), (3, 1.5), (6, 80.0)])
 def test_values_by_columns(target: str, n_labels: int, gamma: float) -> None:
     model = text_model(n_labels, gamma=gamma)
@@ -103,7 +88,7 @@ def test_values_by_columns(target: str, n_labels: int, gamma: float) -> None:
     assert Products.of(model, csr_array(rows)).by_columns
     compiled = approxsvm.compile(model, mode="exact")
     evaluator = Evaluator(compiled.artifact)
-    check_values(model, rows, evaluator)
+    assert_values_are_held(model, rows, evaluator)
     narrow = rows[np.abs(rows).max(axis=1) < 1e30].astype(np.float32)
     found = evaluator.evaluate(narrow, VALUES, "exact")
     assert np.allclose(found, evaluator.evaluate(narrow.astype(np.float64), VALUES, "exact"), rtol=0, atol=1e-9)
@@ -113,17 +98,6 @@ def test_values_by_columns(target: str, n_labels: int, gamma: float) -> None:
     value = evaluator.evaluate(seen, VALUES, "exact") - model.intercept
     wide = evaluator.native.csr(wider.indptr, wider.indices, wider.data, 1, VALUES, "exact") - model.intercept
     assert np.allclose(wide, value * np.exp(-2.0 * gamma), rtol=1e-9, atol=1e-12)
-
-
-def test_labels_of_text_in_every_mode(target: str) -> None:
-    X = text(400, 3000, 2)
-    y = np.random.default_rng(0).integers(0, 4, 400)
-    svc = SVC(C=10.0).fit(X[:300], y[:300])
-    for options in ({}, {"mode": "exact"}, {"degree": 1, "n_centers": 1}, {"tolerance": 1e-6}):
-        compiled = approxsvm.compile(svc, X[:300], **options)
-        assert (compiled.predict(X) == svc.predict(X)).all()
-        assert (compiled.predict(X.toarray()) == svc.predict(X)).all()
-        assert (compiled.predict(X[:1]) == svc.predict(X[:1])).all()
 
 
 def test_memory_follows_the_values() -> None:
@@ -192,7 +166,7 @@ def test_standardized_categories(target: str, n_labels: int) -> None:
     bare = approxsvm.compile(source[2], rows[:400], mode="exact")
     assert bare.artifact._sections["support_vectors"][0] == RELATIVE
     mixed = np.where(np.random.default_rng(3).random(rows.shape) < 0.5, rows, off)
-    check_values(
+    assert_values_are_held(
         model, np.vstack([rows[::9], off[::9], mixed[::9], np.zeros((1, rows.shape[1]))]), Evaluator(bare.artifact)
     )
     certified = approxsvm.compile(source[2], rows[:400], n_centers=16, degree=2)

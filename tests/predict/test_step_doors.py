@@ -21,7 +21,6 @@ import approxsvm
 from approxsvm.cli import main
 from approxsvm.errors import InputError, UnsupportedModelError
 
-pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
 NAMES = ["age", "hours", "gain", "job", "school", "loss"]
 BAD = "a known value is needed in column 3, got 9"
 
@@ -59,16 +58,6 @@ def test_python(mixed):
         made.predict(changed(frame, 2, "school", np.nan))
 
 
-def test_arrow_nulls(mixed):
-    frame, made, path = mixed
-    labels, predictor = made.predict(frame).tolist(), approxsvm.Predictor(path)
-    bad = changed(changed(frame, 2, "job", 9.0), 5, "school", np.nan)
-    found = predictor.predict_arrow(pa.Table.from_pandas(bad), on_error="null")["label"].to_pylist()
-    assert found == [None if k in (2, 5) else label for k, label in enumerate(labels)]
-    with pytest.raises(InputError, match="column 'school' is null"):
-        predictor.predict_arrow(pa.Table.from_pandas(changed(frame, 5, "school", np.nan)))
-
-
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")  # pandas 2.0 writes a NaN
 def test_files_of_text(mixed, tmp_path):
     frame, _, path = mixed
@@ -81,19 +70,6 @@ def test_files_of_text(mixed, tmp_path):
         told = CliRunner().invoke(main, ["score", str(path), str(given), "-o", str(answers)])
         assert told.exit_code == 1
         assert said in told.output
-
-
-def test_duckdb_nulls(mixed):
-    duckdb = pytest.importorskip("duckdb")
-    from approxsvm.duckdb import register
-
-    frame, made, path = mixed
-    with duckdb.connect() as connection:
-        connection.register("rows", pa.Table.from_pandas(changed(frame, 5, "school", np.nan)))
-        for on_error in ("fail", "null"):
-            register(connection, "mixed", path, on_error=on_error)
-            found = [row[0] for row in connection.sql(f"SELECT mixed({', '.join(NAMES)}) FROM rows").fetchall()]
-            assert found == [None if k == 5 else label for k, label in enumerate(made.predict(frame).tolist())]
 
 
 @needs_tool

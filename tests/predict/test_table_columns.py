@@ -17,7 +17,6 @@ from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
-from sklearn.feature_selection import SelectKBest
 from sklearn.impute import KNNImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -185,13 +184,6 @@ def test_arrays_go_by_position() -> None:
         fast.predict_one(strange[5])
 
 
-def test_arrays_for_a_source_with_names_warn() -> None:
-    fast = approxsvm.compile(scaled(SVC()).fit(FRAME, Y), FRAME)
-    with pytest.warns(UserWarning, match="valid feature names") as caught:
-        assert fast.predict(FRAME.to_numpy()).tolist() == fast.predict(FRAME).tolist()
-    assert len(caught) == 1
-
-
 def test_the_place_of_what_is_not_finite() -> None:
     """It is the first one that is used, behind any number of others, on any number of threads."""
     rows = RNG.normal(size=(4000, 6))
@@ -208,24 +200,6 @@ def test_the_place_of_what_is_not_finite() -> None:
             fast.predict(given)
 
 
-def test_other_models_keep_the_checks_of_scikit_learn() -> None:
-    """Of names and their order, and of columns that are not selected."""
-    frame = FRAME[["age", "deck", "fare"]]
-    source = make_pipeline(SelectKBest(k=2), StandardScaler(), SVC(gamma=0.1)).fit(frame, Y)
-    used = frame.columns[source[0].get_support()].tolist()
-    (unused,) = set(frame.columns) - set(used)
-    fast = approxsvm.compile(source, frame)
-    for model in (source, fast):
-        for wrong in (frame[frame.columns[::-1]], frame[used]):
-            with pytest.raises(ValueError, match="feature names should match"):
-                model.predict(wrong)
-    with pytest.raises(InputError, match=r"X has the columns \['fare', 'deck', 'age'\], but the model was fitted"):
-        approxsvm.Predictor(fast.artifact).predict(frame[frame.columns[::-1]])
-    for model in (source, fast):
-        with pytest.raises(ValueError, match=r"Input X contains NaN\."):
-            model.predict(frame.assign(**{unused: np.nan}))
-
-
 def test_the_model_is_read_before_rows_are_looked_at() -> None:
     """What it cannot take is the step, which is named, and not the rows that are for it."""
     lengths = FunctionTransformer(lambda texts: np.vectorize(len)(np.asarray(texts, object)), validate=False)
@@ -237,19 +211,6 @@ def test_the_model_is_read_before_rows_are_looked_at() -> None:
         source = make_pipeline(step, SVC()).fit(rows, Y)
         with pytest.raises(UnsupportedModelError, match=r"step '(functiontr|knnimputer).* cannot be folded"):
             approxsvm.compile(source, rows)
-
-
-def test_rows_for_a_model_that_is_known() -> None:
-    numbers = FRAME[USED].to_numpy()
-    svc = SVC().fit(numbers, Y)
-    for wrong, message in (
-        (FRAME[["age", "sex"]].to_numpy(), "X: could not convert string to float: 'male'"),
-        (np.where(numbers > 50, np.nan, numbers), r"Input X contains NaN\."),
-        (csr_array(np.where(numbers > 50, np.inf, numbers)), r"Input X contains infinity\."),
-        (numbers[:, :1], "X has 1 features, but the model has 2"),
-    ):
-        with pytest.raises(InputError, match=message):
-            approxsvm.compile(svc, wrong)
 
 
 @pytest.mark.usefixtures("unmeasured")
@@ -264,19 +225,6 @@ def test_verify_and_reports_take_the_frame() -> None:
     assert evidence.positions.tolist() == [k for k in range(30) if k != 7]
     assert evidence.against is not None
     assert evidence.against.judged.n_violations == 0
-
-
-def test_verify_takes_arrays_with_anything_in_unused_columns() -> None:
-    rows = FRAME[["age", "deck", "fare"]].to_numpy()
-    chosen = make_column_transformer(("passthrough", [0, 2]))
-    source = make_pipeline(chosen, StandardScaler(), SVC(gamma=0.1)).fit(rows, Y)
-    strange = rows.copy()
-    strange[:, 1] = np.inf
-    fast = approxsvm.compile(source, strange)
-    assert fast.artifact.data == approxsvm.compile(source, np.where(np.isinf(strange), 0.0, rows)).artifact.data
-    for given in (strange, csr_array(strange)):
-        assert approxsvm.verify(fast, source, given).kept
-        assert fast.within_gamma_bound(given).shape == (N_ROWS,)
 
 
 def test_the_command_line_takes_the_table(tmp_path: Path) -> None:
@@ -336,25 +284,6 @@ def test_the_command_line_finds_the_columns_of_a_model_without_names(tmp_path: P
     assert (done.exit_code, done.stderr) == (1, message)
 
 
-def test_bad_rows_of_tables_are_those_of_columns_that_are_used() -> None:
-    fast = approxsvm.compile(scaled(SVC()).fit(FRAME, Y), FRAME)
-    predictor = approxsvm.Predictor(fast.artifact)
-    expected = fast.predict(FRAME).tolist()
-    strange = FRAMES["NaN and infinite"]
-    assert predictor.predict_arrow(strange, on_error="null")["label"].to_pylist() == expected
-    hole = strange.assign(age=FRAME["age"].where(np.arange(N_ROWS) != 7))
-    with pytest.raises(InputError, match="row 7: column 'age' is null"):
-        predictor.predict_arrow(hole)
-    nulled = predictor.predict_arrow(hole, on_error="null", keep=["name"])
-    assert nulled["label"].to_pylist() == [None if k == 7 else label for k, label in enumerate(expected)]
-    with pytest.raises(InputError, match="there is no column 'age', only 'name'"):
-        predictor.predict_arrow(FRAME.drop(columns="age"))
-    with pytest.raises(InputError, match=r"column 'age' is .*string, but a feature must be a number"):
-        predictor.predict_arrow(FRAME.assign(age="old"))
-    with pytest.raises(InputError, match="there is no column 'cabin'"):
-        predictor.predict_arrow(FRAME, columns=["cabin", "age", "sex", "fare", "deck"])
-
-
 def test_lists_with_anything_where_nobody_looks() -> None:
     pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
     fast = approxsvm.compile(scaled(SVC()).fit(FRAME, Y), FRAME)
@@ -380,25 +309,6 @@ def test_libsvm_text_with_unused_features(tmp_path: Path) -> None:
     (tmp_path / "rows.svm").write_text(text + "0 1:inf 2:nan 3:1\n")
     scored = approxsvm.score_dataset(fast, tmp_path / "rows.svm", tmp_path / "a.csv", on_error="null")
     assert scored.bad_rows == [f"{tmp_path / 'rows.svm'}, line {N_ROWS + 1}: the feature in column 1 is NaN"]
-
-
-def test_duckdb() -> None:
-    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
-    from approxsvm.duckdb import register
-
-    fast = approxsvm.compile(scaled(SVC()).fit(FRAME, Y), FRAME)
-    expected = fast.predict(FRAME).tolist()
-    with duckdb.connect() as connection:
-        connection.register("people", FRAMES["NaN and infinite"])
-        register(connection, "survives", fast, on_error="null")
-        aged = "CASE WHEN deck > 0 THEN age END"
-        found = connection.sql(f"SELECT survives(name, {aged}, sex, fare, deck) FROM people").fetchall()
-        assert [label for (label,) in found] == [None if k % 2 else label for k, label in enumerate(expected)]
-        register(connection, "survives", fast)
-        with pytest.raises(duckdb.Error, match=r"survives\(\), row 1 of a vector: column 'f1' is infinite"):
-            connection.sql(
-                "SELECT survives(1, x, 2, 3, 4) FROM (VALUES (NULL), ('inf'::DOUBLE)) AS numbers(x)"
-            ).fetchall()
 
 
 def test_a_saved_flag_says_which_models_take_frames_so(tmp_path: Path) -> None:

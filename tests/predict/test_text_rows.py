@@ -15,7 +15,6 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -31,36 +30,11 @@ RNG = np.random.default_rng(0)
 TEXTS = [" ".join(RNG.choice(WORDS, RNG.integers(1, 12))) for _ in range(120)]
 Y = np.array(["car" in text or "bus" in text for text in TEXTS]).astype(str)
 OTHERS = ["", "unknown words only", "Apple apple APPLE", "naive car", "a b c", "über\tBUS\n!", "car" * 300]
-VECTORIZERS_OF = {
-    "counts": [CountVectorizer()],
-    "binary, of characters": [CountVectorizer(binary=True, analyzer="char_wb", ngram_range=(2, 3))],
-    "stop words": [TfidfVectorizer(stop_words="english", ngram_range=(1, 2), sublinear_tf=True)],
-    "own stop words": [TfidfVectorizer(stop_words=["the", "x"], strip_accents="unicode", norm="l1")],
-    "no idf": [TfidfVectorizer(use_idf=False, lowercase=False, token_pattern=r"(?u)\b\w+\b")],
-    "float32": [TfidfVectorizer(dtype=np.float32, smooth_idf=False)],
-    "hashes": [HashingVectorizer(n_features=64, strip_accents="ascii")],
-    "positive hashes": [HashingVectorizer(n_features=32, alternate_sign=False, norm=None), TfidfTransformer()],
-    "own vocabulary": [CountVectorizer(vocabulary=["car", "apple", "bus"]), TfidfTransformer(use_idf=False, norm=None)],
-}
 
 
 def compiled_pair(steps, y=Y):
     source = make_pipeline(*steps).fit(TEXTS, y)
     return source, approxsvm.compile(source, TEXTS)
-
-
-@pytest.mark.parametrize("name", VECTORIZERS_OF)
-def test_texts_and_their_rows_have_the_sources_answers(name):
-    front, asked = VECTORIZERS_OF[name], TEXTS + OTHERS
-    source, compiled = compiled_pair([*front, SVC(gamma=0.5)])
-    rows, expected = source[: len(front)].transform(asked), source.predict(asked)
-    assert (compiled.artifact.text_rows.rows(asked) != rows).nnz == 0
-    for X in (asked, pd.Series(asked), rows):
-        assert (compiled.predict(X) == expected).all()
-    assert [compiled.predict_one(text) for text in asked[-9:]] == expected[-9:].tolist()
-    if name == "float32":
-        with pytest.raises(UnsupportedModelError, match="would compute in float32, as the vectorizer gives that"):
-            compiled_pair([*front, LogisticRegression()])
 
 
 def test_tables():
@@ -115,9 +89,6 @@ def test_searches_and_regressions_behind_a_vectorizer(tmp_path):
     done = CliRunner().invoke(main, ["convert-model", model, "-o", artifact, "--trust"])
     assert done.exit_code == 0, done.output
     assert np.abs(approxsvm.load(artifact).predict(TEXTS) - source.predict(TEXTS)).max() < 1e-3
-
-
-WORDS_OF, LETTERS_OF = TfidfVectorizer(), CountVectorizer(analyzer="char", binary=True)
 
 
 def test_what_else_looks_at_texts_is_refused():

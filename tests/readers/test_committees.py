@@ -52,16 +52,6 @@ def test_classes_of_other_libraries_that_train_otherwise(name, base, made, monke
         read_any(source)
 
 
-@pytest.mark.parametrize("known", [[1, 2, 3], [1, 3]])
-def test_machines_take_what_they_have_seen_for_the_first_classes(known):
-    """LIBSVM does, inside scikit-learn: the source's decision_function raises an error, or is of other classes."""
-    y = np.digitize(X[:, 0], [-0.7, 0.0, 0.7])
-    source = SVC().fit(X, y, sample_weight=np.isin(y, known) * 1.0)
-    fast = approxsvm.compile(source, X)
-    assert np.array_equal(fast.predict(Z), source.predict(Z))
-    assert not hasattr(fast, "decision_function")
-
-
 @pytest.mark.parametrize("method", ["isotonic", "temperature"])
 def test_folds_that_cannot_be_averaged_are_refused(method):
     y = np.where(np.arange(160) < 4, "d", THREE)
@@ -79,13 +69,6 @@ def test_isotonic_calibrators_of_float32_rows_are_refused_with_a_remedy():
         read_any(source)
     source.fit(X, THREE)
     assert np.array_equal(approxsvm.compile(source, X).predict(Z), source.predict(Z))
-
-
-def test_members_share_their_vectors():
-    bag = BaggingRegressor(SVR(gamma=0.3), 8, random_state=0).fit(X, TARGET)
-    assert read_any(bag).n_sv <= len(X) < sum(len(member.support_) for member in bag.estimators_)
-    pairs = OneVsOneClassifier(SVC(gamma=0.3)).fit(X, THREE)
-    assert read_any(pairs).n_sv <= len(X) < sum(len(member.support_) for member in pairs.estimators_)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])

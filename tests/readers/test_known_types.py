@@ -27,15 +27,14 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, Sum, WhiteKernel
-from sklearn.kernel_approximation import Nystroem, RBFSampler
+from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression, MultiTaskLasso
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 from sklearn.utils.metaestimators import available_if
 from zoo import oracle
@@ -580,23 +579,6 @@ def other(name, cls, *given, **named):
 def test_kernels_that_are_no_base_class_are_refused_by_name(kernel, message):
     with pytest.raises(UnsupportedModelError, match=message):
         approxsvm.compile(GaussianProcessRegressor(kernel, optimizer=None).fit(X, VALUE))
-
-
-@pytest.mark.parametrize(
-    ("step", "machine", "message"),
-    [
-        (other("transform", SelectKBest, k=2), SVC(), "Mine has a transform of its own"),
-        (other("transform", StandardScaler), SVC(), "Mine has a transform of its own"),
-        (other("transform", RBFSampler, random_state=0), LinearSVC(), "Mine has a transform of its own"),
-        (other("_transform", FunctionTransformer), SVC(), "Mine has a _transform of its own"),
-        (ColumnTransformer([("a", other("transform", StandardScaler), [0])]), SVC(), "step 'a' .*transform of its own"),
-        (StandardScaler(), other("predict", SVC), "step 'mine' .*Mine has a predict of its own"),
-        (StandardScaler(), other("predict", Pipeline, [("svc", SVC())]), "step 'mine' .*predict of its own"),
-    ],
-)
-def test_steps_that_are_no_base_class_are_refused_by_name(step, machine, message):
-    with pytest.raises(UnsupportedModelError, match=message):
-        approxsvm.compile(make_pipeline(step, machine).fit(X, TWO))
 
 
 def calibrated(inside, method="sigmoid", ensemble=False):

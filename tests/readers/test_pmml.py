@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from broken_files import changed_everywhere
+from pmml_files import apply, dense, derived, document, kernel_of, machine, scaled, sparse, svm_model, text_of
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -25,77 +26,6 @@ NAMES = np.array(["setosa", "versicolor", "virginica"])[SPECIES]
 COLUMNS = ("a", "b", "c", "d")
 
 
-def document(model, values=(), kind="string", columns=COLUMNS):
-    values = list(values)
-    target = "".join(f'<Value value="{value}"/>' for value in values)
-    optype = "categorical" if values else "continuous"
-    fields = "".join(f'<DataField name="{c}" optype="continuous" dataType="double"/>' for c in columns)
-    return (
-        '<?xml version="1.0"?>\n<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/>\n<DataDictionary>'
-        f'<DataField name="y" optype="{optype}" dataType="{kind}">{target}</DataField>{fields}</DataDictionary>\n'
-        f"{model}</PMML>\n"
-    )
-
-
-def svm_model(function, machines, vectors, *, kernel, derived="", fields=COLUMNS, extra="", more=""):
-    schema = "".join(f'<MiningField name="{c}"/>' for c in COLUMNS)
-    refs = "".join(f'<FieldRef field="{f}"/>' for f in fields)
-    rows = "\n".join(f'<VectorInstance id="v{k}">{vector}</VectorInstance>' for k, vector in enumerate(vectors))
-    return (
-        f'<SupportVectorMachineModel functionName="{function}" classificationMethod="OneAgainstOne"{extra}>'
-        f'<MiningSchema><MiningField name="y" usageType="target"/>{schema}</MiningSchema>{more}'
-        f"<LocalTransformations>{derived}</LocalTransformations>{kernel}\n"
-        f"<VectorDictionary><VectorFields>{refs}</VectorFields>\n{rows}</VectorDictionary>\n"
-        f"{''.join(machines)}</SupportVectorMachineModel>"
-    )
-
-
-def machine(support, coef, value, target="", alternate="", threshold=""):
-    names = f' targetCategory="{target}" alternateTargetCategory="{alternate}"' if target else ""
-    vectors = "".join(f'<SupportVector vectorId="v{k}"/>' for k in support)
-    numbers = "".join(f'<Coefficient value="{float(a)!r}"/>' for a in coef)
-    return (
-        f"<SupportVectorMachine{names}{threshold}><SupportVectors>{vectors}</SupportVectors>"
-        f'<Coefficients absoluteValue="{float(value)!r}">{numbers}</Coefficients></SupportVectorMachine>\n'
-    )
-
-
-def dense(row):
-    return f'<Array n="{len(row)}" type="real">{" ".join(repr(float(v)) for v in row)}</Array>'
-
-
-def sparse(row):
-    at = np.flatnonzero(row)
-    return (
-        f'<REAL-SparseArray n="{len(row)}"><Indices>{" ".join(str(k + 1) for k in at)}</Indices>'
-        f"<REAL-Entries>{' '.join(repr(float(v)) for v in row[at])}</REAL-Entries></REAL-SparseArray>"
-    )
-
-
-def kernel_of(svm):
-    gamma = repr(float(svm._gamma))
-    if svm.kernel == "poly":
-        return f'<PolynomialKernelType gamma="{gamma}" coef0="{svm.coef0}" degree="{svm.degree}"/>'
-    return "<LinearKernelType/>" if svm.kernel == "linear" else f'<RadialBasisKernelType gamma="{gamma}"/>'
-
-
-def classifier_text(svc, derived="", fields=COLUMNS, vector=dense, swapped=()):
-    """One machine for each pair; those of `swapped` have their categories the other way round."""
-    model = approxsvm.read_any(svc)
-    machines = []
-    for k, (i, j) in enumerate(itertools.combinations(range(len(svc.classes_)), 2)):
-        coef = model.coefficients(k)
-        used = np.flatnonzero(coef)
-        sign = -1.0 if k in swapped else 1.0  # below 0 is the target category
-        target, alternate = (i, j) if k in swapped else (j, i)
-        names = str(svc.classes_[target]), str(svc.classes_[alternate])
-        machines.append(machine(used, sign * coef[used], sign * svc._intercept_[k], *names))
-    vectors = [vector(row) for row in svc.support_vectors_]
-    text = svm_model("classification", machines, vectors, kernel=kernel_of(svc), derived=derived, fields=fields)
-    kind = {"i": "integer", "b": "boolean"}.get(svc.classes_.dtype.kind, "string")
-    return document(text, svc.classes_, kind)
-
-
 @pytest.mark.parametrize(
     ("kernel", "vector", "y"),
     [("rbf", dense, SPECIES), ("poly", sparse, NAMES), ("linear", sparse, SPECIES > 0)],
@@ -105,20 +35,11 @@ def test_classifiers(kernel, vector, y, tmp_path):
     svc = SVC(kernel=kernel, C=0.5, degree=2, coef0=1.0).fit(X, y)
     path = tmp_path / "model"
     for swapped in ((), (0,), range(3)):
-        path.write_text(classifier_text(svc, vector=vector, swapped=swapped))
+        path.write_text(text_of(svc, vector=vector, swapped=swapped))
         fast = approxsvm.compile(path)
         assert fast.predict(X).dtype.kind == svc.classes_.dtype.kind
         assert (fast.predict(X) == svc.predict(X)).all()
         assert fast.feature_names_in_.tolist() == list(COLUMNS)
-
-
-def derived(name, inside):
-    return f'<DerivedField name="{name}" optype="continuous" dataType="double">{inside}</DerivedField>'
-
-
-def apply(function, *inside):
-    shown = [f'<Constant dataType="double">{one!r}</Constant>' if isinstance(one, float) else one for one in inside]
-    return f'<Apply function="{function}">{"".join(shown)}</Apply>'
 
 
 def test_derived_fields(tmp_path):
@@ -126,8 +47,7 @@ def test_derived_fields(tmp_path):
     standard, minmax, svc = (step for _, step in pipeline.steps)
     fields = []
     for k, c in enumerate(COLUMNS):
-        scaled = apply("/", apply("-", f'<FieldRef field="{c}"/>', float(standard.mean_[k])), float(standard.scale_[k]))
-        fields.append(derived(f"s{c}", scaled))
+        fields.append(scaled(f"s{c}", c, standard.mean_[k], standard.scale_[k]))
         if k % 2:  # by its data, and by what the scaler has made of them
             fields.append(
                 derived(
@@ -140,7 +60,7 @@ def test_derived_fields(tmp_path):
             points = f'<LinearNorm orig="{low!r}" norm="-1"/><LinearNorm orig="{high!r}" norm="2"/>'
             fields.append(derived(f"t{c}", f'<NormContinuous field="s{c}">{points}</NormContinuous>'))
     path = tmp_path / "model"
-    path.write_text(classifier_text(svc, derived="".join(fields), fields=[f"t{c}" for c in COLUMNS]))
+    path.write_text(text_of(svc, derived="".join(fields), fields=[f"t{c}" for c in COLUMNS]))
     model = read_any(path)
     assert np.allclose(model.input_map.apply(X), pipeline[:-1].transform(X), rtol=1e-13, atol=1e-13)
     assert (approxsvm.compile(model, X).predict(X) == pipeline.predict(X)).all()
@@ -250,7 +170,7 @@ UNSUPPORTED = [
     ],
 )
 def test_what_contradicts_itself_or_cannot_be_compiled(error, old, new, what, tmp_path):
-    text = classifier_text(SVC(C=0.5).fit(X, NAMES), vector=sparse)
+    text = text_of(SVC(C=0.5).fit(X, NAMES), vector=sparse)
     assert old in text
     (tmp_path / "model").write_text(text.replace(old, new, 1 if error is ModelFormatError else -1))
     with pytest.raises(error, match=what):
@@ -258,7 +178,7 @@ def test_what_contradicts_itself_or_cannot_be_compiled(error, old, new, what, tm
 
 
 def test_dense_vectors_have_a_number_for_each_field(tmp_path):
-    text = classifier_text(SVC(C=0.5).fit(X, NAMES)).replace('<FieldRef field="d"/>', "")
+    text = text_of(SVC(C=0.5).fit(X, NAMES)).replace('<FieldRef field="d"/>', "")
     (tmp_path / "model").write_text(text)
     with pytest.raises(ModelFormatError, match="values of Array: 4 numbers, expected 3"):
         read_any(tmp_path / "model")
@@ -266,10 +186,10 @@ def test_dense_vectors_have_a_number_for_each_field(tmp_path):
 
 def test_vectors_that_are_written_as_nothing_do_not_fill_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(pmml, "_MOST_NUMBERS", 50)
-    (tmp_path / "model").write_text(classifier_text(SVC(C=0.5).fit(X, NAMES), vector=sparse))
+    (tmp_path / "model").write_text(text_of(SVC(C=0.5).fit(X, NAMES), vector=sparse))
     with pytest.raises(UnsupportedModelError, match="13 sparse vectors of 4 features: at most 50 numbers"):
         read_any(tmp_path / "model")
 
 
 def test_broken_files_are_refused(tmp_path):
-    changed_everywhere(classifier_text(SVC(C=0.5).fit(X, NAMES)).encode(), tmp_path / "model")
+    changed_everywhere(text_of(SVC(C=0.5).fit(X, NAMES)).encode(), tmp_path / "model")

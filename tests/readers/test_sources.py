@@ -5,7 +5,6 @@ The zoo asks for their answers.
 
 from __future__ import annotations
 
-import pickle
 import shutil
 import subprocess
 import sys
@@ -21,7 +20,6 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.ensemble import AdaBoostClassifier, StackingRegressor, VotingRegressor
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import RFE
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
@@ -186,14 +184,6 @@ def test_the_line_that_a_refused_step_names_works(steps):
     np.testing.assert_array_equal(fast.predict(eval(before, {"pipe": pipe, "X": X})), pipe.predict(X))
 
 
-def test_fitted_vectorizers_of_text_are_named():
-    """They have no number of columns, which is no sign that nobody has fitted them."""
-    source = make_pipeline(TfidfVectorizer(), SVC()).fit(["one word", "two words", "no word", "words"], [0, 1, 0, 1])
-    message = r"step 'tfidfvectorizer' \(TfidfVectorizer\) cannot be folded into the model; compile pipe\[-1\] and give"
-    with pytest.raises(UnsupportedModelError, match=message):
-        read_any(source)
-
-
 # What sources say of themselves
 
 
@@ -218,23 +208,6 @@ def test_calibrated_classifiers_have_no_decision_function():
         alone.decision_function(X)
     assert (alone.error_bound(X) == fast.error_bound(X)).all()
     assert fast.report(X, THREE, against=fitted).evidence.values is not None
-
-
-@pytest.mark.usefixtures("unmeasured")
-@pytest.mark.parametrize(
-    "source", [KernelRidge(kernel="rbf"), TransformedTargetRegressor(Ridge(), transformer=StandardScaler())]
-)
-def test_targets_of_one_column_are_predicted_as_columns(source, tmp_path):
-    y = TARGETS["column"]
-    fast = approxsvm.compile(source.fit(X, y), X)
-    fast.save(tmp_path / "m.asvm")
-    opened = approxsvm.load(tmp_path / "m.asvm"), approxsvm.Predictor(tmp_path / "m.asvm")
-    for door in (fast, pickle.loads(pickle.dumps(fast)), *opened):
-        assert door.predict(X).shape == door.error_bound(X).shape == source.predict(X).shape == y.shape
-        assert door.predict(X[:0]).shape == (0, 1)
-        assert np.shape(door.predict_one(X[0])) == (1,)
-    evidence = fast.report(X, y, against=source).evidence
-    assert evidence.predicted.shape == evidence.y.shape == (len(X),)
 
 
 def test_samplers_of_imbalanced_learn_do_nothing_when_predicting():

@@ -111,9 +111,3 @@ def test_products_of_what_a_step_leaves_out_of_order(front):
     pipeline = make_pipeline(front, PolynomialFeatures(2), LogisticRegression()).fit(csr_matrix(X), Y)
     with pytest.raises(UnsupportedModelError, match="mixes up sparse rows whose entries are out of order"):
         approxsvm.compile(pipeline)
-
-
-def test_products_of_columns_in_order():
-    front = make_column_transformer((StandardScaler(with_mean=False), [1, 4]), ("passthrough", [0]), sparse_threshold=1)
-    pipeline = make_pipeline(front, PolynomialFeatures(2), SVC()).fit(csr_matrix(X), Y)
-    assert approxsvm.compile(pipeline).predict(csr_matrix(X)).tolist() == pipeline.predict(csr_matrix(X)).tolist()

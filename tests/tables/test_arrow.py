@@ -8,9 +8,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import GOLDEN
 from sklearn.datasets import load_iris
-from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
 
 import approxsvm
@@ -42,23 +40,6 @@ def stacked(table, output):
     """One output of a table, of the shape that the method has."""
     found = [table.column(k).to_numpy() for k, name in enumerate(table.schema.names) if name.startswith(output)]
     return found[0] if len(found) == 1 else np.stack(found, axis=1)
-
-
-@by_position
-def test_several_targets_are_several_columns():
-    model = KernelRidge(kernel="rbf", gamma=0.1).fit(X[::3], X[::3, :2])
-    predictor = approxsvm.Predictor(approxsvm.compile(model, X).artifact)
-    found = predictor.predict_arrow(FRAME, outputs=["value", "error_bound"])
-    assert found.schema.names == ["value_0", "value_1", "error_bound_0", "error_bound_1"]
-    np.testing.assert_array_equal(stacked(found, "value"), predictor.predict(ROWS))
-    np.testing.assert_array_equal(stacked(found, "error_bound"), predictor.error_bound(ROWS))
-
-
-def test_calibrated_classifiers_have_no_values():
-    for name in ("iris_calibrated", "iris_ensemble"):
-        predictor = approxsvm.Predictor(GOLDEN / f"{name}.asvm")
-        with pytest.raises(InputError, match="no output 'value': labels are those of the greatest probability"):
-            predictor.predict_arrow(FRAME, outputs=["value"])
 
 
 @pytest.mark.parametrize(

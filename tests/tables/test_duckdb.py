@@ -50,30 +50,6 @@ def test_labels(connection, labels, kind):
     assert {one for _, one in found} == {kind}
 
 
-def test_truth_values_and_several_outputs(connection):
-    """A struct, whose fields are the columns of predict_arrow; a function of that name is replaced."""
-    fast = approxsvm.compile(SVC().fit(X, SPECIES > 0), X)
-    register(connection, "svm", GOLDEN / "breast_cancer.asvm")
-    register(connection, "svm", fast, outputs=["label", "value", "certified"])
-    found = rows_of(connection, "SELECT unnest(svm(a, b, c, d)) FROM rows ORDER BY id")
-    assert [row[0] for row in found] == fast.predict(ROWS).tolist()
-    np.testing.assert_array_equal([row[1] for row in found], fast.decision_function(ROWS))
-    assert [row[2] for row in found] == fast.certified(ROWS).tolist()
-
-
-def test_parquet_files_and_regressions(connection, tmp_path):
-    rows = np.random.default_rng(1).normal(size=(50, 8))
-    fast = approxsvm.load(GOLDEN / "diabetes_svr.asvm")
-    rows = np.resize(rows, (50, fast.n_features_in_))
-    names = [f"f{k}" for k in range(rows.shape[1])]
-    pytest.importorskip("pyarrow.parquet").write_table(
-        pa.table(dict(zip(names, rows.T.copy(), strict=True))), tmp_path / "rows.parquet"
-    )
-    register(connection, "progress", fast)
-    found = rows_of(connection, f"SELECT progress({', '.join(names)}) FROM '{tmp_path}/rows.parquet'")
-    np.testing.assert_array_equal([value for (value,) in found], fast.predict(rows))
-
-
 def test_null_is_null_and_the_rest_is_an_error(connection):
     fast = approxsvm.compile(SVC().fit(X, SPECIES), X)
     values = "(VALUES (1, 0.5), (2, NULL), (3, {})) t(id, x)"

@@ -17,11 +17,13 @@ from typing import Any
 
 import joblib
 import numpy as np
+import pmml_files
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 import approxsvm
 from zoo.specimens import Entry
@@ -257,54 +259,12 @@ def _onnx(source: Any, folder: Path) -> Path:
     return folder / "model.onnx"
 
 
-def _tag(name: str, /, *inside: str, **attributes: Any) -> str:
-    words = "".join(f" {key}='{value}'" for key, value in attributes.items())
-    return f"<{name}{words}>{''.join(inside)}</{name}>\n"
-
-
 def _pmml(source: Any, folder: Path) -> Path:
     """As JPMML-SkLearn writes a scaler and a machine."""
-    scaler, machine = source[0], source[-1]
-    model, columns = approxsvm.read_any(machine), [f"f{k}" for k in range(_N_COLUMNS)]
-    labels = machine.classes_.tolist() if model.task == "classification" else []
-    numeric = {"optype": "continuous", "dataType": "double"}
-    fields = [_tag("DataField", name=c, **numeric) for c in columns]
-    of_target = {"optype": "categorical", "dataType": "string"} if labels else numeric
-    fields.append(_tag("DataField", *(_tag("Value", value=label) for label in labels), name="y", **of_target))
-    mining = [_tag("MiningField", name=c) for c in columns] + [_tag("MiningField", name="y", usageType="target")]
-    derived, refs = [], [_tag("FieldRef", field=f"s{c}") for c in columns]
-    for c, mean, scale in zip(columns, scaler.mean_.tolist(), scaler.scale_.tolist(), strict=True):
-        shifted = _tag("Apply", _tag("FieldRef", field=c), _tag("Constant", repr(mean)), function="-")
-        scaled = _tag("Apply", shifted, _tag("Constant", repr(scale)), function="/")
-        derived.append(_tag("DerivedField", scaled, name=f"s{c}", **numeric))
-    vectors = [
-        _tag("VectorInstance", _tag("Array", " ".join(map(repr, x)), n=len(x), type="real"), id=k)
-        for k, x in enumerate(machine.support_vectors_.tolist())
-    ]
-    machines = []
-    for k, (i, j) in enumerate(itertools.combinations(range(len(labels)), 2) if labels else [(0, 0)]):
-        coef = model.coefficients(k)
-        used = np.flatnonzero(coef)
-        numbers = [_tag("Coefficient", value=repr(a)) for a in coef[used].tolist()]
-        of_pair = {"targetCategory": labels[j], "alternateTargetCategory": labels[i]} if labels else {}
-        support = _tag("SupportVectors", *(_tag("SupportVector", vectorId=v) for v in used))
-        coefficients = _tag("Coefficients", *numbers, absoluteValue=repr(float(model.intercept[k])))
-        machines.append(_tag("SupportVectorMachine", support, coefficients, **of_pair))
-    kernel = _tag("RadialBasisKernelType", gamma=repr(float(machine._gamma)))
-    if machine.kernel == "poly":
-        numbers = {"gamma": repr(float(machine._gamma)), "coef0": machine.coef0, "degree": machine.degree}
-        kernel = _tag("PolynomialKernelType", **numbers)
-    algorithm = {"algorithmName": "sklearn.svm._classes.OneClassSVM"} if model.task == "one_class" else {}
-    function = "classification" if labels else "regression"
-    whole = _tag(
-        "SupportVectorMachineModel",
-        *(_tag("MiningSchema", *mining), _tag("LocalTransformations", *derived), kernel),
-        *(_tag("VectorDictionary", _tag("VectorFields", *refs), *vectors), *machines),
-        **{"functionName": function, "classificationMethod": "OneAgainstOne", **algorithm},
-    )
-    space = {"xmlns": "http://www.dmg.org/PMML-4_4", "version": "4.4"}
-    text = _tag("PMML", _tag("Header"), _tag("DataDictionary", *fields), whole, **space)
-    (folder / "model.pmml").write_text(text)
+    scaler, columns = source[0], [f"f{k}" for k in range(_N_COLUMNS)]
+    derived = [pmml_files.scaled(f"s{c}", c, *of) for c, *of in zip(columns, scaler.mean_, scaler.scale_, strict=True)]
+    options = {"derived": "".join(derived), "fields": [f"s{c}" for c in columns], "columns": columns}
+    (folder / "model.pmml").write_text(pmml_files.text_of(source[-1], **options))
     return folder / "model.pmml"
 
 
@@ -369,6 +329,21 @@ def _entries() -> Iterator[Entry]:
         ("quadratic", SVC(kernel="poly", degree=2, coef0=0.5, **exact), "two"),
         ("NuSVC of components", make_pipeline(PCA(2), NuSVC(nu=0.2, **exact)), "two"),
         ("SVR", make_pipeline(StandardScaler(), SVR(**exact)), "value"),
+        (
+            "table",
+            make_pipeline(
+                ColumnTransformer([("a", StandardScaler(), [2, 0]), ("b", "passthrough", [1])]), SVC(**exact)
+            ),
+            "three",
+        ),
+        ("union", make_pipeline(make_union(StandardScaler(), PCA(2)), SVC(**exact)), "numbered"),
+        ("clipped", make_pipeline(MinMaxScaler(clip=True), SVC(**exact)), "two"),
+        (
+            "quadratic SVR",
+            make_pipeline(RobustScaler(), MaxAbsScaler(), PCA(3), SVR(kernel="poly", degree=2, **exact)),
+            "value",
+        ),
+        ("NuSVR, linear", NuSVR(kernel="linear"), "value"),
         ("OneClassSVM", OneClassSVM(nu=0.3, **exact), "value"),
     ):
         yield Entry(f"ONNX {name}", _in_float32(estimator), target=target, rows="signed", write=_onnx)

@@ -45,6 +45,7 @@ def hostile_tables(specimen: Specimen, seed: int) -> Iterator[Table]:
     yield _with_cells(draw, some, _UNKNOWN, _TEXTS)
     for _ in range(2):
         yield with_edges(draw, _in_other_form(draw, specimen, some.take(slice(12))), edges)
+    yield from _in_float32(draw, specimen, some, edges)
 
 
 # --- numbers inside a source
@@ -129,6 +130,15 @@ def _with_cells(draw: Draw, table: Table, numbers: Any, texts: Any = ()) -> Tabl
         return replace(table, values=fitting(values, kinds))
 
 
+def _in_float32(draw: Draw, specimen: Specimen, table: Table, edges: list[list[float]]) -> Iterator[Table]:
+    """Yield the rows as float32, in which most sources compute otherwise, if the source takes them."""
+    kinds = tuple("float32" if j in table.numeric else kind for j, kind in enumerate(table.kinds))
+    with contextlib.suppress(Exception), np.errstate(all="ignore"):  # whatever sources and steps raise
+        narrow = replace(table, values=fitting(table.values, kinds), kinds=kinds)
+        _labels(specimen, narrow)
+        yield with_edges(draw, narrow, edges)
+
+
 def _in_other_form(draw: Draw, specimen: Specimen, table: Table) -> Table:
     """The rows in another container and of other dtypes, which the source takes."""
     for _ in range(_TRIES):
@@ -180,6 +190,8 @@ def _at_boundary(draw: Draw, specimen: Specimen) -> list[Table]:
     labels = _labels(specimen, table)
     first, second = draw.rng.integers(n, size=(2, 8 * _N_PAIRS))
     differ = np.flatnonzero((labels[first] != labels[second]).any(axis=1))[:_N_PAIRS]
+    if len(differ) == 0:
+        return []
     a = table.take(first[differ])
     x, z = _numbers(a), _numbers(table.take(second[differ]))
     b = _with_numbers(a, np.where(np.isnan(x) | np.isnan(z), x, z))

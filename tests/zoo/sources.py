@@ -51,6 +51,7 @@ from approxsvm.planning.subspaces import in_subspaces
 from zoo import foreign
 from zoo.specimens import Entry, Specimen
 from zoo.tables import Table
+from zoo.tampering import parts_of
 
 # --- rows and targets, of one matrix of numbers
 
@@ -79,6 +80,7 @@ _MIXED = np.column_stack(
 )
 _MIRRORED = np.round(np.random.default_rng(29).normal(size=(6, _WIDTH)), 3)  # for which intercepts are exactly 0
 _MIRRORED = np.vstack([_MIRRORED, -_MIRRORED])
+_WHOLE = np.indices((5, 5, 5)).reshape(3, -1).T[2::2] - 2.0
 _NAMES = ("age", "work", "sex", "school", "married")
 _VALUE = np.round(np.sin(_NUMBERS[:, 0]) + 0.3 * _NUMBERS[:, 1] - _NUMBERS[:, 2], 3)
 _NTH = np.arange(_N)
@@ -106,6 +108,10 @@ ROWS: dict[str, Table] = {
     "offset": _floats(np.add(_SIGNED, [1e12, 1e9, 1e15, 1e7])),
     "holes": _floats(_HOLES),
     "mirrored": _floats(_MIRRORED),
+    "whole": _floats(_WHOLE[:_N]),
+    "above 1": _floats(np.column_stack([1.0 + _NUMBERS[:, :2], np.ones(_N), 1.0 + _CODES[:, 0], 1.0 + _NUMBERS[:, 2]])),
+    "empty column": _floats(np.column_stack([_HOLES, np.full(_N, np.nan)])),
+    "far": _floats(np.sign(_SIGNED) * 10.0 ** (3 + np.arange(_N) % 4)[:, np.newaxis]),
     "long": _floats(2.0**54 + 4.0 * _CODES),  # numbers that have no fractions
     "codes and numbers": _floats(np.hstack([_CODES[:, :2], _SIGNED[:, 2:]])),
     "one code": _floats(_CODES * [1.0, 1.0, 0.0, 1.0]),
@@ -134,6 +140,7 @@ TARGETS: dict[str, Any] = {
     "one column": _CLASS[:, np.newaxis],
     "mirrored": np.repeat([0, 2, 1, 2], [5, 1, 5, 1]),
     "mirrored labels": np.column_stack([np.repeat([0, 1], 6), _MIRRORED[:, 1] > 0]).astype(int),
+    "whole labels": (_WHOLE[:_N, :2] > 0).astype(int),
     "two columns": np.array(["no", "yes"])[(_SIGNED[:, :2] > 0).astype(int)],
 }
 
@@ -387,6 +394,11 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "nested": Pipeline([("a", Pipeline([("b", _columns(_P.RobustScaler()))])), ("c", "passthrough")]),
         "SelectKBest": (_P.StandardScaler(), feature_selection.SelectKBest(k=2)),
         "own selector": FirstColumns(),
+        "selector behind an imputer": (impute.SimpleImputer(), feature_selection.SelectKBest(k=2)),
+        "columns of a scaler": (
+            _P.StandardScaler(), compose.make_column_transformer(("passthrough", [0, 1]))),
+        "selector by what takes NaN": feature_selection.SelectFromModel(
+            ensemble.RandomForestClassifier(5, random_state=0), max_features=2, threshold=-np.inf),
         **_each(feature_selection.SelectFdr, feature_selection.SelectFpr, feature_selection.SelectFwe),
         "SelectPercentile": feature_selection.SelectPercentile(percentile=60),
         "GenericUnivariateSelect": feature_selection.GenericUnivariateSelect(mode="k_best", param=2),
@@ -436,6 +448,37 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
     }, n_centers=2, degree=2)),
     ("signed", "value", _before(_SVR(), {"splines, SVR": _P.SplineTransformer(3), "powers, SVR": _P.PowerTransformer(),
                                          "quantiles, SVR": _P.QuantileTransformer(n_quantiles=9)})),
+    # Steps that refuse numbers of columns of which a selector leaves nothing
+    ("above 1", "two", _before(make_pipeline(feature_selection.SelectKBest(k=2), _SVC()), {
+        "scaled logarithm, chosen": (
+            _P.StandardScaler(), _P.MinMaxScaler(feature_range=(1, 2)), _P.FunctionTransformer(np.log)),
+        "box-cox, chosen": compose.make_column_transformer((_P.PowerTransformer("box-cox"), [0, 1, 4])),
+        "bins, chosen": _P.KBinsDiscretizer(4, encode="ordinal", strategy="uniform"),
+        "OrdinalEncoder, unknown, chosen": _P.OrdinalEncoder(
+            handle_unknown="use_encoded_value", unknown_value=-1),
+        "splines, error, chosen": compose.make_column_transformer(
+            (_P.SplineTransformer(n_knots=3, extrapolation="error"), [0, 1, 4])),
+        "imputer, chosen": (feature_selection.SelectKBest(k=3), impute.SimpleImputer()),
+    })),
+    ("above 1", "two", {
+        **_before(_SVC(), {
+            "constant, one-hot": compose.make_column_transformer(
+                (_P.OneHotEncoder(drop="first", handle_unknown="ignore"), [2]), remainder="passthrough"),
+            "known constant, one-hot": compose.make_column_transformer(
+                (_P.OneHotEncoder(drop="first"), [2, 3]), remainder="passthrough"),
+        }),
+        "RFE behind an imputer": make_pipeline(
+            impute.SimpleImputer(), feature_selection.RFE(_Logistic(), n_features_to_select=2)),
+        "votes of selectors": make_pipeline(impute.SimpleImputer(), ensemble.VotingClassifier([
+            (str(k), make_pipeline(_P.StandardScaler(), feature_selection.SelectKBest(k=k), _SVC())) for k in (1, 2)])),
+        "selector before boosting": make_pipeline(
+            feature_selection.SelectKBest(k=2), ensemble.AdaBoostClassifier(_SVC(), n_estimators=1)),
+    }),
+    # Numbers that leave float64 on their way, of which a step would make others
+    ("scales", "two", _before(_SVC(), {
+        f"scaled by 1e150, {type(step).__name__}": (_P.StandardScaler(), step) for step in (
+            _P.Binarizer(), _P.KBinsDiscretizer(4, strategy="uniform"), _P.MinMaxScaler(clip=True),
+            _P.QuantileTransformer(n_quantiles=20), _P.SplineTransformer(n_knots=3), _P.PowerTransformer())})),
     # Steps that look up
     ("signed", "three", _before(_SVC(), {
         "Binarizer": _P.Binarizer(threshold=0.5),
@@ -450,6 +493,8 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "OneHotEncoder, infrequent": _P.OneHotEncoder(max_categories=3, handle_unknown="infrequent_if_exist"),
         "OneHotEncoder, chosen": (_P.OneHotEncoder(drop="if_binary"), feature_selection.SelectKBest(k=5)),
         "splines of codes": _P.SplineTransformer(25, knots="quantile"),
+        "splines of codes, continue": _P.SplineTransformer(6, degree=2, knots="quantile", extrapolation="continue"),
+        **{f"{n} quantiles of codes": _P.QuantileTransformer(n_quantiles=n) for n in (1, 7, 60)},
         "OrdinalEncoder": _P.OrdinalEncoder(),
         "OrdinalEncoder, unknown": _P.OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
         "OrdinalEncoder, unknown to an imputer": (
@@ -468,6 +513,7 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "MissingIndicator beside": FeatureUnion(
             [("a", impute.SimpleImputer()), ("b", impute.MissingIndicator(features="all"))]),
     })),
+    ("empty column", "three", _before(_SVC(), {"SimpleImputer of an empty column": impute.SimpleImputer()})),
     ("mixed", "two", _before(_SVC(gamma=0.3), {
         "census": compose.ColumnTransformer([
             ("texts", make_pipeline(_FREQUENT, _P.OneHotEncoder(handle_unknown="ignore")), ["work", "sex"]),
@@ -510,6 +556,9 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "TfidfVectorizer": _Text.TfidfVectorizer(stop_words="english", ngram_range=(1, 2), sublinear_tf=True),
         "TfidfVectorizer of float32": _Text.TfidfVectorizer(dtype=np.float32, strip_accents="unicode", norm="l1"),
         "HashingVectorizer": _Text.HashingVectorizer(n_features=64, strip_accents="ascii"),
+        "own stop words": _Text.TfidfVectorizer(stop_words=["the", "x"], strip_accents="unicode", norm="l1"),
+        "no idf": _Text.TfidfVectorizer(use_idf=False, lowercase=False, token_pattern=r"(?u)\b\w+\b"),
+        "own vocabulary": (_Text.CountVectorizer(vocabulary=["plum", "apple", "2026"]), _Text.TfidfTransformer()),
         "hashes and weights": (
             _Text.HashingVectorizer(n_features=32, alternate_sign=False, norm=None), _Text.TfidfTransformer()),
         "words, chosen": (_Text.TfidfVectorizer(), decomposition.TruncatedSVD(3, random_state=0)),
@@ -587,8 +636,16 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "stack, approximate": (ensemble.StackingClassifier(
             [("a", _SVC(gamma=0.02)), ("b", _SVC(probability=True, random_state=0))], cv=2), {"mode": "approximate"}),
         "rest of two": multiclass.OneVsRestClassifier(_SVC()),
+        "rest of means": multiclass.OneVsRestClassifier(_Calibrated(_SVC(gamma=0.3), cv=2)),
+        "threshold of a stack": model_selection.FixedThresholdClassifier(
+            ensemble.StackingClassifier([("a", _SVC(gamma=0.3))], _Logistic(), cv=2), threshold=0.8),
     }),
     ("signed", "three", {
+        "means of means": ensemble.VotingClassifier(
+            [("a", _Calibrated(_SVC(), cv=2)),
+             ("b", ensemble.BaggingClassifier(_Calibrated(_SVC(), cv=2), 2, random_state=0))],
+            voting="soft", weights=[3, 7]),
+        "rest of means of three": multiclass.OneVsRestClassifier(_Calibrated(_SVC(gamma=0.3), cv=2)),
         "weighted soft votes": ensemble.VotingClassifier(
             [("a", _Logistic()), ("b", _half())], voting="soft", weights=[0.3, 2]),
         "votes": ensemble.VotingClassifier([("a", _SVC()), ("b", _LinearSVC()), ("c", _half())]),
@@ -652,6 +709,78 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "stack, passed through": ensemble.StackingRegressor([("a", _SVR(gamma=0.3))], _Ridge(), cv=2, passthrough=True),
     }),
 ]
+# Steps that stand in front of a linear machine, too, whose bound leaves room for nothing but their errors.
+_SHOWN = (
+    "StandardScaler", "MinMaxScaler", "MinMaxScaler, clipped", "MaxAbsScaler", "RobustScaler", "PCA", "TruncatedSVD",
+    "discriminants", "FastICA", "GaussianRandomProjection", "SparseRandomProjection", "FeatureAgglomeration", "log",
+    "log1p", "Normalizer, l1", "Normalizer, l2", "Normalizer, max", "yeo-johnson of some", "box-cox", "quantiles",
+    "normal quantiles", "splines, constant", "splines, linear", "splines, continue", "splines, periodic", "products",
+    "chi2", "bins", "Binarizer", "scaled Binarizer", "columns", "scaled before",
+)
+# Of these, some that compute in float32 only where they were fitted on such rows.
+_NARROW = (*_SHOWN[5:12], "StandardScaler")
+_LINEAR = {"a": _LinearSVC(), "b": _Logistic(), "c": linear_model.Perceptron(), "d": linear_model.RidgeClassifier()}
+_Stack, _Vote = ensemble.StackingClassifier, ensemble.VotingClassifier
+_Fixed = model_selection.FixedThresholdClassifier
+# Linear models, of which the coefficients are edited.
+_TIES: list[tuple[str, dict[str, Any]]] = [
+    ("two", {
+        **_each(_LinearSVC, linear_model.Perceptron),
+        "Logistic of two": _Logistic(),
+        "rest of two": multiclass.OneVsRestClassifier(_LinearSVC()),
+        "votes of two": _Vote([*_LINEAR.items()][:2], weights=[1, 1]),
+        "boost": ensemble.AdaBoostClassifier(_Logistic(), n_estimators=6, random_state=0),
+        "threshold below": _Fixed(_LinearSVC(), threshold=-1, pos_label=-2),
+        "threshold": _Fixed(_LinearSVC(), threshold=1, pos_label=5),
+        "half": _Fixed(_Logistic(), threshold=0.5),
+        "half of the first": _Fixed(_Logistic(), threshold=0.5, pos_label=-2),
+        "stack of two": _Stack([*_LINEAR.items()][::3], _LinearSVC(), cv=2),
+    }),
+    ("three", {
+        **{type(one).__name__ + " of three": one for one in _LINEAR.values()},
+        "rest": multiclass.OneVsRestClassifier(_LinearSVC()),
+        "rest of logistic ones": multiclass.OneVsRestClassifier(_Logistic()),
+        "pairs": multiclass.OneVsOneClassifier(_LinearSVC()),
+        **{f"votes of {weights}": _Vote([*_LINEAR.items()], weights=weights)
+           for weights in (None, [0.1, 0.2, 0.3, 0.6], [3, 1, 1, 1], [0, 1, 1, 0])},
+        "stack": _Stack([*_LINEAR.items()][::3], _LinearSVC(), cv=2, passthrough=True),
+    }),
+    ("whole labels", {
+        f"several labels of {type(one).__name__}": multiclass.OneVsRestClassifier(one)
+        for one in (_LinearSVC(), _Logistic(), _Ridge(), linear_model.RidgeClassifier())}),
+    ("two", {"outliers": linear_model.SGDOneClassSVM(random_state=0)}),
+]
+# Machines whose kernels are 0 far from the rows that they are trained on, without intercepts.
+_ZEROS: list[tuple[str, dict[str, Any]]] = [
+    ("two", {
+        "SVC": _SVC(), "OneClassSVM": svm.OneClassSVM(), "landmarks": make_pipeline(_LANDMARKS, _Logistic()),
+        "votes of two": _Vote([("a", _SVC()), ("b", _SVC(gamma=1.0))]),
+        "bag": ensemble.BaggingClassifier(_SVC(), 3, random_state=0),
+        "boost": ensemble.AdaBoostClassifier(_SVC(), n_estimators=1, random_state=0),
+        "threshold": _Fixed(_SVC(), threshold=0.0, response_method="decision_function"),
+        "threshold of the first": _Fixed(_SVC(), threshold=0.0, pos_label=-2, response_method="decision_function"),
+    }),
+    ("three", {
+        "SVC of three": _SVC(), "scores": _SVC(break_ties=True), "pairs": multiclass.OneVsOneClassifier(_SVC()),
+        "rest": multiclass.OneVsRestClassifier(_SVC()),
+    }),
+    ("labels", {
+        "several labels": multiclass.OneVsRestClassifier(_SVC()), "targets": multioutput.MultiOutputClassifier(_SVC()),
+        "several labels of linear ones": make_pipeline(
+            _LANDMARKS, multiclass.OneVsRestClassifier(linear_model.RidgeClassifier())),
+    }),
+    ("two columns", {"targets of linear ones": make_pipeline(
+        _LANDMARKS, multioutput.MultiOutputClassifier(linear_model.RidgeClassifier()))}),
+]
+# Labels by probability, where these are not the source's own.
+_LIKELIEST: list[tuple[str, Any, str]] = [
+    ("label by probability of two", _SVC(probability=True, random_state=0), "two"),
+    ("label by probability of three", _SVC(probability=True, random_state=0), "three"),
+    ("likelier side of a threshold", _Fixed(_Logistic(), threshold=0.8, pos_label=-2), "two"),
+    ("likelier side of a mean", _Fixed(_Calibrated(_SVC(), cv=2), threshold=0.8), "two"),
+    ("likelier rest", multiclass.OneVsRestClassifier(make_pipeline(_WAVES, _Logistic())), "two"),
+    ("likelier class of a stack", _Stack([("a", _SVC(gamma=0.3)), ("b", _Logistic())], cv=2), "two"),
+]
 # fmt: on
 if importlib.util.find_spec("imblearn"):
     from imblearn import ensemble as balanced
@@ -683,14 +812,10 @@ REFUSED: dict[str, Any] = {
 
 
 class _LikeliestClass:
-    """An SVC whose labels are those of the greatest probability, as compile(labels="probability") has them."""
+    """A classifier whose labels are those of the greatest probability, as compile(labels="probability") has them."""
 
     def __init__(self, inner: Any) -> None:
         self.inner, self.classes_, self.predict_proba = inner, inner.classes_, inner.predict_proba
-
-    @classmethod
-    def fitted(cls, X: Any, y: Any) -> _LikeliestClass:
-        return cls(_SVC(probability=True, random_state=0).fit(X, y))
 
     def predict(self, X: Any) -> Any:
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
@@ -736,17 +861,58 @@ def _without_weight(estimator: Any, label: str) -> Any:
     return lambda X, y: clone(estimator).fit(X, y, sample_weight=(y != label) * 1.0)
 
 
+def _tied(estimator: Any, seed: int) -> Any:
+    """Return a function that fits a copy with few halves for coefficients, so that many values tie, or are 0."""
+
+    def fit(X: Any, y: Any) -> Any:
+        source, rng = clone(estimator).fit(X, y), np.random.default_rng(seed)
+        for _, part in parts_of(source):
+            for name in ("coef_", "intercept_", "offset_"):
+                if isinstance(getattr(part, name, None), (np.ndarray, float)):
+                    part.__dict__[name] = rng.integers(-3, 4, np.shape(getattr(part, name))) / 2.0
+            if hasattr(part, "estimator_weights_"):
+                part.estimator_weights_[: len(part.estimators_)] = 0.1
+        return source
+
+    return fit
+
+
+def _without_intercepts(estimator: Any, X: Any, y: Any) -> Any:
+    """A source of other rows, far from which its values are exactly 0."""
+    source = clone(estimator).fit(_SIGNED, y)
+    for _, part in parts_of(source):
+        for name in ("_intercept_", "intercept_", "offset_"):
+            if isinstance(vars(part).get(name), (np.ndarray, float)):
+                part.__dict__[name] = 0.0 * part.__dict__[name]
+    return source
+
+
+def _exact_entries() -> Iterator[Entry]:
+    """Yield sources that round nothing in their own rows, where labels are those of ties, and of values of 0."""
+    for seed, (target, sources) in enumerate(_TIES):
+        for name, source in sources.items():
+            yield Entry(f"{name}, tied", _tied(source, seed), "whole", target, is_exact=True)
+    for target, sources in _ZEROS:
+        for name, source in sources.items():
+            fit = functools.partial(_without_intercepts, source)
+            yield Entry(f"{name}, far away", fit, "far", target, is_exact=True)
+
+
 def _entries() -> Iterator[Entry]:
     for rows, target, sources in _GROUPS:
         for name, made in sources.items():
             estimator, options = made if isinstance(made, tuple) else (made, {})
             yield Entry(name, fitted(estimator), rows, target, options)
-    for target in "two", "three":
-        options = {"labels": "probability"}
+            if name in _SHOWN:
+                linear = make_pipeline(estimator[:-1], _SVC(kernel="linear"))
+                yield Entry(f"{name}, linear kernel", fitted(linear), rows, "two")
+            if name in _NARROW:
+                yield Entry(f"{name}, float32", fitted(linear), "float32", "two")
+    yield from _exact_entries()
+    for name, estimator, target in _LIKELIEST:
+        fit = lambda X, y, estimator=estimator: _LikeliestClass(clone(estimator).fit(X, y))  # noqa: E731
         inner = lambda source, _: source.inner  # noqa: E731
-        yield Entry(
-            f"label by probability of {target}", _LikeliestClass.fitted, target=target, options=options, write=inner
-        )
+        yield Entry(name, fit, target=target, options={"labels": "probability"}, write=inner)
     for step in _P.StandardScaler(with_mean=False), _P.PolynomialFeatures(3, include_bias=False):
         name = type(step).__name__
         yield Entry(f"{name} of sparse columns on an edge", functools.partial(_on_an_edge, step), "codes and numbers")

@@ -36,6 +36,7 @@ class Entry:
     # If the source is a file of another program: writes it into a folder, returns what compile takes.
     write: Callable[[Any, Path], Any] | None = None
     compile: Callable[[Any, Any], Any] | None = None  # source and rows -> compiled, if not by approxsvm.compile
+    is_exact: bool = False  # the source rounds nothing in its own rows: their labels are certain, ties included
 
 
 class RefusedError(Exception):
@@ -88,6 +89,7 @@ class Specimen:
         self.name, self.source, self.table, self.folder = name, source, table, folder
         self.options = dict(entry.options) if entry else {}
         self.compile = entry.compile if entry else None
+        self._exact_rows = {row.tobytes() for row in table.values} if entry and entry.is_exact else set()
         self.sample: Table | None = table  # which compile sees
         self.compiled_from = entry.write(source, folder) if entry and entry.write else source
         self._kept: dict[Any, Any] = {}
@@ -121,7 +123,8 @@ class Specimen:
         """The source as it is read: a model or an ensemble."""
         model = read_any(split(self.compiled_from)[1])
         if self.options.get("labels") == "probability":
-            model = replace(model, outputs=replace(model.outputs, label_rule="probability"))
+            outputs = replace(model.outputs, label_rule="probability", threshold=None)
+            model = replace(model, outputs=outputs)
         return model
 
     @cached_property
@@ -177,7 +180,9 @@ class Specimen:
     def certain(self, table: Table) -> npt.NDArray[np.bool_]:
         """Whether the source's own rounding does not decide the label of a row; no rows that the package refuses."""
         try:
-            return self._certain(table)
+            certain = self._certain(table)
+            is_exact = np.array([row.tobytes() in self._exact_rows for row in table.values])
+            return certain | is_exact.reshape(-1, *[1] * (certain.ndim - 1))
         except InputError:
             if len(table.values) == 1:
                 return np.zeros((1, *self._shape_of_labels), bool)
