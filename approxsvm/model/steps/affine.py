@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -125,14 +123,6 @@ class Affine(Step):
 
 
 AFFINE_PARTS = tuple(field.name for field in fields(Affine) if field.name != "n_features")
-_OPERATIONS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "divide": operator.truediv,
-    "add": operator.add,
-    "low": max,
-    "high": min,
-}
 _NEUTRAL = {
     "subtract": 0.0,
     "multiply": 1.0,
