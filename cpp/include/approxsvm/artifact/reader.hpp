@@ -86,7 +86,7 @@ APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::
 
 // Notes parts that the model has; refuses it where the list leaves one out.
 template <Parts parts>
-APPROXSVM_COLD inline Status require(ModelView& model, Parts needed) {
+APPROXSVM_COLD inline Status note_parts(ModelView& model, Parts needed) {
     model.needed |= needed;
     return (needed & ~parts) == 0 ? Status::ok : Status::left_out;
 }
@@ -125,10 +125,10 @@ template <Parts parts>
 APPROXSVM_COLD inline Status read_all_subspaces(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     if constexpr (!has(parts, subspaces)) {
         const bool any = sections.at(section::subspaces) || sections.at(section::subspace_expansion);
-        return any ? require<parts>(model, subspaces) : Status::ok;
+        return any ? note_parts<parts>(model, subspaces) : Status::ok;
     } else {
         Status status = read_subspaces(sections, model, fault);
-        if (status == Status::ok && model.subspaces.n_stages > 0) status = require<parts>(model, subspaces);
+        if (status == Status::ok && model.subspaces.n_stages > 0) status = note_parts<parts>(model, subspaces);
         if (status != Status::ok || !model.subspaces.expansion) return status;
         const std::size_t n_bytes = sections[section::subspace_expansion].bytes;
         status = check_subspace_expansion<parts>(model.subspaces.expansion, n_bytes, model, fault);
@@ -164,7 +164,7 @@ template <Parts parts>
 APPROXSVM_COLD inline Status read_any_outputs(const SectionTable& sections, const OutputsOf& of, ModelView& model,
                                ArtifactFault* fault) {
     const unsigned char* const bytes = sections.at(section::outputs);
-    const Status status = bytes ? require<parts>(model, probabilities) : Status::ok;
+    const Status status = bytes ? note_parts<parts>(model, probabilities) : Status::ok;
     if constexpr (has(parts, probabilities)) {
         return read_outputs(bytes, sections[section::outputs].bytes, of, model.outputs, fault);
     }
@@ -177,11 +177,11 @@ APPROXSVM_COLD inline Status read_any_input_map(const SectionTable& sections, Mo
     const unsigned char* const bytes = sections.at(section::input_map);
     model.has_input_map = bytes != nullptr;
     constexpr Parts stages = has(parts, pipelines) ? pipelines : scalers;
-    if (bytes && !has(parts, scalers)) return require<parts>(model, scalers);
+    if (bytes && !has(parts, scalers)) return note_parts<parts>(model, scalers);
     const Status status = read_input_map<stages>(bytes, sections[section::input_map].bytes, model.n_raw_features,
                                                  model.n_features, model.input_map, fault);
-    if (status == Status::left_out) return require<parts>(model, pipelines);
-    return status == Status::ok && bytes ? require<parts>(model, model.input_map.scales_alone ? scalers : pipelines)
+    if (status == Status::left_out) return note_parts<parts>(model, pipelines);
+    return status == Status::ok && bytes ? note_parts<parts>(model, model.input_map.scales_alone ? scalers : pipelines)
                                          : status;
 }
 
@@ -190,7 +190,7 @@ template <Parts parts>
 APPROXSVM_COLD inline Status read_model(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     Check members(fault, section::members, Status::bad_section);
     if (!is_where_wanted(members, sections[section::members], model, false)) return members.status();
-    Status status = require<parts>(model, parts_of_kinds[number_of(model.kernel)]);
+    Status status = note_parts<parts>(model, parts_of_kinds[number_of(model.kernel)]);
     if (status == Status::ok) status = read_any_outputs<parts>(sections, {model.task, model.n_labels}, model, fault);
     if (status != Status::ok) return status;
     Check header(fault, section::none, Status::bad_header);
@@ -201,7 +201,7 @@ APPROXSVM_COLD inline Status read_model(const SectionTable& sections, ModelView&
                                    : from_to(1, n_targets)))
         return header.status();
     if (is_gaussian(model))
-        status = require<parts>(model, has_classes(model) ? one_vs_one : has_several(model) ? several_functions : Part{});
+        status = note_parts<parts>(model, has_classes(model) ? one_vs_one : has_several(model) ? several_functions : Part{});
     if (status == Status::ok) status = read_any_input_map<parts>(sections, model, fault);
     if (status != Status::ok) return status;
     for (Status (*const read)(const SectionTable&, ModelView&, ArtifactFault*) :
@@ -375,12 +375,12 @@ APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::
     for (std::uint32_t id = 1; id < section::end; ++id) model.sections[id] = sections.at(static_cast<section::Id>(id));
     if (status == Status::ok && model.mode != Mode::ensemble) status = read_model<parts>(sections, model, fault);
     if (status == Status::ok) status = read_labels_and_texts(sections, model, fault);
-    if (status == Status::ok && sections.at(section::categories)) status = require<parts>(model, text_columns);
+    if (status == Status::ok && sections.at(section::categories)) status = note_parts<parts>(model, text_columns);
     if constexpr (has(parts, text_columns)) {
         if (status == Status::ok) status = read_categories(sections, model, fault);
     }
     if (status != Status::ok || model.mode != Mode::ensemble) return status;
-    status = require<parts>(model, ensembles);
+    status = note_parts<parts>(model, ensembles);
     if constexpr (has(parts, ensembles)) return read_members<parts>(sections, model, fault);
     return status;
 }

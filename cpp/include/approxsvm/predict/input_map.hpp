@@ -64,8 +64,8 @@ class ScalerAlone {
         if (of_stage[part::low] || of_stage[part::high] || of_stage[part::relative_error]) return;
         const bool subtracts = of_stage[part::subtract], multiplies = of_stage[part::multiply],
                    divides = of_stage[part::divide];
-        using Scale = decltype(scale_);
-        const Scale scales[] = {scale_row<false, false, false>, scale_row<true, false, false>,
+        using Scale = double (*)(const MapStage&, const double*, double*);
+        static constexpr Scale scales[] = {scale_row<false, false, false>, scale_row<true, false, false>,
                                 scale_row<false, true, false>,  scale_row<true, true, false>,
                                 scale_row<false, false, true>,  scale_row<true, false, true>,
                                 scale_row<false, true, true>,   scale_row<true, true, true>};
