@@ -54,8 +54,9 @@ def one_header() -> str:
                 lines.append(line)
         return "".join(lines)
 
-    return "// Written by approxsvm export --hpp; the parts are the files below include/approxsvm.\n#pragma once\n\n" + (
-        expanded((root / "approxsvm.hpp").resolve())
+    return (
+        "// Written by approxsvm export --hpp; the parts are the files below include/approxsvm.\n#pragma once\n\n"
+        + (expanded((root / "approxsvm.hpp").resolve()))
     )
 
 

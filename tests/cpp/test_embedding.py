@@ -204,7 +204,9 @@ def test_the_face_in_the_documentation(tmp_path: Path) -> None:
     (snippet,) = re.findall(r"^```c\+\+\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "main.cpp").write_text(snippet)
     link = [f"-L{LIBRARY_FOLDER}", "-lapproxsvm", f"-Wl,-rpath,{LIBRARY_FOLDER}"]
-    built(["c++", "-std=c++17", f"-I{REPOSITORY}/cpp/runtime", tmp_path / "main.cpp", *link, "-o", tmp_path / "predict"])
+    built(
+        ["c++", "-std=c++17", f"-I{REPOSITORY}/cpp/runtime", tmp_path / "main.cpp", *link, "-o", tmp_path / "predict"]
+    )
     path = GOLDEN / "iris_classes.asvm"
     ran = subprocess.run([tmp_path / "predict", path], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == [str(label) for label in approxsvm.Predictor(path).predict(np.full((2, 4), 0.5))]

@@ -349,7 +349,8 @@ class EnsembleAnswers {
                 return by_pieces(some, own, wanted,
                                  adds_up ? &EnsembleAnswers::add_values : &EnsembleAnswers::side_by_side);
             };
-            return ValueAnswers<parts, decltype(evaluate)>(view_, evaluate, memory_.of_functions).answer(rows, request, out);
+            return ValueAnswers<parts, decltype(evaluate)>(view_, evaluate, memory_.of_functions)
+                .answer(rows, request, out);
         }
         return by_pieces(rows, request, out,
                          is_of_processes(view_.outputs)

@@ -66,9 +66,9 @@ class ScalerAlone {
                    divides = of_stage[part::divide];
         using Scale = double (*)(const MapStage&, const double*, double*);
         static constexpr Scale scales[] = {scale_row<false, false, false>, scale_row<true, false, false>,
-                                scale_row<false, true, false>,  scale_row<true, true, false>,
-                                scale_row<false, false, true>,  scale_row<true, false, true>,
-                                scale_row<false, true, true>,   scale_row<true, true, true>};
+                                           scale_row<false, true, false>,  scale_row<true, true, false>,
+                                           scale_row<false, false, true>,  scale_row<true, false, true>,
+                                           scale_row<false, true, true>,   scale_row<true, true, true>};
         scale_ = scales[(subtracts ? 1 : 0) + (multiplies ? 2 : 0) + (divides ? 4 : 0)];
         path_ = unit64 *
                 ((subtracts ? 1.0 : 0.0) + (multiplies ? 1.0 : 0.0) + (divides ? source.is_sparse ? 3.0 : 1.0 : 0.0));
@@ -206,7 +206,8 @@ class RowMapper {
         for (std::size_t r = 0; r < n; ++r) {
             Fault& fault = rows[r].outside;
             if (rows[r].is_inside || fault.step != stage.kind || fault.row == named) continue;
-            fault.expected = static_cast<double>(raw_column<parts>(map_, number, static_cast<std::size_t>(fault.expected)));
+            fault.expected =
+                static_cast<double>(raw_column<parts>(map_, number, static_cast<std::size_t>(fault.expected)));
             fault.row = named;
         }
     }

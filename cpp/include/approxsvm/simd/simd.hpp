@@ -589,8 +589,8 @@ struct Number {
     static constexpr int value = Value;
 };
 
-// Calls take(Number<Registers>) with as many registers of `width` lanes as n rows need, at most three; nothing where the
-// caller's rows are never taken together.
+// Calls take(Number<Registers>) with as many registers of `width` lanes as n rows need, at most three; nothing where
+// the caller's rows are never taken together.
 template <bool are_together, class Take>
 APPROXSVM_INLINE void with_registers_for(std::size_t n, std::size_t width, const Take& take) {
     if constexpr (are_together) {

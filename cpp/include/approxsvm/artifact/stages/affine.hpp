@@ -161,7 +161,8 @@ struct AffineStage : AnyStage {
     static bool hides_infinity(const MapStage& stage) { return stage.parts[part::low] || stage.parts[part::high]; }
 
     // Whether a header is one of this kind.
-    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs, std::uint64_t index) {
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs,
+                                               std::uint64_t index) {
         check(field::stage_parts, header.parts, from_to(1, (1 << part::n_affine) - 1), index);
         return check(field::stage_n_outputs, header.n_outputs, equal_to(n_inputs), index);
     }

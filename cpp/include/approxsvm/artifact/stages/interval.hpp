@@ -11,7 +11,8 @@ struct IntervalStage : AnyStage {
     static constexpr bool by_feature = true, as_source = true;
     enum Rule : std::uint32_t { turns, refuses, n_rules };
 
-    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs, std::uint64_t index) {
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs,
+                                               std::uint64_t index) {
         return check(field::stage_parts, header.parts, from_to(0, n_rules - 1), index) &&
                check(field::stage_n_outputs, header.n_outputs, equal_to(n_inputs), index);
     }

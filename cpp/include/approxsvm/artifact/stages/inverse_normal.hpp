@@ -24,7 +24,8 @@ struct InverseNormalStage : AnyStage {
     static constexpr StageKind kind = StageKind::inverse_normal;
     static constexpr bool by_feature = true;
 
-    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs, std::uint64_t index) {
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs,
+                                               std::uint64_t index) {
         return has_plain_header(check, header, n_inputs, index);
     }
     static ClaimedSize n_words(const StageHeader&, ClaimedSize n_inputs) { return words_of_integers(n_inputs); }

@@ -11,7 +11,8 @@ struct MonomialsStage : AnyStage {
     static constexpr bool in_place = false, as_source = true;
 
     // `parts` is the most factors of a product.
-    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t, std::uint64_t index) {
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t,
+                                               std::uint64_t index) {
         return check(field::stage_parts, header.parts, from_to(1, max_factors), index) &&
                check(field::stage_n_outputs, header.n_outputs, from_to(0, max_n_features), index);
     }

@@ -12,7 +12,8 @@ struct NormalizerStage : AnyStage {
     static constexpr StageKind kind = StageKind::normalizer;
     enum Norm : std::uint32_t { l1, l2, max, n_norms };
 
-    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs, std::uint64_t index) {
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs,
+                                               std::uint64_t index) {
         return check(field::stage_parts, header.parts, from_to(0, n_norms - 1), index) &&
                check(field::stage_n_outputs, header.n_outputs, equal_to(n_inputs), index);
     }

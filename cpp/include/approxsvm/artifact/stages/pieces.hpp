@@ -12,7 +12,8 @@ struct PiecesStage : AnyStage {
     static bool hides_infinity(const MapStage&) { return true; }
 
     // `parts` is 8 times the number of edges of all outputs, and the degree of all pieces.
-    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t, std::uint64_t index) {
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t,
+                                               std::uint64_t index) {
         return check(field::stage_n_outputs, header.n_outputs, from_to(0, max_n_features), index);
     }
     static ClaimedSize n_words(const StageHeader& header, ClaimedSize) {

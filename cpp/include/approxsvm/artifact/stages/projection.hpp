@@ -139,7 +139,8 @@ struct ProjectionStage : AnyStage {
     static constexpr StageKind kind = StageKind::projection;
     static constexpr bool in_place = false, sums = true;
 
-    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t, std::uint64_t index) {
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t,
+                                               std::uint64_t index) {
         return check(field::stage_parts, header.parts, equal_to(0), index) &&
                check(field::stage_n_outputs, header.n_outputs, from_to(0, max_n_features), index);
     }
