@@ -641,7 +641,8 @@ def export(
     """Write ARTIFACT, an .asvm file, as C or C++ source code or as an ONNX graph.
 
     The C99 header needs no library and no heap, and says for each row whether its label is certified; the command
-    prints what it costs. The C++ header holds the artifact as an array, for programs without files. The ONNX graph runs wherever ONNX does, and has an output for the same.
+    prints what it costs. The C++ header holds the artifact as an array, for programs without files. The ONNX graph
+    runs wherever ONNX does, and has an output for the same.
 
     \b
     Example:

@@ -16,7 +16,7 @@ def _folder(*parts: str) -> str:
 
 
 def get_include() -> str:
-    """Return the folder of ``approxsvm/approxsvm.hpp`` (C++17) and ``approxsvm.h`` (C).
+    """Return the folder of ``approxsvm_runtime.hpp``, ``approxsvm/approxsvm.hpp`` (C++17) and ``approxsvm.h`` (C).
 
     Returns
     -------

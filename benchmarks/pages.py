@@ -380,6 +380,14 @@ _DOORS: Final = {
 }
 
 
+_EMBEDDING: Final = {
+    "program": of("program"),
+    "compiler": lambda x: f"{x['compiler']}, `{x['flag']}`",
+    "CPU time to compile": lambda x: f"{x['cpu_seconds']:.1f} s",
+    "program, stripped": lambda x: f"{x['stripped_bytes'] / 1e3:,.0f} KB",
+}
+
+
 def _measured(records: Records) -> str:
     columns: dict[str, Cell] = {
         "command": lambda x: f"`{x['command']}`",
@@ -407,6 +415,7 @@ TABLES: Final[dict[str, Callable[[Records], str]]] = {
     "wide, dense": _several("wide, dense"),
     "wide, sparse": _several("wide, sparse"),
     "latency": _latency,
+    "embedding": _shown_of("embedding", "programs", _EMBEDDING),
     "scoring": _shown_of("scoring", "runs", _SCORING),
     "examples": _shown_of("examples", "examples", _EXAMPLES),
     "raw tables": _shown_of("examples", "doors", _DOORS),

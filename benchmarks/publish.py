@@ -1,4 +1,4 @@
-"""README's first table and picture, docs/benchmarks.md and docs/experiments.md, from the records in benchmarks/results.
+"""README's first table and picture, and tables of pages below docs/, from the records in benchmarks/results.
 
     python -m benchmarks.publish             # write the pages and pictures
     python -m benchmarks.publish --measure   # measure every part first; some 25 minutes on two quiet cores
@@ -25,7 +25,7 @@ from benchmarks.pictures import pictures_of
 from benchmarks.record import RESULTS, Record
 
 REPOSITORY: Final = Path(__file__).parent.parent
-PAGES: Final = ("README.md", "docs/benchmarks.md", "docs/experiments.md")
+PAGES: Final = ("README.md", "docs/benchmarks.md", "docs/experiments.md", "docs/howto/cpp.md")
 _QUICK: Final = Path("build") / "benchmarks"
 # By the name of the record: arguments, and those of a try.
 PARTS: Final = {
@@ -34,6 +34,7 @@ PARTS: Final = {
     "growth": ("", "--quick"),
     "limits": ("--published", "--published --rows 300 --train-rows 400 --only segment"),
     "latency": ("", "--only pendigits --rows 20 --rounds 3 --most 16"),
+    "embedding": ("", "--only library"),
     "examples": ("", "--rows 300 --train-rows 400"),
     "scoring": ("", "--rows 3000 --text-rows 300 --sample-rows 300 --cluster-rows 0"),
 }

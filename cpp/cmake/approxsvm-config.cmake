@@ -2,3 +2,4 @@
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 include("${CMAKE_CURRENT_LIST_DIR}/approxsvm-targets.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/approxsvm-flags.cmake")

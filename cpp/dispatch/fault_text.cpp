@@ -57,7 +57,8 @@ std::string text_of(const Expected& expected) {
         case Rule::from_below:
             return text_of(low) + " to below " + text_of(high);
         case Rule::at_least:
-            return !low.is_whole() && low.real() == -largest_double ? "a number above -inf" : "at least " + text_of(low);
+            return !low.is_whole() && low.real() == -largest_double ? "a number above -inf"
+                                                                    : "at least " + text_of(low);
         case Rule::above:
             return "more than " + text_of(low);
         case Rule::finite:
@@ -150,7 +151,8 @@ std::string statement(const ArtifactFault& fault) {
                hexadecimal(fault.found.whole(), static_cast<std::size_t>(fault.index), " ") + ", expected " +
                hexadecimal(expected.low.whole(), 8, " ");
     if (fault.field == field::header_checksum)
-        return "checksum is " + checksum_text(fault.found.whole()) + ", expected " + checksum_text(expected.low.whole());
+        return "checksum is " + checksum_text(fault.found.whole()) + ", expected " +
+               checksum_text(expected.low.whole());
     if (expected.rule == Rule::holds_label)
         return "label_dtype is '" + dtype_text(expected) + "', expected a type that holds label " +
                std::to_string(fault.index) + " of section labels";
@@ -160,8 +162,9 @@ std::string statement(const ArtifactFault& fault) {
                names_of_mode[expected.low.whole()] + " and kernel " + names_of_kernel[expected.high.whole()];
     }
     if (expected.rule == Rule::newer_format)
-        return "version is " + text_of(fault.found) + ", which approxsvm " + std::to_string(expected.high.whole() >> 8) +
-               "." + std::to_string(expected.high.whole() & 0xFF) + " and later read, expected " + text_of(expected.low);
+        return "version is " + text_of(fault.found) + ", which approxsvm " +
+               std::to_string(expected.high.whole() >> 8) + "." + std::to_string(expected.high.whole() & 0xFF) +
+               " and later read, expected " + text_of(expected.low);
     if (fault.field == field::any_size)
         return subject(fault) + " has " + text_of(fault.found) + " bytes, expected " + text_of(expected);
     const bool is_text = fault.field == field::any_label && fault.found.is_whole();

@@ -23,7 +23,6 @@
 namespace approxsvm {
 namespace runtime {
 
-using Status = approxsvm_status;
 using Error = approxsvm_error;
 
 // Where memory of a caller's begins and how many elements it holds. Vectors, arrays and std::span become one by
@@ -70,12 +69,12 @@ class Model {
     ~Model() { approxsvm_close(model_); }
 
     // Closes the model that was open, if any.
-    Status open(const char* path, Error* error = nullptr) {
+    approxsvm_status open(const char* path, Error* error = nullptr) {
         close();
         return approxsvm_open_file(path, &model_, error);
     }
-    Status open(const std::string& path, Error* error = nullptr) { return open(path.c_str(), error); }
-    Status open(Span<const unsigned char> bytes, Error* error = nullptr) {
+    approxsvm_status open(const std::string& path, Error* error = nullptr) { return open(path.c_str(), error); }
+    approxsvm_status open(Span<const unsigned char> bytes, Error* error = nullptr) {
         close();
         return approxsvm_open_bytes(bytes.data, bytes.size, &model_, error);
     }
@@ -102,27 +101,27 @@ class Model {
     }
     double missing_code(std::size_t column) const { return approxsvm_category_code(model_, column, nullptr, 0); }
 
-    Status predict(Span<const float> rows, Span<std::uint32_t> labels, Error* error = nullptr) const {
+    approxsvm_status predict(Span<const float> rows, Span<std::uint32_t> labels, Error* error = nullptr) const {
         return approxsvm_predict_f32(model_, rows.data, rows.size, labels.data, labels.size, error);
     }
-    Status predict(Span<const double> rows, Span<std::uint32_t> labels, Error* error = nullptr) const {
+    approxsvm_status predict(Span<const double> rows, Span<std::uint32_t> labels, Error* error = nullptr) const {
         return approxsvm_predict_f64(model_, rows.data, rows.size, labels.data, labels.size, error);
     }
 
-    Status evaluate(Span<const float> rows, const Request& request, Error* error = nullptr) const {
+    approxsvm_status evaluate(Span<const float> rows, const Request& request, Error* error = nullptr) const {
         const approxsvm_request wanted = request_of(request);
         return approxsvm_evaluate_f32(model_, rows.data, rows.size, &wanted, error);
     }
-    Status evaluate(Span<const double> rows, const Request& request, Error* error = nullptr) const {
+    approxsvm_status evaluate(Span<const double> rows, const Request& request, Error* error = nullptr) const {
         const approxsvm_request wanted = request_of(request);
         return approxsvm_evaluate_f64(model_, rows.data, rows.size, &wanted, error);
     }
-    Status evaluate(const SparseRows<float>& rows, const Request& request, Error* error = nullptr) const {
+    approxsvm_status evaluate(const SparseRows<float>& rows, const Request& request, Error* error = nullptr) const {
         const approxsvm_request wanted = request_of(request);
         return approxsvm_evaluate_csr_f32(model_, rows.values.data, rows.columns.data, n_values(rows),
                                           rows.row_starts.data, n_rows(rows), &wanted, error);
     }
-    Status evaluate(const SparseRows<double>& rows, const Request& request, Error* error = nullptr) const {
+    approxsvm_status evaluate(const SparseRows<double>& rows, const Request& request, Error* error = nullptr) const {
         const approxsvm_request wanted = request_of(request);
         return approxsvm_evaluate_csr_f64(model_, rows.values.data, rows.columns.data, n_values(rows),
                                           rows.row_starts.data, n_rows(rows), &wanted, error);

@@ -21,6 +21,10 @@ def test_the_cpp_headers(flags: list[str]) -> None:
     check_behind_macros([*CPP, *flags], "approxsvm/approxsvm.hpp", behind=OPENED)
 
 
+def test_the_cpp_header_of_the_library() -> None:
+    check_behind_macros(CPP, "approxsvm_runtime.hpp", behind="\napproxsvm::runtime::Model model;\n")
+
+
 @pytest.mark.parametrize("command", [CPP, ["gcc", "-x", "c", "-std=c99", f"-I{REPOSITORY}/cpp/runtime"]], ids=len)
 def test_the_c_header(command: list[str]) -> None:
     check_behind_macros(command, "approxsvm.h", behind="\nsize_t n(const approxsvm_model* model);\n")

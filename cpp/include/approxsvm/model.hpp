@@ -32,7 +32,7 @@ class ModelOf {
 
     // Validates an artifact: every byte of it is checked. The bytes must begin at a multiple of 8. The ArtifactFault,
     // where one is given, says which field of which section is refused, what was found there and what was expected.
-    Status open(Span<const unsigned char> bytes, ArtifactFault* fault = nullptr) {
+    APPROXSVM_NOINLINE Status open(Span<const unsigned char> bytes, ArtifactFault* fault = nullptr) {
         *this = ModelOf();
         ModelView view{};
         Status status = open_artifact<parts>(bytes.data, bytes.size, view, fault);
@@ -53,7 +53,7 @@ class ModelOf {
     }
 
     // Lays the model out for this machine.
-    Status prepare(Span<unsigned char> memory) {
+    APPROXSVM_NOINLINE Status prepare(Span<unsigned char> memory) {
         prepared_ = nullptr;
         if (!is_open()) return Status::not_open;
         if (!memory || memory.size < memory_bytes()) return Status::buffer_too_small;

@@ -64,10 +64,10 @@ struct InputMapView {
     const std::uint32_t* columns;  // (n_columns,)
     std::size_t n_stages;
     const unsigned char* stages;
-    std::size_t widest;  // the most features before, between and after stages
+    std::size_t widest;                                     // the most features before, between and after stages
     bool has_projection, has_inverse_normal, scales_alone;  // which stages there are
-    bool takes_all_columns;  // in their order
-    std::size_t n_checked;   // raw columns that refuse more than their features do, used or not
+    bool takes_all_columns;                                 // in their order
+    std::size_t n_checked;  // raw columns that refuse more than their features do, used or not
     const CheckedColumn* checked;
 };
 

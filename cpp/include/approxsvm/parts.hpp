@@ -2,7 +2,8 @@
 //
 //     approxsvm::ModelOf<approxsvm::rbf, approxsvm::scalers, approxsvm::batches> model;
 //
-// `approxsvm inspect model.asvm` prints this line. No model needs `batches`: it is for calls of many rows. Functions that depend on the list have it as a template parameter.
+// `approxsvm inspect model.asvm` prints this line. No model needs `batches`: it is for calls of many rows. Functions
+// that depend on the list have it as a template parameter.
 #pragma once
 
 #include <cstdint>

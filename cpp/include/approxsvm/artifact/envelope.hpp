@@ -99,7 +99,7 @@ APPROXSVM_COLD inline Status check_envelope(const unsigned char* bytes, std::siz
 
 // The section table: identifiers ascend, sections follow one another without holes, gaps are zero bytes.
 APPROXSVM_COLD inline Status read_sections(const unsigned char* bytes, std::size_t n_bytes, SectionTable& sections,
-                            ArtifactFault* fault) {
+                                           ArtifactFault* fault) {
     sections.bytes = bytes;
     const std::size_t n_sections = header_of(bytes).n_sections;
     Check header(fault, section::none, Status::bad_header), is_whole(fault, section::none, Status::truncated),
@@ -160,7 +160,8 @@ APPROXSVM_COLD inline bool is_where_wanted(Check& check, const Section& section,
 }
 
 // A section of that many bytes, or none where none is wanted.
-APPROXSVM_COLD inline bool has_size(Check& check, const Section& section, const ModelView& model, bool wanted, ClaimedSize n_bytes) {
+APPROXSVM_COLD inline bool has_size(Check& check, const Section& section, const ModelView& model, bool wanted,
+                                    ClaimedSize n_bytes) {
     return is_where_wanted(check, section, model, wanted) &&
            (!wanted || check(field::any_size, section.bytes, equal_to(n_bytes)));
 }

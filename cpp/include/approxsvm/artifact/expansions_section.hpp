@@ -9,8 +9,9 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 // Floats of a section within a limit; null where they are not wanted.
-APPROXSVM_COLD inline Status read_floats(const SectionTable& sections, section::Id id, const ModelView& model, bool wanted,
-                          ClaimedSize n, float limit, const float*& floats, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_floats(const SectionTable& sections, section::Id id, const ModelView& model,
+                                         bool wanted, ClaimedSize n, float limit, const float*& floats,
+                                         ArtifactFault* fault) {
     floats = nullptr;
     Check size(fault, id, Status::bad_section), numbers(fault, id, Status::bad_coefficient);
     if (!has_size(size, sections[id], model, wanted, 4 * n)) return size.status();

@@ -34,8 +34,9 @@ inline void for_stages(const InputMapView& map, const Use& use) {
 // Checks stage number `index`, which begins at a byte of the section; `at` becomes where the next one is. False, too,
 // of a stage that the parts leave out.
 template <Parts parts = all_parts>
-APPROXSVM_COLD inline bool read_checked_stage(Check& check, const unsigned char* bytes, std::size_t n_bytes, std::size_t n_inputs,
-                               std::uint64_t index, MapStage& stage, std::size_t& at) {
+APPROXSVM_COLD inline bool read_checked_stage(Check& check, const unsigned char* bytes, std::size_t n_bytes,
+                                              std::size_t n_inputs, std::uint64_t index, MapStage& stage,
+                                              std::size_t& at) {
     if (!check(field::any_size, n_bytes, at_least(at + sizeof(StageHeader)))) return false;
     const StageHeader header = read_at<StageHeader>(bytes, at);
     if (!check(field::stage_kind, header.kind, from_to(0u, AllStages::last), index)) return false;
@@ -57,7 +58,8 @@ inline bool takes_nan(const InputMapView& map, std::size_t column) {
         MapStage stage;
         next = read_stage<parts>(next, n, stage);
         n = stage.n_outputs;
-        j = StagesOf<parts>::with(stage.kind, j, [&](auto kind) { return kind.by_feature ? j : kind.follow_nan(stage, j); });
+        j = StagesOf<parts>::with(stage.kind, j,
+                                  [&](auto kind) { return kind.by_feature ? j : kind.follow_nan(stage, j); });
     }
     return j == nan_replaced;
 }
@@ -70,8 +72,8 @@ inline std::size_t raw_column(const InputMapView& map, std::size_t stage_number,
         const unsigned char* next = map.stages;
         MapStage stage;
         for (std::size_t k = 0; k <= wanted; ++k, n = stage.n_outputs) next = read_stage<parts>(next, n, stage);
-        const std::size_t origin =
-            StagesOf<parts>::with(stage.kind, j, [&](auto kind) { return kind.by_feature ? j : kind.origin(stage, j); });
+        const std::size_t origin = StagesOf<parts>::with(
+            stage.kind, j, [&](auto kind) { return kind.by_feature ? j : kind.origin(stage, j); });
         if (origin == several) return j;
         j = origin;
     }
@@ -81,7 +83,7 @@ inline std::size_t raw_column(const InputMapView& map, std::size_t stage_number,
 // Describes the section's map, or says that it is broken. `bytes` is null where there is no map.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline Status read_input_map(const unsigned char* bytes, std::size_t n_bytes, std::size_t n_raw_features,
-                             std::size_t n_features, InputMapView& map, ArtifactFault* fault = nullptr) {
+                                            std::size_t n_features, InputMapView& map, ArtifactFault* fault = nullptr) {
     map = InputMapView{};
     Check header(fault, section::none, Status::bad_header), check(fault, section::input_map, Status::bad_section);
     if (!bytes) {

@@ -34,7 +34,8 @@ constexpr const ProbabilityRules& rules_of(ProbabilityKind kind) {
 }
 
 // Whether the numbers of a kind of probabilities are what they may be.
-APPROXSVM_COLD inline bool numbers_are_valid(Check& check, const ProbabilityRules& rules, const double* numbers, std::size_t n) {
+APPROXSVM_COLD inline bool numbers_are_valid(Check& check, const ProbabilityRules& rules, const double* numbers,
+                                             std::size_t n) {
     if (!check.finite(field::any_number, numbers, n)) return false;
     for (std::size_t k = 0; k < n; ++k) {
         const std::uint64_t index = n == 1 ? no_index : k;
@@ -75,8 +76,8 @@ APPROXSVM_COLD inline bool is_isotonic(Check& check, std::size_t n, const double
 }
 
 // Whether n calibrators fill the section from `at` on.
-APPROXSVM_COLD inline bool calibrators_are_valid(Check& check, const unsigned char* bytes, std::size_t n_bytes, std::size_t at,
-                                  std::size_t n) {
+APPROXSVM_COLD inline bool calibrators_are_valid(Check& check, const unsigned char* bytes, std::size_t n_bytes,
+                                                 std::size_t at, std::size_t n) {
     for (std::size_t c = 0; c < n; ++c) {
         if (!check(field::any_size, n_bytes, at_least(at + 24))) return false;
         const std::uint64_t n_knots = read_at<std::uint64_t>(bytes, at);
@@ -101,7 +102,8 @@ struct OutputsOf {
 };
 
 // Header fields that stand alone, and what suits the task.
-APPROXSVM_COLD inline bool read_outputs_header(Check& check, const unsigned char* bytes, const OutputsOf& of, OutputsView& outputs) {
+APPROXSVM_COLD inline bool read_outputs_header(Check& check, const unsigned char* bytes, const OutputsOf& of,
+                                               OutputsView& outputs) {
     const Task task = of.task;
     const std::uint32_t n_labels = of.n_labels;
     const OutputsHeader header = read_at<OutputsHeader>(bytes, 0);
@@ -166,7 +168,8 @@ APPROXSVM_COLD inline bool read_outputs_header(Check& check, const unsigned char
 }
 
 // Whether the weights of an ensemble's members and the addend, at `numbers`, are what they may be.
-APPROXSVM_COLD inline bool weights_are_valid(Check& check, const OutputsOf& of, const double* numbers, OutputsView& outputs) {
+APPROXSVM_COLD inline bool weights_are_valid(Check& check, const OutputsOf& of, const double* numbers,
+                                             OutputsView& outputs) {
     const bool is_mean = rules_of(outputs.probability).owner == Owner::members,
                counts = of.task == Task::classification && !weighs_values(outputs.label_rule, outputs.probability);
     double sum = 0.0;
@@ -189,8 +192,8 @@ APPROXSVM_COLD inline bool weights_are_valid(Check& check, const OutputsOf& of, 
 
 // Whether `numbers` begin with n_columns and, for each label, a weight of each column and an addend, all finite. How
 // many columns the members have is known once these are.
-APPROXSVM_COLD inline bool sums_are_valid(Check& check, std::size_t n_labels, const double* numbers, std::size_t n_bytes,
-                           OutputsView& outputs) {
+APPROXSVM_COLD inline bool sums_are_valid(Check& check, std::size_t n_labels, const double* numbers,
+                                          std::size_t n_bytes, OutputsView& outputs) {
     const std::size_t n_doubles = n_bytes / 8;
     if (!check(field::any_size, n_bytes, at_least(sizeof(OutputsHeader) + 8))) return false;
     const std::uint64_t n_columns = read_at<std::uint64_t>(reinterpret_cast<const unsigned char*>(numbers), 0);
@@ -204,8 +207,8 @@ APPROXSVM_COLD inline bool sums_are_valid(Check& check, std::size_t n_labels, co
 
 // Describes what the section says, or says that it is broken. `bytes`, at an address that is a multiple of 8, is null
 // where there is none.
-APPROXSVM_COLD inline Status read_outputs(const unsigned char* bytes, std::size_t n_bytes, const OutputsOf& of, OutputsView& outputs,
-                           ArtifactFault* fault = nullptr) {
+APPROXSVM_COLD inline Status read_outputs(const unsigned char* bytes, std::size_t n_bytes, const OutputsOf& of,
+                                          OutputsView& outputs, ArtifactFault* fault = nullptr) {
     const std::uint32_t n_labels = of.n_labels;
     outputs = OutputsView{};
     if (!bytes) return Status::ok;

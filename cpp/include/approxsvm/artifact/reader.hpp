@@ -19,8 +19,9 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 // Records of amplitude, value, tolerance.
-APPROXSVM_COLD inline Status read_check_rows(const SectionTable& sections, section::Id id, const ModelView& model, bool wanted,
-                              const unsigned char*& rows, std::uint32_t& n_rows, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_check_rows(const SectionTable& sections, section::Id id, const ModelView& model,
+                                             bool wanted, const unsigned char*& rows, std::uint32_t& n_rows,
+                                             ArtifactFault* fault) {
     const Section& section = sections[id];
     Check size(fault, id, Status::bad_section), numbers(fault, id, Status::bad_coefficient);
     n_rows = static_cast<std::uint32_t>(section.bytes / check_row_bytes);
@@ -82,11 +83,11 @@ APPROXSVM_COLD inline Status read_exact_model(const SectionTable& sections, Mode
 
 template <Parts parts>
 APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
-                                ArtifactFault* fault);
+                                               ArtifactFault* fault);
 
 // Notes parts that the model has; refuses it where the list leaves one out.
 template <Parts parts>
-APPROXSVM_COLD inline Status require(ModelView& model, Parts needed) {
+APPROXSVM_COLD inline Status note_parts(ModelView& model, Parts needed) {
     model.needed |= needed;
     return (needed & ~parts) == 0 ? Status::ok : Status::left_out;
 }
@@ -94,8 +95,8 @@ APPROXSVM_COLD inline Status require(ModelView& model, Parts needed) {
 // An expansion in the coordinates of a subspace: a whole artifact of its own, of a regression with one center at the
 // origin.
 template <Parts parts>
-APPROXSVM_COLD inline Status check_subspace_expansion(const unsigned char* bytes, std::size_t n_bytes, const ModelView& outer,
-                                       ArtifactFault* fault) {
+APPROXSVM_COLD inline Status check_subspace_expansion(const unsigned char* bytes, std::size_t n_bytes,
+                                                      const ModelView& outer, ArtifactFault* fault) {
     Status status = check_envelope(bytes, n_bytes, fault);
     if (status != Status::ok) return status;
     Check check(fault, section::none, Status::bad_section), center(fault, section::center, Status::bad_section),
@@ -125,10 +126,10 @@ template <Parts parts>
 APPROXSVM_COLD inline Status read_all_subspaces(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     if constexpr (!has(parts, subspaces)) {
         const bool any = sections.at(section::subspaces) || sections.at(section::subspace_expansion);
-        return any ? require<parts>(model, subspaces) : Status::ok;
+        return any ? note_parts<parts>(model, subspaces) : Status::ok;
     } else {
         Status status = read_subspaces(sections, model, fault);
-        if (status == Status::ok && model.subspaces.n_stages > 0) status = require<parts>(model, subspaces);
+        if (status == Status::ok && model.subspaces.n_stages > 0) status = note_parts<parts>(model, subspaces);
         if (status != Status::ok || !model.subspaces.expansion) return status;
         const std::size_t n_bytes = sections[section::subspace_expansion].bytes;
         status = check_subspace_expansion<parts>(model.subspaces.expansion, n_bytes, model, fault);
@@ -152,7 +153,8 @@ APPROXSVM_COLD inline Status read_kernel(const SectionTable& sections, ModelView
 
 // Of several classes, who is presumed to win.
 template <Parts parts>
-APPROXSVM_COLD inline Status read_any_presumption(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_any_presumption(const SectionTable& sections, ModelView& model,
+                                                  ArtifactFault* fault) {
     if constexpr (has(parts, one_vs_one)) return read_presumption(sections, model, fault);
     Check check(fault, section::presumption, Status::bad_section);
     is_where_wanted(check, sections[section::presumption], model, false);
@@ -162,9 +164,9 @@ APPROXSVM_COLD inline Status read_any_presumption(const SectionTable& sections, 
 // What becomes of values.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_any_outputs(const SectionTable& sections, const OutputsOf& of, ModelView& model,
-                               ArtifactFault* fault) {
+                                              ArtifactFault* fault) {
     const unsigned char* const bytes = sections.at(section::outputs);
-    const Status status = bytes ? require<parts>(model, probabilities) : Status::ok;
+    const Status status = bytes ? note_parts<parts>(model, probabilities) : Status::ok;
     if constexpr (has(parts, probabilities)) {
         return read_outputs(bytes, sections[section::outputs].bytes, of, model.outputs, fault);
     }
@@ -177,11 +179,11 @@ APPROXSVM_COLD inline Status read_any_input_map(const SectionTable& sections, Mo
     const unsigned char* const bytes = sections.at(section::input_map);
     model.has_input_map = bytes != nullptr;
     constexpr Parts stages = has(parts, pipelines) ? pipelines : scalers;
-    if (bytes && !has(parts, scalers)) return require<parts>(model, scalers);
+    if (bytes && !has(parts, scalers)) return note_parts<parts>(model, scalers);
     const Status status = read_input_map<stages>(bytes, sections[section::input_map].bytes, model.n_raw_features,
                                                  model.n_features, model.input_map, fault);
-    if (status == Status::left_out) return require<parts>(model, pipelines);
-    return status == Status::ok && bytes ? require<parts>(model, model.input_map.scales_alone ? scalers : pipelines)
+    if (status == Status::left_out) return note_parts<parts>(model, pipelines);
+    return status == Status::ok && bytes ? note_parts<parts>(model, model.input_map.scales_alone ? scalers : pipelines)
                                          : status;
 }
 
@@ -190,7 +192,7 @@ template <Parts parts>
 APPROXSVM_COLD inline Status read_model(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     Check members(fault, section::members, Status::bad_section);
     if (!is_where_wanted(members, sections[section::members], model, false)) return members.status();
-    Status status = require<parts>(model, parts_of_kinds[number_of(model.kernel)]);
+    Status status = note_parts<parts>(model, parts_of_kinds[number_of(model.kernel)]);
     if (status == Status::ok) status = read_any_outputs<parts>(sections, {model.task, model.n_labels}, model, fault);
     if (status != Status::ok) return status;
     Check header(fault, section::none, Status::bad_header);
@@ -201,11 +203,14 @@ APPROXSVM_COLD inline Status read_model(const SectionTable& sections, ModelView&
                                    : from_to(1, n_targets)))
         return header.status();
     if (is_gaussian(model))
-        status = require<parts>(model, has_classes(model) ? one_vs_one : has_several(model) ? several_functions : Part{});
+        status = note_parts<parts>(model, has_classes(model)   ? one_vs_one
+                                          : has_several(model) ? several_functions
+                                                               : Part{});
     if (status == Status::ok) status = read_any_input_map<parts>(sections, model, fault);
     if (status != Status::ok) return status;
     for (Status (*const read)(const SectionTable&, ModelView&, ArtifactFault*) :
-         {read_kernel<parts>, read_exact_model, read_any_presumption<parts>, read_all_subspaces<parts>, read_decisions}) {
+         {read_kernel<parts>, read_exact_model, read_any_presumption<parts>, read_all_subspaces<parts>,
+          read_decisions}) {
         status = read(sections, model, fault);
         if (status != Status::ok) return status;
     }
@@ -237,7 +242,7 @@ inline Status for_members(const ModelView& ensemble, const Visit& visit) {
 // Counts the labels of a row that are this member's, where they are side by side.
 template <Parts parts>
 APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, ModelView& ensemble,
-                           std::size_t& n_targets, ArtifactFault* fault) {
+                                          std::size_t& n_targets, ArtifactFault* fault) {
     Status status = check_envelope(bytes, n_bytes, fault);
     if (status != Status::ok) return status;
     Check kind(fault, section::none, Status::bad_section), same(fault, section::none, Status::bad_labels),
@@ -279,7 +284,7 @@ APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_
 // are side by side.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_combination(const SectionTable& sections, ModelView& model, std::size_t n_members,
-                               ArtifactFault* fault) {
+                                              ArtifactFault* fault) {
     const Status status = read_any_outputs<parts>(sections, {model.task, model.n_labels, n_members}, model, fault);
     if (status == Status::ok && !sections.at(section::outputs) && model.task == Task::classification) {
         model.outputs.label_rule = LabelRule::probability;
@@ -360,7 +365,7 @@ APPROXSVM_COLD inline Status read_members(const SectionTable& sections, ModelVie
 // Everything behind the header's checksum. The bytes are those of a whole artifact.
 template <Parts parts>
 APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
-                                ArtifactFault* fault) {
+                                               ArtifactFault* fault) {
     model = ModelView{};
     model.describe = describe_artifact<parts>;
     SectionTable sections{};
@@ -369,12 +374,12 @@ APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::
     for (std::uint32_t id = 1; id < section::end; ++id) model.sections[id] = sections.at(static_cast<section::Id>(id));
     if (status == Status::ok && model.mode != Mode::ensemble) status = read_model<parts>(sections, model, fault);
     if (status == Status::ok) status = read_labels_and_texts(sections, model, fault);
-    if (status == Status::ok && sections.at(section::categories)) status = require<parts>(model, text_columns);
+    if (status == Status::ok && sections.at(section::categories)) status = note_parts<parts>(model, text_columns);
     if constexpr (has(parts, text_columns)) {
         if (status == Status::ok) status = read_categories(sections, model, fault);
     }
     if (status != Status::ok || model.mode != Mode::ensemble) return status;
-    status = require<parts>(model, ensembles);
+    status = note_parts<parts>(model, ensembles);
     if constexpr (has(parts, ensembles)) return read_members<parts>(sections, model, fault);
     return status;
 }
@@ -382,7 +387,8 @@ APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::
 // Validates an artifact and describes it; `fault`, where one is given, says what has been refused. `bytes` must stay
 // alive and unchanged for as long as `model` is used. Status::left_out: model.needed says which parts.
 template <Parts parts = all_parts>
-APPROXSVM_COLD inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& model, ArtifactFault* fault = nullptr) {
+APPROXSVM_COLD inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& model,
+                                           ArtifactFault* fault = nullptr) {
     const unsigned char* bytes = static_cast<const unsigned char*>(data);
     if (fault) *fault = ArtifactFault{};
     if (reinterpret_cast<std::uintptr_t>(bytes) % 8 != 0) return Status::misaligned;

@@ -86,7 +86,8 @@ inline bool is_list_of_one_sign(Check& check, const float* coef, std::size_t n, 
     return check.status() == Status::ok;
 }
 
-APPROXSVM_COLD inline bool subspace_group_is_valid(Check& check, const ModelView& model, const SubspaceGroup& group, std::size_t g) {
+APPROXSVM_COLD inline bool subspace_group_is_valid(Check& check, const ModelView& model, const SubspaceGroup& group,
+                                                   std::size_t g) {
     const std::size_t n_stages = model.subspaces.n_stages, n = n_subspace_forms(model);
     const std::size_t n_coordinates = model.subspaces.n_coordinates, n_vectors = group.n_own + group.n_others;
     check(field::subspaces_skew, group.skew, from_to(0.0, max_skew), g);

@@ -211,7 +211,8 @@ inline bool dtype_holds_labels(Check& check, const char (&dtype)[16], const Mode
 }
 
 // Labels, names of raw columns, the plan, and what only programs read that make rows of texts.
-APPROXSVM_COLD inline Status read_labels_and_texts(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+APPROXSVM_COLD inline Status read_labels_and_texts(const SectionTable& sections, ModelView& model,
+                                                   ArtifactFault* fault) {
     const Section& section = sections[section::labels];
     Check header(fault, section::none, Status::bad_labels), labels(fault, section::labels, Status::bad_labels),
         names(fault, section::feature_names, Status::bad_labels), plan(fault, section::plan, Status::bad_labels);

@@ -84,8 +84,9 @@ inline void lay_out_coefficients(const CosinesView& view, std::size_t n_function
 }
 
 template <class Real>
-APPROXSVM_COLD inline CosineSum<Real> lay_out_cosines(const ModelView& model, const CosinesView& view, unsigned char* memory,
-                                       Real* phases, double* coef, double* vector) {
+APPROXSVM_COLD inline CosineSum<Real> lay_out_cosines(const ModelView& model, const CosinesView& view,
+                                                      unsigned char* memory, Real* phases, double* coef,
+                                                      double* vector) {
     constexpr double one = 1.0;  // half_theta: the engine's half_sq_norm of a row is ||z||^2
     constexpr double inverse_two_pi = 0x1.45f306dc9c883p-3;
     const std::size_t d = model.n_features;

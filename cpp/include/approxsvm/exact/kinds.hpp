@@ -16,15 +16,15 @@ struct ProductKernels {
 // call(kind), by the model's, which the parts have.
 template <Parts parts, class Call>
 inline auto with_kind(const ModelView& model, const Call& call) {
-    constexpr Parts kinds = parts & (rbf | polynomials | cosines);
-    static_assert(kinds != 0, "the list names no kind of kernels: approxsvm::rbf, polynomials or cosines");
-    if constexpr (has(kinds, polynomials)) {
-        if (kinds == polynomials || is_of_products(model)) return call(ProductKernels{});
+    constexpr Parts listed = parts & (rbf | polynomials | cosines);
+    static_assert(listed != 0, "the list names no kind of kernels: approxsvm::rbf, polynomials or cosines");
+    if constexpr (has(listed, polynomials)) {
+        if (listed == polynomials || is_of_products(model)) return call(ProductKernels{});
     }
-    if constexpr (has(kinds, cosines)) {
-        if (!has(kinds, rbf) || model.kernel == KernelKind::cosine) return call(CosineTerms{});
+    if constexpr (has(listed, cosines)) {
+        if (!has(listed, rbf) || model.kernel == KernelKind::cosine) return call(CosineTerms{});
     }
-    if constexpr (has(kinds, rbf)) return call(GaussianKernels{});
+    if constexpr (has(listed, rbf)) return call(GaussianKernels{});
 }
 
 template <class Kind>

@@ -403,7 +403,8 @@ inline void kernel_sums_block(const KernelSum<Real>& expansion, const Real* bloc
 
 // half_theta ||u||^2 of the same rows, as kernel_sums_block wants them.
 template <int Registers, class Real>
-APPROXSVM_NOINLINE inline void half_sq_norms_block(Real half_theta, std::size_t n_features, const Real* block, Real* half_sq_norm) {
+APPROXSVM_NOINLINE inline void half_sq_norms_block(Real half_theta, std::size_t n_features, const Real* block,
+                                                   Real* half_sq_norm) {
     using Register = typename RegisterOf<Real>::type;
     constexpr int width = lanes_of<Real>;
     constexpr std::size_t stride = static_cast<std::size_t>(Registers * width);

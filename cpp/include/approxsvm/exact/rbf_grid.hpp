@@ -75,8 +75,9 @@ struct GridMemory {
 };
 
 // The first n_coordinates of vectors that have `stride` of them.
-APPROXSVM_COLD inline GridKernels fill_grid(const float* vectors, std::size_t n_vectors, std::size_t n_coordinates, std::size_t stride,
-                             float step, double half_theta, const GridMemory& memory) {
+APPROXSVM_COLD inline GridKernels fill_grid(const float* vectors, std::size_t n_vectors, std::size_t n_coordinates,
+                                            std::size_t stride, float step, double half_theta,
+                                            const GridMemory& memory) {
     constexpr std::size_t width = panel_width<float>;
     const std::size_t n_pairs = pairs_for(n_coordinates), n_panels = kernel_expansion_panels<float>(n_vectors);
     GridKernels grid;

@@ -106,7 +106,8 @@ struct SubspacesMemory {
     }
 };
 
-APPROXSVM_COLD inline const float* fill_basis_panels(const ModelView& model, const SubspaceGroup& group, float* panels) {
+APPROXSVM_COLD inline const float* fill_basis_panels(const ModelView& model, const SubspaceGroup& group,
+                                                     float* panels) {
     constexpr std::size_t width = panel_width<float>;
     const std::size_t n = model.subspaces.n_coordinates, d = model.n_features;
     const std::size_t n_lanes = KernelSumMemory<float>::n_lanes(n);
@@ -118,9 +119,9 @@ APPROXSVM_COLD inline const float* fill_basis_panels(const ModelView& model, con
 }
 
 // Fills the sums of one class in one stage; `coef` are the stage's. `step` is that of the grid, or 0.
-APPROXSVM_COLD inline SubspaceSums fill_subspace_sums(const ModelView& model, const SubspaceGroup& group, std::size_t n_coordinates,
-                                       const float* coef, float step, const SubspaceSumsMemory& memory,
-                                       double* vector) {
+APPROXSVM_COLD inline SubspaceSums fill_subspace_sums(const ModelView& model, const SubspaceGroup& group,
+                                                      std::size_t n_coordinates, const float* coef, float step,
+                                                      const SubspaceSumsMemory& memory, double* vector) {
     const std::size_t n_forms = n_subspace_forms(model), n_vectors = group.n_own + group.n_others;
     const double half_theta = model.gamma / model.input_scale / model.input_scale;
     SubspaceSums sums{};

@@ -172,7 +172,7 @@ class ListWriter {
 
 // The lists of all classes, of support vectors in panels of classes (rbf_classes.hpp).
 APPROXSVM_COLD inline WinnerKernelSum fill_winner(const PairCoefficients& pairs, const KernelSum<float>& kernels,
-                                   const WinnerMemory& memory) {
+                                                  const WinnerMemory& memory) {
     const std::size_t n = pairs.n_classes;
     ListWriter own(kernels, memory.own, n - 1), others(kernels, memory.others, 1);
     std::size_t k = 0, lane = 0;

@@ -89,8 +89,8 @@ class PresumptionWriter {
 // The section's weights are of z - center; those of the engine whose vectors are `kernels` are of scaled rows about its
 // own center, or zeros where that is null.
 APPROXSVM_COLD inline Presumption fill_presumption(const ModelView& view, const PresumptionMemory& memory,
-                                    const KernelSum<float>& kernels, const std::uint32_t* lane_of,
-                                    const double* engine_center) {
+                                                   const KernelSum<float>& kernels, const std::uint32_t* lane_of,
+                                                   const double* engine_center) {
     const PresumptionView stored = presumption_of(view);
     const std::size_t n = view.n_labels, d = view.n_features;
     const float *const of_features = stored.weights + n, *const of_landmarks = of_features + d * n;
@@ -185,8 +185,8 @@ struct WinnerEngineMemory {
 };
 
 APPROXSVM_COLD inline WinnerEngine fill_winner_engine(const ModelView& view, const PairCoefficients& pairs,
-                                       const KernelSum<float>& kernels, const WinnerEngineMemory& memory,
-                                       const double* engine_center) {
+                                                      const KernelSum<float>& kernels, const WinnerEngineMemory& memory,
+                                                      const double* engine_center) {
     WinnerEngine engine{};
     engine.is_usable = memory.lists.is_usable;
     if (!engine.is_usable) return engine;

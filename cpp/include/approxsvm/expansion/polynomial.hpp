@@ -40,8 +40,8 @@ constexpr std::uint64_t n_higher_limited(std::uint64_t n_features, int degree, s
 
 // part_k of Registers * lanes rows, a lane each. `zeros` holds as many zeros as there are features.
 template <int Registers>
-APPROXSVM_NOINLINE void part_block(const float* coefficients, int k, const float* zeros, std::size_t n_features, const float* block,
-                       float* part) {
+APPROXSVM_NOINLINE void part_block(const float* coefficients, int k, const float* zeros, std::size_t n_features,
+                                   const float* block, float* part) {
     constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
     float inner[stride], *const unused = nullptr;
     if (k == 2) return quadratic_block<Registers, false>(coefficients, zeros, n_features, block, part, unused);

@@ -339,7 +339,8 @@ class EnsembleAnswers {
                 return by_pieces(some, own, wanted,
                                  adds_up ? &EnsembleAnswers::add_values : &EnsembleAnswers::side_by_side);
             };
-            return ValueAnswers<parts, decltype(evaluate)>(view_, evaluate, memory_.of_functions).answer(rows, request, out);
+            return ValueAnswers<parts, decltype(evaluate)>(view_, evaluate, memory_.of_functions)
+                .answer(rows, request, out);
         }
         return by_pieces(rows, request, out,
                          counts_votes(view_)                  ? &EnsembleAnswers::vote
@@ -760,32 +761,32 @@ inline Status check_row_starts(const SparseRows<Real, Index>& rows, CsrRows<Real
 }
 
 // with_source(rows, model, call): what call(RowSource) returns.
-template <Parts parts, class Real, class Call>
+template <Parts parts = all_parts, class Real, class Call>
 inline Status with_source(const DenseRows<Real>& rows, const ModelView& model, const Call& call) {
     return call(DenseSource<Real, parts>(rows, model.n_raw_features));
 }
-template <Parts parts, class Real, class Index, class Call>
+template <Parts parts = all_parts, class Real, class Index, class Call>
 inline Status with_source(const CsrRows<Real, Index>& rows, const ModelView& model, const Call& call) {
     static_assert(has(parts, sparse), "sparse rows: add approxsvm::sparse to the list of approxsvm::ModelOf");
     return call(CsrSource<Real, Index>(rows, model.n_raw_features));
 }
-template <Parts parts, class Real, class Index, class Call>
+template <Parts parts = all_parts, class Real, class Index, class Call>
 inline Status with_source(const SparseRows<Real, Index>& rows, const ModelView& model, const Call& call) {
     CsrRows<Real, Index> checked;
     const Status status = check_row_starts(rows, checked);
     return status == Status::ok ? with_source<parts>(checked, model, call) : status;
 }
-template <Parts parts, class Real, class Call>
+template <Parts parts = all_parts, class Real, class Call>
 inline Status with_whole_rows(Span<const Real> numbers, const ModelView& model, const Call& call) {
     DenseRows<Real> rows;
     const Status status = whole_rows(model, numbers, rows);
     return status == Status::ok ? with_source<parts>(rows, model, call) : status;
 }
-template <Parts parts, class Call>
+template <Parts parts = all_parts, class Call>
 inline Status with_source(Span<const float> numbers, const ModelView& model, const Call& call) {
     return with_whole_rows<parts>(numbers, model, call);
 }
-template <Parts parts, class Call>
+template <Parts parts = all_parts, class Call>
 inline Status with_source(Span<const double> numbers, const ModelView& model, const Call& call) {
     return with_whole_rows<parts>(numbers, model, call);
 }

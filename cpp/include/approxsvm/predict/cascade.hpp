@@ -155,7 +155,8 @@ class Cascade {
           batch_(batch),
           exact_(prepared, source, out, counts, request, batch, memory),
           subspaces_(prepared, source, batch, block_, memory.subspaces),
-          by_nonzeros_(has(parts, sparse) && view_.degree > 2 && has_folded_center(view_) && prepared.folded.center_sq_norm == 0.0) {}
+          by_nonzeros_(has(parts, sparse) && view_.degree > 2 && has_folded_center(view_) &&
+                       prepared.folded.center_sq_norm == 0.0) {}
 
     static constexpr bool expands() { return true; }
 

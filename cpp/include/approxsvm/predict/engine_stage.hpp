@@ -240,7 +240,8 @@ class EngineStage {
           sums_(sums),
           batch_(batch),
           stays_sparse_(!has(parts, sparse)   ? false
-                        : Sums::counts_unseen ? engine_at_reference(view_) : source.is_sparse()),
+                        : Sums::counts_unseen ? engine_at_reference(view_)
+                                              : source.is_sparse()),
           sparse_rows_(by_columns(view_) ? 1 : sparse_rows_together(sums.n_sums())),
           most_nonzeros_(by_columns(view_) ? view_.n_features : view_.n_features / 3),
           block_(reinterpret_cast<Real*>(block)),

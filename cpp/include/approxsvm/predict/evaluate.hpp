@@ -82,8 +82,8 @@ inline bool expand_sparse(AnyCascade&, const PreparedModel&, const RowSource& so
     return false;
 }
 template <Parts parts>
-inline bool expand_sparse(Cascade<parts>& cascade, const PreparedModel& prepared, const RowSource& source, std::size_t i,
-                          Status& status) {
+inline bool expand_sparse(Cascade<parts>& cascade, const PreparedModel& prepared, const RowSource& source,
+                          std::size_t i, Status& status) {
     if (!has(parts, sparse) || !source.is_sparse()) return false;
     SparseValue result;
     std::size_t n_nonzero;
@@ -285,7 +285,8 @@ inline Status evaluate_source(const PreparedModel& prepared, const RowSource& so
         !wants_values(out) && !out.stages && model.task != Task::regression && model.mode != Mode::approximate;
     const Batch batch = batch_of<parts>(model, request.n_rows_in_call, labels_only);
     return with_kind<parts>(model, [&](auto kind) {
-        return EvaluatorOf<decltype(kind)>::template evaluate<parts>(prepared, source, request, out, counts, batch, memory);
+        return EvaluatorOf<decltype(kind)>::template evaluate<parts>(prepared, source, request, out, counts, batch,
+                                                                     memory);
     });
 }
 

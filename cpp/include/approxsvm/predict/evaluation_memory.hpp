@@ -12,6 +12,15 @@ inline namespace APPROXSVM_TARGET {
 // Rows are routed to their centers this many at a time.
 constexpr std::size_t route_rows = 16384;
 
+// Scratch of a part, empty where a list leaves it out.
+template <bool is_there, class Room, class... Arguments>
+inline Room room_of(Arguments&&... arguments) {
+    if constexpr (is_there)
+        return Room(arguments...);
+    else
+        return Room();
+}
+
 // Scratch memory of one thread: a block of rows for the first stage, one for the later ones, the non-zeros of sparse
 // rows for either engine and its sums, the centers of routed rows, and the values of all pairs of classes for a block
 // of rows.
@@ -28,11 +37,11 @@ struct EvaluationMemory {
     FewRoom few;
 
     template <Parts parts>
-    EvaluationMemory(const PreparedModel& prepared, const CallOf<parts>& call, Carver& carver) {
+    EvaluationMemory(const PreparedModel& prepared, const CallOf<parts>& call, Carver& carver)
+        : winner(room_of<has(parts, one_vs_one), WinnerRoom>(*prepared.view, call, carver)),
+          subspaces(room_of<has(parts, approxsvm::subspaces), SubspaceRoom>(*prepared.view, call, carver)),
+          few(room_of<has(parts, few_values), FewRoom>(prepared.few, *prepared.view, carver)) {
         const ModelView& model = *prepared.view;
-        if constexpr (has(parts, one_vs_one)) winner = WinnerRoom(model, call, carver);
-        if constexpr (has(parts, approxsvm::subspaces)) subspaces = SubspaceRoom(model, call, carver);
-        if constexpr (has(parts, few_values)) few = FewRoom(prepared.few, model, carver);
         const bool is_by_columns = by_columns(model), blocks = model.n_centers > 0 || !is_by_columns;
         const std::size_t block = blocks ? call.block_bytes(model) / sizeof(float) : 0;
         const std::size_t defined = definition_bytes(model) / sizeof(float);

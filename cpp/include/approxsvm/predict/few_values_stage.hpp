@@ -11,13 +11,13 @@ inline namespace APPROXSVM_TARGET {
 
 // Memory of one thread for it.
 struct FewRoom {
-    double *values = nullptr, *sums = nullptr;  // of a row, (n_features,); of segments, (n_segments, n_functions)
-    std::int32_t* columns = nullptr;
-    std::uint8_t* codes = nullptr;
-    FewRow row{};
-    float* kernels = nullptr;  // of all lanes, where there are several functions
+    double *values, *sums;  // of a row, (n_features,); of segments, (n_segments, n_functions)
+    std::int32_t* columns;
+    std::uint8_t* codes;
+    FewRow row;
+    float* kernels;  // of all lanes, where there are several functions
 
-    FewRoom() = default;
+    FewRoom() : values(nullptr), sums(nullptr), columns(nullptr), codes(nullptr), row(), kernels(nullptr) {}
     FewRoom(const FewValues& few, const ModelView& model, Carver& carver) {
         const FewSegments segments(model);
         const std::size_t d = few.is_usable ? model.n_features : 0;

@@ -64,11 +64,11 @@ class ScalerAlone {
         if (of_stage[part::low] || of_stage[part::high] || of_stage[part::relative_error]) return;
         const bool subtracts = of_stage[part::subtract], multiplies = of_stage[part::multiply],
                    divides = of_stage[part::divide];
-        using Scale = decltype(scale_);
-        const Scale scales[] = {scale_row<false, false, false>, scale_row<true, false, false>,
-                                scale_row<false, true, false>,  scale_row<true, true, false>,
-                                scale_row<false, false, true>,  scale_row<true, false, true>,
-                                scale_row<false, true, true>,   scale_row<true, true, true>};
+        using Scale = double (*)(const MapStage&, const double*, double*);
+        static constexpr Scale scales[] = {scale_row<false, false, false>, scale_row<true, false, false>,
+                                           scale_row<false, true, false>,  scale_row<true, true, false>,
+                                           scale_row<false, false, true>,  scale_row<true, false, true>,
+                                           scale_row<false, true, true>,   scale_row<true, true, true>};
         scale_ = scales[(subtracts ? 1 : 0) + (multiplies ? 2 : 0) + (divides ? 4 : 0)];
         path_ = unit64 *
                 ((subtracts ? 1.0 : 0.0) + (multiplies ? 1.0 : 0.0) + (divides ? source.is_sparse ? 3.0 : 1.0 : 0.0));

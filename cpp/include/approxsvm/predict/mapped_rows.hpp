@@ -209,7 +209,8 @@ inline Status evaluate_mapped(const PreparedModel& prepared, const RowSource& ro
         const std::size_t left = rows.n_rows() - first, n = left < step ? left : step;
         Status status = mapping.map(first, n);
         if (status != Status::ok) return status;
-        const DenseSource<double, parts> mapped(DenseRows<double>{memory.mapped, n, static_cast<std::ptrdiff_t>(d), 1}, d);
+        const DenseSource<double, parts> mapped(DenseRows<double>{memory.mapped, n, static_cast<std::ptrdiff_t>(d), 1},
+                                                d);
         Request part = request;
         part.row_errors = memory.errors;
         Evaluation wanted = part_of(model, out, first, n);

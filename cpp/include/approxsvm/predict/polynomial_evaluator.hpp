@@ -107,7 +107,8 @@ class PolynomialEvaluator {
             for (std::size_t r = 0; r < n && status_ == Status::ok; ++r) take_row(queue_[r]);
             return;
         }
-        with_registers_for<has(parts, batches)>(n, width, [&](auto registers) { this->template take_block<registers.value>(n); });
+        with_registers_for<has(parts, batches)>(n, width,
+                                                [&](auto registers) { this->template take_block<registers.value>(n); });
     }
 
     template <int Registers>

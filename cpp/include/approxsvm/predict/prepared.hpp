@@ -515,7 +515,8 @@ APPROXSVM_COLD inline void fill_class_engines(const ModelView& view, const Engin
 }
 
 // The same for several functions of all support vectors, each with its own narrowing error.
-APPROXSVM_COLD inline void fill_several_engines(const ModelView& view, const EnginePieces& pieces, PreparedModel& model) {
+APPROXSVM_COLD inline void fill_several_engines(const ModelView& view, const EnginePieces& pieces,
+                                                PreparedModel& model) {
     const std::size_t d = view.n_features, n = view.n_decisions, n_values = values_by_columns(view);
     const double half_theta = view.gamma / view.input_scale / view.input_scale, slope = kernel_slope(half_theta);
     const ClassSizes<std::size_t> sizes = sizes_of_functions(view);
@@ -558,7 +559,8 @@ APPROXSVM_COLD inline const PreparedModel& lay_out_single(const ModelView& view,
 
 // All that a Gaussian kernel has.
 template <Parts parts>
-APPROXSVM_COLD inline void lay_out_gaussian(const ModelView& view, const PreparedPieces<parts>& pieces, PreparedModel& model) {
+APPROXSVM_COLD inline void lay_out_gaussian(const ModelView& view, const PreparedPieces<parts>& pieces,
+                                            PreparedModel& model) {
     model.engine_center = fill_engine_center(view, pieces.engine_center);
     // Degrees that evaluation may stop behind (n_bases).
     if (view.degree > 0) fill_bases(view, view.degree < 2 ? view.degree : 2, view.degree, pieces.basis);
@@ -633,7 +635,8 @@ APPROXSVM_COLD inline const PreparedModel& lay_out(const ModelView& view, void* 
         for (std::size_t c = 0; knows_positions(view) && c < kept.n_labels; ++c) {
             *next++ = static_cast<std::uint32_t>(position_in(view, kept, c));
         }
-        pieces.members[k++] = &lay_out_single<parts>(kept, carver.take<unsigned char>(single_prepared_bytes<parts>(kept)));
+        pieces.members[k++] =
+            &lay_out_single<parts>(kept, carver.take<unsigned char>(single_prepared_bytes<parts>(kept)));
         return Status::ok;
     });
     return model;

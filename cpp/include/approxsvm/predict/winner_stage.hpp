@@ -191,7 +191,8 @@ class WinnerStage {
             with_registers_for<has(parts, batches)>(n, lanes, [&](auto registers) {
                 float half_sq_norm[block_rows];
                 this->template load<registers.value>(rows, n, half_sq_norm);
-                prepared_.winner.template presume_block<registers.value>(block_, half_sq_norm, memory_.scores, presumed);
+                prepared_.winner.template presume_block<registers.value>(block_, half_sq_norm, memory_.scores,
+                                                                         presumed);
             });
         }
         for (std::size_t r = 0; r < n; ++r) queue(0, {rows[r], 1}, presumed[r], settle, pass_on);
@@ -256,8 +257,7 @@ class WinnerStage {
         WinnerOutcome outcomes[block_rows];
         with_registers_for<has(parts, batches)>(n, lanes, [&](auto registers) {
             if constexpr (has(parts, subspaces)) {
-                if (!is_last)
-                    return this->template judge_in_subspace<registers.value>(w, level, rows, n, outcomes);
+                if (!is_last) return this->template judge_in_subspace<registers.value>(w, level, rows, n, outcomes);
             }
             this->template judge<registers.value>(w, rows, n, outcomes);
         });

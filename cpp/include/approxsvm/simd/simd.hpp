@@ -58,7 +58,9 @@
 #define APPROXSVM_INLINE inline __attribute__((always_inline))
 #define APPROXSVM_INLINE_LAMBDA __attribute__((always_inline))
 #define APPROXSVM_NOINLINE __attribute__((noinline))
-#define APPROXSVM_COLD __attribute__((cold))  // small rather than fast
+// Small rather than fast. A function of a program's that calls it would become so, too: what programs call is not cold
+// and never inlined.
+#define APPROXSVM_COLD __attribute__((cold))
 #define APPROXSVM_UNROLL _Pragma("GCC unroll 16")
 #else
 #define APPROXSVM_INLINE inline
@@ -587,8 +589,8 @@ struct Number {
     static constexpr int value = Value;
 };
 
-// Calls take(Number<Registers>) with as many registers of `width` lanes as n rows need, at most three; nothing where the
-// caller's rows are never taken together.
+// Calls take(Number<Registers>) with as many registers of `width` lanes as n rows need, at most three; nothing where
+// the caller's rows are never taken together.
 template <bool are_together, class Take>
 APPROXSVM_INLINE void with_registers_for(std::size_t n, std::size_t width, const Take& take) {
     if constexpr (are_together) {

@@ -1,0 +1,217 @@
+"""Programs that embed the library: a list of parts, one header, a model as a header, the C++ face of the library."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import GOLDEN, REPOSITORY
+from native_build import run as build_tool
+from runtime_library import LIBRARY_FOLDER, built
+from sklearn.datasets import load_breast_cancer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+import approxsvm
+from approxsvm.evaluator import read_artifact
+from approxsvm.export.cpp import export_cpp, one_header
+
+INCLUDE = REPOSITORY / "cpp" / "include"
+COMPILERS = [
+    pytest.param(name, marks=pytest.mark.skipif(shutil.which(name) is None, reason=f"no {name} here"))
+    for name in ("g++", "clang++")
+]
+ARTIFACTS = sorted(GOLDEN.glob("*.asvm"))
+
+OPENED = """
+#include <approxsvm/approxsvm.hpp>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <vector>
+
+int main(int, char** paths) {
+    while (*++paths) {
+        std::ifstream file(*paths, std::ios::binary);
+        const std::vector<unsigned char> bytes((std::istreambuf_iterator<char>(file)), {});
+        approxsvm::ModelOf<approxsvm::rbf, approxsvm::scalers> model;
+        const approxsvm::Status status = model.open(bytes);
+        std::cout << approxsvm::message(status) << ": " << (model.what_to_add() ? model.what_to_add() : "") << '\\n';
+    }
+}
+"""
+
+
+def test_a_list_refuses_models_by_name(tmp_path: Path) -> None:
+    (tmp_path / "opened.cpp").write_text(OPENED)
+    built(["c++", "-std=c++17", "-O0", f"-I{INCLUDE}", tmp_path / "opened.cpp", "-o", tmp_path / "opened"])
+    ran = subprocess.run([tmp_path / "opened", *ARTIFACTS], capture_output=True, text=True, check=True)
+    n_opened = 0
+    for path, line in zip(ARTIFACTS, ran.stdout.splitlines(), strict=True):
+        missing = set(read_artifact(path).native.parts) - {"rbf", "scalers"}
+        if not missing:
+            assert line == "no error: "
+            n_opened += 1
+            continue
+        why, _, advice = line.partition(": add approxsvm::")
+        assert why == "the model has a part that this program's approxsvm::ModelOf leaves out"
+        assert advice.split()[0] in missing
+        assert advice.endswith("to the list of approxsvm::ModelOf")
+    assert 0 < n_opened < len(ARTIFACTS)
+
+
+PREDICT = """
+#include "tumor.hpp"
+#include <cstdio>
+
+int n_features();
+int main() {
+    tumor::Model model;
+    if (model.open(tumor::artifact) != approxsvm::Status::ok) return 1;
+    static unsigned char memory[1 << 20], workspace[1 << 20];
+    if (model.memory_bytes() > sizeof memory || model.workspace_bytes() > sizeof workspace) return 2;
+    if (model.prepare(memory) != approxsvm::Status::ok) return 3;
+    static double rows[569 * 30];
+    static std::uint32_t labels[569];
+    if (std::fread(rows, sizeof(double), 569 * 30, stdin) != 569u * 30u || n_features() != 30) return 4;
+    if (model.predict(rows, labels, workspace) != approxsvm::Status::ok) return 5;
+    for (const std::uint32_t label : labels) std::printf("%d\\n", static_cast<int>(model.label(label).integer));
+}
+"""
+OTHER = """
+#include "tumor.hpp"
+
+int n_features();
+int n_features() {
+    tumor::Model model;
+    return model.open(tumor::artifact) == approxsvm::Status::ok ? static_cast<int>(model.n_features()) : 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def tumor(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of two classes behind a scaler as a header, beside the library's."""
+    folder = tmp_path_factory.mktemp("tumor")
+    X, y = load_breast_cancer(return_X_y=True)
+    fast = approxsvm.compile(make_pipeline(StandardScaler(), SVC(gamma=0.01)).fit(X, y), X)
+    assert fast.artifact.native.parts == ["rbf", "scalers"]
+    fast.save(folder / "tumor.asvm")
+    (folder / "approxsvm.hpp").write_text(one_header())
+    export_cpp(fast.artifact, folder / "tumor.hpp", name="tumor", include='"approxsvm.hpp"')
+    (folder / "main.cpp").write_text(PREDICT)
+    (folder / "other.cpp").write_text(OTHER)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_one_header_in_two_files(tumor: Path, tmp_path: Path, compiler: str) -> None:
+    flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
+    built([compiler, *flags, tumor / "main.cpp", tumor / "other.cpp", "-o", tmp_path / "program"])
+    X, _ = load_breast_cancer(return_X_y=True)
+    rows = np.ascontiguousarray(X, np.float64)
+    ran = subprocess.run([tmp_path / "program"], input=rows.tobytes(), capture_output=True)
+    assert ran.returncode == 0
+    assert ran.stdout.decode().split() == [str(label) for label in approxsvm.load(tumor / "tumor.asvm").predict(X)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("standard", ["c++20", "c++23"])
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_one_header_of_later_standards(tumor: Path, compiler: str, standard: str) -> None:
+    if standard == "c++23" and compiler == "clang++":
+        standard = "c++2b"
+    built([compiler, f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", tumor / "main.cpp"])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no g++ here")
+@pytest.mark.parametrize(("flag", "most_bytes"), [("-O2", 175_000), ("-Os", 135_000)])
+def test_a_short_list_makes_a_small_program(tumor: Path, tmp_path: Path, flag: str, most_bytes: int) -> None:
+    (tmp_path / "main.cpp").write_text(
+        PREDICT.replace("tumor::Model", "approxsvm::ModelOf<approxsvm::rbf, approxsvm::scalers>")
+    )
+    command = ["g++", "-std=c++17", flag, "-s", f"-I{tumor}", tmp_path / "main.cpp", tumor / "other.cpp"]
+    built([*command, "-o", tmp_path / "program"])
+    assert (tmp_path / "program").stat().st_size < most_bytes
+
+
+FACE = """
+#include <approxsvm_runtime.hpp>
+#include <cstdio>
+#include <vector>
+
+int main(int, char** words) {
+    approxsvm::runtime::Model first, model;
+    approxsvm::runtime::Error error;
+    if (first.open(words[1], &error) != APPROXSVM_OK) {
+        std::puts(error.message);
+        return 1;
+    }
+    model = std::move(first);
+    const std::vector<double> rows(2 * model.n_features(), 0.5);
+    std::vector<std::uint32_t> labels(2 * model.n_targets());
+    if (!model || first || model.predict(rows, labels, &error) != APPROXSVM_OK) return 2;
+    for (const std::uint32_t label : labels) std::printf("%s\\n", model.label(label).c_str());
+    std::vector<double> values(2 * model.n_decisions());
+    approxsvm::runtime::Request request;
+    request.values = values;
+    if (model.evaluate(rows, request) != APPROXSVM_OK) return 3;
+    for (const double value : values) std::printf("%.17g\\n", value);
+    std::vector<std::int32_t> columns, starts = {0};
+    for (std::int32_t row = 0; row < 2; ++row) {
+        for (std::size_t j = 0; j < model.n_features(); ++j) columns.push_back(static_cast<std::int32_t>(j));
+        starts.push_back(static_cast<std::int32_t>(columns.size()));
+    }
+    std::vector<double> again(values.size());
+    request.values = again;
+    const approxsvm::runtime::SparseRows<double> sparse{rows, columns, starts};
+    if (model.evaluate(sparse, request) != APPROXSVM_OK || again != values) return 4;
+    values.pop_back();
+    request.values = values;
+    return model.evaluate(rows, request, &error) == APPROXSVM_BUFFER_TOO_SMALL ? 0 : 5;
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["iris_classes", "breast_cancer"])
+def test_the_face_of_the_library(tmp_path: Path, name: str) -> None:
+    (tmp_path / "face.cpp").write_text(FACE)
+    flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
+    link = [f"-L{LIBRARY_FOLDER}", "-lapproxsvm", f"-Wl,-rpath,{LIBRARY_FOLDER}"]
+    built(["c++", *flags, f"-I{REPOSITORY}/cpp/runtime", tmp_path / "face.cpp", *link, "-o", tmp_path / "face"])
+    path = GOLDEN / f"{name}.asvm"
+    ran = subprocess.run([tmp_path / "face", path], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout
+    fast = approxsvm.Predictor(path)
+    rows = np.full((2, fast.artifact.n_raw_features), 0.5)
+    lines = ran.stdout.split()
+    assert lines[:2] == [str(label) for label in fast.predict(rows)]
+    np.testing.assert_array_equal(np.array(lines[2:], float), np.ravel(fast._evaluator.evaluate(rows)))
+    missing = subprocess.run([tmp_path / "face", tmp_path / "none"], capture_output=True, text=True)
+    assert missing.returncode == 1
+    assert "No such file" in missing.stdout
+
+
+def test_the_face_in_the_documentation(tmp_path: Path) -> None:
+    page = (REPOSITORY / "docs" / "howto" / "cpp.md").read_text()
+    (snippet,) = re.findall(r"^```c\+\+\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "main.cpp").write_text(snippet)
+    link = [f"-L{LIBRARY_FOLDER}", "-lapproxsvm", f"-Wl,-rpath,{LIBRARY_FOLDER}"]
+    built(
+        ["c++", "-std=c++17", f"-I{REPOSITORY}/cpp/runtime", tmp_path / "main.cpp", *link, "-o", tmp_path / "predict"]
+    )
+    path = GOLDEN / "iris_classes.asvm"
+    ran = subprocess.run([tmp_path / "predict", path], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == [str(label) for label in approxsvm.Predictor(path).predict(np.full((2, 4), 0.5))]
+
+
+def test_an_installation_of_headers_compiles_nothing(tmp_path: Path) -> None:
+    build_tool("cmake", "-S", REPOSITORY, "-B", tmp_path, "-G", "Ninja", "-DAPPROXSVM_BUILD_RUNTIME=OFF")
+    assert "no work to do" in build_tool("ninja", "-C", tmp_path)
