@@ -68,6 +68,7 @@ BEHIND_MAPS = (
 )
 REFUSED = [
     (OneVsOneClassifier(PROCESS), THREE, "OneVsOneClassifier takes values or probabilities of its"),
+    (OneVsRestClassifier(PROCESS), THREE, "OneVsRestClassifier takes values or .* or predict with the source itself"),
     (CalibratedClassifierCV(PROCESS, cv=2), TWO, "CalibratedClassifierCV takes values or probabilities"),
     *(
         (make_pipeline(MinMaxScaler(), *steps), TWO, rf"step '{type(steps[0]).__name__.lower()}' .* cannot be folded")

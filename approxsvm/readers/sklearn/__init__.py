@@ -58,7 +58,7 @@ def _asks_for_values(name: str, read_around: pipeline.ReadAround) -> pipeline.Re
                     return model
                 raise UnsupportedModelError(
                     f"this {name} takes values or probabilities of its {class_name(inner)}, of which only labels are "
-                    "read: compile what is inside"
+                    "read: compile what is inside, or predict with the source itself"
                 )
             return model
 

@@ -86,7 +86,7 @@ kernel machine: sklearn.gaussian_process
     GaussianProcessClassifier | base_estimator_ classes_ | more than two classes; probabilities: ask the
         source itself
 kernel machine: sklearn.gaussian_process._gpc
-    _BinaryGaussianProcessClassifierLaplace | kernel_ X_train_ y_train_ pi_ classes_ |
+    _BinaryGaussianProcessClassifierLaplace | kernel_ X_train_ y_train_ pi_ classes_ L_ W_sr_ |
 kernel machine: sklearn.neighbors
     KernelDensity | kernel metric metric_params bandwidth_ tree_ | kernels other than the Gaussian, metrics other than
         'euclidean'
