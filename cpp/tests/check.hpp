@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <random>
 #include <sstream>
 #include <string>
 #include <type_traits>
@@ -49,6 +50,12 @@ std::string thrown_by(Function function) {
 }
 
 }  // namespace check
+
+/// Numbers at random.
+using Random = std::mt19937_64;
+inline double uniform(Random& random, double low, double high) {
+    return low + (high - low) * static_cast<double>(random() >> 11) * 0x1p-53;
+}
 
 #define TEST(name)                                                               \
     static void test_##name();                                                   \

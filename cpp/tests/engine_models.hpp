@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "check.hpp"
-#include "random.hpp"
 
 // The exact engine of one function and that of all one-vs-one functions: models, rows in every form, and the sums in
 // long double with the rounding bound of the certificate.

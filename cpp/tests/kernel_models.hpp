@@ -14,7 +14,6 @@
 #include "check.hpp"
 #include "exact_memory.hpp"
 #include "prepared_model.hpp"
-#include "random.hpp"
 
 // What kernels are tested with: models and rows of two kinds. One kind of numbers leaves no rounding anywhere but in
 // exp, so that the answer must be right to the last bit; the other is random, with a bound made of roundings and sums

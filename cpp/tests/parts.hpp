@@ -14,7 +14,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <iostream>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -27,7 +26,6 @@
 #include "artifact_writer.hpp"
 #include "check.hpp"
 #include "engine_models.hpp"
-#include "random.hpp"
 
 // For test programs of parts of the core, which are compiled once per target: a CPU that lacks the target's
 // instructions skips the whole program, with exit status 77.

@@ -170,46 +170,31 @@ TEST(small_buffers_are_refused_unwritten) {
 }
 
 // The functions that class Model is made of, which programs may call themselves.
-TEST(prepared_models_refuse_small_buffers_unwritten) {
-    const Bytes bytes = golden("breast_cancer");
-    ModelView view;
-    CHECK_EQ(open_artifact(bytes.data(), bytes.size(), view), Status::ok);
-    Bytes memory(prepared_bytes(view));
+TEST(functions_refuse_small_buffers_unwritten) {
+    const Ready ready("breast_cancer");
+    ModelView view = ready.model.view();
+    Bytes memory(prepared_bytes(view)), scratch(decision_function_bytes(view.n_features));
     const PreparedModel* prepared = nullptr;
     CHECK_EQ(prepare(view, one_less(Span<unsigned char>(memory)), prepared), Status::buffer_too_small);
     CHECK(prepared == nullptr);
-    CHECK_EQ(prepare(view, memory, prepared), Status::ok);
-    Bytes workspace(workspace_bytes(*prepared, 4)), scratch(decision_function_bytes(view.n_features));
-
-    const std::vector<double> rows(4 * view.n_features, 0.25);
-    std::vector<double> values(4, -1.0);
-    std::vector<std::uint32_t> labels(4, 9u);
-    const auto expect = [&](Span<const double> given, const Evaluation& out, Span<unsigned char> room, Status status) {
-        CHECK_EQ(evaluate(*prepared, given, out, room), status);
-        CHECK((values == std::vector<double>(4, -1.0) && labels == std::vector<std::uint32_t>(4, 9u)) ==
-              (status != Status::ok));
+    std::vector<double> rows(4 * view.n_features, 0.25), values(4, -1.0);
+    const Span<const double> given = rows;
+    const Span<double> out = values;
+    const Span<unsigned char> room = scratch;
+    const auto expect = [&](Status found, Status expected) {
+        CHECK_EQ(found, expected);
+        CHECK((values == std::vector<double>(4, -1.0)) == (expected != Status::ok));
     };
-    const auto expect_value = [&](Span<const double> given, Span<double> out, Span<unsigned char> room, Status status) {
-        CHECK_EQ(decision_function(view, given, out, room), status);
-        CHECK((values == std::vector<double>(4, -1.0)) == (status != Status::ok));
-    };
-    const Span<double> three{values.data(), 3};
-    const Evaluation whole{values, nullptr, nullptr, labels};
-    const Span<unsigned char> room = workspace, scratch_room = scratch;
-    expect(rows, {three, nullptr, nullptr, labels}, room, Status::buffer_too_small);
-    expect(rows, {nullptr, three, nullptr, labels}, room, Status::buffer_too_small);
-    expect(rows, {values, nullptr, nullptr, {labels.data(), 3}}, room, Status::buffer_too_small);
-    expect(rows, whole, one_less(room), Status::buffer_too_small);
-    expect(one_less(Span<const double>(rows)), whole, room, Status::wrong_row_size);
-    expect_value(rows, three, scratch_room, Status::buffer_too_small);
-    expect_value(rows, values, one_less(scratch_room), Status::buffer_too_small);
-    expect_value(one_less(Span<const double>(rows)), values, scratch_room, Status::wrong_row_size);
+    Bytes workspace(ready.workspace);
+    expect(evaluate(*ready.model.prepared(), one_less(given), {out, nullptr, nullptr, nullptr}, workspace),
+           Status::wrong_row_size);
+    expect(decision_function(view, given, one_less(out), room), Status::buffer_too_small);
+    expect(decision_function(view, given, out, one_less(room)), Status::buffer_too_small);
+    expect(decision_function(view, one_less(given), out, room), Status::wrong_row_size);
     view.has_input_map = true;
-    expect_value(rows, values, scratch_room, Status::needs_input_map);
+    expect(decision_function(view, given, out, room), Status::needs_input_map);
     view.has_input_map = false;
-    expect_value(rows, values, scratch_room, Status::ok);
-    values.assign(4, -1.0);
-    expect(rows, whole, room, Status::ok);
+    expect(decision_function(view, given, out, room), Status::ok);
 }
 
 TEST(what_a_model_does_not_have_is_refused) {

@@ -19,7 +19,6 @@
 #include "libsvm_model.hpp"
 #include "mapped_file.hpp"
 #include "number.hpp"
-#include "random.hpp"
 
 namespace text {
 

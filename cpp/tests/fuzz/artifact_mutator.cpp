@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* bytes, std::size_t n_bytes, std::size_t max_bytes);
 
@@ -56,51 +57,34 @@ Bytes joined(Parts parts) {
 
 // --- numbers
 
+/// A number that is odd by itself, or one near the old one.
 template <class T>
-T odd_integer(Random& random, T old) {
-    constexpr T most = std::numeric_limits<T>::max();
-    const T odd[] = {0, 1, 2, 3, 16, 255, 1024, 4096, 65535, 65536, 1 << 20, (1 << 20) + 1, most / 2, most};
-    switch (below(random, 4)) {
-        case 0:
-            return static_cast<T>(old + 1);
-        case 1:
-            return static_cast<T>(old - 1);
-        case 2:
-            return static_cast<T>(old ^ T{1} << below(random, 8 * sizeof(T)));
-        default:
-            return one_of(random, odd);
-    }
-}
-
-template <class Real>
-Real odd_real(Random& random, Real old) {
-    using Limits = std::numeric_limits<Real>;
-    const Real odd[] = {Real{0},
-                        -Real{0},
-                        Real{1},
-                        Real{-1},
-                        Real(0.5),
-                        Real(1e-30),
-                        Real(1e30),
-                        Limits::max(),
-                        Limits::lowest(),
-                        Limits::min(),
-                        Limits::epsilon(),
-                        Limits::denorm_min(),
-                        Limits::infinity(),
-                        -Limits::infinity(),
-                        Limits::quiet_NaN()};
-    switch (below(random, 5)) {
-        case 0:
-            return -old;
-        case 1:
-            return old * Real{2};
-        case 2:
-            return old * Real(0.5);
-        case 3:
-            return old * Real(1.0 + 1e-3);
-        default:
-            return one_of(random, odd);
+T odd_number(Random& random, T old) {
+    using Limits = std::numeric_limits<T>;
+    constexpr T most = Limits::max();
+    if constexpr (std::is_integral_v<T>) {
+        const T odd[] = {0, 1, 2, 3, 16, 255, 1024, 4096, 65535, 65536, 1 << 20, (1 << 20) + 1, most / 2, most};
+        const T near[] = {static_cast<T>(old + 1), static_cast<T>(old - 1),
+                          static_cast<T>(old ^ T{1} << below(random, 8 * sizeof(T)))};
+        return below(random, 4) == 0 ? one_of(random, odd) : one_of(random, near);
+    } else {
+        const T odd[] = {T{0},
+                         -T{0},
+                         T{1},
+                         T{-1},
+                         T(0.5),
+                         T(1e-30),
+                         T(1e30),
+                         -most,
+                         most,
+                         Limits::min(),
+                         -Limits::infinity(),
+                         Limits::epsilon(),
+                         Limits::denorm_min(),
+                         Limits::infinity(),
+                         Limits::quiet_NaN()};
+        const T near[] = {-old, old * T{2}, old * T(0.5), old * T(1.0 + 1e-3)};
+        return below(random, 5) == 0 ? one_of(random, odd) : one_of(random, near);
     }
 }
 
@@ -109,13 +93,13 @@ Real odd_real(Random& random, Real old) {
 void change_number(Bytes& bytes, std::size_t at, char kind, Random& random) {
     switch (kind) {
         case 'I':
-            return put(bytes, at, odd_integer(random, get<std::uint32_t>(bytes, at)));
+            return put(bytes, at, odd_number(random, get<std::uint32_t>(bytes, at)));
         case 'Q':
-            return put(bytes, at, odd_integer(random, get<std::uint64_t>(bytes, at)));
+            return put(bytes, at, odd_number(random, get<std::uint64_t>(bytes, at)));
         case 'f':
-            return put(bytes, at, odd_real(random, get<float>(bytes, at)));
+            return put(bytes, at, odd_number(random, get<float>(bytes, at)));
         case 'd':
-            return put(bytes, at, odd_real(random, get<double>(bytes, at)));
+            return put(bytes, at, odd_number(random, get<double>(bytes, at)));
         default:
             bytes[at] = static_cast<unsigned char>(random());
     }
@@ -242,25 +226,23 @@ void change(Parts& parts, Random& random, int depth) {
     if (parts.sections.empty()) return change_header(parts, random);
     switch (below(random, 12)) {
         case 0:
+            return change_section_extent(parts, random);
         case 1:
-            return change_header(parts, random);
+            return change_sections(parts, random);
         case 2:
+            return forgive_check_rows(parts);
         case 3:
         case 4:
+            return change_header(parts, random);
         case 5:
-            return change_section_number(parts, random);
         case 6:
-            return change_section_extent(parts, random);
-        case 7:
-            return change_sections(parts, random);
-        case 8:
-            return forgive_check_rows(parts);
-        case 9: {
+            return change_inner_artifact(parts, random, depth);
+        case 7: {
             Bytes& content = parts.sections[below(random, parts.sections.size())].content;
             return mutate_bytes(content, content.size() + 64);
         }
         default:
-            return change_inner_artifact(parts, random, depth);
+            return change_section_number(parts, random);
     }
 }
 

@@ -23,7 +23,7 @@ constexpr double cosine_error_units = 8.0;
 //     the last multiplication and addition of P, without fused ones two roundings: 1 + 0.65; those before it   2.0
 //     a times P                                                                                                1.0
 //
-// together below 5.1, and below 8 with all terms of second order. cpp/tests/test_cosine.cpp compares with cosl.
+// together below 5.1, and below 8 with all terms of second order. cpp/tests/test_simd.cpp compares with cosl.
 template <int N, class Register, class Real, int Degree>
 APPROXSVM_INLINE void cosine_of_turns(Register (&t)[N], Real shift_, const Real (&p)[Degree + 1]) {
     const Register shift = set1(shift_), quarter = set1(Real(0.25)), nought = set1(Real{0});

@@ -14,7 +14,7 @@ constexpr float exp_min_argument = -87.33f;
 //
 // x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite: the high part of ln 2 has so few bits that n times it
 // is exact, with or without fused multiply-add), exp(r) = 1 + (r + r^2 P(r)), P of degree 4 by weighted
-// minimax; the relative error of the polynomial is 3.1e-9. cpp/tests/test_kernels.cpp walks through every
+// minimax; the relative error of the polynomial is 3.1e-9. cpp/tests/test_simd.cpp walks through every
 // float32 of the range.
 //
 // N registers advance together, step by step, as the dependent operations of a single register would leave the
@@ -50,7 +50,7 @@ constexpr double exp64_min_argument = -708.0;
 // As above: the high part of ln 2 has 41 bits and |n| <= 1021, so that their product is exact; P of degree 9 by
 // minimax (Remez), the relative error of the polynomial with its rounded coefficients is 1.1e-17. The rest is rounding:
 // half a ULP in the last sum, a quarter in r + r^2 P(r), and a quarter in r itself.
-// cpp/tests/test_rbf.cpp compares with expl.
+// cpp/tests/test_simd.cpp compares with expl.
 template <int N>
 APPROXSVM_INLINE void exp_nonpositive(f64v (&x)[N]) {
     const f64v shift = set1(6755399441055744.0);  // 1.5 * 2^52
