@@ -85,7 +85,7 @@ class Judged:
 class Attempt:
     """One source, how it was made, and the result."""
 
-    index: int
+    index: int  # its number, as --number has it
     source: str
     form: str = ""  # of the rows to train on
     changes: tuple[str, ...] = ()  # made after it was fitted
@@ -147,7 +147,11 @@ def entry_faults(
     for number, table in enumerate(hostile_tables(one, seed=seed)):
         for place in (ESTIMATOR, *selected(executors, one.name, number, seed)):
             say(_name(place))
-            more = [Fault(_name(place), _without_name(one, words)) for words in _asked(one, place, table)]
+            more = []
+            try:
+                more += [Fault(_name(place), _without_name(one, words)) for words in _asked(one, place, table)]
+            except Exception as error:  # that is a fault of this interface alone
+                more.append(Fault(_name(place), f"{type(error).__name__}: {error}"))
             at = table if more and not found else at
             n_answers, found = n_answers + len(table.values), found + more
     return n_answers, found, at

@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -45,8 +45,10 @@ class Task:
     ) -> Attempt:
         """Try one source."""
         if number % 2 == 0 and not self.composed_only:
-            return entry_attempt(zoo, self.seed, number // 2, say, known)
-        return composed_attempt(zoo, self.seed, number if self.composed_only else number // 2, say, known)
+            tried = entry_attempt(zoo, self.seed, number // 2, say, known)
+        else:
+            tried = composed_attempt(zoo, self.seed, number if self.composed_only else number // 2, say, known)
+        return replace(tried, index=number)
 
 
 def _numbers(worker: int, n_workers: int, first: int) -> Iterator[int]:
@@ -72,7 +74,7 @@ def _work(connection: Connection, task: Task, folder: Path, worker: int, n_worke
             tried = task.attempt(zoo, number, lambda place, number=number: connection.send((number, place)), known)  # type: ignore[misc]
         except Exception as error:
             fault = Fault("the zoo itself", f"{type(error).__name__}: {error}")
-            tried = Attempt(number // 2, f"source {number}", judged=Judged("failed", faults=(fault,)))
+            tried = Attempt(number, f"source {number}", judged=Judged("failed", faults=(fault,)))
         connection.send((number, tried))
 
 
@@ -116,7 +118,7 @@ class _Worker:
         self.deaths[f"{self.place}: {how}"] += 1
         if self.place != "source":  # scikit-learn is not ours to mend
             fault = Fault(self.place, f"the process {how}")
-            self.report(Attempt(self.number // 2, f"source {self.number}", judged=Judged(how, faults=(fault,))))
+            self.report(Attempt(self.number, f"source {self.number}", judged=Judged(how, faults=(fault,))))
         self.stop()
         self.number += 1
         self.start()
