@@ -191,6 +191,7 @@ def gather(
         y = _flat(y[finite])
     evaluator, artifact = compiled._evaluator, compiled.artifact
     values, bounds, stages, certified = _evaluated(evaluator, rows)
+    asked = rows if artifact.takes_texts else rows_at(askable(X), positions)  # as in `verify`
     distances, sv_distances = _distances(artifact, rows)
     return Evidence(
         n_given=len(finite),
@@ -208,7 +209,7 @@ def gather(
         y=y,
         against=None
         if against is None
-        else _compared(compiled, against, rows, rows_at(askable(X), positions), max_rows, progress),
+        else _compared(compiled, against, rows, asked, max_rows, progress),
         speed=_timed(evaluator.predict, rows),
     )
 
@@ -308,8 +309,8 @@ def _compared(
     is_definition = not hasattr(against, "predict")
     if not is_definition:
         speed_of, n_bytes = _name(against), len(pickle.dumps(against, pickle.HIGHEST_PROTOCOL))
-        texts = compiled.artifact.raw_columns.texts
-        speed = _timed(lambda part: own_predictions(against, part, texts=texts), few)
+        texts, takes_sparse = compiled.artifact.raw_columns.texts, compiled.artifact.takes_texts
+        speed = _timed(lambda x: own_predictions(against, x, texts=texts, given=x if takes_sparse else None), few)
         if compiled.artifact.has_class_probabilities and hasattr(against, "predict_proba"):
             own = own_predictions(against, few, "predict_proba", texts=texts, given=asked)
     else:

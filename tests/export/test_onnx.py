@@ -477,6 +477,14 @@ def test_logarithms_are_those_of_the_source_and_a_row_without_one_proves_nothing
         assert not run(graph, np.where(np.arange(4) == 1, x, rows[:9]))["sure"].any()
 
 
+def test_a_power_beyond_float64_has_no_value() -> None:
+    rows = np.random.default_rng(0).gamma(2.0, size=(40, 3))
+    fast = approxsvm.compile(make_pipeline(PowerTransformer(), SVR()).fit(rows, rows[:, 0]), rows)
+    rows[0, 2] = -1e300
+    value = run(fast.to_onnx(input_type="float64"), rows)["variable"]
+    assert np.isnan(value[0]) and np.isfinite(value[1:]).all()
+
+
 def attack(monkeypatch: pytest.MonkeyPatch, **options: Any) -> float:
     """The attack of attacks.py on the graphs of the same artifacts; the worst error over its bound."""
     worst = [0.0]

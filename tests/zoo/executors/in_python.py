@@ -356,7 +356,8 @@ class Polars(Executor):
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
         has_names = all(isinstance(name, str) for name in table.names or ())
-        return has_names and table.container == "frame" and set(table.kinds) <= {"float64", "text", "str"}
+        is_held = table.container == "frame" and set(table.kinds) <= {"float64", "text", "str"}
+        return has_names and is_held and table.has_texts_alone
 
     def seen(self, specimen: Specimen, table: Table) -> Table:
         return specimen.once(("with nulls", table), lambda one: with_nulls(one, table))

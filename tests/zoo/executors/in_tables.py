@@ -63,7 +63,8 @@ class InTable(Executor):
     kinds: tuple[str, ...] = (*_NUMBERS, *_TEXTS)
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
-        return table.container in ("array", "frame", "texts") and set(table.kinds) <= set(self.kinds)
+        is_held = table.container in ("array", "frame", "texts") and set(table.kinds) <= set(self.kinds)
+        return is_held and table.has_texts_alone
 
     def seen(self, specimen: Specimen, table: Table) -> Table:
         return specimen.once(("with nulls", table), lambda one: with_nulls(one, table))
