@@ -293,7 +293,9 @@ def _compare(
         values, bounds = (np.column_stack(pair) for pair in zip((values, bounds), deviations, strict=True))
     values, bounds = (numbers.reshape(judged.values.shape) for numbers in (values, bounds))
     # Where the source computes in float32, a tolerance that nobody asked for gives way to the bound.
-    promised = np.maximum(compiled.artifact.header["tolerance"], bounds if _computes_in_float32(compiled, rows) else 0.0)
+    promised = np.maximum(
+        compiled.artifact.header["tolerance"], bounds if _computes_in_float32(compiled, rows) else 0.0
+    )
     return Comparison(values, bounds, settled.stages, settled.certified, predicted, judged, settled.seconds, promised)
 
 
