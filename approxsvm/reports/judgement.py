@@ -445,9 +445,7 @@ def _has_vectors(steps: list[Any], model: KernelModel) -> bool:
     """Whether estimators that compute kernels in their own way have the model's support vectors."""
     if len(steps) > 1 and name_of(steps[-2]) == "Nystroem":
         own = np.asarray(steps[-2].components_)
-        return own.shape == (model.n_sv, model.n_features) and np.array_equal(
-            own, model.dense_support_vectors(0, model.n_sv)
-        )
+        return len(own) == model.n_sv and np.array_equal(own, model.dense_support_vectors(0, model.n_sv))
     return name_of(steps[-1]) == "KernelRidge" and np.shape(steps[-1].X_fit_) == (model.n_sv, model.n_features)
 
 

@@ -71,8 +71,8 @@ class Verification:
         Rows whose error exceeds their error bound, or, for a regression, whose source does not predict the value of the
         function that was read.
     tolerance, tolerance_violations : float, int
-        Largest promised error of values, and rows that exceed it. Rows that the source computes in float32 may exceed it
-        up to their error bound.
+        Largest promised error of values, and rows that exceed it. Where the source computes in float32, rows may
+        exceed it up to their error bound.
     largest_error_to_bound : float
         Largest ratio of an error to its bound; at most 1 if the bounds hold.
     error_quantiles, bound_quantiles : dict
@@ -221,7 +221,7 @@ class Comparison:
     predicted: npt.NDArray[Any] | None  # labels; None for a regression
     judged: Judgement
     our_seconds: float
-    promised: FloatArray  # the largest error of values, as `bounds` or for all rows
+    promised: FloatArray | float  # the largest error of values, as `bounds` or for all rows
 
     @property
     def known(self) -> npt.NDArray[np.bool_]:
@@ -292,10 +292,9 @@ def _compare(
         deviations = (compiled._evaluator.deviation(rows, bound=bound) for bound in (False, True))
         values, bounds = (np.column_stack(pair) for pair in zip((values, bounds), deviations, strict=True))
     values, bounds = (numbers.reshape(judged.values.shape) for numbers in (values, bounds))
-    # Where the source computes in float32, a tolerance that nobody asked for gives way to the bound.
-    promised = np.maximum(
-        compiled.artifact.header["tolerance"], bounds if _computes_in_float32(compiled, rows) else 0.0
-    )
+    promised: Any = compiled.artifact.header["tolerance"]
+    if _computes_in_float32(compiled, rows):  # a tolerance that nobody asked for gives way to the bound
+        promised = np.maximum(promised, bounds)
     return Comparison(values, bounds, settled.stages, settled.certified, predicted, judged, settled.seconds, promised)
 
 

@@ -269,7 +269,8 @@ def test_verify_lets_float32_rows_differ_up_to_their_bounds() -> None:
     fast = approxsvm.compile(source, mode="exact")
     found = approxsvm.verify(fast, source, NARROW)
     assert found.error_quantiles["100%"] > found.tolerance  # which float64 rows keep
-    assert found.kept and approxsvm.verify(fast, source, TRAIN).kept
+    assert found.kept
+    assert approxsvm.verify(fast, source, TRAIN).kept
 
 
 def test_imputers_put_in_numbers_of_the_dtype_that_they_were_fitted_on() -> None:
