@@ -20,8 +20,9 @@ from zoo.executors import Executor
 from zoo.executors.every import EVERY
 from zoo.sources import ENTRIES
 
-# Without a word from a worker for so long, it is ended.
+# Without a word from a worker for so long, it is ended; a loaded machine needs longer to import everything.
 _HANGING_SECONDS = 180.0
+_STARTING_SECONDS = 900.0
 _TICK_SECONDS = 1.0
 
 
@@ -111,7 +112,7 @@ class _Worker:
                     self.place = word
         except (EOFError, ConnectionResetError):
             self._bury("died")
-        if time.monotonic() - self.heard > _HANGING_SECONDS:
+        if time.monotonic() - self.heard > (_STARTING_SECONDS if self.place == "start" else _HANGING_SECONDS):
             self._bury("hung")
 
     def _bury(self, how: str) -> None:
@@ -137,7 +138,7 @@ def try_for(seconds: float, n_workers: int, task: Task, report: Callable[[Attemp
         workers = [_Worker(task, Path(folder), k, n_workers, report, deaths) for k in range(n_workers)]
         for worker in workers:
             worker.start()
-        wait([worker.connection for worker in workers], timeout=_HANGING_SECONDS)  # until the first has imported all
+        wait([worker.connection for worker in workers], timeout=_STARTING_SECONDS)  # until the first has imported all
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             wait([worker.connection for worker in workers], timeout=_TICK_SECONDS)
