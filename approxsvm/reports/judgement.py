@@ -442,11 +442,12 @@ def _steps_inside(steps: list[Any] | None) -> Iterator[list[Any]]:
 
 
 def _has_vectors(steps: list[Any], model: KernelModel) -> bool:
-    """Whether estimators that compute kernels in their own way have the model's support vectors."""
+    """Whether estimators that compute kernels in their own way have the model's support vectors; others are unfitted."""
+    shape = (model.n_sv, model.n_features)
     if len(steps) > 1 and name_of(steps[-2]) == "Nystroem":
-        own = np.asarray(steps[-2].components_)
-        return len(own) == model.n_sv and np.array_equal(own, model.dense_support_vectors(0, model.n_sv))
-    return name_of(steps[-1]) == "KernelRidge" and np.shape(steps[-1].X_fit_) == (model.n_sv, model.n_features)
+        own = getattr(steps[-2], "components_", None)
+        return np.shape(own) == shape and np.array_equal(_dense(own), model.dense_support_vectors(0, model.n_sv))
+    return name_of(steps[-1]) == "KernelRidge" and np.shape(getattr(steps[-1], "X_fit_", None)) == shape
 
 
 def _named(estimator: Any, rows: Any, texts: Mapping[int, TextColumn] | None) -> Any:

@@ -60,6 +60,10 @@ IN_DOUBT = {
         1e6 * TARGET,
     ),
     "bag of Nystroem maps": (BaggingClassifier(nystroem(LinearSVC()), 3, random_state=0), TWO),
+    "bag of Nystroem maps of pairs": (  # whose vectors are no map's landmarks
+        BaggingClassifier(nystroem(OneVsOneClassifier(RidgeClassifier())), 2, random_state=0),
+        np.digitize(TARGET, [-0.5, 0.5]),
+    ),
     "soft votes of Nystroem": (VotingClassifier([("a", nystroem(LogisticRegression()))], voting="soft"), TWO),
     "stack of Nystroem": (StackingClassifier([("a", nystroem(LinearSVC()))], LogisticRegression(), cv=2), TWO),
     "bag of KernelRidge": (BaggingRegressor(KernelRidge(kernel="rbf", gamma=0.2), 2, random_state=0), TARGET),
