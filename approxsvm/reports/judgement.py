@@ -442,12 +442,17 @@ def _steps_inside(steps: list[Any] | None) -> Iterator[list[Any]]:
 
 
 def _has_vectors(steps: list[Any], model: KernelModel) -> bool:
-    """Whether estimators that compute kernels in their own way have the model's support vectors; others are unfitted."""
-    shape = (model.n_sv, model.n_features)
+    """Whether estimators that compute kernels in their own way have the model's support vectors; some are unfitted."""
     if len(steps) > 1 and name_of(steps[-2]) == "Nystroem":
         own = getattr(steps[-2], "components_", None)
-        return np.shape(own) == shape and np.array_equal(_dense(own), model.dense_support_vectors(0, model.n_sv))
-    return name_of(steps[-1]) == "KernelRidge" and np.shape(getattr(steps[-1], "X_fit_", None)) == shape
+        if own is None or np.shape(own)[1] != model.n_features:
+            return False
+        landmarks, vectors = _dense(own) + 0.0, model.dense_support_vectors(0, model.n_sv) + 0.0  # -0.0 is 0.0
+        if not model.has_pairs:
+            return np.array_equal(landmarks, vectors)
+        return {row.tobytes() for row in vectors} <= {row.tobytes() for row in landmarks}
+    x = getattr(steps[-1], "X_fit_", None) if name_of(steps[-1]) == "KernelRidge" else None
+    return np.shape(x) == (model.n_sv, model.n_features)
 
 
 def _named(estimator: Any, rows: Any, texts: Mapping[int, TextColumn] | None) -> Any:

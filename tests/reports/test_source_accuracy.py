@@ -60,7 +60,7 @@ IN_DOUBT = {
         1e6 * TARGET,
     ),
     "bag of Nystroem maps": (BaggingClassifier(nystroem(LinearSVC()), 3, random_state=0), TWO),
-    "bag of Nystroem maps of pairs": (  # whose vectors are no map's landmarks
+    "bag of Nystroem maps of pairs": (
         BaggingClassifier(nystroem(OneVsOneClassifier(RidgeClassifier())), 2, random_state=0),
         np.digitize(TARGET, [-0.5, 0.5]),
     ),
