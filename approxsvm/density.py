@@ -14,6 +14,9 @@ As no term is negative nothing cancels: an exponent is off by (d + 12) u h_i, u 
 and the sum relatively by the mean of these, weighted by the terms, and n + 24 roundings. A row that steps in front have
 moved by e has a log f that differs by gamma e (2 max_i ||z - x_i|| + e) at most, as each term's does. Logs of the
 factors, and sums of them, err by a few roundings of each.
+
+Where the source computes in float32, b alone has that rounding: the log of v is kept while b < v, and nothing is known
+behind.
 """
 
 from __future__ import annotations
@@ -43,9 +46,11 @@ def log_densities(evaluator: Evaluator, rows: Any) -> tuple[FloatArray, FloatArr
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(values > 0.0, bounds / values, np.inf)
         logs, errors = np.log(values), np.where(share < 1.0, -np.log(1.0 - share) * _UP + 4.0 * UNIT64, np.inf)
-    far = np.flatnonzero(~(share <= _CLOSE))
+    in_float32 = artifact.row_dtypes.rounded is not None and rows.dtype == np.float32
+    far = np.flatnonzero(~(share < 1.0) if in_float32 else ~(share <= _CLOSE))
     if len(far) and len(artifact.support_vectors()):
-        logs[far], errors[far] = _in_the_tails(evaluator, rows[far])
+        logs[far], of_tails = _in_the_tails(evaluator, rows[far])
+        errors[far] = np.inf if in_float32 else of_tails
     logs = np.where(np.isnan(logs), -np.inf, logs)
     return logs + shift, errors + of_shift + 4.0 * UNIT64 * (np.abs(logs) + abs(shift))
 

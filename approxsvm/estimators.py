@@ -696,8 +696,8 @@ class CompiledDensity(CompiledSVR):
         log_density : ndarray of shape (n_rows,), float64
         bound : ndarray of shape (n_rows,), float64
             Only with `return_bound`. No number is further than this from the log of the density over the real numbers,
-            so the density itself is off by a factor of at most ``exp(bound)``; infinite where mode "approximate" knows
-            nothing, in the tails.
+            so the density itself is off by a factor of at most ``exp(bound)``. It covers the source's rounding in
+            float32, too. Infinite in the tails of mode "approximate", and of rows that the source computes in float32.
 
         Examples
         --------

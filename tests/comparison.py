@@ -32,7 +32,7 @@ from approxsvm.model.single_model import SingleModel
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn.vectorizers import split
 from approxsvm.reference.definition import GaussianDefinition, definition_of
-from approxsvm.reports.judgement import classes_of, combined, exact_decision_values, own_steps
+from approxsvm.reports.judgement import classes_of, combined, exact_decision_values, steps_that_round
 from approxsvm.reports.source_rounding import NEAR_TIE, source_rounding
 
 _VERDICTS = ("equal", "other methods", "differs", "refused", "wrong exception", "source has no answer")
@@ -273,7 +273,8 @@ class _Rounding:
             rows = self._fast._rows(fresh(self._rows))
             rows = np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
             members = self._model.members if isinstance(self._model, Ensemble) else (self._model,)
-            return [_Part.of(own_steps(self._source, k), member, rows) for k, member in enumerate(members)]
+            steps = [steps_that_round(self._source, member, k) for k, member in enumerate(members)]
+            return [_Part.of(own, member, rows) for own, member in zip(steps, members, strict=True)]
         except Exception as error:
             self.problem = f"{type(error).__name__}: {error}"
             return []

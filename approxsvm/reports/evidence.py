@@ -40,8 +40,8 @@ from approxsvm.reports.judgement import (
     judge,
     mean_probabilities,
     own_predictions,
-    own_steps,
     rows_at,
+    steps_that_round,
 )
 from approxsvm.reports.verification import (
     Compiled,
@@ -191,6 +191,7 @@ def gather(
         y = _flat(y[finite])
     evaluator, artifact = compiled._evaluator, compiled.artifact
     values, bounds, stages, certified = _evaluated(evaluator, rows)
+    asked = rows if artifact.takes_texts else rows_at(askable(X), positions)  # as in `verify`
     distances, sv_distances = _distances(artifact, rows)
     return Evidence(
         n_given=len(finite),
@@ -206,9 +207,7 @@ def gather(
         sv_distances=sv_distances,
         probabilities=evaluator.predict_proba(rows) if evaluator.has_probabilities else None,
         y=y,
-        against=None
-        if against is None
-        else _compared(compiled, against, rows, rows_at(askable(X), positions), max_rows, progress),
+        against=None if against is None else _compared(compiled, against, rows, asked, max_rows, progress),
         speed=_timed(evaluator.predict, rows),
     )
 
@@ -308,8 +307,8 @@ def _compared(
     is_definition = not hasattr(against, "predict")
     if not is_definition:
         speed_of, n_bytes = _name(against), len(pickle.dumps(against, pickle.HIGHEST_PROTOCOL))
-        texts = compiled.artifact.raw_columns.texts
-        speed = _timed(lambda part: own_predictions(against, part, texts=texts), few)
+        texts, takes_sparse = compiled.artifact.raw_columns.texts, compiled.artifact.takes_texts
+        speed = _timed(lambda x: own_predictions(against, x, texts=texts, given=x if takes_sparse else None), few)
         if compiled.artifact.has_class_probabilities and hasattr(against, "predict_proba"):
             own = own_predictions(against, few, "predict_proba", texts=texts, given=asked)
     else:
@@ -356,7 +355,8 @@ def _judge(compiled: Compiled, against: Any, rows: Any, given: Any, progress: Ca
 
 def _judge_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any, given: Any) -> Judged:
     """Judge an ensemble member by member, with float64 rounding in each; for classifiers the mean probabilities."""
-    of_members = [judge(member, member, rows, steps=own_steps(against, k)) for k, member in enumerate(ensemble.members)]
+    steps = [steps_that_round(against, member, k) for k, member in enumerate(ensemble.members)]
+    of_members = [judge(member, member, rows, steps=own) for member, own in zip(ensemble.members, steps, strict=True)]
     evaluator = compiled._evaluator
     own = own_predictions(against, rows, texts=compiled.artifact.raw_columns.texts, given=given)
     exact, slacks = ([getattr(judged, name) for judged in of_members] for name in ("values", "slack"))

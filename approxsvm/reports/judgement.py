@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from approxsvm.evaluator import native_outputs
 from approxsvm.model.constants import UNIT64
 from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.kernel_model import FloatArray
+from approxsvm.model.kernel_model import FloatArray, KernelModel
 from approxsvm.model.single_model import SingleModel
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn import feature_maps
@@ -69,9 +69,9 @@ def judge(
     """Judge rows by the source: its own transformers and predictions, and the exact function of its parameters.
 
     `model` is what `against` was read as, `rows` are raw, `given` the same as `askable` has them. If `against` is a
-    model that was read from an estimator, `steps` are the estimator's, from `own_steps`: their arithmetic is judged.
+    model that was read from an estimator, `steps` are those of `steps_that_round`: their arithmetic is judged.
     """
-    steps = own_steps(against) if steps is None else steps
+    steps = steps_that_round(against, model) if steps is None else steps
     pieces = chunks(rows.shape[0], rows.shape[1])
     parts = [_judge_part(against, model, rows[piece], steps, rows_at(given, piece)) for piece in pieces]
     if len(parts) == 1:
@@ -150,7 +150,7 @@ def doubt_of_sample(source: Any, model: SingleModel | Ensemble, rows: Any) -> st
     members = model.members if isinstance(model, Ensemble) else (model,)
     most = min(_SAMPLED_ROWS, max(1, _SAMPLED_NUMBERS // rows.shape[1]))
     some = rows[:: -(-rows.shape[0] // most)]
-    steps = [own_steps(source, k) for k in range(len(members))]
+    steps = [steps_that_round(source, member, k) for k, member in enumerate(members)]
     n_open = n_rows = 0
     for piece in chunks(*some.shape):
         part = _dense(some[piece])
@@ -384,6 +384,42 @@ def own_steps(source: Any, member: int = 0) -> list[Any] | None:
         return [source]
     steps = [step for _, step in flat_steps(source)]
     return steps[:-1] + (own_steps(steps[-1], member) or [])
+
+
+def steps_that_round(source: Any, member: SingleModel, position: int = 0) -> list[Any] | None:
+    """List the steps whose arithmetic gives a member's values: of an estimator inside the source if it has its vectors.
+
+    `position` is that of the member among all.
+    """
+    own = own_steps(source, position)
+    found = (steps for steps in _steps_inside(own) if isinstance(member, KernelModel) and _has_vectors(steps, member))
+    return next(found, own)
+
+
+def _steps_inside(steps: list[Any] | None) -> Iterator[list[Any]]:
+    """Yield the `own_steps` of each fitted estimator inside the last of these steps."""
+    for inner in ("estimators_", "estimator_"):
+        found = getattr(steps[-1], inner, ()) if steps else ()
+        found = found.ravel().tolist() if isinstance(found, np.ndarray) else found
+        for estimator in found if isinstance(found, (list, tuple)) else [found]:
+            inside = own_steps(estimator)
+            if inside:
+                yield inside
+                yield from _steps_inside(inside)
+
+
+def _has_vectors(steps: list[Any], model: KernelModel) -> bool:
+    """Whether estimators that compute kernels in their own way have the model's support vectors; some are unfitted."""
+    if len(steps) > 1 and name_of(steps[-2]) == "Nystroem":
+        own = getattr(steps[-2], "components_", None)
+        if own is None or np.shape(own)[1] != model.n_features:
+            return False
+        landmarks, vectors = _dense(own) + 0.0, model.dense_support_vectors(0, model.n_sv) + 0.0  # -0.0 is 0.0
+        if not model.has_pairs:
+            return np.array_equal(landmarks, vectors)
+        return {row.tobytes() for row in vectors} <= {row.tobytes() for row in landmarks}
+    x = getattr(steps[-1], "X_fit_", None) if name_of(steps[-1]) == "KernelRidge" else None
+    return np.shape(x) == (model.n_sv, model.n_features)
 
 
 def _named(estimator: Any, rows: Any, texts: Mapping[int, TextColumn] | None) -> Any:

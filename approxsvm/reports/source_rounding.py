@@ -57,7 +57,9 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
     moduli = np.abs(model.dual_coef[0])
     if nystroem is not None:
         assert steps is not None
-        where = _landmarks(model, np.asarray(nystroem.components_, np.float64))
+        landmarks = nystroem.components_  # sparse where it was fitted on sparse rows
+        landmarks = landmarks.toarray() if hasattr(landmarks, "toarray") else landmarks
+        where = _landmarks(model, np.asarray(landmarks, np.float64))
         normalization = np.asarray(nystroem.normalization_, np.float64).T
         # Of several targets the one whose coefficients the model has.
         if kind in linear_models.NAMES:

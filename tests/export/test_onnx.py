@@ -21,7 +21,7 @@ from sklearn.datasets import load_iris
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
+from sklearn.preprocessing import PowerTransformer, (
     MaxAbsScaler,
     StandardScaler,
 )
@@ -382,6 +382,15 @@ def test_bounds_of_cosines_hold_and_no_certain_label_is_wrong(scale: float) -> N
         assert ((found["values"][:, 0] > 0) == (values > 0))[found["sure"]].all()
         assert found["sure"][: len(X)].mean() > 0.99
         assert not found["sure"][-5:].any()
+
+
+def test_a_power_beyond_float64_has_no_value() -> None:
+    rows = np.random.default_rng(0).gamma(2.0, size=(40, 3))
+    fast = approxsvm.compile(make_pipeline(PowerTransformer(), SVR()).fit(rows, rows[:, 0]), rows)
+    rows[0, 2] = -1e300
+    value = run(fast.to_onnx(input_type="float64"), rows)["variable"]
+    assert np.isnan(value[0])
+    assert np.isfinite(value[1:]).all()
 
 
 def attack(monkeypatch: pytest.MonkeyPatch, **options: Any) -> float:

@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.decomposition import PCA
 from sklearn.neighbors import KernelDensity
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import approxsvm
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
@@ -75,6 +76,17 @@ def test_what_a_projection_loses_is_inside_the_bound_in_the_tails():
     ]
     mapped = [[mp.fdot(row, map(float, component)) for component in projection.components_] for row in numbers]
     assert_bounded(approxsvm.compile(source), np.ones(len(Z)), 0.5, rows, projection.transform(Z), mapped)
+
+
+def test_rounding_of_the_source_in_float32_is_inside_the_bound():
+    source = make_pipeline(StandardScaler(), PCA(3), MinMaxScaler(), KernelDensity(bandwidth=0.2)).fit(Z)
+    fast = approxsvm.compile(source)
+    rows = np.concatenate([Z, 1.3 * Z + 0.1, 30.0 * Z[:4]]).astype(np.float32)
+    logs, bounds = fast.score_samples(rows, return_bound=True)
+    off = np.abs(logs - source.score_samples(rows))
+    assert off.max() > 1e-9  # far above what float64 rounds
+    assert (off <= bounds + 1e-12 * np.abs(logs)).all()
+    assert (bounds[: len(Z)] < 0.1).all()
 
 
 def test_what_does_not_compile_is_named():

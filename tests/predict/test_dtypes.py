@@ -248,6 +248,15 @@ def test_verify_asks_with_the_rows_as_they_are(monkeypatch: Any) -> None:
     assert approxsvm.verify(unaware, source, rows_of(np.int64)).label_differences > 0
 
 
+def test_verify_lets_float32_rows_differ_up_to_their_bounds() -> None:
+    source = make_pipeline(MinMaxScaler(), SVR()).fit(TRAIN, TRAIN[:, 0])
+    fast = approxsvm.compile(source, mode="exact")
+    found = approxsvm.verify(fast, source, NARROW)
+    assert found.error_quantiles["100%"] > found.tolerance  # which float64 rows keep
+    assert found.kept
+    assert approxsvm.verify(fast, source, TRAIN).kept
+
+
 def test_imputers_put_in_numbers_of_the_dtype_that_they_were_fitted_on() -> None:
     narrow = np.where(TRAIN > 8.0, np.nan, TRAIN).astype(np.float32)
     source = make_pipeline(SimpleImputer(), SVR(C=100, gamma=2.0)).fit(narrow, LABELS)

@@ -17,7 +17,7 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, 
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, Normalizer
 from sklearn.svm import SVC, SVR, LinearSVC
 
 import approxsvm
@@ -35,6 +35,13 @@ OTHERS = ["", "unknown words only", "Apple apple APPLE", "naive car", "a b c", "
 def compiled_pair(steps, y=Y):
     source = make_pipeline(*steps).fit(TEXTS, y)
     return source, approxsvm.compile(source, TEXTS)
+
+
+def test_verify_and_reports_ask_behind_the_vectorizer_about_sparse_rows():
+    words = ColumnTransformer([("some", Normalizer(), [0, 2])], sparse_threshold=1.0)  # which takes no dense rows
+    source, compiled = compiled_pair([TfidfVectorizer(), words, SVC()])
+    assert approxsvm.verify(compiled, source, TEXTS[:5]).kept
+    assert compiled.report(TEXTS[:5], against=source).evidence.against.judged.verification.kept
 
 
 def test_tables():

@@ -17,6 +17,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.decomposition import PCA
+from sklearn.ensemble import BaggingClassifier, BaggingRegressor, StackingClassifier, VotingClassifier
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 from sklearn.kernel_approximation import Nystroem, RBFSampler
@@ -58,6 +59,14 @@ IN_DOUBT = {
         TransformedTargetRegressor(nystroem(Ridge(1e-3)), transformer=StandardScaler()),
         1e6 * TARGET,
     ),
+    "bag of Nystroem maps": (BaggingClassifier(nystroem(LinearSVC()), 3, random_state=0), TWO),
+    "bag of Nystroem maps of pairs": (
+        BaggingClassifier(nystroem(OneVsOneClassifier(RidgeClassifier())), 2, random_state=0),
+        np.digitize(TARGET, [-0.5, 0.5]),
+    ),
+    "soft votes of Nystroem": (VotingClassifier([("a", nystroem(LogisticRegression()))], voting="soft"), TWO),
+    "stack of Nystroem": (StackingClassifier([("a", nystroem(LinearSVC()))], LogisticRegression(), cv=2), TWO),
+    "bag of KernelRidge": (BaggingRegressor(KernelRidge(kernel="rbf", gamma=0.2), 2, random_state=0), TARGET),
     "KernelRidge": (KernelRidge(kernel="rbf", gamma=0.2), TARGET),
     "KernelRidge of two targets": (KernelRidge(kernel="rbf", gamma=0.2), np.column_stack([TARGET, X[:, 0]])),
     "linear": (KernelRidge(), TARGET),

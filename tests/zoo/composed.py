@@ -43,10 +43,10 @@ _ASKED = 8  # interfaces that each composed source asks, about
 _SCRIPTS = 4  # faults of one kind that each process makes smaller
 ESTIMATOR = "the estimator"  # its methods and verify, beside the executors
 # What the source says of rows that compiled models take all the same: sparse ones, none, arrays where columns have
-# names; and what NumPy and SciPy say where scikit-learn itself fails.
+# names, names twice in columns that nobody looks at; and what NumPy and SciPy say where scikit-learn itself fails.
 _MAY_BE_ANSWERED = (
     r"[Ss]parse|minimum of 1 is|0 sample|only supported for dataframes|could not broadcast|blocks must|ufunc|read-only|"
-    r"multiply sequence|[Bb]ig-endian|Buffer dtype|Cannot cast"
+    r"multiply sequence|[Bb]ig-endian|Buffer dtype|Cannot cast|Expected unique column names"
 )
 _AS_THEY_ARE = rf"{ESTIMATOR}|batch|calls|predict_one"  # interfaces that get the names of columns, whatever they are
 # Faults that are none of a composed source, as nobody promised an answer.
@@ -85,7 +85,7 @@ class Judged:
 class Attempt:
     """One source, how it was made, and the result."""
 
-    index: int
+    index: int  # its number, as --number has it
     source: str
     form: str = ""  # of the rows to train on
     changes: tuple[str, ...] = ()  # made after it was fitted
@@ -147,7 +147,11 @@ def entry_faults(
     for number, table in enumerate(hostile_tables(one, seed=seed)):
         for place in (ESTIMATOR, *selected(executors, one.name, number, seed)):
             say(_name(place))
-            more = [Fault(_name(place), _without_name(one, words)) for words in _asked(one, place, table)]
+            more = []
+            try:
+                more += [Fault(_name(place), _without_name(one, words)) for words in _asked(one, place, table)]
+            except Exception as error:  # that is a fault of this interface alone
+                more.append(Fault(_name(place), f"{type(error).__name__}: {error}"))
             at = table if more and not found else at
             n_answers, found = n_answers + len(table.values), found + more
     return n_answers, found, at

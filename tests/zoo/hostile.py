@@ -21,8 +21,8 @@ _N_ROWS, _N_PAIRS, _MOST_HALVINGS, _TRIES = 24, 8, 64, 4
 _FAR = (1e6, -1e6, 1e15, 1e30, -1e30, 1e300)
 _NO_NUMBERS = (np.nan, np.inf, -np.inf)
 _UNKNOWN = (2.5, -1.0, 2.0**53 + 2, 2.0**54 + 4, 1e17, -7.0)
-_TEXTS = ("unseen", "", " a", "nan", "None", "a\0", "Straße", "\N{PILE OF POO}", np.nan, None, 1.0, True)
-_N_TEXTS = 9  # of these, or missing: what columns of one type hold
+_TEXTS = ("unseen", "", " a", "nan", "None", "a\0", "Straße", "\N{PILE OF POO}", np.nan)
+_NO_TEXTS = (None, 1.0, True)  # which columns of objects hold beside texts
 
 
 def hostile_tables(specimen: Specimen, seed: int) -> Iterator[Table]:
@@ -43,6 +43,8 @@ def hostile_tables(specimen: Specimen, seed: int) -> Iterator[Table]:
     yield _with_cells(draw, some, _FAR)
     yield _with_cells(draw, some, _NO_NUMBERS)
     yield _with_cells(draw, some, _UNKNOWN, _TEXTS)
+    if "text" in table.kinds:
+        yield _with_cells(draw, some, _UNKNOWN, _NO_TEXTS)
     for _ in range(2):
         yield with_edges(draw, _in_other_form(draw, specimen, some.take(slice(12))), edges)
     yield from _in_float32(draw, specimen, some, edges)
@@ -125,7 +127,7 @@ def _with_cells(draw: Draw, table: Table, numbers: Any, texts: Any = ()) -> Tabl
             if j in table.numeric:
                 row[j] = numbers[i % len(numbers)]
             elif texts:
-                row[j] = texts[i % (len(texts) if kinds[j] == "text" else _N_TEXTS)]
+                row[j] = (texts if kinds[j] == "text" else _TEXTS)[i % len(texts)]
     with np.errstate(all="ignore"):
         return replace(table, values=fitting(values, kinds))
 

@@ -58,7 +58,7 @@ def _faults_of_rows(specimen: Specimen, executor: Executor, table: Table) -> Ite
 
 
 def _faults(specimen: Specimen, executor: Executor, table: Table) -> Iterator[str]:
-    expected = specimen.expected(executor.seen(table))
+    expected = specimen.expected(executor.seen(specimen, table))
     good = specimen.rows_of(table, ~expected.refused)
     for i in np.flatnonzero(expected.refused)[:4]:
         row = table.take(slice(i, i + 1))
@@ -175,15 +175,14 @@ def _bound_faults(name: str, found: Any, bounds: Any, exact: Any, slack: Any) ->
 
 def _relation_faults(specimen: Specimen, executor: Executor, found: Answers, table: Table) -> Iterator[str]:
     """Yield where answers differ in bits from those of the twin, or in more than the bounds from those of a batch."""
-    twin = executor.twin
+    twin, seen = executor.twin, executor.seen(specimen, table)
     if twin is not None:
-        theirs = specimen.once((twin.name, table), lambda one: twin.answers(one, table))
+        theirs = specimen.once((twin.name, seen), lambda one: twin.answers(one, seen))
         for name, answer in vars(found).items():
             other = getattr(theirs, name)
             if answer is not None and other is not None and not _same_bits(answer, other):
                 yield f"{name} are not bit for bit those of {twin.name}: {answer.tolist()} and {other.tolist()}"[:400]
     elif executor is not BATCH:
-        seen = executor.seen(table)
         if _refused_alone(specimen, BATCH, seen):
             return
         theirs = specimen.once((BATCH.name, seen), lambda one: BATCH.answers(one, seen))

@@ -7,6 +7,7 @@ class's own constraints allow. What scikit-learn refuses all the same is "not fi
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -76,7 +77,8 @@ class Made:
 
     def fitted(self, X: Any) -> Any:
         """A copy that is fitted."""
-        return clone(self.estimator).fit(X, self.y, **self.weights)
+        # clone leaves what is inside a FrozenEstimator to be shared, and tampered with
+        return clone(copy.deepcopy(self.estimator)).fit(X, self.y, **self.weights)
 
 
 def random_source(draw: Draw, data: Data) -> tuple[Made, Any]:
@@ -117,7 +119,7 @@ def varied_source(draw: Draw, source: Any, data: Data, y: Any) -> tuple[Made, An
     problem: Exception = ValueError()
     for _ in range(_TRIES):
         try:
-            estimator = maker.behind_steps(maker.varied(clone(source), width_of(data.X)), data)
+            estimator = maker.behind_steps(maker.varied(clone(copy.deepcopy(source)), width_of(data.X)), data)
             for _ in range(draw.one(0, 0, 0, 1)):
                 estimator = maker.wrapped(estimator, data)
             made = Made(estimator, y, {})

@@ -306,6 +306,9 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
     ("CSR", "three", {"products of CSR": make_pipeline(_P.PolynomialFeatures(2, include_bias=False), _SVC())}),
     ("numbers", "two", {"box-cox before an imputer": make_pipeline(
         _P.PowerTransformer("box-cox"), impute.SimpleImputer(), _SVC())}),
+    ("CSR", "two", {"landmarks of CSR": make_pipeline(_LANDMARKS, _Logistic()),
+                    "bag of landmarks of CSR": ensemble.BaggingClassifier(
+                        make_pipeline(_LANDMARKS, _LinearSVC()), 2, random_state=0)}),
     ("CSR", "value", {"bag of CSR": ensemble.BaggingRegressor(_SVR(), 2, random_state=0)}),
     ("CSR", "value", {"SVR of CSR": _SVR(), "LinearSVR of CSR": _LinearSVR(random_state=0)}),
     ("float32", "value", {"SVR of float32": make_pipeline(_P.MinMaxScaler(), _SVR()), "Ridge of float32": _Ridge()}),

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from comparison import _Rounding, answers
 
 import approxsvm
@@ -18,6 +19,7 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
 from approxsvm.readers import read_any
 from approxsvm.readers.sklearn.vectorizers import split
+from approxsvm.text_columns import NONE
 from zoo import oracle
 from zoo.tables import SPARSE, Table
 
@@ -231,3 +233,14 @@ def as_float32(table: Table) -> Table:
     with np.errstate(over="ignore"):
         values[:, table.numeric] = values[:, table.numeric].astype(np.float32)
     return replace(table, values=values)
+
+
+def with_nulls(specimen: Specimen, table: Table) -> Table:
+    """Return the rows with the source's own missing value in columns of texts: other tables have only one."""
+    values, kinds = table.values.copy(), list(table.kinds)
+    for j, known in specimen.artifact.texts.items():
+        missing = pd.isna(values[:, j])
+        if j not in table.numeric and missing.any():
+            values[missing, j] = None if known.null == NONE else np.nan
+            kinds[j] = "text"  # other columns have a missing value of their own
+    return table if kinds == list(table.kinds) else replace(table, values=values, kinds=tuple(kinds))

@@ -75,6 +75,12 @@ class Table:
         """Positions of the columns of numbers."""
         return [j for j, kind in enumerate(self.kinds) if kind not in _NO_NUMBERS]
 
+    @property
+    def has_texts_alone(self) -> bool:
+        """Whether columns of texts hold these and missing values, and nothing else."""
+        others = [j for j in range(len(self.kinds)) if j not in self.numeric]
+        return all(isinstance(cell, str) or pd.isna(cell) for cell in self.values[:, others].ravel().tolist())
+
     def code(self) -> str:
         """Python that makes the object, but for strides."""
         made = self.make()

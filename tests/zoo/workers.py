@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -20,8 +20,9 @@ from zoo.executors import Executor
 from zoo.executors.every import EVERY
 from zoo.sources import ENTRIES
 
-# Without a word from a worker for so long, it is ended.
+# Without a word from a worker for so long, it is ended; a loaded machine needs longer to import everything.
 _HANGING_SECONDS = 180.0
+_STARTING_SECONDS = 900.0
 _TICK_SECONDS = 1.0
 
 
@@ -45,8 +46,10 @@ class Task:
     ) -> Attempt:
         """Try one source."""
         if number % 2 == 0 and not self.composed_only:
-            return entry_attempt(zoo, self.seed, number // 2, say, known)
-        return composed_attempt(zoo, self.seed, number if self.composed_only else number // 2, say, known)
+            tried = entry_attempt(zoo, self.seed, number // 2, say, known)
+        else:
+            tried = composed_attempt(zoo, self.seed, number if self.composed_only else number // 2, say, known)
+        return replace(tried, index=number)
 
 
 def _numbers(worker: int, n_workers: int, first: int) -> Iterator[int]:
@@ -72,7 +75,7 @@ def _work(connection: Connection, task: Task, folder: Path, worker: int, n_worke
             tried = task.attempt(zoo, number, lambda place, number=number: connection.send((number, place)), known)  # type: ignore[misc]
         except Exception as error:
             fault = Fault("the zoo itself", f"{type(error).__name__}: {error}")
-            tried = Attempt(number // 2, f"source {number}", judged=Judged("failed", faults=(fault,)))
+            tried = Attempt(number, f"source {number}", judged=Judged("failed", faults=(fault,)))
         connection.send((number, tried))
 
 
@@ -109,14 +112,14 @@ class _Worker:
                     self.place = word
         except (EOFError, ConnectionResetError):
             self._bury("died")
-        if time.monotonic() - self.heard > _HANGING_SECONDS:
+        if time.monotonic() - self.heard > (_STARTING_SECONDS if self.place == "start" else _HANGING_SECONDS):
             self._bury("hung")
 
     def _bury(self, how: str) -> None:
         self.deaths[f"{self.place}: {how}"] += 1
         if self.place != "source":  # scikit-learn is not ours to mend
             fault = Fault(self.place, f"the process {how}")
-            self.report(Attempt(self.number // 2, f"source {self.number}", judged=Judged(how, faults=(fault,))))
+            self.report(Attempt(self.number, f"source {self.number}", judged=Judged(how, faults=(fault,))))
         self.stop()
         self.number += 1
         self.start()
@@ -135,7 +138,7 @@ def try_for(seconds: float, n_workers: int, task: Task, report: Callable[[Attemp
         workers = [_Worker(task, Path(folder), k, n_workers, report, deaths) for k in range(n_workers)]
         for worker in workers:
             worker.start()
-        wait([worker.connection for worker in workers], timeout=_HANGING_SECONDS)  # until the first has imported all
+        wait([worker.connection for worker in workers], timeout=_STARTING_SECONDS)  # until the first has imported all
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             wait([worker.connection for worker in workers], timeout=_TICK_SECONDS)

@@ -4,8 +4,8 @@ The operations of an input map stand in the graph one after the other as they do
 (cpp/include/approxsvm/artifact/stages), which derives the errors: with u = 2^-53 every operation errs by at most u
 times its result, errors grow by |multiply / divide| and by the moduli of a projection's matrix, and limits do not let
 them grow. The errors here are a few times as large, so that no order of summation and no fused operation exceeds them,
-and no logarithm that is within 8 units. A number that leaves float64 or has no logarithm has an infinite or undefined
-error, and proves nothing.
+and no logarithm that is within 8 units. A number that leaves float64 or has no logarithm is NaN in the end, or has
+an infinite or undefined error, and proves nothing.
 """
 
 from __future__ import annotations
@@ -63,6 +63,8 @@ def map_rows(
             refused = _either(g, refused, _made_nan(g, stage, before, x))
     if refused is not None:
         x = g.op("Where", g.op("Greater", refused, 0.0), np.nan, x)
+    if input_map.stages:  # as an infinite number has a kernel of 0
+        x = g.op("Where", g.op("IsInf", x), np.nan, x)
     if error is None:
         return GraphRows(x)
     distance = g.op("Sqrt", g.rows_sum(g.op("Mul", error, error), keepdims=True))

@@ -37,8 +37,8 @@ class Executor(ABC):
         """Return why the interface cannot serve a source, "" if it can; skips are reported."""
         return ""
 
-    def seen(self, table: Table) -> Table:
-        """Return the table whose numbers the interface sees: the source is asked about these."""
+    def seen(self, specimen: Specimen, table: Table) -> Table:
+        """Return the table whose values the interface sees: the source is asked about these."""
         return as_float32(table) if self.float32 else table
 
     def takes(self, specimen: Specimen, table: Table) -> bool:

@@ -21,7 +21,7 @@ from zoo.tables import Table
 _CLOSED = re.compile(
     "coefficients are int8 in expansions alone|the C export takes rows of codes where nothing but scalers comes first|"
     "the C export takes rows of codes for one model alone|the C export looks up rows of float32 numbers alone|"
-    "X holds NaN, infinity or numbers beyond float32|"
+    "X holds NaN, infinity or numbers beyond float32|mapping a float32 row may give|"
     "the C export has no ensembles of ensembles|which is no float32|the C export has no .* probabilities"
 )
 FUSED = ["gcc", "-std=c99", "-O1", "-mfma", "-ffp-contract=fast"]
@@ -90,7 +90,7 @@ class C99(Executor):
         return program if isinstance(program, str) else ""
 
     def may_answer(self, specimen: Specimen, row: Table) -> bool:
-        return is_unused_alone(specimen, self.seen(row))
+        return is_unused_alone(specimen, self.seen(specimen, row))
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
         return table.family == specimen.table.family
@@ -99,7 +99,7 @@ class C99(Executor):
         program = _program(specimen, *self._how)
         assert isinstance(program, Program), program
         with np.errstate(over="ignore"):
-            rows = _codes(specimen, self.seen(table)).astype(np.float32)
+            rows = _codes(specimen, self.seen(specimen, table)).astype(np.float32)
         given = program.answers(rows)
         found: dict[str, Any] = {"certified": given.certain}
         if specimen.artifact.task != "regression":

@@ -34,7 +34,7 @@ from approxsvm.evaluator import (
 )
 from approxsvm.model.constants import UNIT32
 from zoo.executors import Executor
-from zoo.specimens import Answers, RefusedError, Specimen
+from zoo.specimens import Answers, RefusedError, Specimen, with_nulls
 from zoo.tables import NOT_SPARSE, Table
 
 T = TypeVar("T")
@@ -342,11 +342,11 @@ class Container(Executor):
         splits = self.container in ("COO", "CSR repeated")  # in two parts, of which infinity has none
         return plain and table.container != self.container and is_held and not (splits and _has_infinity(table))
 
-    def seen(self, table: Table) -> Table:
+    def seen(self, specimen: Specimen, table: Table) -> Table:
         return _contained(table, self.container)
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:
-        return BATCH.answers(specimen, self.seen(table))
+        return BATCH.answers(specimen, self.seen(specimen, table))
 
 
 class Polars(Executor):
@@ -356,7 +356,11 @@ class Polars(Executor):
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
         has_names = all(isinstance(name, str) for name in table.names or ())
-        return has_names and table.container == "frame" and set(table.kinds) <= {"float64", "text", "str"}
+        is_held = table.container == "frame" and set(table.kinds) <= {"float64", "text", "str"}
+        return has_names and is_held and table.has_texts_alone
+
+    def seen(self, specimen: Specimen, table: Table) -> Table:
+        return specimen.once(("with nulls", table), lambda one: with_nulls(one, table))
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:
         import polars as pl

@@ -17,7 +17,7 @@ from approxsvm.errors import InputError
 from approxsvm.evaluator import available_outputs
 from zoo.executors import Executor
 from zoo.executors.in_python import Parts, from_outputs
-from zoo.specimens import Answers, RefusedError, Specimen
+from zoo.specimens import Answers, RefusedError, Specimen, with_nulls
 from zoo.tables import Table, numpy_dtype
 
 _MANY = 1 << 30
@@ -63,7 +63,11 @@ class InTable(Executor):
     kinds: tuple[str, ...] = (*_NUMBERS, *_TEXTS)
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
-        return table.container in ("array", "frame", "texts") and set(table.kinds) <= set(self.kinds)
+        is_held = table.container in ("array", "frame", "texts") and set(table.kinds) <= set(self.kinds)
+        return is_held and table.has_texts_alone
+
+    def seen(self, specimen: Specimen, table: Table) -> Table:
+        return specimen.once(("with nulls", table), lambda one: with_nulls(one, table))
 
 
 class Arrow(InTable):
@@ -110,7 +114,8 @@ class DuckDB(InTable):
         with duckdb.connect() as connection:
             connection.register("many_rows", rows)
             register(connection, "svm", specimen.path, outputs=outputs)
-            quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+            casts = ["::DOUBLE" if kind == "bool" else "" for kind in table.kinds]
+            quoted = ", ".join(_quoted(name) + cast for name, cast in zip(names, casts, strict=True))
             query = f'SELECT svm({quoted}) AS answer FROM many_rows ORDER BY "row number"'
             try:
                 found = connection.sql(query).to_arrow_table()["answer"].combine_chunks()
@@ -122,6 +127,10 @@ class DuckDB(InTable):
             raise RefusedError("a NULL makes a NULL")
         names = [field.name for field in found.type]
         return from_columns(specimen, dict(zip(names, (part.to_numpy(False) for part in found.flatten()), strict=True)))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 class Dask(InTable):

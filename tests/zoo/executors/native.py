@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 from native_build import REPOSITORY, run
 from runtime_library import LIB, LIBRARY, Error, Runtime, RuntimeLibraryError, pointer
 from scipy.sparse import csr_array
 
 from approxsvm import _native
-from approxsvm.text_columns import UNKNOWN
+from approxsvm.text_columns import NONE, is_nan
 from zoo.executors import Executor
 from zoo.specimens import Answers, RefusedError, Specimen, as_float64
 from zoo.tables import Table
@@ -58,12 +57,12 @@ class InMemory(Executor):
     names_row = False  # a refusal names the row of a call
     refuses_itself = False
 
-    def seen(self, table: Table) -> Table:
+    def seen(self, specimen: Specimen, table: Table) -> Table:
         """Return float64 rows, or float32 rows as float64: these interfaces know no other types."""
-        return super().seen(table) if self.float32 else as_float64(table)
+        return super().seen(specimen, table) if self.float32 else as_float64(table)
 
     def may_answer(self, specimen: Specimen, row: Table) -> bool:
-        return is_unused_alone(specimen, self.seen(row))
+        return is_unused_alone(specimen, self.seen(specimen, row))
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
         """Return whether the source has an answer to the same numbers as float64."""
@@ -74,7 +73,7 @@ class InMemory(Executor):
     def answers(self, specimen: Specimen, table: Table) -> Answers:
         """Ask for labels alone, for certificates, and for numbers with their bounds."""
         artifact = specimen.artifact
-        rows = self._rows(specimen, self.seen(table))
+        rows = self._rows(specimen, self.seen(specimen, table))
         kind = PROMISED if self._kind == EXACT and artifact.mode != "exact" else self._kind
         asked: list[tuple[tuple[str, ...], int]] = []
         if artifact.task != "regression":
@@ -121,17 +120,17 @@ def in_codes(specimen: Specimen, table: Table, code: Callable[[int, str | None],
     """Return rows of numbers, codes in place of texts."""
     if len(table.numeric) == len(table.kinds):
         return table.values.astype(np.float64)
-    rows = np.empty(table.values.shape)
+    rows = np.zeros(table.values.shape)  # in columns that the model does not look at
     for j, column in enumerate(table.values.T):
         if j in table.numeric:
             rows[:, j] = column.astype(np.float64)
-        elif j not in specimen.artifact.texts:
-            rows[:, j] = 0.0  # a column of dates, which nothing uses
-        else:
-            texts = [x if isinstance(x, str) else None for x in column]
-            codes = {text: code(j, text) for text in set(texts)}
-            is_number = ~(pd.isna(column) | [text is not None for text in texts])
-            rows[:, j] = np.where(is_number, UNKNOWN, [codes[text] for text in texts])
+        elif j in specimen.artifact.texts:
+            known = specimen.artifact.texts[j]
+            codes = {text: code(j, text) for text in set(column) if isinstance(text, str)}
+            rows[:, j] = [codes[x] if isinstance(x, str) else known.code(x) for x in column]
+            missing = [x is None if known.null == NONE else is_nan(x) for x in column]
+            if any(missing):
+                rows[missing, j] = code(j, None)
     return rows
 
 

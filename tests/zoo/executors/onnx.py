@@ -54,9 +54,9 @@ class Graph(Executor):
         found = specimen.once(self.name, self._exported)
         return found if isinstance(found, str) else ""
 
-    def seen(self, table: Table) -> Table:
+    def seen(self, specimen: Specimen, table: Table) -> Table:
         """Return rows whose numbers are in the graph's type, as float64: a graph takes numbers."""
-        return super().seen(table) if self.float32 else as_float64(table)
+        return super().seen(specimen, table) if self.float32 else as_float64(table)
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
         return table.container == "array" and set(table.kinds) <= {"float64", "float32"}

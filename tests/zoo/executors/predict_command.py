@@ -38,17 +38,17 @@ class PredictCommand(Executor):
             return "labels with line breaks"
         return ""
 
-    def seen(self, table: Table) -> Table:
+    def seen(self, specimen: Specimen, table: Table) -> Table:
         return as_float64(table)
 
     def may_answer(self, specimen: Specimen, row: Table) -> bool:
-        return is_unused_alone(specimen, self.seen(row))
+        return is_unused_alone(specimen, self.seen(specimen, row))
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
         return table.container == "texts" or table.family == specimen.table.family
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:
-        artifact, rows = specimen.artifact, _rows(specimen, self.seen(table))
+        artifact, rows = specimen.artifact, _rows(specimen, self.seen(specimen, table))
         found: dict[str, Any] = {}
         lines = self._lines(specimen, rows)
         bound = specimen.fast._evaluator.evaluate
