@@ -21,8 +21,9 @@ from sklearn.datasets import load_iris
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PowerTransformer, (
+from sklearn.preprocessing import (
     MaxAbsScaler,
+    PowerTransformer,
     StandardScaler,
 )
 from sklearn.svm import SVC, SVR, OneClassSVM
