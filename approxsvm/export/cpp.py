@@ -42,7 +42,7 @@ def one_header() -> str:
     seen: set[Path] = set()
 
     def expanded(path: Path) -> str:
-        if path.suffix == ".hpp":
+        if path.suffix != ".inc":
             if path in seen:
                 return ""
             seen.add(path)

@@ -24,8 +24,8 @@ class Logarithm(PerFeature):
 
     def __post_init__(self) -> None:
         self.check_numbers()
-        if not (self.offset > -np.inf).all():
-            raise ModelFormatError("an offset of an input step is NaN or negative infinity")
+        if not ((np.abs(self.offset) <= 1e300) | (self.offset == np.inf)).all():
+            raise ModelFormatError("an offset of an input step is NaN, negative infinity or beyond 1e300")
 
     @classmethod
     def of(cls, n_features: int, offset: float) -> Logarithm:

@@ -28,8 +28,8 @@ class Power(PerFeature):
 
     def __post_init__(self) -> None:
         self.check_numbers()
-        if not (self.powers > -np.inf).all():
-            raise ModelFormatError("a power of an input step is NaN or negative infinity")
+        if not ((np.abs(self.powers) <= 1e300) | (self.powers == np.inf)).all():
+            raise ModelFormatError("a power of an input step is NaN, negative infinity or beyond 1e300")
 
     @property
     def hides_infinity(self) -> bool:

@@ -8,39 +8,63 @@ APPROXSVM_PROGRAM int approxsvm_power_takes(double x, double radius, int is_shif
     return is_shifted || x - radius > 0.0;
 }
 
-/* At one number, with what rounding does to it here and in the source.
+/* At one number: the value, what it errs by here, and what the source's rounding adds.
 
    It is expm1(t) / p with t = p L. L errs by 4 u, and t by 6 u, as 2 - p and the product are rounded; that makes
    6 u t / (1 - exp(-t)) <= 6 u (1 + max(t, 0)) of expm1(t), to which expm1 and the quotient add 5 u.
-   The source subtracts 1 from x^p, which errs by 16 of its units and, where it goes by way of L, by 14 |t| of them. */
-APPROXSVM_PROGRAM approxsvm_ball approxsvm_power_at(double x, double power, int is_shifted, int source) {
+   The source subtracts 1 from x^p, which errs by 16 of its units and, where it goes by way of L, by 14 |t| of them. Its
+   power is off by d = (4 + 2 |p|) units: it is rounded, so is 2 - p, and one below 2 units may be taken for 0. The
+   derivative by p is L y at most, with the largest y on the way. */
+typedef struct {
+    double value, own, of_source;
+} approxsvm_power_value;
+
+APPROXSVM_PROGRAM approxsvm_power_value approxsvm_power_at(double x, double power, int is_shifted, int source) {
     const int is_mirrored = is_shifted && x < 0.0;
     const double p = is_mirrored ? 2.0 - power : power, a = is_mirrored ? -x : x;
     const double log = approxsvm_log_of_sum(a, is_shifted ? 1.0 : 0.0), t = p * log, grown = approxsvm_expm1(t);
     const double divisor = p == 0.0 ? 1.0 : p, y = p == 0.0 ? log : grown / divisor;
     const double size = approxsvm_abs(y), of_divisor = 1.0 / approxsvm_abs(divisor);
-    approxsvm_ball at;
+    const double tiny = approxsvm_tiny_of(source) * (1.0 + of_divisor);
+    approxsvm_power_value at;
     at.value = is_mirrored ? -y : y;
-    at.radius = (12.0 + 7.0 * (t > 0.0 ? t : 0.0)) * 0x1p-53 * size + approxsvm_tiny_of(source) * (1.0 + of_divisor);
+    at.own = (12.0 + 7.0 * (t > 0.0 ? t : 0.0)) * 0x1p-53 * size + tiny;
+    at.of_source = 0.0;
     if (source != approxsvm_real) {
+        const double unit = approxsvm_unit_of(source), largest = source == approxsvm_float32 ? 0x1.fffffep127 : 1e308;
         const double raised = p == 0.0 ? 0.0 : (grown + 1.0) * (16.0 + 14.0 * approxsvm_abs(t)) * of_divisor;
-        at.radius += approxsvm_unit_of(source) * (raised + 14.0 * size);
+        const double off = unit * (4.0 + 2.0 * approxsvm_abs(power)) * approxsvm_abs(log);
+        const double added = unit * (raised + 14.0 * size) + 1.01 * off * size + tiny;
+        /* Beyond the source's numbers on the way, or where d changes x^p by much, nothing is known. */
+        const int is_known = (grown + 1.0 + a <= largest) & (approxsvm_abs(power) <= largest) & (off <= 0.01);
+        at.of_source = is_known ? added : approxsvm_infinity();
     }
-    if (source == approxsvm_float32 && !(grown + 1.0 + a <= 0x1.fffffep127 && approxsvm_abs(power) <= 0x1.fffffep127))
-        at.radius = approxsvm_infinity(); /* beyond float32 on the way */
     return at;
 }
 
-/* Of a ball. The function increases in x and in the power. The source rounds the power, 2 - p and 1 + x, and may take a
-   power below 2 of its units for 0. */
+/* Of a ball. The function increases in x, so that its values are between those at both ends; on either side of 0 the
+   parts of what the source adds rise or fall, too, so that the largest is at an end or, if shifted, at 0. The source
+   rounds 1 + x then. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_power(approxsvm_ball x, double power, int is_shifted, int source) {
-    const double off = approxsvm_unit_of(source) * (4.0 + 2.0 * approxsvm_abs(power));
-    const approxsvm_ball wide = approxsvm_widened(x, approxsvm_abs(x.value) + 1.0, source);
-    approxsvm_ball y =
-        approxsvm_increasing(approxsvm_power_at(wide.value - wide.radius, power - off, is_shifted, source),
-                             approxsvm_power_at(x.value, power, is_shifted, source),
-                             approxsvm_power_at(wide.value + wide.radius, power + off, is_shifted, source));
-    y.radius = approxsvm_power_takes(wide.value, wide.radius, is_shifted) ? y.radius : approxsvm_infinity();
+    const double unit = approxsvm_unit_of(source), size = approxsvm_abs(x.value);
+    const double reach = x.radius + (is_shifted ? unit * (size + 1.0) : 0.0);
+    const double wide = reach > 0.0 ? reach * (1.0 + 0x1p-50) + 0x1p-52 * size : reach;
+    const approxsvm_power_value low = approxsvm_power_at(x.value - wide, power, is_shifted, source);
+    const approxsvm_power_value at = approxsvm_power_at(x.value, power, is_shifted, source);
+    const approxsvm_power_value high = approxsvm_power_at(x.value + wide, power, is_shifted, source);
+    const double below = at.value - (low.value - low.own), above = high.value + high.own - at.value;
+    const double at_0 =
+        (power == 0.0 ? 0.0 : 1.0 / approxsvm_abs(power)) + (power == 2.0 ? 0.0 : 1.0 / approxsvm_abs(2.0 - power));
+    const double of_0 = is_shifted && !(wide < size) ? 17.0 * unit * at_0 : 0.0;
+    const double of_ends = low.of_source > high.of_source ? low.of_source : high.of_source;
+    const double of_both = at.of_source > of_ends ? at.of_source : of_ends;
+    const double moved = below > above ? below : above;
+    const double radius = (moved + (of_both > of_0 ? of_both : of_0) + 0x1p-1000) * (1.0 + 0x1p-30);
+    approxsvm_ball y;
+    y.value = at.value;
+    y.radius = (below >= 0.0) & (above >= 0.0) & (radius >= 0.0) & approxsvm_power_takes(x.value, wide, is_shifted)
+                   ? radius
+                   : approxsvm_infinity(); /* nor where one is NaN */
     return y;
 }
 
@@ -48,9 +72,9 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_power(approxsvm_ball x, double power,
 APPROXSVM_PROGRAM void approxsvm_power_points(int n, const double* power, int is_shifted, double* x, double* radius) {
     int j;
     for (j = 0; j < n; ++j) {
-        const approxsvm_ball y = approxsvm_power_at(x[j], power[j], is_shifted, approxsvm_real);
+        const approxsvm_power_value y = approxsvm_power_at(x[j], power[j], is_shifted, approxsvm_real);
         x[j] = power[j] < APPROXSVM_STAYS ? y.value : x[j];
-        radius[j] = power[j] < APPROXSVM_STAYS ? y.radius : 0.0;
+        radius[j] = power[j] < APPROXSVM_STAYS ? y.own : 0.0;
     }
 }
 

@@ -59,7 +59,7 @@ inline void run_projection(const MapStage& stage, const double* column_norms, bo
         double *z = x + r * stride, *e = error + r * stride;
         for (std::size_t j = 0; j < n; ++j) z[j] -= center[j];
         for (std::size_t j = 0; j < n; ++j) e[j] = path * std::fabs(z[j]) + (has_errors ? e[j] : 0.0);
-        for (std::size_t j = 0; counts_source && j < n; ++j) e[j] += path * std::fabs(center[j]);
+        for (std::size_t j = 0; counts_source && j < n; ++j) e[j] += 2.0 * path * std::fabs(center[j]);
         reach[r] = norm_above(e, n);
     }
     for (std::size_t k = 0; k < m; k += tile) {
