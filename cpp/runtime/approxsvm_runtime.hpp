@@ -70,15 +70,15 @@ class Model {
 
     // Closes the model that was open, if any.
     approxsvm_status open(const char* path, Error* error = nullptr) {
-        close();
+        reset();
         return approxsvm_open_file(path, &model_, error);
     }
     approxsvm_status open(const std::string& path, Error* error = nullptr) { return open(path.c_str(), error); }
     approxsvm_status open(Span<const unsigned char> bytes, Error* error = nullptr) {
-        close();
+        reset();
         return approxsvm_open_bytes(bytes.data, bytes.size, &model_, error);
     }
-    void close() { approxsvm_close(std::exchange(model_, nullptr)); }
+    void reset() { approxsvm_close(std::exchange(model_, nullptr)); }
     explicit operator bool() const { return model_ != nullptr; }
 
     std::int32_t task() const { return approxsvm_task(model_); }

@@ -80,7 +80,7 @@ APPROXSVM_INLINE void add_tile(const Real* panel, const Real* linear, std::size_
 
 // Rows of the last, short panel, the matrix rows first_row .. first_row + Rows against all columns from their own
 // diagonal on; u is the block from the panel's first column on, of which there are n_columns.
-template <int Rows, bool WithNorm, int Registers, class Real>
+template <int Rows, int Registers, class Real>
 APPROXSVM_INLINE void add_short_tile(const Real* panel, const Real* linear, const Real* u, int first_row, int n_columns,
                                      typename RegisterOf<Real>::type (&total)[Registers],
                                      typename RegisterOf<Real>::type (&sq_norm)[Registers]) {
@@ -107,7 +107,29 @@ APPROXSVM_INLINE void add_short_tile(const Real* panel, const Real* linear, cons
         APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
             const Register x = load(u + (first_row + i) * stride + v * width);
             total[v] = fmadd(x, sum[i][v], total[v]);
-            if (WithNorm) sq_norm[v] = fmadd(x, x, sq_norm[v]);
+            sq_norm[v] = fmadd(x, x, sq_norm[v]);
+        }
+    }
+}
+
+// All of that panel at once, of Rows matrix rows: parts of high degree consist of many such forms.
+template <int Rows, int Registers, class Real>
+APPROXSVM_INLINE void add_short_panel(const Real* panel, const Real* linear, const Real* u,
+                                      typename RegisterOf<Real>::type (&total)[Registers]) {
+    using Register = typename RegisterOf<Real>::type;
+    constexpr int width = lanes_of<Real>, stride = Registers * width;
+    APPROXSVM_UNROLL for (int i = 0; i < Rows; ++i) {
+        Register sum[Registers];
+        APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) sum[v] = set1(linear[i]);
+        APPROXSVM_UNROLL for (int j = i; j < Rows; ++j) {
+            const Register q = set1(panel[j * (j + 1) / 2 + i]);
+            APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
+                sum[v] = fmadd(q, load(u + j * stride + v * width), sum[v]);
+            }
+        }
+        APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
+            const Register x = load(u + i * stride + v * width);
+            total[v] = fmadd(x, sum[v], total[v]);
         }
     }
 }
@@ -132,21 +154,48 @@ inline void quadratic_block(const Real* quadratic, const Real* linear, std::size
     }
     linear += first;
     block += first * stride;
-    // With a few features this is all, and parts of high degree consist of many such forms.
     const int n_columns = static_cast<int>(n_features - first), row = n_columns / 4 * 4;
-    if (row > 0) add_short_tile<4, WithNorm>(panel, linear, block, 0, n_columns, total, sq);
-    switch (n_columns - row) {
-        case 1:
-            add_short_tile<1, WithNorm>(panel, linear, block, row, n_columns, total, sq);
-            break;
-        case 2:
-            add_short_tile<2, WithNorm>(panel, linear, block, row, n_columns, total, sq);
-            break;
-        case 3:
-            add_short_tile<3, WithNorm>(panel, linear, block, row, n_columns, total, sq);
-            break;
-        default:
-            break;
+    if constexpr (WithNorm) {
+        if (row > 0) add_short_tile<4>(panel, linear, block, 0, n_columns, total, sq);
+        switch (n_columns - row) {
+            case 1:
+                add_short_tile<1>(panel, linear, block, row, n_columns, total, sq);
+                break;
+            case 2:
+                add_short_tile<2>(panel, linear, block, row, n_columns, total, sq);
+                break;
+            case 3:
+                add_short_tile<3>(panel, linear, block, row, n_columns, total, sq);
+                break;
+            default:
+                break;
+        }
+    } else {
+        switch (n_columns) {
+            case 1:
+                add_short_panel<1>(panel, linear, block, total);
+                break;
+            case 2:
+                add_short_panel<2>(panel, linear, block, total);
+                break;
+            case 3:
+                add_short_panel<3>(panel, linear, block, total);
+                break;
+            case 4:
+                add_short_panel<4>(panel, linear, block, total);
+                break;
+            case 5:
+                add_short_panel<5>(panel, linear, block, total);
+                break;
+            case 6:
+                add_short_panel<6>(panel, linear, block, total);
+                break;
+            case 7:
+                add_short_panel<7>(panel, linear, block, total);
+                break;
+            default:
+                break;
+        }
     }
     APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) {
         store(form + v * width, total[v]);
