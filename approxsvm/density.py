@@ -13,7 +13,8 @@ relative to the largest of them,
 As no term is negative nothing cancels: an exponent is off by (d + 12) u h_i, u = 2^-53, the rounding of gamma included,
 and the sum relatively by the mean of these, weighted by the terms, and n + 24 roundings. A row that steps in front have
 moved by e has a log f that differs by gamma e (2 max_i ||z - x_i|| + e) at most, as each term's does. Logs of the
-factors, and sums of them, err by a few roundings of each.
+factors, and sums of them, err by a few roundings of each. How far apart a source is that rounds float32 rows to float32
+on the way is known to the core alone: of such rows its bounds stay, and where they say nothing none is known.
 """
 
 from __future__ import annotations
@@ -45,7 +46,11 @@ def log_densities(evaluator: Evaluator, rows: Any) -> tuple[FloatArray, FloatArr
         logs, errors = np.log(values), np.where(share < 1.0, -np.log(1.0 - share) * _UP + 4.0 * UNIT64, np.inf)
     far = np.flatnonzero(~(share <= _CLOSE))
     if len(far) and len(artifact.support_vectors()):
-        logs[far], errors[far] = _in_the_tails(evaluator, rows[far])
+        precise, off = _in_the_tails(evaluator, rows[far])
+        if artifact.row_dtypes.rounded is not None and rows.dtype == np.float32:
+            with np.errstate(invalid="ignore"):
+                off = np.where(share[far] < 1.0, errors[far] + np.abs(precise - logs[far]), np.inf)
+        logs[far], errors[far] = precise, off
     logs = np.where(np.isnan(logs), -np.inf, logs)
     return logs + shift, errors + of_shift + 4.0 * UNIT64 * (np.abs(logs) + abs(shift))
 
