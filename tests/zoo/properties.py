@@ -265,9 +265,11 @@ def _method_faults(specimen: Specimen, table: Table) -> Iterator[str]:
                 yield "predict_log_proba is not the logarithm of predict_proba"
     # Ensembles have no values to compare, and verify compares with the source's own labels.
     if finding.verdict == "equal" and not artifact.members and specimen.options.get("labels") != "probability":
-        kept = approxsvm.verify(fast, specimen.compiled_from, table.make()).kept
-        if kept is not True:
-            yield f"verify says kept is {kept}"
+        report = approxsvm.verify(fast, specimen.compiled_from, table.make())
+        # A source that rounds rows to float32 may itself be further from the exact value than a tolerance allows.
+        rounds = "float32" in table.kinds and not (report.bound_violations or report.label_differences)
+        if not (report.kept or rounds):
+            yield f"verify says it is not kept: {report}"
 
 
 def _narrow_faults(specimen: Specimen, table: Table, theirs: Any, ours: Any) -> Iterator[str]:
