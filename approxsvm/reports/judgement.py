@@ -418,8 +418,8 @@ def _has_vectors(steps: list[Any], model: KernelModel) -> bool:
         if not model.has_pairs:
             return np.array_equal(landmarks, vectors)
         return {row.tobytes() for row in vectors} <= {row.tobytes() for row in landmarks}
-    x = getattr(steps[-1], "X_fit_", None) if name_of(steps[-1]) == "KernelRidge" else None
-    return np.shape(x) == (model.n_sv, model.n_features)
+    x: Any = getattr(steps[-1], "X_fit_", None) if name_of(steps[-1]) == "KernelRidge" else None
+    return bool(np.shape(x) == (model.n_sv, model.n_features))
 
 
 def _named(estimator: Any, rows: Any, texts: Mapping[int, TextColumn] | None) -> Any:
