@@ -16,6 +16,7 @@ void register_predictor(pybind11::module_& module);
 void register_gram(pybind11::module_& module);
 void register_features(pybind11::module_& module);
 void register_outputs(pybind11::module_& module);
+void register_rows(pybind11::module_& module);
 void register_text(pybind11::module_& module);
 
 // The target of that name, or else the one that APPROXSVM_TARGET names, or the fastest; TargetError where there is
