@@ -81,18 +81,20 @@ class KnownFrames:
         if rows.dtype != np.float64 and rows.dtype.kind not in "iub":
             return  # the source computes in float32
         layout = layout_of(frame)
-        places = {label: k for k, label in enumerate(layout.labels)}
-        if all(isinstance(label, str) for label in places):
+        places, dtypes = {label: k for k, label in enumerate(layout.labels)}, layout.dtypes()
+        is_plain = kind.__name__ == "DataFrame" or not any(hasattr(dtype, "index_type") for dtype in dtypes)
+        if is_plain and all(isinstance(label, str) for label in places):
             used = [(k, places[names[k]]) for k in self._columns.used.tolist()]
-            plan = _Plan(kind, layout_of, layout.labels, layout.dtypes(), used)
+            plan = _Plan(kind, layout_of, layout.labels, dtypes, used)
             self._plans = [*self._plans[1 - _MOST_PLANS :], plan]
 
     def _read(self, layout: Any, plan: _Plan) -> npt.NDArray[np.float64] | None:
         n_rows = len(layout.frame)
         if n_rows == 1:
             values: list[Any] = [None] * self._columns.n_columns
-            for (column, _), value in zip(plan.places, layout.first_row(plan), strict=True):
-                values[column] = math.nan if is_na(value) and self._takes_na(column) else value
+            for (column, place), value in zip(plan.places, layout.first_row(plan), strict=True):
+                is_missing = is_na(value) and self._takes_na(column, layout.column(place).dtype)
+                values[column] = math.nan if is_missing else value
             return self._reader_of().row_of_table(values, layout.none_is_null)
         out = np.zeros((self._columns.n_columns, n_rows)).T
         for column, place in plan.places:
@@ -101,9 +103,11 @@ class KnownFrames:
                 return None
         return out
 
-    def _takes_na(self, column: int) -> bool:
-        """Whether pandas.NA is NaN in a column of the model."""
-        return column not in self._columns.texts or column in self._columns.taking_na
+    def _takes_na(self, column: int, dtype: Any) -> bool:
+        """Whether pandas.NA is NaN in a column of the model, where it holds this dtype."""
+        if column in self._columns.texts:
+            return column in self._columns.taking_na
+        return dtype.kind in _PLAIN_KINDS
 
     def _numbers(self, column: int, values: Any, out: npt.NDArray[np.float64], none_is_null: bool) -> bool:
         """Store a column of numbers; whether they are plain ones."""
@@ -129,7 +133,7 @@ class KnownFrames:
             return self._arrow(column, values, out, self._columns.texts[column].null)
         has_categories = hasattr(values, "categories")
         null = getattr(values.categories.dtype if has_categories else values.dtype, "na_value", math.nan)
-        null = math.nan if is_nan(null) or (is_na(null) and self._takes_na(column)) else None
+        null = math.nan if is_nan(null) or (is_na(null) and self._takes_na(column, values.dtype)) else None
         if has_categories:
             return self._categories(column, values, out, null)
         if getattr(values.dtype, "storage", "") == "pyarrow" or hasattr(values.dtype, "pyarrow_dtype"):

@@ -176,10 +176,8 @@ def known_rows(X: Any, names: Sequence[str] | None = None) -> Any:
     """
     if names is not None and isinstance(X, list) and X and any(hasattr(X[0], name) for name in _NAMES_OF_A_ROW):
         raise InputError("X is a list of rows that have names: give pandas.DataFrame(X), whose columns have them")
-    if hasattr(X, "to_struct_array") and not hasattr(X, "to_batches"):
-        from pyarrow import Table
-
-        return Table.from_batches([X])
+    if hasattr(X, "to_struct_array"):
+        X = _known_table(X, names)
     is_array = hasattr(X, "__dlpack__") or hasattr(X, "__array_namespace__")
     if not is_array or isinstance(X, np.ndarray) or hasattr(X, "to_pylist"):
         return X
@@ -188,6 +186,18 @@ def known_rows(X: Any, names: Sequence[str] | None = None) -> Any:
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         kind = f"{type(X).__module__}.{type(X).__name__}"
         raise InputError(f"X is a {kind} that NumPy cannot read, give an array of NumPy: {error}") from None
+
+
+def _known_table(X: Any, names: Sequence[str] | None) -> Any:
+    """A table of Arrow, also for a record batch; InputError for dictionaries with nulls, of which NumPy makes values."""
+    for name, column in zip(X.schema.names, X.columns, strict=True):
+        if column.null_count and hasattr(column.type, "index_type") and (names is None or name in names):
+            raise InputError(f"column {name!r} is a dictionary with nulls: decode it, or call predict_arrow")
+    if hasattr(X, "to_batches"):
+        return X
+    from pyarrow import Table
+
+    return Table.from_batches([X])
 
 
 def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
@@ -249,7 +259,10 @@ def numpy_rows(X: Any, model: RawColumns, *, stacklevel: int) -> npt.NDArray[Any
 def _as_numbers(columns: Any) -> npt.NDArray[Any]:
     try:
         rows = np.asarray(columns)
-        return rows if rows.dtype.kind in "fiubc" else rows.astype(np.float64)
+        if rows.dtype.kind in "fiubc":
+            return rows
+        # pandas knows what its missing value is, which NumPy does not.
+        return np.asarray((columns if hasattr(columns, "iloc") else rows).astype(np.float64))
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"X is not an array of numbers: {error}") from None
 

@@ -3,16 +3,25 @@
 Pipelines of generated rows: numbers with missing values behind an imputer and a scaler, texts behind a OneHotEncoder,
 an SVC. "one row" has microseconds of a call of one row by what the row is, over different rows; "tables" microseconds a
 row in calls of many, by container. Codes are raw numbers, in which a text is its code: no conversion is left. The
-source gets data frames. All take turns, on one thread; the least processor time over the rounds counts, which other
+source gets data frames. "service" has what a client of one worker of uvicorn sees, where FastAPI is installed: a JSON
+object a request, over a connection that is kept, wall clock. All take turns, on one thread; but for the service the least processor time over the rounds counts, which other
 programs on the machine hardly change. Labels are compared with the source's first.
 """
 
 from __future__ import annotations
 
+import json
+import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
+from http.client import HTTPConnection
+from importlib.util import find_spec
+from time import perf_counter, sleep
 from typing import Any, Final, NamedTuple
 
+import joblib
 import numpy as np
 import pandas as pd
 from sklearn.compose import make_column_transformer
@@ -22,7 +31,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 import approxsvm
-from benchmarks.experiment import Experiment, Rows, Run, WrongAnswerError, number
+from benchmarks.experiment import Experiment, MissingError, Rows, Run, WrongAnswerError, number
 from benchmarks.timing import processor_microseconds
 
 _N_LEVELS: Final = (7, 16, 5, 2, 4, 12)
@@ -83,6 +92,8 @@ def measure(run: Run, shape: Shape) -> Rows:
     predictor = approxsvm.Predictor(run.scratch / "model.asvm")
     rows = table(shape, run.options.most, 1).drop(columns="answer")
     yield from _one_row(name, run, source, fast, predictor, rows)
+    if name == "Titanic":
+        yield from _service(run, source, rows)
     for n_rows in sorted({600, run.options.most}):
         yield from _tables(name, run, source, fast, predictor, rows[:n_rows])
 
@@ -127,6 +138,65 @@ def _tables(name: str, run: Run, source: Any, fast: Any, predictor: Any, rows: A
         _check(f"{name}, {call}", predict()[: len(few)].tolist(), expected)
     n_rows = {call: len(few) if call.startswith("source") else len(rows) for call in runs}
     yield from _of(name, f"{len(rows)} rows", processor_microseconds(runs, n_rows, run.options.rounds))
+
+
+_APP: Final = """
+import joblib, pandas as pd, approxsvm
+from fastapi import FastAPI
+source, model, app = joblib.load("source.joblib"), approxsvm.Predictor("model.asvm"), FastAPI()
+
+@app.post("/ours")
+def ours(row: dict) -> str:
+    return str(model.predict_one(row))
+
+@app.post("/source")
+def theirs(row: dict) -> str:
+    return str(source.predict(pd.DataFrame([row]).reindex(columns=source.feature_names_in_))[0])
+"""
+
+
+def _service(run: Run, source: Any, rows: Any) -> Rows:
+    """Requests to one worker that has both models, in turns."""
+    if find_spec("fastapi") is None or find_spec("uvicorn") is None:
+        return
+    joblib.dump(source, run.scratch / "source.joblib")
+    (run.scratch / "service.py").write_text(_APP)
+    bodies = [json.dumps(row.dropna().to_dict()) for _, row in rows[: run.options.rows].iterrows()]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "uvicorn", "service:app", "--port", str(port), "--log-level", "warning"]
+    with subprocess.Popen(command, cwd=run.scratch) as server:
+        try:
+            client = _connected(port)
+            times: dict[str, list[float]] = {"source": [], "ours": []}
+            for _ in range(run.options.rounds):
+                answers = {path: [_posted(client, path, body, times[path]) for body in bodies] for path in times}
+                _check("service", answers["ours"], answers["source"])
+        finally:
+            server.terminate()
+    for path, found in times.items():
+        p50, p99 = (1e6 * float(q) for q in np.quantile(found, [0.5, 0.99]))
+        second = {"p50_microseconds": p50, "p99_microseconds": p99, "requests_a_second": 1 / float(np.mean(found))}
+        yield "service", {"model": path, **second}
+
+
+def _connected(port: int) -> HTTPConnection:
+    for _ in range(300):
+        client = HTTPConnection("127.0.0.1", port)
+        try:
+            client.connect()
+            return client
+        except ConnectionRefusedError:
+            sleep(0.1)
+    raise MissingError("the service does not start")
+
+
+def _posted(client: HTTPConnection, path: str, body: str, times: list[float]) -> str:
+    start = perf_counter()
+    client.request("POST", f"/{path}", body, {"Content-Type": "application/json"})
+    answer = client.getresponse().read()
+    times.append(perf_counter() - start)
+    return str(json.loads(answer))
 
 
 def _of(name: str, size: str, times: dict[str, float]) -> Rows:
