@@ -175,10 +175,10 @@ class Evaluator:
 
     def one(self, row: npt.NDArray[Any]) -> Any:
         """The answer for a single row in a plain array, with as little overhead as Python allows."""
-        if not self._has_one_answer:
-            return self.predict(as_row(self._coded(row) if self._reads_values else row))[0]
-        if self._reads_values:
+        if self._reads_values and row.dtype != _FLOAT64:
             row = self._coded(row)
+        if not self._has_one_answer:
+            return self.predict(as_row(row))[0]
         answer = self.native.one(row)
         return answer if self._by_position is None else self._by_position[answer]
 

@@ -31,7 +31,7 @@ class Predicting:
         rows = frames.rows(X)
         if rows is None:
             raw, dtypes = self.artifact.raw_columns, self.artifact.row_dtypes
-            known = known_rows(X, raw.names)
+            known = known_rows(X, raw)
             narrow = bool(dtypes) and dtypes.check(known, raw.names)
             rows = self._converted(known)
             rows = as_checked(rows, narrow, raw.used) if dtypes else rows

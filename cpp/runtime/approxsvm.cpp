@@ -266,7 +266,7 @@ approxsvm_status wrong_field(approxsvm_error* error, std::size_t k, std::string_
 approxsvm_status read_record(const ModelView& model, const approxsvm_field* fields, std::size_t n_fields, double* row,
                              approxsvm_error* error) {
     const std::size_t n_columns = model.n_raw_features;
-    const bool has_names = n_fields > 0 && fields[0].name != nullptr;
+    const bool has_names = n_fields > 0 ? fields[0].name != nullptr : model.feature_names != nullptr;
     if (!has_names && n_fields != n_columns)
         return fail(error, APPROXSVM_WRONG_ROW_SIZE, -1, "%zu fields without names, expected %zu", n_fields, n_columns);
     if (has_names && model.feature_names == nullptr)
