@@ -24,6 +24,7 @@ from approxsvm.text_columns import NONE, is_na, is_nan
 _MOST_PLANS: Final = 16
 _UNUSED, _NUMBER, _LOOKED_UP, _TEXT = range(4)  # cpp/python/row_reader.hpp
 _PLAIN_KINDS: Final = "fiub"
+_OBJECT: Final = np.dtype(object)
 _STRINGS: Final = ("string", "large_string")
 
 
@@ -38,9 +39,7 @@ def row_reader(artifact: Any, columns: RawColumns, *, needs_real: bool) -> _nati
         null = NONE if k in columns.texts and columns.texts[k].null == NONE else math.nan
         records.append((name, role, null if k in missing else None, columns.refused.get(k, ())))
     has_names = columns.names is not None
-    return _native.RowReader(
-        artifact, records, by_column=columns.by_column, has_names=has_names, needs_real=needs_real
-    )
+    return _native.RowReader(artifact, records, by_column=columns.by_column, has_names=has_names, needs_real=needs_real)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +111,7 @@ class KnownFrames:
     def _numbers(self, column: int, values: Any, out: npt.NDArray[np.float64], none_is_null: bool) -> bool:
         """Store a column of numbers; whether they are plain ones."""
         dtype = getattr(values, "dtype", None)
-        if isinstance(values, list) or dtype == object:
+        if isinstance(values, list) or dtype == _OBJECT:
             return self._reader_of().fill(column, values, out, none_is_null)
         if getattr(dtype, "kind", "O") not in _PLAIN_KINDS or dtype.itemsize > 8:
             return False

@@ -179,7 +179,13 @@ def known_rows(X: Any, model: RawColumns | None = None) -> Any:
     """
     if model is not None and (labels := _frame_labels(X)) is not None:
         _check_kinds(X, labels, model)
-    if model is not None and model.names is not None and isinstance(X, list) and X and any(hasattr(X[0], name) for name in _NAMES_OF_A_ROW):
+    if (
+        model is not None
+        and model.names is not None
+        and isinstance(X, list)
+        and X
+        and any(hasattr(X[0], name) for name in _NAMES_OF_A_ROW)
+    ):
         raise InputError("X is a list of rows that have names: give pandas.DataFrame(X), whose columns have them")
     if hasattr(X, "to_struct_array") and not hasattr(X, "to_batches"):
         from pyarrow import Table

@@ -44,7 +44,7 @@ RowReader::RowReader(std::shared_ptr<PyArtifact> artifact, const py::list& colum
                       false,
                       false,
                       fields[2].is_none() ? nan_value : py::cast<double>(fields[2]),
-                      texts_of(model, columns_.size())};
+                      CategoryIndex(texts_of(model, columns_.size()))};
         for (const double code : py::cast<std::vector<double>>(fields[3])) {
             column.refuses_unknown |= code == unknown_category;
             column.refuses_none |= code == none_category;
@@ -109,7 +109,7 @@ bool RowReader::read_row_of_table(const py::list& values, bool none_is_null, dou
 
 bool RowReader::read_cell(const Column& column, PyObject* value, bool none_is_null, double& out) const {
     if (!(none_is_null && value == Py_None && column.role == Role::text)) return read_value(column, value, out);
-    out = column.texts.null;
+    out = column.texts.texts().null;
     return !(column.refuses_none && out == none_category);
 }
 

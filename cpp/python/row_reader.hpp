@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "artifact.hpp"
+#include "category_index.hpp"
 
 namespace approxsvm::python {
 
@@ -44,7 +45,7 @@ class RowReader {
         Role role;
         bool takes_missing, refuses_unknown, refuses_none;
         double missing;
-        ColumnTexts texts;
+        CategoryIndex texts;
     };
 
     bool read_sequence(PyObject* const* items, std::size_t n, double* out) const;

@@ -41,7 +41,16 @@ NUMBER_TYPES = [
     *("object", "object", "Float64", "Int64", "boolean", "Float32", "double[pyarrow]", "int64[pyarrow]", "category"),
     *("bool[pyarrow]", "float[pyarrow]"),
 ]
-TEXT_TYPES = ["object", "object", "str", "string", "string[pyarrow]", "string[python]", "category", "category of string"]
+TEXT_TYPES = [
+    "object",
+    "object",
+    "str",
+    "string",
+    "string[pyarrow]",
+    "string[python]",
+    "category",
+    "category of string",
+]
 _RNG = np.random.default_rng(5)
 FULL = pd.DataFrame(
     {
