@@ -3,9 +3,11 @@
 Pipelines of generated rows: numbers with missing values behind an imputer and a scaler, texts behind a OneHotEncoder,
 an SVC. "one row" has microseconds of a call of one row by what the row is, over different rows; "tables" microseconds a
 row in calls of many, by container. Codes are raw numbers, in which a text is its code: no conversion is left. The
-source gets data frames. "service" has what a client of one worker of uvicorn sees, where FastAPI is installed: a JSON
-object a request, over a connection that is kept, wall clock. All take turns, on one thread; but for the service the least processor time over the rounds counts, which other
+source gets data frames. All take turns, on one thread; the least processor time over the rounds counts, which other
 programs on the machine hardly change. Labels are compared with the source's first.
+
+"service" has what a client of one worker of uvicorn sees, where FastAPI is installed: a JSON object a request, over a
+connection that is kept, by the wall clock.
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ def with_odd_cells(rng: Any, frame: Any) -> Any:
     other = frame.iloc[rng.integers(len(frame), size=one(rng, 1, 1, 2, 5, 17))].reset_index(drop=True)
     for _ in range(int(rng.integers(0, 4))):
         i, j = int(rng.integers(len(other))), int(rng.integers(other.shape[1]))
-        if other.dtypes.iloc[j] == object:
+        if str(other.dtypes.iloc[j]) == "object":
             other.iat[i, j] = one(rng, *(ODD_TEXTS[:-1] if isinstance(other.iat[i, j], str) else ODD_NUMBERS))
         elif not str(other.dtypes.iloc[j]).startswith(("int", "uint", "bool")):
             other.iat[i, j] = None
@@ -246,7 +246,7 @@ def test_frames_go_as_the_general_way_has_them(models: Any, monkeypatch: pytest.
 
 
 def test_mappings_and_sequences_go_as_the_general_way_has_them(models: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    source, training, pairs = models
+    _, training, pairs = models
     known, general = pairs[1]
     rng, n_answers = np.random.default_rng(1), 0
     for k in range(60):

@@ -1,7 +1,7 @@
 """Every example that the documentation shows is executed, its links lead somewhere, its figures are those of the code.
 
-The programs in C++ and C of docs/howto/cpp.md are compiled by test_cpp_programs.py and test_runtime.py in tests/cpp/, that
-of docs/howto/serve.md by test_records.py.
+The programs in C++ and C of docs/howto/cpp.md are compiled by test_cpp_programs.py and test_runtime.py in tests/cpp/,
+that of docs/howto/serve.md by test_records.py.
 """
 
 from __future__ import annotations
