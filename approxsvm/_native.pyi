@@ -59,6 +59,36 @@ class Artifact:
     @property
     def parts(self) -> list[str]: ...
 
+# Reads raw rows of Python's own values, whose texts it looks up in the artifact; columns are (name, role, code of a
+# missing value or None where none is taken, codes that the source refuses). None or False where a value is for the
+# general way (cpp/python/row_reader.hpp).
+class RowReader:
+    def __init__(
+        self,
+        artifact: Artifact,
+        columns: list[tuple[str, int, float | None, tuple[float, ...]]],
+        *,
+        by_column: bool,
+        has_names: bool,
+        needs_real: bool,
+    ) -> None: ...
+    def row(self, row: Any) -> npt.NDArray[np.float64] | None: ...
+    def row_of_table(self, values: list[Any], none_is_null: bool) -> npt.NDArray[np.float64] | None: ...
+    def fill(
+        self, column: int, values: list[Any] | npt.NDArray[Any], out: npt.NDArray[np.float64], none_is_null: bool
+    ) -> bool: ...
+    def fill_arrow(
+        self,
+        column: int,
+        validity: Any,
+        offsets: Any,
+        data: Any,
+        first: int,
+        is_large: bool,
+        null: float,
+        out: npt.NDArray[np.float64],
+    ) -> bool: ...
+
 class Predictor:
     # `float32_unit`: the unit roundoff in which the source maps rows that arrive as float32, 2**-24, or 0 where it maps
     # them in float64. Bounds and labels of such rows then hold for both of its ways.
@@ -93,6 +123,8 @@ class Predictor:
     ) -> Any: ...
     # The position of the label, or a regression's value.
     def one(self, row: npt.NDArray[Any]) -> float | int: ...
+    # The same of a dict, a list or a tuple; None where the reader leaves it to others, or the row is at fault.
+    def one_of(self, reader: RowReader, row: Any) -> Any: ...
 
 # What a section outputs (models/FORMAT.md; None: none) makes of decision values: float64, (n_rows, n_decisions).
 # task: 0 classification, 1 regression, 2 one-class, whose classes are normal and outlier; n_labels as in the header.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from approxsvm import _native
 from approxsvm.artifact.outputs import pack_outputs
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError, UnsortedIndicesError
+from approxsvm.frames import KnownFrames, row_reader
 from approxsvm.model.constants import UNIT32
 from approxsvm.model.kernel_model import FloatArray, Task
 from approxsvm.model.outputs import Outputs, class_pairs
@@ -44,6 +46,7 @@ BoolArray = npt.NDArray[np.bool_]
 NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 ARRAY = np.ndarray  # found sooner than an attribute
 _FLOAT64 = np.dtype(np.float64)
+_OF_PYTHON = (dict, list, tuple)  # types of rows that the core reads
 _NAMELESS = (ARRAY, list, tuple)  # types of rows without names; types derived from them may have some
 
 
@@ -83,10 +86,21 @@ class Evaluator:
         # The core takes float32 and float64 alone, and lists of integers become float64.
         looks_at_dtypes = not {*self._dtypes.refused} <= {"float16", SPARSE, WIDE_SPARSE}
         self._reads_values = self._reads_codes or looks_at_dtypes
+        self._looks_at_dtypes = looks_at_dtypes
         self._labels: Any = np.array([1, -1]) if self._task == "one_class" else artifact.labels
         # Labels by position for a single row; None where the answer is a value. A list, whose items are there already.
         by_position = {"regression": None, "one_class": [1, -1]}
         self._by_position: Any = by_position[self._task] if self._task in by_position else list(self._labels)
+
+    @cached_property
+    def _reader(self) -> _native.RowReader:
+        """The reader of rows of Python's own values."""
+        return row_reader(self.artifact.native, self.artifact.raw_columns, needs_real=self._looks_at_dtypes)
+
+    @cached_property
+    def frames(self) -> KnownFrames:
+        """The kinds of data frames that are known."""
+        return KnownFrames(lambda: self._reader, self.artifact.raw_columns)
 
     # --- calls of the core
 
@@ -161,26 +175,35 @@ class Evaluator:
 
     def one(self, row: npt.NDArray[Any]) -> Any:
         """The answer for a single row in a plain array, with as little overhead as Python allows."""
-        if not self._has_one_answer:
-            return self.predict(as_row(self._coded(row) if self._reads_values else row))[0]
-        if self._reads_values:
+        if self._reads_values and row.dtype != _FLOAT64:
             row = self._coded(row)
+        if not self._has_one_answer:
+            return self.predict(as_row(row))[0]
         answer = self.native.one(row)
         return answer if self._by_position is None else self._by_position[answer]
 
     def one_of_any_kind(self, row: Any, outputs: Sequence[str] | None, rows_of: Callable[[Any], Any]) -> Any:
         """The answer for a single row, or with `outputs` a dict of answers; `rows_of` makes rows of a data frame."""
-        rows = None
         if self.artifact.takes_texts and isinstance(row, (str, bytes)):
             rows = self.artifact.text_rows.row(row)
-        elif type(row) not in _NAMELESS:
-            row = known_rows(row)
-            rows = self._by_name(row, rows_of)
-        if rows is None:
-            row = one_row(self._coded(row) if self._reads_values else row)
-            if outputs is None:
-                return self.one(row)
-            rows = as_row(row)
+        elif type(row) in _OF_PYTHON and not self.artifact.takes_texts:
+            if outputs is None and self._has_one_answer:
+                answer = self.native.one_of(self._reader, row)
+                if answer is not None:
+                    return answer if self._by_position is None else self._by_position[answer]
+            rows = self._reader.row(row)
+        else:
+            rows = self.frames.rows(row)
+        if rows is None or rows.shape[0] != 1:
+            rows = None
+            if type(row) not in _NAMELESS:
+                row = known_rows(row)
+                rows = self._by_name(row, rows_of)
+            if rows is None:
+                row = one_row(self._coded(row) if self._reads_values else row)
+                if outputs is None:
+                    return self.one(row)
+                rows = as_row(row)
         if outputs is None:
             return self.predict(rows)[0]
         for output in outputs:

@@ -43,7 +43,7 @@ def row_by_name(row: Any, model: RawColumns) -> npt.NDArray[Any] | None:
     if model.names is None and not isinstance(row, Mapping):
         check_numbers(names)
         return None
-    own = tuple(f"f{k}" for k in range(model.n_columns)) if model.names is None else model.names
+    own = model.own_names
     if model.names is None and not set(own) <= set(names):
         raise InputError("the model has no names for its features: give them in order, or as f0, f1, ...")
     if isinstance(row, Mapping):

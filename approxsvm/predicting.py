@@ -27,12 +27,16 @@ class Predicting:
 
     def _rows_in_dtype(self: _Predicts, X: Any) -> Any:
         """Convert rows of other containers than plain arrays, to the dtype in which the source computes."""
-        X = known_rows(X, self.artifact.feature_names)
-        raw, dtypes = self.artifact.raw_columns, self.artifact.row_dtypes
-        if not dtypes:
-            return self._converted(X)
-        narrow = dtypes.check(X, raw.names)
-        return as_checked(self._converted(X), narrow, raw.used)
+        frames = self._evaluator.frames
+        rows = frames.rows(X)
+        if rows is None:
+            raw, dtypes = self.artifact.raw_columns, self.artifact.row_dtypes
+            known = known_rows(X, raw)
+            narrow = bool(dtypes) and dtypes.check(known, raw.names)
+            rows = self._converted(known)
+            rows = as_checked(rows, narrow, raw.used) if dtypes else rows
+            frames.learn(X, rows)
+        return rows
 
     def predict_one(self: _Predicts, row: Any, outputs: Sequence[str] | None = None) -> Any:
         """Predict a single row, with as little overhead as possible.

@@ -64,6 +64,11 @@ class RawColumns:
         return cls(n_columns, names, used, by_column, taking, texts, refused, na, nan, looked_up, multiplies)
 
     @property
+    def own_names(self) -> tuple[str, ...]:
+        """The names by which rows have columns: the source's, or f0, f1, ..."""
+        return tuple(f"f{k}" for k in range(self.n_columns)) if self.names is None else self.names
+
+    @property
     def has_categories(self) -> bool:
         """Whether values are looked at one by one: texts, or numbers that are looked up."""
         return bool(self.texts or self.looked_up)

@@ -27,6 +27,8 @@ Tell = Callable[[str], None]
 _NUMBERED = re.compile(r"(f|x|features?|col(?:umn)?|)[ _.-]?([0-9]+)", re.IGNORECASE)
 # Names of an index column that pandas has written.
 _INDEX = re.compile("Unnamed: 0|__index_level_0__")
+# Names of dtypes of dates, times and durations, in lower case: of NumPy, pandas, Polars and Arrow.
+_OF_TIME = re.compile("date|time|duration|period|month_day_nano")
 _MAX_NAMES_SHOWN = 20
 # Attributes of rows with names: of mappings and Series, of named tuples, of rows of Spark.
 _NAMES_OF_A_ROW = ("keys", "_fields", "__fields__")
@@ -168,13 +170,22 @@ def _frame_labels(X: Any) -> list[Any] | None:
     return None if labels is None else list(labels)
 
 
-def known_rows(X: Any, names: Sequence[str] | None = None) -> Any:
+def known_rows(X: Any, model: RawColumns | None = None) -> Any:
     """Rows of a kind that scikit-learn knows: tables for Arrow's record batches, NumPy's arrays for other libraries'.
 
-    Raises InputError if NumPy cannot read an array, as of a tensor in the memory of a GPU; or for a list of rows with
-    names if the model has `names`, as the list would go by position.
+    Raises InputError if NumPy cannot read an array, as of a tensor in the memory of a GPU. For rows of a `model`, also
+    for a list of rows with names if it has names, as the list would go by position, and for columns of a frame that
+    NumPy would make other numbers of: dates, times, and dictionaries of Arrow with nulls.
     """
-    if names is not None and isinstance(X, list) and X and any(hasattr(X[0], name) for name in _NAMES_OF_A_ROW):
+    if model is not None and (labels := _frame_labels(X)) is not None:
+        _check_kinds(X, labels, model)
+    if (
+        model is not None
+        and model.names is not None
+        and isinstance(X, list)
+        and X
+        and any(hasattr(X[0], name) for name in _NAMES_OF_A_ROW)
+    ):
         raise InputError("X is a list of rows that have names: give pandas.DataFrame(X), whose columns have them")
     if hasattr(X, "to_struct_array") and not hasattr(X, "to_batches"):
         from pyarrow import Table
@@ -188,6 +199,16 @@ def known_rows(X: Any, names: Sequence[str] | None = None) -> Any:
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         kind = f"{type(X).__module__}.{type(X).__name__}"
         raise InputError(f"X is a {kind} that NumPy cannot read, give an array of NumPy: {error}") from None
+
+
+def _check_kinds(X: Any, labels: list[Any], model: RawColumns) -> None:
+    kinds = X.schema.types if hasattr(X, "column_names") else getattr(X, "dtypes", ())
+    used = labels if model.names is None else {model.names[k] for k in model.used.tolist()}
+    for place, (label, kind) in enumerate(zip(labels, kinds, strict=False)):
+        if label in used and _OF_TIME.match(str(kind).lower()):
+            raise InputError(f"column {label!r} is {kind}, but the model takes numbers and texts")
+        if label in used and hasattr(kind, "index_type") and X.column(place).null_count:
+            raise InputError(f"column {label!r} is a dictionary with nulls: decode it, or call predict_arrow")
 
 
 def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
@@ -249,7 +270,10 @@ def numpy_rows(X: Any, model: RawColumns, *, stacklevel: int) -> npt.NDArray[Any
 def _as_numbers(columns: Any) -> npt.NDArray[Any]:
     try:
         rows = np.asarray(columns)
-        return rows if rows.dtype.kind in "fiubc" else rows.astype(np.float64)
+        if rows.dtype.kind in "fiubc":
+            return rows
+        # pandas knows what its missing value is, which NumPy does not.
+        return np.asarray((columns if hasattr(columns, "iloc") else rows).astype(np.float64))
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"X is not an array of numbers: {error}") from None
 

@@ -61,11 +61,16 @@ def microseconds(
     runs: Mapping[Name, Callable[[], object]], n_rows: int | Mapping[Name, int], rounds: int
 ) -> dict[Name, float]:
     """Median time per row of each, taking turns; the second of two calls counts."""
-    found = medians({name: partial(warm_seconds, run) for name, run in runs.items()}, rounds)
-    return {name: 1e6 * t / (n_rows if isinstance(n_rows, int) else n_rows[name]) for name, t in found.items()}
+    return _per_row(medians({name: partial(warm_seconds, run) for name, run in runs.items()}, rounds), n_rows)
 
 
-def processor_microseconds(runs: Mapping[Name, Callable[[], object]], n_rows: int, rounds: int) -> dict[Name, float]:
+def processor_microseconds(
+    runs: Mapping[Name, Callable[[], object]], n_rows: int | Mapping[Name, int], rounds: int
+) -> dict[Name, float]:
     """The least processor time per row of each, taking turns: what else runs on the machine hardly changes it."""
     turns = {name: partial(warm_seconds, run, process_time) for name, run in runs.items()}
-    return {name: 1e6 * time / n_rows for name, time in medians(turns, rounds, min).items()}
+    return _per_row(medians(turns, rounds, min), n_rows)
+
+
+def _per_row(seconds: Mapping[Name, float], n_rows: int | Mapping[Name, int]) -> dict[Name, float]:
+    return {name: 1e6 * t / (n_rows if isinstance(n_rows, int) else n_rows[name]) for name, t in seconds.items()}

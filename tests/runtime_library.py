@@ -56,7 +56,23 @@ class Request(ctypes.Structure):
     ]
 
 
-STRUCTS = {"approxsvm_error": Error, "approxsvm_label": Label, "approxsvm_request": Request}
+class Field(ctypes.Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("name_size", c_size_t),
+        ("kind", c_int32),
+        ("number", c_double),
+        ("text", c_char_p),
+        ("text_size", c_size_t),
+    ]
+
+
+STRUCTS = {
+    "approxsvm_error": Error,
+    "approxsvm_field": Field,
+    "approxsvm_label": Label,
+    "approxsvm_request": Request,
+}
 
 _INDICES = {np.dtype(np.int32): ("", c_int32), np.dtype(np.int64): ("_i64", c_int64)}
 _REALS = {np.dtype(np.float32): ("f32", ctypes.c_float), np.dtype(np.float64): ("f64", c_double)}
@@ -84,6 +100,11 @@ def declared() -> ctypes.CDLL:
     library.approxsvm_category_code.restype = c_double
     library.approxsvm_category_text.argtypes = [c_void_p, c_size_t, c_size_t, c_char_p, c_size_t]
     library.approxsvm_category_text.restype = c_size_t
+    library.approxsvm_feature_name.argtypes = [c_void_p, c_size_t, c_char_p, c_size_t]
+    library.approxsvm_feature_name.restype = c_size_t
+    library.approxsvm_row_of_record.argtypes = [
+        *(c_void_p, POINTER(Field), c_size_t, POINTER(c_double), c_size_t, error)
+    ]
     library.approxsvm_n_categories.argtypes = [c_void_p, c_size_t]
     library.approxsvm_n_categories.restype = c_size_t
     for name in ("version", "status_text", "target"):
@@ -115,6 +136,13 @@ class RuntimeLibraryError(Exception):
 
 def pointer(array: npt.NDArray[Any], number: Any) -> Any:
     return array.ctypes.data_as(POINTER(number))
+
+
+def _field(name: str | None, value: Any) -> Field:
+    own = None if name is None else name.encode()
+    text = value.encode() if isinstance(value, str) else None
+    kind = 0 if value is None else 1 if text is None else 2
+    return Field(own, len(own or b""), kind, value if kind == 1 else 0.0, text, len(text or b""))
 
 
 class Runtime:
@@ -174,6 +202,22 @@ class Runtime:
             raise RuntimeLibraryError(code, error)
         assert (error.status, error.row, error.message) == (0, -1, b"")
         return arrays
+
+    def row_of_record(self, fields: list[tuple[str | None, Any]]) -> npt.NDArray[np.float64]:
+        """The row, shape (1, n_features), of names and values: numbers, texts, None."""
+        array = (Field * len(fields))(*(_field(name, value) for name, value in fields))
+        row, error = np.empty((1, self.count("features"))), Error()
+        code = LIB.approxsvm_row_of_record(
+            self.handle, array, len(fields), pointer(row, c_double), row.size, byref(error)
+        )
+        if code:
+            raise RuntimeLibraryError(code, error)
+        return row
+
+    def feature_name(self, column: int) -> str:
+        room = ctypes.create_string_buffer(64)
+        LIB.approxsvm_feature_name(self.handle, column, room, len(room))
+        return room.value.decode()
 
     def label_text(self, position: int) -> str:
         room = ctypes.create_string_buffer(64)

@@ -25,6 +25,7 @@ PYBIND11_MODULE(_native, module) {
         "The native core: predictor, outputs and LIBSVM text. Private; use the public functions of approxsvm.";
     approxsvm::python::register_artifact(module);
     approxsvm::python::register_constants(module);
+    approxsvm::python::register_rows(module);
     approxsvm::python::register_predictor(module);
     approxsvm::python::register_gram(module);
     approxsvm::python::register_features(module);

@@ -17,6 +17,7 @@ void register_gram(pybind11::module_& module);
 void register_features(pybind11::module_& module);
 void register_input_map(pybind11::module_& module);
 void register_outputs(pybind11::module_& module);
+void register_rows(pybind11::module_& module);
 void register_text(pybind11::module_& module);
 void register_ngrams(pybind11::module_& module);
 

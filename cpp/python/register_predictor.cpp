@@ -8,10 +8,12 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <vector>
 
 #include "../dispatch/predictor.hpp"
 #include "artifact.hpp"
 #include "module.hpp"
+#include "row_reader.hpp"
 
 namespace py = pybind11;
 
@@ -87,26 +89,38 @@ class PyPredictor {
         check_n_features(n);
         constexpr int needed = py::array::c_style | py::detail::npy_api::NPY_ARRAY_ALIGNED_;
         if ((row.flags() & needed) != needed) raise("InputError", "expected a C-contiguous, aligned row");
-        double value = 0.0;
-        Status status = Status::ok;
         Fault fault{};
+        double value = 0.0;
         const Reals reals = reals_of(row);
-        if (reals == Reals::float32) {
-            status = predictor_->decide_one(static_cast<const float*>(row.data()), value, workspace_, &fault, &counts_,
-                                            float32_unit_);
-        } else if (reals == Reals::float64) {
-            status =
-                predictor_->decide_one(static_cast<const double*>(row.data()), value, workspace_, &fault, &counts_);
-        } else {
-            raise("InputError", "the row must be float32 or float64");
-        }
+        if (reals == Reals::neither) raise("InputError", "the row must be float32 or float64");
+        const Status status =
+            reals == Reals::float32
+                ? predictor_->decide_one(static_cast<const float*>(row.data()), value, workspace_, &fault, &counts_,
+                                         float32_unit_)
+                : predictor_->decide_one(static_cast<const double*>(row.data()), value, workspace_, &fault, &counts_);
         if (status == Status::not_finite) raise("InputError", "Input X contains NaN or infinity.");
         raise_if_at_fault(status, fault);
+        return answer_of(value);
+    }
+
+    // The same of a dict, a list or a tuple; None where the reader leaves it to others, or the row is at fault.
+    py::object one_of(const RowReader& reader, const py::object& row) {
+        check_n_features(static_cast<py::ssize_t>(reader.n_columns()));
+        std::vector<double> numbers(reader.n_columns());  // its own: keys of a dict may let other threads run
+        double value = 0.0;
+        Fault fault{};
+        if (!reader.read(row.ptr(), numbers.data()) ||
+            predictor_->decide_one(numbers.data(), value, workspace_, &fault, &counts_) != Status::ok)
+            return py::none();
+        return answer_of(value);
+    }
+
+  private:
+    py::object answer_of(double value) const {
         if (predictor_->model().task == Task::regression) return py::float_(value);
         return py::int_(static_cast<py::ssize_t>(value));
     }
 
-  private:
     // What an array holds; asking pybind11 whether it is an array_t takes several times as long.
     enum class Reals { float32, float64, neither };
     static Reals reals_of(const py::array& array) {
@@ -329,7 +343,8 @@ void register_predictor(py::module_& module) {
              py::arg("values") = "promised", py::arg("as_part") = false)
         .def("csr", &PyPredictor::csr, py::arg("indptr"), py::arg("indices"), py::arg("data"), py::arg("n_threads"),
              py::arg("want") = 2, py::arg("values") = "promised", py::arg("as_part") = false)
-        .def("one", &PyPredictor::one, py::arg("row"));
+        .def("one", &PyPredictor::one, py::arg("row"))
+        .def("one_of", &PyPredictor::one_of, py::arg("reader"), py::arg("row"));
 }
 
 }  // namespace approxsvm::python

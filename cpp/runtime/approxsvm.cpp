@@ -22,6 +22,7 @@
 #include <approxsvm/row_fault.hpp>
 
 #include "memory.hpp"
+#include "record.hpp"
 
 using namespace approxsvm;
 
@@ -257,6 +258,37 @@ approxsvm_status evaluate_csr(const approxsvm_model* model, const Real* values, 
     });
 }
 
+approxsvm_status wrong_field(approxsvm_error* error, std::size_t k, std::string_view name, const char* why) {
+    const int length = static_cast<int>(name.size() < 100 ? name.size() : 100);
+    return fail(error, APPROXSVM_WRONG_FIELD, -1, "field %zu, %.*s: %s", k, length, name.data(), why);
+}
+
+approxsvm_status read_record(const ModelView& model, const approxsvm_field* fields, std::size_t n_fields, double* row,
+                             approxsvm_error* error) {
+    const std::size_t n_columns = model.n_raw_features;
+    const bool has_names = n_fields > 0 ? fields[0].name != nullptr : model.feature_names != nullptr;
+    if (!has_names && n_fields != n_columns)
+        return fail(error, APPROXSVM_WRONG_ROW_SIZE, -1, "%zu fields without names, expected %zu", n_fields, n_columns);
+    if (has_names && model.feature_names == nullptr)
+        return wrong_field(error, 0, {fields[0].name, fields[0].name_size}, "the model has no names for its columns");
+    for (std::size_t j = 0; j < n_columns; ++j) row[j] = unread_number();
+    ColumnFinder names(model);
+    for (std::size_t k = 0; k < n_fields; ++k) {
+        if ((fields[k].name != nullptr) != has_names) return wrong_field(error, k, {}, "some fields have no name");
+        const std::string_view name = has_names ? std::string_view(fields[k].name, fields[k].name_size) : "";
+        const std::size_t j = has_names ? names.find(name) : k;
+        if (j == n_columns) return wrong_field(error, k, name, "there is no such column");
+        if (!is_unread(row[j])) return wrong_field(error, k, name, "another field has this name");
+        const ColumnTexts texts = texts_of(model, j);
+        if (const char* why = read_field(fields[k], texts, texts.ends != nullptr, row[j]))
+            return wrong_field(error, k, name, why);
+    }
+    for (std::size_t j = 0; j < n_columns; ++j) {
+        if (is_unread(row[j])) row[j] = texts_of(model, j).null;
+    }
+    return succeed(error);
+}
+
 template <class Real>
 approxsvm_status predict(const approxsvm_model* model, const Real* rows, std::size_t rows_size, std::uint32_t* labels,
                          std::size_t labels_size, approxsvm_error* error) {
@@ -283,6 +315,8 @@ const char* approxsvm_status_text(approxsvm_status status) {
             return "the environment variable APPROXSVM_TARGET names a target that this machine cannot run";
         case APPROXSVM_INTERNAL:
             return "an internal error of approxsvm";
+        case APPROXSVM_WRONG_FIELD:
+            return "a record has a field that the model does not take";
         default:
             break;
     }
@@ -387,6 +421,25 @@ double approxsvm_category_code(const approxsvm_model* model, size_t column, cons
 size_t approxsvm_category_text(const approxsvm_model* model, size_t column, size_t code, char* text, size_t size) {
     const ColumnTexts texts = texts_of(view_of(model), column);
     return copied(code < texts.n ? texts.text(code) : std::string_view{}, text, size);
+}
+
+size_t approxsvm_feature_name(const approxsvm_model* model, size_t column, char* name, size_t size) {
+    const ModelView& view = view_of(model);
+    const bool has_name = view.feature_names != nullptr && column < view.n_raw_features;
+    const Text found = has_name ? text_at(view.feature_names, view.n_raw_features, column) : Text{"", 0};
+    return copied({found.data, found.length}, name, size);
+}
+
+approxsvm_status approxsvm_row_of_record(const approxsvm_model* model, const approxsvm_field* fields, size_t n_fields,
+                                         double* row, size_t row_size, approxsvm_error* error) {
+    if (model == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "model");
+    if (fields == nullptr && n_fields > 0) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "fields");
+    if (row == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "row");
+    const ModelView& view = model->opened.view();
+    if (row_size < view.n_raw_features)
+        return fail(error, APPROXSVM_BUFFER_TOO_SMALL, -1, "row has room for %zu numbers, but the model has %zu columns",
+                    row_size, view.n_raw_features);
+    return read_record(view, fields, n_fields, row, error);
 }
 
 size_t approxsvm_n_categories(const approxsvm_model* model, size_t column) {

@@ -84,7 +84,8 @@ enum {
     APPROXSVM_NO_LABELS = 43,      /* a regression has none */
     APPROXSVM_NO_VALUES = 44,      /* ensembles that average probabilities or vote have none */
     APPROXSVM_NO_PROBABILITIES = 45,
-    APPROXSVM_NO_EXACT_VALUES = 46 /* an approximate model has none */
+    APPROXSVM_NO_EXACT_VALUES = 46, /* an approximate model has none */
+    APPROXSVM_WRONG_FIELD = 47      /* a record has a field that the model does not take */
 };
 
 typedef struct approxsvm_error {
@@ -152,6 +153,29 @@ APPROXSVM_API double approxsvm_category_code(const approxsvm_model* model, size_
 APPROXSVM_API size_t approxsvm_category_text(const approxsvm_model* model, size_t column, size_t code, char* text,
                                              size_t size);
 APPROXSVM_API size_t approxsvm_n_categories(const approxsvm_model* model, size_t column);
+
+/* The name of a column, as approxsvm_label_text; empty where the source was fitted without names. */
+APPROXSVM_API size_t approxsvm_feature_name(const approxsvm_model* model, size_t column, char* name, size_t size);
+
+/* A field of a record, such as a member of a JSON object. A field that is missing is what the source takes for a missing
+ * value. */
+enum { APPROXSVM_MISSING = 0, APPROXSVM_NUMBER = 1, APPROXSVM_TEXT = 2 };
+typedef struct approxsvm_field {
+    const char* name; /* of a column, UTF-8; null in records whose fields stand in the order of the columns */
+    size_t name_size;
+    int32_t kind;
+    double number;
+    const char* text; /* UTF-8 */
+    size_t text_size;
+} approxsvm_field;
+
+/* The raw row of numbers that stands for a record: n_features numbers for approxsvm_evaluate_f64 and
+ * approxsvm_predict_f64. Columns without a field hold missing values, which are refused with the row where the source
+ * takes none. A name that is no column or stands twice, a text in a column of numbers, and a number in one of texts
+ * are APPROXSVM_WRONG_FIELD. */
+APPROXSVM_API approxsvm_status approxsvm_row_of_record(const approxsvm_model* model, const approxsvm_field* fields,
+                                                       size_t n_fields, double* row, size_t row_size,
+                                                       approxsvm_error* error);
 
 /* --- answers */
 

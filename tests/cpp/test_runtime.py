@@ -57,6 +57,7 @@ SYMBOLS = [
     "evaluate_csr_f64_i64",
     "evaluate_f32",
     "evaluate_f64",
+    "feature_name",
     "label_at",
     "label_text",
     "mode",
@@ -70,6 +71,7 @@ SYMBOLS = [
     "open_file",
     "predict_f32",
     "predict_f64",
+    "row_of_record",
     "status_text",
     "target",
     "task",
@@ -107,6 +109,7 @@ CODES = {
     "NO_VALUES": 44,
     "NO_PROBABILITIES": 45,
     "NO_EXACT_VALUES": 46,
+    "WRONG_FIELD": 47,
 }
 
 
@@ -270,6 +273,7 @@ def test_a_null_model_has_nothing() -> None:
     assert LIB.approxsvm_category_code(None, 0, b"a", 1) == -1.0
     assert np.isnan(LIB.approxsvm_category_code(None, 0, None, 0))
     assert LIB.approxsvm_n_categories(None, 0) == 0
+    assert LIB.approxsvm_feature_name(None, 0, room, 2) == 0
 
 
 def test_small_buffers_stay_untouched() -> None:

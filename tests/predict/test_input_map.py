@@ -263,8 +263,14 @@ def test_raw_rows_that_stand_behind_mapped_ones():
         (lambda: InputMap.selection(2, [0, -1]), "selects column -1 of 2"),
         (lambda: InputMap.identity(2, ("a",)), "1 feature names for 2"),
         (lambda: Logarithm.of(2, np.inf), "offset of a logarithm is inf, but must be finite"),
-        (lambda: Logarithm(np.array([0.0, np.nan])), "offset of an input step is NaN, negative infinity or beyond 1e300"),
-        (lambda: Logarithm(np.array([-np.inf, 0.0])), "offset of an input step is NaN, negative infinity or beyond 1e300"),
+        (
+            lambda: Logarithm(np.array([0.0, np.nan])),
+            "offset of an input step is NaN, negative",
+        ),
+        (
+            lambda: Logarithm(np.array([-np.inf, 0.0])),
+            "offset of an input step is NaN, negative",
+        ),
         (lambda: InputMap.identity(2).then_stage(Affine(3)), "takes 3 features, but 2 come"),
         (lambda: InputMap.concatenate([InputMap.identity(2), InputMap.identity(3)]), r"\[2, 3\] raw features"),
     ],

@@ -20,7 +20,7 @@ FLOORS = [
     ["text_columns", "availability"],
     ["raw_columns", "row_dtypes", "first_line", "ngrams"],
     ["model", "options", "packages", "output_files", "development_files", "rows", "table_columns", "progress_bar"],
-    ["text_rows", "named_rows"],
+    ["text_rows", "named_rows", "frames"],
     ["reference", "threads"],
     ["expansion", "features"],
     ["artifact"],

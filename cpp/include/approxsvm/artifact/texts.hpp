@@ -235,8 +235,9 @@ APPROXSVM_COLD inline Status read_labels_and_texts(const SectionTable& sections,
     }
     if (labels.status() != Status::ok) return labels.status();
     if (header.status() != Status::ok) return header.status();
-    if (const unsigned char* list = sections.at(section::feature_names))
-        is_text_list(names, list, sections[section::feature_names].bytes, model.n_raw_features);
+    model.feature_names = sections.at(section::feature_names);
+    if (model.feature_names)
+        is_text_list(names, model.feature_names, sections[section::feature_names].bytes, model.n_raw_features);
     if (names.status() != Status::ok) return names.status();
     if (const unsigned char* text = sections.at(section::plan)) is_utf8(plan, text, 0, sections[section::plan].bytes);
     if (plan.status() != Status::ok) return plan.status();

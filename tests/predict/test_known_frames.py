@@ -1,0 +1,293 @@
+"""Rows that the core reads itself, against the general way and against the source: frames, mappings, sequences.
+
+A frame whose columns and dtypes have been seen before is read column by column. Random frames of random dtypes, orders
+and gaps go both ways, row by row the same; so do random mappings and sequences of odd values.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
+from sklearn.svm import SVC
+
+import approxsvm
+from approxsvm import evaluator
+from approxsvm.errors import InputError
+from approxsvm.frames import KnownFrames
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+N_TRAINING, N_SCHEMAS = 200, 12
+TEXTS = np.array(["a", "b", "Köln", "x" * 40, "1.5", "nan", ""], dtype=object)
+ODD_NUMBERS = [
+    *(np.nan, None, pd.NA, True, "1.5", "x", 2**53 + 1, 2**70, Decimal("1.5"), np.float32(0.1), np.int64(3), pd.NaT),
+    *(1e300, np.inf, -2, 7, "", b"1"),
+]
+ODD_TEXTS = [
+    *("unseen", "a ", "\ud800", "a\0", "\N{PILE OF POO}", "Köln", "1.5", "nan", "", np.nan, None, pd.NA, 1.5, True, 7),
+    *(np.str_("a"), b"a", pd.NaT, Decimal("nan"), ("a",)),
+]
+NUMBER_TYPES = [
+    *("float64", "float64", "float64", "float32", "float16", "longdouble", "int64", "int32", "uint8", "uint64", "bool"),
+    *("object", "object", "Float64", "Int64", "boolean", "Float32", "double[pyarrow]", "int64[pyarrow]", "category"),
+    *("bool[pyarrow]", "float[pyarrow]"),
+]
+TEXT_TYPES = [
+    "object",
+    "object",
+    "str",
+    "string",
+    "string[pyarrow]",
+    "string[python]",
+    "category",
+    "category of string",
+]
+_RNG = np.random.default_rng(5)
+FULL = pd.DataFrame(
+    {
+        "n0": _RNG.normal(40, 10, N_TRAINING).round(1),
+        "n1": _RNG.normal(size=N_TRAINING),
+        "t0": TEXTS[_RNG.integers(5, size=N_TRAINING)],
+        "t1": TEXTS[_RNG.integers(7, size=N_TRAINING)],
+        "k": _RNG.integers(0, 4, N_TRAINING).astype(float),
+        "unused": _RNG.normal(size=N_TRAINING),
+    }
+).astype({"t0": object, "t1": object})
+Y = np.where(np.sin(FULL["n0"] / 3) + (FULL["t0"] == "a") + _RNG.normal(0, 0.3, N_TRAINING) > 0.5, "yes", "no")
+WITH_NONE = FULL.copy()
+WITH_NONE.loc[::7, "n0"] = np.nan
+WITH_NONE.loc[::5, "t0"] = None
+WITH_NONE.loc[3::9, "t1"] = np.nan
+WITH_NAN = WITH_NONE.assign(t0=WITH_NONE["t0"].where(WITH_NONE["t0"].notna(), np.nan))
+IMPUTED = make_pipeline(SimpleImputer(), StandardScaler())
+ENCODER = OneHotEncoder(handle_unknown="ignore")
+FREQUENT = make_pipeline(SimpleImputer(strategy="most_frequent"), ENCODER)
+ORDINAL = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+RARE = OneHotEncoder(min_frequency=0.2, handle_unknown="infrequent_if_exist")
+SOURCES = {
+    "imputed": (make_column_transformer((IMPUTED, ["n0", "n1"]), (FREQUENT, ["t0", "t1"])), WITH_NAN),
+    "refuses": (make_column_transformer((StandardScaler(), ["n0"]), (OneHotEncoder(), ["t0", "t1"])), FULL),
+    "None is known": (make_column_transformer((IMPUTED, ["n0"]), (ENCODER, ["t0"])), WITH_NONE),
+    "None, refuses": (make_column_transformer((IMPUTED, ["n0"]), (OneHotEncoder(), ["t0", "t1"])), WITH_NONE),
+    "looked up": (make_column_transformer((ENCODER, ["k", "t1"]), (IMPUTED, ["n0"])), FULL),
+    "ordinal": (make_column_transformer((ORDINAL, ["k", "t0"]), ("passthrough", ["n1"])), FULL),
+    "target": (make_column_transformer((TargetEncoder(random_state=0), ["t0"]), (StandardScaler(), ["n1"])), WITH_NAN),
+    "infrequent": (make_column_transformer((MinMaxScaler(), ["n0", "n1"]), (RARE, ["t1"])), FULL),
+    "numbers": (make_column_transformer((IMPUTED, ["n0", "n1"])), WITH_NONE),
+    "in order": (IMPUTED, WITH_NONE[["n0", "n1", "k"]]),
+    "in order, texts": (ENCODER, FULL[["t0", "t1"]]),
+}
+
+
+class NothingKnown:
+    """Sends every frame the general way."""
+
+    def rows(self, frame: Any) -> None:
+        return None
+
+    def learn(self, frame: Any, rows: Any) -> None:
+        return None
+
+
+@pytest.fixture(scope="module", params=SOURCES)
+def models(request: pytest.FixtureRequest) -> tuple[Any, Any, list[tuple[Any, Any]]]:
+    """A source, the frame that it was fitted on, and pairs of a model and the same of the general way."""
+    step, frame = SOURCES[request.param]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        source = make_pipeline(step, SVC()).fit(frame, Y)
+    artifact = approxsvm.compile(source, frame).artifact
+    pairs = []
+    for make in (evaluator_of_estimator, approxsvm.Predictor):
+        known, general = make(artifact), make(artifact)
+        general._evaluator.__dict__["frames"] = NothingKnown()
+        pairs.append((known, general))
+    return source, frame, pairs
+
+
+def evaluator_of_estimator(artifact: Any) -> Any:
+    from approxsvm.estimators import estimator_for
+
+    return estimator_for(artifact)
+
+
+# --- random frames
+
+
+def one(rng: Any, *things: Any) -> Any:
+    return things[rng.integers(len(things))]
+
+
+def numbers(rng: Any, n_rows: int) -> Any:
+    kind, missing = one(rng, *NUMBER_TYPES), rng.random(n_rows) < one(rng, 0, 0, 0.2)
+    values = rng.choice([*rng.normal(40, 10, 3).round(1), 0.0, 1.0, 2.0, 3.0, -1.0, 5.0], n_rows)
+    if kind == "object":
+        odd = [one(rng, *ODD_NUMBERS) if rng.random() < 0.1 else value for value in values.tolist()]
+        return pd.Series(odd, dtype=object)
+    if "int" in kind.lower() or "bool" in kind:
+        values = np.rint(np.abs(values)) if "int" in kind.lower() else values > 1
+    takes_gaps = kind[0].isupper() or "[" in kind or kind in ("float64", "float32", "boolean", "category")
+    series = pd.Series(values).astype(kind)
+    if "int64" in kind.lower() and rng.random() < 0.2:
+        series[0] = 2**53 + 1
+    return series.mask(pd.Series(missing)) if takes_gaps else series
+
+
+def texts(rng: Any, n_rows: int) -> Any:
+    kind, missing = one(rng, *TEXT_TYPES), rng.random(n_rows) < one(rng, 0, 0, 0.2)
+    known = [str(one(rng, *TEXTS)) if rng.random() < 0.9 else str(one(rng, *ODD_TEXTS[3:9])) for _ in range(n_rows)]
+    if kind == "object":
+        odd = [one(rng, *ODD_TEXTS) if rng.random() < 0.05 else value for value in known]
+        return pd.Series(odd, dtype=object).mask(pd.Series(missing), one(rng, None, np.nan))
+    of_strings = pd.Series(known, dtype="string" if kind.endswith("string") else object)
+    series = of_strings.astype(kind.removesuffix(" of string"))
+    series[missing] = None
+    return series
+
+
+def frame_of(rng: Any, names: list[str], n_rows: int) -> Any:
+    """A frame of these columns, now and then of other ones, or of something else than numbers and texts."""
+    columns = {}
+    for name in names:
+        made = texts(rng, n_rows) if (name[0] == "t") != (rng.random() < 0.03) else numbers(rng, n_rows)
+        columns[name] = pd.Series(pd.date_range("2020", periods=n_rows)) if rng.random() < 0.01 else made
+    frame = pd.DataFrame(columns)
+    if rng.random() < 0.3:
+        frame = frame[list(rng.permutation(frame.columns))]
+    if rng.random() < 0.15:
+        frame = frame.assign(more=one(rng, 1, "x", pd.Timestamp("2020")))
+    if rng.random() < 0.05:
+        frame = frame.drop(columns=one(rng, *frame.columns))
+    if rng.random() < 0.05:
+        frame = pd.concat([frame, frame[[one(rng, *frame.columns)]]], axis=1)
+    return frame
+
+
+def with_odd_cells(rng: Any, frame: Any) -> Any:
+    """Other rows of the same columns and dtypes."""
+    other = frame.iloc[rng.integers(len(frame), size=one(rng, 1, 1, 2, 5, 17))].reset_index(drop=True)
+    for _ in range(int(rng.integers(0, 4))):
+        i, j = int(rng.integers(len(other))), int(rng.integers(other.shape[1]))
+        if str(other.dtypes.iloc[j]) == "object":
+            other.iat[i, j] = one(rng, *(ODD_TEXTS[:-1] if isinstance(other.iat[i, j], str) else ODD_NUMBERS))
+        elif not str(other.dtypes.iloc[j]).startswith(("int", "uint", "bool")):
+            other.iat[i, j] = None
+    return other
+
+
+def containers(rng: Any, frame: Any) -> Iterator[Any]:
+    """The frame, or what other libraries make of it."""
+    kind = one(rng, "pandas", "pandas", "pandas", "polars", "pyarrow")
+    if kind == "pandas":
+        yield frame
+        return
+    library = pytest.importorskip(kind)
+    try:
+        made = library.from_pandas(frame) if kind == "polars" else library.Table.from_pandas(frame)
+    except Exception:  # of columns that these libraries do not have
+        return
+    yield made
+    if kind == "pyarrow" and len(frame):
+        yield made.to_batches()[0]
+
+
+def outcome(call: Callable[..., Any], *arguments: Any) -> Any:
+    """An answer, or the words of a refusal."""
+    try:
+        return np.asarray(call(*arguments))
+    except (ValueError, TypeError) as error:
+        return str(error)
+
+
+def is_same(some: Any, others: Any) -> bool:
+    if isinstance(some, str) or isinstance(others, str):
+        return isinstance(some, str) and isinstance(others, str) and some == others
+    return np.array_equal(np.asarray(some, np.float64), np.asarray(others, np.float64), equal_nan=True)
+
+
+def test_frames_go_as_the_general_way_has_them(models: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, training, pairs = models
+    rng, n_known, read = np.random.default_rng(len(training.columns)), 0, KnownFrames._read
+
+    def counted(self: Any, layout: Any, plan: Any) -> Any:
+        nonlocal n_known
+        rows = read(self, layout, plan)
+        n_known += rows is not None
+        return rows
+
+    monkeypatch.setattr(KnownFrames, "_read", counted)
+    for _ in range(N_SCHEMAS):
+        first = frame_of(rng, list(training.columns), int(one(rng, 1, 2, 17)))
+        for frame in [first, *(with_odd_cells(rng, first) for _ in range(3))]:
+            for given in containers(rng, frame):
+                for known, general in pairs:
+                    found, wanted = outcome(known._rows, given), outcome(general._rows, given)
+                    assert is_same(found, wanted), (frame.dtypes, frame)
+                if not isinstance(given, pd.DataFrame):
+                    continue  # other libraries' null is what the source was fitted with, None or NaN
+                labels, expected = outcome(pairs[0][0].predict, given), outcome(source.predict, given)
+                if not (isinstance(labels, str) or isinstance(expected, str)):
+                    assert labels.tolist() == expected.tolist(), (frame.dtypes, frame)
+    for _ in range(3):
+        assert outcome(pairs[1][0].predict, training).tolist() == source.predict(training).tolist()
+    assert n_known > N_SCHEMAS
+
+
+# --- rows of Python's own values
+
+
+def test_mappings_and_sequences_go_as_the_general_way_has_them(models: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, training, pairs = models
+    known, general = pairs[1]
+    rng, n_answers = np.random.default_rng(1), 0
+    for k in range(60):
+        row = {name: training[name].iloc[k % len(training)] for name in training.columns}
+        for _ in range(int(rng.integers(0, 3))):
+            name = one(rng, *row)
+            row[name] = one(rng, *(ODD_TEXTS if name[0] == "t" else ODD_NUMBERS))
+        for name in list(row):
+            if rng.random() < 0.05:
+                del row[name]
+        if rng.random() < 0.2:
+            row[one(rng, "more", "n9", 7)] = 1.0
+        for given in (row, list(row.values()), tuple(row.values())):
+            found = outcome(known.predict_one, given)
+            monkeypatch.setattr(evaluator, "_OF_PYTHON", ())
+            wanted = outcome(general.predict_one, given)
+            monkeypatch.undo()
+            assert isinstance(found, str) == isinstance(wanted, str), (given, found, wanted)
+            if not isinstance(found, str):
+                n_answers += 1
+                assert found == wanted, given
+                assert known.predict_one(given, outputs=["label"])["label"] == wanted
+    assert n_answers > 30
+
+
+def test_keys_that_are_no_names_do_not_disturb(models: Any) -> None:
+    """Keys of a mapping may be anything that answers comparisons, even by predicting."""
+    source, training, pairs = models
+    known, name = pairs[1][0], training.columns[0]
+    full = training[training.notna().all(axis=1)]
+    rows = full.to_dict("records")[:2]
+    expected = source.predict(full[:2]).tolist()
+
+    class Nosy:
+        def __hash__(self) -> int:
+            return hash(name)
+
+        def __eq__(self, other: object) -> bool:
+            known.predict_one(rows[1])
+            return False
+
+    assert known.predict_one(rows[0]) == expected[0]
+    with pytest.raises(InputError, match="names of columns are strings"):
+        known.predict_one({Nosy(): 1, **rows[0]})
