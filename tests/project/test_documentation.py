@@ -40,6 +40,7 @@ EXECUTED = ["python", "pycon", "console", "cpp", "c"]
 # What is shown, and why it is not executed.
 SHOWN = {
     "sh": "installs the package, or runs the tests (.ci/run does) or benchmarks",
+    "c++": "tests/cpp/test_embedding.py compiles and runs it",
     "cmake": "tests/cpp/test_runtime.py builds a project with it",
     "matlab": "tests/readers/test_matlab.py runs it in Octave, where that is installed",
     "js": "tests/cpp/test_wasm.py runs the same calls, with zig and Node.js",

@@ -111,7 +111,7 @@ def test_includes_run_downwards(folder: str, strangers: list[str]) -> None:
 
 # Of cpp/include/approxsvm, from the cellar up.
 CPP_FLOORS = [
-    ["status", "schema"],
+    ["status", "schema", "parts", "program"],
     ["model_view"],
     ["row_fault"],
     ["simd"],
@@ -131,7 +131,7 @@ HEADERS = {path.relative_to(INCLUDE): path for path in sorted(INCLUDE.rglob("*.h
 
 
 def included_headers(header: Path) -> set[Path]:
-    quoted = re.findall(r'^#include "([^"]+\.hpp)"', HEADERS[header].read_text(), re.MULTILINE)
+    quoted = re.findall(r'^#include "([^"]+\.hp?p?)"', HEADERS[header].read_text(), re.MULTILINE)
     return {Path(os.path.normpath(header.parent / name)) for name in quoted}
 
 
@@ -147,7 +147,7 @@ def test_headers_include_downwards(header: Path) -> None:
 # about as many. Who makes a number smaller writes the new one here. It rises only with a door or a question that is new
 # and that each kind answers by arithmetic of its own, such as C99 headers and gradients.
 FILES_THAT_NAME = {
-    "(?i)cosine": 10,  # a kernel
+    "(?i)cosine": 11,  # a kernel
     "(?i)normalizer": 9,  # a step
     r"\bLogarithm(Stage)?\b(?! of)|\(logarithm,": 8,  # another, which a feature map takes, too; not every logarithm
     "density_marks|DensityMarks": 6,  # an output, two of them readers of LIBSVM's key of this name
