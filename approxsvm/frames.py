@@ -113,7 +113,7 @@ class KnownFrames:
         dtype = getattr(values, "dtype", None)
         if isinstance(values, list) or dtype == _OBJECT:
             return self._reader_of().fill(column, values, out, none_is_null)
-        if getattr(dtype, "kind", "O") not in _PLAIN_KINDS or dtype.itemsize > 8:
+        if dtype is None or getattr(dtype, "kind", "O") not in _PLAIN_KINDS or dtype.itemsize > 8:
             return False
         if not isinstance(values, np.ndarray):  # of pandas' own dtypes
             if column in self._columns.looked_up or not hasattr(dtype, "numpy_dtype"):

@@ -62,11 +62,12 @@ struct NormalizerStage : AnyStage {
     // and by one rounding. A sum of n moduli or squares errs by gamma_(n + 3), in any order. Where the norm may be on
     // either side of least_norm, nothing is known. In float32 the source takes least_norm32 for it, and loses squares
     // below tiny32; sparse rows it divides by any norm that is not 0.
+    // Nothing is known either where its own sum of moduli or squares may leave its numbers.
     static void normalize(Norm which, const SourceRows& source, std::size_t n, double* x, double* error) {
         constexpr double up = 1.0 + 0x1p-30, lost_square = 0x1p-74;
         const double u = source.unit(), tiny = source.tiny();
         // A power of two in front of rows so large that sums might leave float64.
-        const double scale = norm(max, x, n) > 0x1p490 ? 0x1p-600 : 1.0, least = least_norm * scale;
+        const double largest = norm(max, x, n), scale = largest > 0x1p490 ? 0x1p-600 : 1.0, least = least_norm * scale;
         for (std::size_t j = 0; scale != 1.0 && j < n; ++j) {
             x[j] *= scale;
             error[j] *= scale;
@@ -80,9 +81,9 @@ struct NormalizerStage : AnyStage {
         const bool is_above = nearest >= above_any,
                    is_below = source.is_sparse ? length == 0.0 && came == 0.0 : farthest < least,
                    overflows =
-                       (source.in_float32 && !(farthest * (which == l2 ? farthest : 1.0) <= largest32)) ||
-                       (source.counts_float64 && which != max &&
-                        !(norm(max, x, n) / scale * static_cast<double>(n) <= (which == l1 ? 0x1p1000 : 0x1p500)));
+                       source.in_float32
+                           ? !(farthest * (which == l2 ? farthest : 1.0) <= largest32)
+                           : which != max && !(largest * static_cast<double>(n) <= (which == l1 ? 0x1p1000 : 0x1p500));
         if (length >= least) {
             for (std::size_t j = 0; j < n; ++j) {
                 x[j] /= length;
