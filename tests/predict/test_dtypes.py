@@ -23,6 +23,7 @@ from sklearn.kernel_approximation import (
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
@@ -326,6 +327,18 @@ def test_longdouble_values_are_not_among_maxima_of_float64(member: Any) -> None:
     assert (source.predict(rows) != source.predict(TRAIN)).any()
     with pytest.raises(InputError, match=r"rows are \w+, which OneVsRestClassifier"):
         approxsvm.compile(source).predict(rows)
+
+
+@pytest.mark.parametrize("wrapper", [MultiOutputClassifier, OneVsRestClassifier])
+def test_probabilities_of_several_targets_are_bounded(wrapper: Any) -> None:
+    targets = np.column_stack([LABELS, TRAIN[:, 0] > 4.0]).astype(int)
+    source = wrapper(make_pipeline(StandardScaler(), LogisticRegression())).fit(TRAIN, targets)
+    fast, rows = approxsvm.compile(source), TRAIN.astype(np.float32)
+    off = np.abs(np.array(fast.predict_proba(rows)) - np.array(source.predict_proba(rows)))
+    bounds = np.array(fast.probability_bound(rows))
+    assert off.shape == bounds.shape
+    assert 1e-12 < off.max() <= bounds.max() < 1e-4
+    assert (off <= bounds).all()
 
 
 def test_sparse_rows_that_a_scaler_of_dense_ones_treats_otherwise() -> None:
