@@ -43,10 +43,11 @@ _ASKED = 8  # interfaces that each composed source asks, about
 _SCRIPTS = 4  # faults of one kind that each process makes smaller
 ESTIMATOR = "the estimator"  # its methods and verify, beside the executors
 # What the source says of rows that compiled models take all the same: sparse ones, none, arrays where columns have
-# names, names twice in columns that nobody looks at; and what NumPy and SciPy say where scikit-learn itself fails.
+# names, names twice in columns that nobody looks at; and what NumPy, pandas and SciPy say where it fails itself.
 _MAY_BE_ANSWERED = (
     r"[Ss]parse|minimum of 1 is|0 sample|only supported for dataframes|could not broadcast|blocks must|ufunc|read-only|"
-    r"multiply sequence|[Bb]ig-endian|Buffer dtype|Cannot cast|Expected unique column names"
+    r"multiply sequence|[Bb]ig-endian|Buffer dtype|Cannot cast|Expected unique column names|"
+    r"operation .mul. not supported"
 )
 _AS_THEY_ARE = rf"{ESTIMATOR}|batch|calls|predict_one"  # interfaces that get the names of columns, whatever they are
 # Faults that are none of a composed source, as nobody promised an answer.
