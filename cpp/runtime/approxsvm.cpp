@@ -437,8 +437,8 @@ approxsvm_status approxsvm_row_of_record(const approxsvm_model* model, const app
     if (row == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "row");
     const ModelView& view = model->opened.view();
     if (row_size < view.n_raw_features)
-        return fail(error, APPROXSVM_BUFFER_TOO_SMALL, -1, "row has room for %zu numbers, but the model has %zu columns",
-                    row_size, view.n_raw_features);
+        return fail(error, APPROXSVM_BUFFER_TOO_SMALL, -1,
+                    "row has room for %zu numbers, but the model has %zu columns", row_size, view.n_raw_features);
     return read_record(view, fields, n_fields, row, error);
 }
 

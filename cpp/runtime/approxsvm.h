@@ -157,8 +157,8 @@ APPROXSVM_API size_t approxsvm_n_categories(const approxsvm_model* model, size_t
 /* The name of a column, as approxsvm_label_text; empty where the source was fitted without names. */
 APPROXSVM_API size_t approxsvm_feature_name(const approxsvm_model* model, size_t column, char* name, size_t size);
 
-/* A field of a record, such as a member of a JSON object. A field that is missing is what the source takes for a missing
- * value. */
+/* A field of a record, such as a member of a JSON object. A field that is missing is what the source takes for a
+ * missing value. */
 enum { APPROXSVM_MISSING = 0, APPROXSVM_NUMBER = 1, APPROXSVM_TEXT = 2 };
 typedef struct approxsvm_field {
     const char* name; /* of a column, UTF-8; null in records whose fields stand in the order of the columns */

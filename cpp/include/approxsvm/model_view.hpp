@@ -129,7 +129,8 @@ struct ModelView {
     std::size_t n_raw_features;  // of rows before they are mapped ...
     bool has_input_map;
     InputMapView input_map;  // how, where has_input_map
-    const unsigned char* feature_names;  // of raw columns, a list of texts (artifact/texts.hpp); null where there are none
+    const unsigned char*
+        feature_names;  // of raw columns, a list of texts (artifact/texts.hpp); null where there are none
     CategoriesView categories;
     OutputsView outputs;  // what decision values become
     double gamma;
