@@ -111,7 +111,7 @@ def test_includes_run_downwards(folder: str, strangers: list[str]) -> None:
 
 # Of cpp/include/approxsvm, from the cellar up.
 CPP_FLOORS = [
-    ["status", "schema"],
+    ["status", "schema", "parts"],
     ["model_view"],
     ["row_fault"],
     ["simd"],
@@ -147,7 +147,7 @@ def test_headers_include_downwards(header: Path) -> None:
 # about as many. Who makes a number smaller writes the new one here. It rises only with a door or a question that is new
 # and that each kind answers by arithmetic of its own, such as C99 headers and gradients.
 FILES_THAT_NAME = {
-    "(?i)cosine": 10,  # a kernel
+    "(?i)cosine": 11,  # a kernel
     "(?i)normalizer": 9,  # a step
     r"\bLogarithm(Stage)?\b(?! of)|\(logarithm,": 8,  # another, which a feature map takes, too; not every logarithm
     "density_marks|DensityMarks": 6,  # an output, two of them readers of LIBSVM's key of this name
