@@ -49,8 +49,10 @@ def check_behind_macros(command: list[str], header: str, behind: str = "") -> No
     if shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")
     is_cpp = any("++" in word for word in command)
-    standard = "algorithm charconv cmath cstddef cstdint cstdio cstdlib cstring limits new string string_view "
-    standard += "type_traits utility"
+    standard = (
+        "algorithm charconv cmath cstddef cstdint cstdio cstdlib cstring limits new string string_view type_traits "
+        "utility"
+    )
     includes = standard.split() if is_cpp else ["float.h", "stddef.h", "stdint.h"]
     text = "".join(f"#include <{name}>\n" for name in includes)
     text += "#if defined(__x86_64__) && defined(__cplusplus)\n#include <immintrin.h>\n#endif\n"
