@@ -110,7 +110,7 @@ class KnownFrames:
 
     def _numbers(self, column: int, values: Any, out: npt.NDArray[np.float64], none_is_null: bool) -> bool:
         """Store a column of numbers; whether they are plain ones."""
-        dtype = getattr(values, "dtype", None)
+        dtype: Any = getattr(values, "dtype", None)
         if isinstance(values, list) or dtype == _OBJECT:
             return self._reader_of().fill(column, values, out, none_is_null)
         if dtype is None or getattr(dtype, "kind", "O") not in _PLAIN_KINDS or dtype.itemsize > 8:
