@@ -59,7 +59,7 @@ def _faults_of_rows(specimen: Specimen, executor: Executor, table: Table) -> Ite
 
 def _faults(specimen: Specimen, executor: Executor, table: Table) -> Iterator[str]:
     expected = specimen.expected(executor.seen(specimen, table))
-    good = specimen.rows_of(table, ~expected.refused)
+    good = specimen.rows_of(table, ~(expected.refused | expected.chance))
     for i in np.flatnonzero(expected.refused)[:4]:
         row = table.take(slice(i, i + 1))
         if not executor.may_answer(specimen, row):

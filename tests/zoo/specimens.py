@@ -70,6 +70,7 @@ class Expected:
     """What the source itself answers for the rows of a table."""
 
     refused: npt.NDArray[np.bool_]  # (n,): rows that the source refuses
+    chance: npt.NDArray[np.bool_]  # (n,): rows that rounding in float32 alone has kept within a step's domain
     labels: Array | None  # of all other rows; None for a regression
     values: Array | None  # (n, n_decisions) in extended precision, by the oracle
     slack: Array | None  # what the oracle itself may round
@@ -81,7 +82,7 @@ class Expected:
         """Some of the rows that are not refused."""
         of_rows = {name: getattr(self, name) for name in _OF_ROWS}
         some = {name: answer if answer is None else answer[kept] for name, answer in of_rows.items()}
-        return Expected(np.zeros(int(kept.sum()), bool), rows=self.rows.take(kept), **some)
+        return Expected(*np.zeros((2, int(kept.sum())), bool), rows=self.rows.take(kept), **some)
 
 
 class Specimen:
@@ -147,7 +148,7 @@ class Specimen:
         return found
 
     def _expected(self, table: Table) -> Expected:
-        refused = np.zeros(len(table.values), bool)
+        refused, chance = np.zeros((2, len(table.values)), bool)
         method = "predict" if hasattr(self.source, "predict") else "score_samples"  # of a density
         if not self.once(("source takes", table.container), lambda one: one._source_takes(table.container, method)):
             table = replace(table, container="array")
@@ -166,9 +167,16 @@ class Specimen:
             rows = self.numbers(table)
             exact["values"], exact["slack"] = oracle.decision_values(self.model, rows)
             exact["probabilities"], exact["probability_slack"] = oracle.probabilities(self.model, rows)
+            kept = ~np.isnan(exact["values"]).any(axis=1)
+            if "float32" in table.kinds and not kept.all():
+                chance[np.flatnonzero(~refused)[~kept]] = True
+                table = table.take(kept)
+                found = {name: None if answer is None else answer[kept] for name, answer in found.items()}
+                exact = {name: None if numbers is None else numbers[kept] for name, numbers in exact.items()}
         is_regression = self.artifact.task == "regression"
         return Expected(
             refused,
+            chance,
             labels=None if is_regression else found.get("predict"),
             rows=table,
             **exact,
