@@ -45,7 +45,8 @@ from approxsvm.expansion.monomials import storage_order
 from approxsvm.model.compensated import FloatArray, norms_above
 from approxsvm.model.constants import UNIT64
 from approxsvm.model.schema import FORM_HEADER, POLYNOMIAL_HEADER
-from approxsvm.model.steps import Affine, Projection
+from approxsvm.model.steps import Affine, Projection, Step
+from approxsvm.model.steps.step import Mapper
 from approxsvm.rows import chunks, zero_unused
 
 _UP: Final = 1.01
@@ -112,6 +113,7 @@ class _Function:
                     f"gradients go back through steps that scale or project, but not through a {stage.kind}: take that "
                     "of what follows it"
                 )
+        self.steps = [_step_of(stage) for stage in (self.map.stages if self.map else ())]
         self.terms = _terms_of(artifact)
         self.n_columns = artifact.n_raw_features
 
@@ -136,14 +138,13 @@ class _Function:
         x = row[self.map.columns][np.newaxis].copy()
         errors: FloatArray = np.zeros_like(x)
         back: list[_Back] = []
-        for stage in self.map.stages:
+        for stage, run, unlimited in self.steps:
+            before, (x, errors) = (x, errors), run(x, errors)
             if isinstance(stage, Projection):
                 back.append(_back_through_projection(stage))
-                x, errors = stage.run(x, errors)
                 continue
             assert isinstance(stage, Affine)  # checked once
-            y, spread = replace(stage, low=None, high=None).run(x, errors)
-            x, errors = stage.run(x, errors)
+            y, spread = (x, errors) if unlimited is None else unlimited(*before)
             # What overflows has the limit for certain where that is off by nothing.
             back.append(_back_through_scaler(stage, y[0], spread[0], np.isinf(y[0]) & (errors[0] == 0.0)))
         return x[0], errors[0], back
@@ -156,6 +157,13 @@ class _Function:
         for all_of, parts in ((found, slopes), (errors, bounds), (moduli, np.abs(slopes))):
             np.add.at(all_of.T, self.map.columns, parts.T)
         return found, errors * _UP + len(self.map.columns) * UNIT64 * moduli
+
+
+def _step_of(stage: Step) -> tuple[Step, Mapper, Mapper | None]:
+    """Pair a stage with its map, and with that before its limits if it has any."""
+    if isinstance(stage, Affine) and (stage.low is not None or stage.high is not None):
+        return stage, stage.mapper(), replace(stage, low=None, high=None).mapper()
+    return stage, stage.mapper(), None
 
 
 def _back_through_projection(stage: Projection) -> _Back:

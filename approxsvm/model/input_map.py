@@ -21,16 +21,14 @@ import numpy.typing as npt
 from approxsvm import _native
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
 from approxsvm.model.compensated import FloatArray
-from approxsvm.model.schema import DOMAINS, names_of, padded, record
+from approxsvm.model.schema import DOMAINS, names_of
 from approxsvm.model.steps import STEPS, Affine, Monomials, Step, Table
-from approxsvm.model.steps.step import NO_NAN, IntArray
+from approxsvm.model.steps.step import NO_NAN, IntArray, packed_map
 from approxsvm.model.steps.table import SAME, TextChange
 from approxsvm.text_columns import NONE, TextColumn
 
 # Numbers of rows that are made dense at a time.
 _PIECE_NUMBERS: Final = 1 << 20
-_HEADER: Final = record("input_map")
-_CHECKED: Final = record("checked_column")
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +197,9 @@ class InputMap:
         behind = InputMap(front.n_features, np.arange(front.n_features), self.stages[first:])
         mapped = front._run(rows)  # NaN may go through, on its way to what replaces it
         self._check_domain(mapped)
-        return behind._run(mapped.values, counts_source=True).distances
+        found = behind._run(mapped.values, counts_source=True)
+        behind._checked(mapped.values, found)
+        return found.distances
 
     def takes(self, rows: FloatArray) -> npt.NDArray[np.bool_]:
         """Tell which raw rows, dense float64, `apply` would not refuse, shape (n_rows,)."""
@@ -283,10 +283,7 @@ class InputMap:
 
     def packed(self) -> bytes:
         """Return the section of an artifact (models/FORMAT.md, "input_map")."""
-        stages = [stage.packed() for stage in self.stages if not stage.is_identity]
-        header = _HEADER.pack(len(self.columns), len(stages), self.n_raw_features, self.by_column)
-        checked = (_CHECKED.pack(column, takes_nan) for column, takes_nan in sorted(self.checked.items()))
-        return b"".join([header, padded(self.columns.astype("<u4").tobytes()), *stages, *checked])
+        return packed_map(self.n_raw_features, self.columns, self.stages, self.by_column, self.checked)
 
     def _run(self, rows: Any, *, exactly: bool = False, counts_source: bool = False) -> _Mapped:
         """Map rows by the core."""

@@ -15,7 +15,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
 import approxsvm
@@ -245,3 +245,14 @@ def test_what_overflows_on_its_way_to_a_limit_has_no_slope():
         replace(model, input_map=InputMap(2, np.arange(2), (back,))), mode="exact"
     ).gradient(np.array([[1e10, 0.25]]), return_bound=True)
     assert bounds[0, 0] == np.inf
+
+
+def test_limits_alone_are_a_step():
+    """A scaler of ones with clip has nothing but limits, before which nothing is mapped."""
+    X = np.random.default_rng(0).uniform(-1.0, 1.0, (60, 3))
+    X[0] = 1.0
+    y = X[:, 0] > 0.0
+    clipped = approxsvm.compile(make_pipeline(MaxAbsScaler(clip=True), SVC()).fit(X, y))
+    plain = approxsvm.compile(SVC().fit(X, y))
+    assert clipped.artifact.input_map.stages[0].multiply is None
+    assert np.allclose(clipped.gradient(0.9 * X), plain.gradient(0.9 * X))

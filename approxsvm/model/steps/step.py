@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,6 +17,8 @@ from approxsvm.model.schema import number_of, padded, record
 
 IntArray = npt.NDArray[np.intp]
 Stored = tuple[int, Sequence[npt.NDArray[Any]]]
+# Numbers, their errors or None, and whether the numbers are the source's own -> mapped numbers and their errors.
+Mapper = Callable[..., tuple[FloatArray, FloatArray]]
 
 # Errors are themselves sums of a few rounded products.
 UP = 1.0 + 2.0**-30
@@ -76,18 +78,22 @@ class Step(ABC):
         """The only output that is NaN where a feature is, `NO_NAN` if none is, None if NaN is refused."""
         return feature if self.by_feature else None
 
+    def mapper(self) -> Mapper:
+        """Return the core's map of this stage alone, for callers that map often."""
+        if self.is_identity:
+            return lambda x, errors=None, is_source=True: (x, np.zeros_like(x) if errors is None else errors)
+        n = self.n_features
+        core = _native.InputMap(packed_map(n, np.arange(n), [self]), n, self.n_outputs)
+        return lambda x, errors=None, is_source=True: core.map(x, errors, is_source)[:2]
+
     def run(
         self, x: FloatArray, errors: FloatArray | None = None, *, is_source: bool = True
     ) -> tuple[FloatArray, FloatArray]:
-        """Map numbers by the core, and return what each may be off by, given what those of `x` are.
+        """Map numbers, and bound the error of each, given the errors of `x`.
 
         `is_source` says that `x` is what the source has, bit for bit.
         """
-        header = record("input_map").pack(self.n_features, 1, self.n_features, 0)
-        columns = padded(np.arange(self.n_features, dtype="<u4").tobytes())
-        core = _native.InputMap(header + columns + self.packed(), self.n_features, self.n_outputs)
-        y, grown, *_ = core.map(x, errors, is_source)
-        return y, grown
+        return self.mapper()(x, errors, is_source)
 
     @abstractmethod
     def preimage(self, y: FloatArray) -> FloatArray:
@@ -205,6 +211,21 @@ class PerOutput(Step):
     def origin(self, output: int) -> int:
         """The feature that an output comes from."""
         return int(self.source[output])
+
+
+def packed_map(
+    n_raw_features: int,
+    columns: IntArray,
+    stages: Sequence[Step],
+    by_column: bool = False,
+    checked: Mapping[int, bool] | None = None,
+) -> bytes:
+    """Return the section of an input map (models/FORMAT.md, "input_map")."""
+    stages = [stage for stage in stages if not stage.is_identity]
+    header = record("input_map").pack(len(columns), len(stages), n_raw_features, by_column)
+    checks = (record("checked_column").pack(*item) for item in sorted((checked or {}).items()))
+    packed = (stage.packed() for stage in stages)
+    return b"".join([header, padded(columns.astype("<u4").tobytes()), *packed, *checks])
 
 
 def check(name: str, values: npt.NDArray[Any], shape: tuple[int, ...], finite: bool = True) -> None:
