@@ -201,19 +201,27 @@ def _first(array: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-class _Polars:
-    """A frame of Polars."""
+class _ByTypes:
+    """A frame of a library that has null, whose types are few objects."""
 
     none_is_null = True
+    labels: Any
+
+    def dtypes(self) -> list[Any]:
+        raise NotImplementedError
+
+    def fits(self, plan: _Plan) -> bool:
+        return bool(self.labels == plan.labels and self.dtypes() == plan.dtypes)
+
+
+class _Polars(_ByTypes):
+    """A frame of Polars."""
 
     def __init__(self, frame: Any) -> None:
         self.frame, self.labels = frame, frame.columns
 
     def dtypes(self) -> list[Any]:
         return list(self.frame.dtypes)
-
-    def fits(self, plan: _Plan) -> bool:
-        return bool(self.labels == plan.labels and self.dtypes() == plan.dtypes)
 
     def column(self, place: int) -> Any:
         series = self.frame.to_series(place)
@@ -226,23 +234,14 @@ class _Polars:
         return [row[place] for _, place in plan.places]
 
 
-class _Arrow:
+class _Arrow(_ByTypes):
     """A table or a record batch of Arrow."""
 
-    none_is_null = True
-
     def __init__(self, frame: Any) -> None:
-        self.frame, self.schema = frame, frame.schema
-
-    @property
-    def labels(self) -> Any:
-        return self.schema.names
+        self.frame, self.schema, self.labels = frame, frame.schema, frame.schema.names
 
     def dtypes(self) -> list[Any]:
         return list(self.schema.types)
-
-    def fits(self, plan: _Plan) -> bool:
-        return bool(self.labels == plan.labels and self.dtypes() == plan.dtypes)
 
     def column(self, place: int) -> Any:
         column = self.frame.column(place)

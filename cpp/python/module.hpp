@@ -3,8 +3,12 @@
 
 #include <pybind11/pybind11.h>
 
+#include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "target_table.hpp"
 
@@ -24,6 +28,13 @@ void register_ngrams(pybind11::module_& module);
 // The target of that name, or else the one that APPROXSVM_TARGET names, or the fastest; TargetError where there is
 // none.
 const dispatch::TargetTable& target_for(const std::optional<std::string>& name);
+
+// A section's bytes at a multiple of 8, as its readers ask.
+inline std::vector<std::uint64_t> aligned(std::string_view bytes) {
+    std::vector<std::uint64_t> copy(bytes.size() / 8 + 1);
+    if (!bytes.empty()) std::memcpy(copy.data(), bytes.data(), bytes.size());
+    return copy;
+}
 
 // Raises approxsvm.errors.<name>(text).
 [[noreturn]] void raise(const char* name, const std::string& text);

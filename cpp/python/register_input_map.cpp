@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <approxsvm/predict/input_map.hpp>
-#include <cstring>
 #include <optional>
 #include <vector>
 
@@ -22,8 +21,7 @@ class PyInputMap {
   public:
     PyInputMap(const py::bytes& section, std::size_t n_raw_features, std::size_t n_features) : n_features_(n_features) {
         const std::string_view bytes(section);
-        bytes_.resize(bytes.size() / 8 + 1);
-        std::memcpy(bytes_.data(), bytes.data(), bytes.size());
+        bytes_ = aligned(bytes);
         ArtifactFault fault;
         const Status status = read_input_map(reinterpret_cast<const unsigned char*>(bytes_.data()), bytes.size(),
                                              n_raw_features, n_features, map_, &fault);

@@ -2,7 +2,6 @@
 #include <pybind11/stl.h>
 
 #include <approxsvm/outputs/outputs.hpp>
-#include <cstring>
 #include <optional>
 #include <vector>
 
@@ -25,8 +24,7 @@ class PyOutputs {
         if (task > 2 || (classifies ? n_labels < 2 : n_labels != 0))
             raise("ArtifactError", "task " + std::to_string(task) + " with " + std::to_string(n_labels) + " labels");
         const std::string_view bytes = section ? std::string_view(*section) : std::string_view();
-        bytes_.resize(bytes.size() / 8 + 1);
-        if (!bytes.empty()) std::memcpy(bytes_.data(), bytes.data(), bytes.size());
+        bytes_ = aligned(bytes);
         ArtifactFault fault;
         const Status status = read_outputs(section ? reinterpret_cast<const unsigned char*>(bytes_.data()) : nullptr,
                                            bytes.size(), {task_, n_labels}, outputs_, &fault);
