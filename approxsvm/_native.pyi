@@ -126,9 +126,7 @@ class Predictor:
     # The same of a dict, a list or a tuple; None where the reader leaves it to others, or the row is at fault.
     def one_of(self, reader: RowReader, row: Any) -> Any: ...
 
-# What a section outputs (models/FORMAT.md; None: none) makes of decision values: float64, (n_rows, n_decisions).
-# task: 0 classification, 1 regression, 2 one-class, whose classes are normal and outlier; n_labels as in the header.
-# Results have the shape (n_rows, n_classes) or (n_rows,); bounds have that of the values.
+# Maps rows by a section input_map (models/FORMAT.md): float64, the columns that it selects.
 class InputMap:
     def __init__(self, section: bytes, n_raw_features: int, n_features: int) -> None: ...
     # Values and errors, both (n_rows, n_features), distances, whether a row has left float64, whether a step does not
@@ -149,6 +147,9 @@ class InputMap:
         tuple[int, int, float, float] | None,
     ]: ...
 
+# What a section outputs (models/FORMAT.md; None: none) makes of decision values: float64, (n_rows, n_decisions).
+# task: 0 classification, 1 regression, 2 one-class, whose classes are normal and outlier; n_labels as in the header.
+# Results have the shape (n_rows, n_classes) or (n_rows,); bounds have that of the values.
 class Outputs:
     def __init__(self, section: bytes | None, task: int, n_labels: int) -> None: ...
     def probabilities(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
@@ -215,7 +216,7 @@ def parse_libsvm_data(
 
 # Counts the terms of texts as scikit-learn's vectorizers do (approxsvm/ngrams.py): `terms` by their positions, or
 # columns of hashes where `n_hashes` is above 0. Words are runs of word characters of at least `min_token_size`.
-# ArtifactError: a term stands there twice, or too many have the same hash.
+# ArtifactError: a term is listed twice, or too many have the same hash.
 class TermCounter:
     def __init__(
         self,

@@ -109,7 +109,7 @@ class UsualVectorizer:
             return None
         try:
             return cls(steps, width)
-        except ArtifactError:  # of terms that stand there twice
+        except ArtifactError:  # a term is listed twice
             return None
 
     def rows(self, given: Sequence[str | bytes]) -> CsrRows | None:

@@ -1,6 +1,6 @@
 """Raw rows -> rows as the kernel sees them, in a graph, with what float64 may have done to them.
 
-The operations of an input map stand in the graph one after the other as they do in the core
+A graph has the operations of an input map one after the other, as the core has them
 (cpp/include/approxsvm/artifact/stages), which derives the errors: with u = 2^-53 every operation errs by at most u
 times its result, errors grow by |multiply / divide| and by the moduli of a projection's matrix, and limits do not let
 them grow. The errors here are a few times as large, so that no order of summation and no fused operation exceeds them,
