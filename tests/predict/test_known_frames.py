@@ -23,7 +23,7 @@ from sklearn.svm import SVC
 import approxsvm
 from approxsvm import evaluator
 from approxsvm.errors import InputError
-from approxsvm.frames import KnownFrames
+from approxsvm.frames.known_frames import KnownFrames
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 N_TRAINING, N_SCHEMAS = 200, 12
