@@ -94,7 +94,7 @@ class Scorer:
         self,
         names: Sequence[str],
         *,
-        made_up: bool = False,
+        generated: bool = False,
         others: Sequence[str] | None = None,
         tell: Tell | None = None,
     ) -> dict[str, Features]:
@@ -109,7 +109,7 @@ class Scorer:
                 evaluator.artifact.raw_columns,
                 columns=self.columns,
                 others=self.keep if others is None else others,
-                made_up=made_up,
+                generated=generated,
                 tell=None if evaluator.artifact.takes_texts else tell,  # a column of texts is what its rows are of
             )
             for name, evaluator in self.evaluators.items()

@@ -254,7 +254,7 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
     is_named = has_names(names, second.decode(errors="replace").split(delimiter), reading.header)
     if not is_named:
         names = [str(k + 1) for k in range(len(names))]
-    features = scorer.features(names, made_up=not is_named, tell=reading.tell)
+    features = scorer.features(names, generated=not is_named, tell=reading.tell)
     needed = scorer.needed(features)
     ragged = array("q")  # numbers of the rows that are left out
     lost: list[str] = []  # messages on those that have not been reported yet
