@@ -335,7 +335,7 @@ def test_onnx_refusals(tmp_path):
 
     refused("node Concat makes .* columns, in a file of", ModelFormatError, doubled)
     refused("constant 'offset' lies in another file", UnsupportedModelError, elsewhere)
-    refused("no multiple of its 4", ModelFormatError, lambda g, n, a: a["support_vectors"].floats.pop())
+    refused("not a multiple of 4", ModelFormatError, lambda g, n, a: a["support_vectors"].floats.pop())
     refused("coefficients, expected", ModelFormatError, lambda g, n, a: a["coefficients"].floats.pop())
     refused("vectors_per_class", ModelFormatError, lambda g, n, a: a["vectors_per_class"].ints.pop())
     refused("intercept has shape", ModelFormatError, lambda g, n, a: a["rho"].floats.append(1.0))
@@ -357,7 +357,7 @@ def test_svm_model_refusals():
         read_any(model)
     model.param.svm_type = 0
     model.SV[3][1].index = 1
-    with pytest.raises(ModelFormatError, match="support vector 3 of this svm_model has index 1 behind index 1"):
+    with pytest.raises(ModelFormatError, match="support vector 3 of this svm_model has index 1 after index 1"):
         read_any(model)
     model.SV[3][1].index, model.param.kernel_type = 2, 4
     with pytest.raises(UnsupportedModelError, match="precomputed"):

@@ -74,7 +74,7 @@ REFUSED = [
         (make_pipeline(MinMaxScaler(), *steps), TWO, rf"step '{type(steps[0]).__name__.lower()}' .* cannot be folded")
         for steps in BEHIND_MAPS
     ),
-    (RidgeClassifier(), np.ones(len(X)), "of one class, which is its answer to every row"),
+    (RidgeClassifier(), np.ones(len(X)), "of one class, which it predicts for every row"),
     *(
         (make_pipeline(*steps), TWO, message)
         for steps, message in (
@@ -83,7 +83,7 @@ REFUSED = [
                 r"'knnimputer' \(KNNImputer\) cannot be folded into the model; compile pipe\[-1\] and give it pipe",
             ),
             ((SPLINES, SVC()), "SplineTransformer"),
-            ((Binarizer(threshold=-1.0), SplineTransformer(), SVC()), "a column of it has one value only"),
+            ((Binarizer(threshold=-1.0), SplineTransformer(), SVC()), "one of its columns has only one value"),
             ((FunctionTransformer(np.sqrt), SVC()), "FunctionTransformer.*it calls 'sqrt'"),
             ((FunctionTransformer(np.log1p, kw_args={"dtype": np.float32}), SVC()), "it calls 'log1p' with 'dtype'"),
             ((make_pipeline(StandardScaler(), SPLINES), SVC()), r"step 'pipeline__splinetransformer'"),
@@ -127,7 +127,7 @@ REFUSED = [
     (VotingRegressor([("a", make_pipeline(StandardScaler(copy=False), Ridge())), ("b", Ridge())]), VALUE, "overwrites"),
     (SVC(kernel="poly", degree=7), TWO, "'poly' of degree 7; only 'rbf'"),
     (SVC(kernel=lambda a, b: a @ b.T), TWO, "callable '<lambda>'"),
-    (GaussianNB(), TWO, r"cannot compile a sklearn.naive_bayes.GaussianNB; docs/sources.md says what can be compiled$"),
+    (GaussianNB(), TWO, r"cannot compile a sklearn.naive_bayes.GaussianNB; docs/sources.md lists what can be compiled$"),
 ]
 
 

@@ -102,7 +102,7 @@ READ = {
     "ONNX": "the graph has 0 nodes SVMClassifier or SVMRegressor instead of 1",
     "skops": "not a readable skops file",
     "VMAF": r"model_dict.feature_names: expected a list of names",
-    **dict.fromkeys(("zlib", "pickle", "old pickle"), r"a pickle can run any code .* \(--trust, or"),
+    **dict.fromkeys(("zlib", "pickle", "old pickle"), r"a pickle can run any code .* use --trust \("),
 }
 
 
