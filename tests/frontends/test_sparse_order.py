@@ -47,7 +47,7 @@ def test_support_vectors_with_repeated_or_unsorted_entries():
         with pytest.raises(UnsupportedModelError, match="several entries in one column, or entries out of order"):
             read_any(machine)
     odd._dual_coef_ = odd._dual_coef_[:, ::-1]  # which LIBSVM takes by their place
-    with pytest.raises(ModelFormatError, match="_dual_coef_ of this SVC has entries left out or out of order"):
+    with pytest.raises(ModelFormatError, match="_dual_coef_ of this SVC has missing entries or entries out of order"):
         read_any(odd)
 
 

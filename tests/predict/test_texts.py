@@ -173,7 +173,7 @@ def test_refused_cells_are_named(tmp_path):
     source, frame = texts_only(OneHotEncoder(), missing=0.0)
     compiled = approxsvm.compile(source)
     predictor = approxsvm.Predictor(compiled.artifact)
-    bad, said = frame.copy(), "column 't' holds 'Never', which is no category of the model"
+    bad, said = frame.copy(), "column 't' holds 'Never', which is not a category of the model"
     bad.loc[3, "t"] = "Never"
     with pytest.raises(InputError, match=rf"row 3: {said}"):
         predictor.predict_arrow(pa.Table.from_pandas(bad))
