@@ -1,4 +1,4 @@
-"""Rules of style.md for English, in the folders that have been rewritten: docstrings, comments, and their first words."""
+"""Rules for English in docstrings and comments, in the folders that have been rewritten."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ FILES = sorted(
     for path in (REPOSITORY / "approxsvm").glob(name if name.endswith(".py") else f"{name}/**/*.py")
 )
 FIRST = re.compile(r"(Of|What|That|Those|The same|Where|As|Who|Which|How)\b")
-IMPERATIVE = re.compile(r"(?:[A-Z][a-z-]*(?<!s)|Compress|Cross|Express|Pass|Process)\b")
+IMPERATIVE = re.compile(r"(?:[A-Z][a-z-]*(?<!s)|Compress|Decompress|Express|Pass|Process)\b")
 NOUNS = re.compile(r"(The|A|An|All|Any|Each|Every|Whether|Number|Position|Name|Value|Rows?|One)\b")
 PHRASES = re.compile(
-    r"\b(beside|behind|in front of|there is none|of (its|their) own|where it (has|stands)|(is|are) asked|stands?(?! for\b))\b"
+    r"\b(beside|behind|in front of|there is none|that of|of (its|their) own|stands?(?! for\b)|such a(?= \w+ of))\b"
     r"|\b(door|house|room|committee|judge|judgement)s?\b",
     re.IGNORECASE,
 )
