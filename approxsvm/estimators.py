@@ -626,7 +626,7 @@ class CompiledSVC(CompiledClassifier):
 
     @available_if(_has_decision_function)
     def decision_function(self, X: Any) -> FloatArray:
-        """Return decision values of the source, except a CalibratedClassifierCV, which has none.
+        """Return the decision values of the source; a CalibratedClassifierCV has none.
 
         By default they are exact, from the engine in float64, for ranking, thresholds and calibration; `predict` does
         not need them and is faster. If the model was compiled with a tolerance, values are within it, and their signs

@@ -16,7 +16,7 @@ from approxsvm.system.output_files import refuse_shared_files
 
 _ARGUMENTS = "approxsvm.arguments"  # key of the original arguments in a context
 _INTERRUPTED = 130  # exit status after Ctrl-C, as in shells
-# Options for words of the Python API in error messages.
+# Words of the Python API in error messages, and the options that replace them.
 _SHELL_WORDS = {
     r"pass X\.astype\(.*\)": "store them as float64",
     r"\bmode '(\w+)'": r"--mode \1",

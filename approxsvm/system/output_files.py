@@ -36,7 +36,7 @@ def refuse_shared_files(read: Iterable[tuple[str, File]], written: Iterable[tupl
 
 
 def _identity(file: File) -> tuple[object, ...] | None:
-    """Return what identifies a file under any name; None for devices, pipes and folders, which may be shared.
+    """Identify a file independently of its name; None for devices, pipes and folders, which may be shared.
 
     A file that does not exist is identified by its future folder and its name.
     """

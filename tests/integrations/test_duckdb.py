@@ -73,7 +73,7 @@ def test_a_struct_is_null_as_a_whole(connection):
 
 
 def test_what_a_model_does_not_have(connection):
-    with pytest.raises(InputError, match="a function has one model, but 2 are given"):
+    with pytest.raises(InputError, match="a function has one model, but got 2"):
         register(connection, "svm", dict.fromkeys("ab", GOLDEN / "iris_classes.asvm"))
     with pytest.raises(InputError, match="no output 'probability'"):
         register(connection, "svm", GOLDEN / "iris_classes.asvm", outputs=["probability"])

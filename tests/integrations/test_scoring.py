@@ -715,8 +715,8 @@ def test_the_command_names_bad_rows(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["-o", "a.csv"], "there is no input"),
-        (["rows.csv", "-o", "a.csv"], "there is no model"),
+        (["-o", "a.csv"], "no input: give a file"),
+        (["rows.csv", "-o", "a.csv"], "no model to score with"),
         (["x/m.asvm", "y/m.asvm", "rows.csv", "-o", "a.csv"], "two models have the same name"),
         ([MODEL, "nowhere.csv", "-o", "a.csv"], "nowhere.csv: No such file"),
         (

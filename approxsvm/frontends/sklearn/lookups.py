@@ -71,7 +71,7 @@ def _check_encoder_of_bins(encoder: Any, counts: list[int]) -> None:
 def _imputer(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "SimpleImputer", "statistics_")
     missing, statistics = step.missing_values, np.asarray(step.statistics_).tolist()
-    filled_as = np.dtype(getattr(step, "_fill_dtype", np.float64))  # dtype of the rows of fit
+    filled_as = np.dtype(getattr(step, "_fill_dtype", np.float64))  # dtype of the training rows
     columns: Columns = []
     for j, statistic in enumerate(statistics):
         if statistic is None or isinstance(statistic, str):

@@ -201,7 +201,7 @@ def _calibrator(calibrator: Any) -> SigmoidCalibrator | IsotonicCalibrator:
 
 
 def _isotonic(calibrator: Any) -> IsotonicCalibrator:
-    """Return the calibrator whose interpolation f_ is what scikit-learn calls; the thresholds identify it."""
+    """Read an isotonic calibrator from its thresholds; check that f_, which scikit-learn calls, interpolates them."""
     require_fitted(calibrator, "IsotonicRegression", "f_")
     knots, heights = (np.asarray(v, np.float64) for v in (calibrator.X_thresholds_, calibrator.y_thresholds_))
     if np.asarray(calibrator.X_thresholds_).dtype != np.float64:
