@@ -33,7 +33,7 @@ from approxsvm.ir.schema import MAX_EXCESS
 
 # What probabilities and scores, numbers of at most n_classes, may be off by, and what more than one ulp of a tie is.
 SLACK: Final = 1e-9
-_INTERPOLATION_LIMIT: Final = 1e300
+_LARGEST: Final = float(np.finfo(np.float64).max)
 
 
 class ClassOutputs:
@@ -218,7 +218,7 @@ class ClassOutputs:
         slopes = np.concatenate([[0.0], slopes, [0.0]])
         starts = np.concatenate([knots[:1], knots])
         bases = np.concatenate([heights[:1], heights])
-        limited = g.op("Min", g.op("Max", values, -_INTERPOLATION_LIMIT), _INTERPOLATION_LIMIT)
+        limited = g.op("Min", g.op("Max", values, -_LARGEST), _LARGEST)
         reached = g.cast(g.op("GreaterOrEqual", limited, knots[np.newaxis]), np.int64)
         piece = g.rows_sum(reached, keepdims=True)
         slope, start, base = (g.op("Gather", numbers, piece) for numbers in (slopes, starts, bases))
@@ -253,6 +253,9 @@ class ClassOutputs:
         g = self.g
         if isinstance(head, TemperatureCalibration):
             low, high = (g.op("Mul", end, head.inverse_temperature) for end in self.score_interval())
+            # Large scores are rounded by more than the shares are widened by.
+            low = g.op("Sub", low, g.op("Mul", g.op("Abs", low), 1e-14))
+            high = g.op("Add", high, g.op("Mul", g.op("Abs", high), 1e-14))
             top = g.op("ReduceMax", high, axes=[1], keepdims=1)
             return g.op("Exp", g.op("Sub", low, top)), g.op("Exp", g.op("Sub", high, top))
         assert isinstance(head, OneVsRestCalibration)
@@ -265,10 +268,15 @@ class ClassOutputs:
         g = self.g
         low = g.op("Max", g.op("Sub", g.op("Mul", low, 1.0 - SLACK), 1e-300), 0.0)
         high = g.op("Add", g.op("Mul", high, 1.0 + SLACK), 1e-300)
-        others = np.ones((self.n_classes, self.n_classes)) - np.eye(self.n_classes)
-        least = g.op("Div", low, g.op("Add", low, g.op("MatMul", high, others)))
-        most = g.op("Div", high, g.op("Add", high, g.op("MatMul", low, others)))
+        least = g.op("Div", low, g.op("Add", low, self._sum_of_others(high)))
+        most = g.op("Div", high, g.op("Add", high, self._sum_of_others(low)))
         return least, most
+
+    def _sum_of_others(self, numbers: str) -> str:
+        """Of the classes before each and of those behind: a difference from the sum of all may cancel."""
+        g, axis = self.g, np.array(1, np.int64)
+        before, behind = (g.op("CumSum", numbers, axis, exclusive=1, reverse=reverse) for reverse in (0, 1))
+        return g.op("Add", before, behind)
 
     def _coupled(self, head: PairwiseSigmoid) -> str:
         """Wu, Lin and Weng's second method (JMLR 2004) as LIBSVM runs it, each row until it has converged."""
