@@ -151,8 +151,8 @@ def _readme(records: Records) -> str:
         "The models are scikit-learn's `SVC` with default options, except for the gamma that is named. Plans were made "
         "from the training rows. covtype is class 2 against the rest; the test rows of ijcnn1 differ from its training "
         f"rows. All labels are equal on all {n_rows:,} test rows. The machine was an {machine.cpu.split(',')[0]} with "
-        f"{machine.n_cpus} virtual cores, {machine.target} and a load of {machine.load_average:.1f} at the start, so "
-        f"trust the ratios more than the times. Compiling took from {three(min(compiling))} to "
+        f"{machine.n_cpus} virtual cores, {machine.target} and a load of {machine.load_average:.1f} at the start. "
+        f"Trust the ratios more than the times. Compiling took from {three(min(compiling))} to "
         f"{three(max(compiling))} seconds."
     )
     request = (

@@ -18,8 +18,8 @@ _NO_PROSE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[*#-]|\d+\.) )|:\n")
-_SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[\"'(*`$]*[A-Z`$])")
-_OPENING = re.compile(r"(?:[*#-]+ |\d+\. )?\W*(Of|What|That|Those|The same|Where|As|Who|Which|How)\b")
+_SENTENCE = re.compile(r"(?<=[.!?:])[*\")]*\s+")
+_OPENING = re.compile(r"(?!#)(?:[*-]+ |\d+\. )?\W*(Of|What|That|Those|The same|Where|As|Who|Which|How)\b")
 _WORD = re.compile(r"\b(beside|behind|stands|doors?|house|there is none|that of|somebody|nobody|whoever)\b", re.IGNORECASE)
 
 
