@@ -166,7 +166,7 @@ def _several(table: str) -> Callable[[Records], str]:
     columns: dict[str, Cell] = {
         "model": lambda x: f"{name_of(x)}, {x['n_sv']:,} support vectors x {x['n_features']:,} features",
         "plan": of("plan"),
-        "settled before the exact engine": of("certified", percent),
+        "decided before the exact engine": of("certified", percent),
         "per row": of("microseconds", lambda x: f"{three(x)} µs"),
         **_FASTER,
         "compiling": of("compile_seconds", seconds),
@@ -383,13 +383,13 @@ _EXAMPLES: Final[dict[str, Cell]] = {
     "times": ratio("source_microseconds", "microseconds"),
     "one row, the source": of("source_one_row_microseconds", three),
     "compiled, one row": of("one_row_microseconds", three),
-    "settled by the first stage": of("certified", percent),
+    "decided by the first stage": of("certified", percent),
     "artifact": of("artifact_bytes", size),
     "answers that differ": lambda x: f"by {x['worst']:.0e} of the range" if x["differ"] is None else str(x["differ"]),
 }
 _DOORS: Final = {
     "raw table": of("example"),
-    "door": of("door"),
+    "interface": of("door"),
     "µs per row": of("microseconds", three),
     "labels that differ": of("differ"),
 }
