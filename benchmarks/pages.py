@@ -146,7 +146,8 @@ def _readme(records: Records) -> str:
     compiling = [x["compile_seconds"] for x in models]
     n_rows = sum(x["n_test_rows"] for x in models)
     one = next(x for x in records["latency"].tables["calls"] if (x["model"], x["mode"]) == ("covtype", "certified"))
-    others = {x["peer"]: x["one_row_nanoseconds"] for x in records["latency"].tables["peers"] if x["model"] == "covtype"}
+    peers = [x for x in records["latency"].tables["peers"] if x["model"] == "covtype"]
+    others = {x["peer"]: x["one_row_nanoseconds"] for x in peers}
     words = (
         "The models are scikit-learn's `SVC` with default options, except for the gamma that is named. Plans were made "
         "from the training rows. covtype is class 2 against the rest; the test rows of ijcnn1 differ from its training "

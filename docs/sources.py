@@ -1,4 +1,4 @@
-"""Write the tables of docs/sources.md from the tables of the frontends: ``python -m docs.sources``, from the repository root.
+"""Write the tables of docs/sources.md from the frontends' tables: ``python -m docs.sources``, from the repository root.
 
 Modes and exports of each kind of model come from small models, which are compiled and exported.
 """

@@ -12,6 +12,8 @@ pytestmark = pytest.mark.lint
 
 _NAMES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "models/FORMAT.md")
 PAGES = [*_NAMES, *(str(path.relative_to(REPOSITORY)) for path in sorted((REPOSITORY / "docs").rglob("*.md")))]
+PAGES.remove("models/FORMAT.md")
+PAGES.remove("docs/howto/cpp.md")
 _MOST_WORDS = 25
 _NO_PROSE = re.compile(
     r"^```.*?^```$|<!--.*?-->|\$\$.*?\$\$|^(?:\||    |:::|!\[)[^\n]*$",  # code, comments, formulas, tables, pictures
@@ -20,7 +22,7 @@ _NO_PROSE = re.compile(
 _PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[*#-]|\d+\.) )|:\n")
 _SENTENCE = re.compile(r"(?<=[.!?:])[*\")]*\s+")
 _OPENING = re.compile(r"(?!#)(?:[*-]+ |\d+\. )?\W*(Of|What|That|Those|The same|Where|As|Who|Which|How)\b")
-_WORD = re.compile(r"\b(beside|behind|stands|doors?|house|there is none|that of|somebody|nobody|whoever)\b", re.IGNORECASE)
+_WORD = re.compile(r"(?i)\b(beside|behind|stands|doors?|house|there is none|that of|somebody|nobody|whoever)\b")
 
 
 def sentences(text: str) -> Iterator[str]:
