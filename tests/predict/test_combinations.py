@@ -151,7 +151,7 @@ def test_requests_that_rules_refuse():
         (lambda: one.score(X, y), InputError, "y has shape"),
         (lambda: one.certified_radius(X), UnsupportedModelError, "this is an ensemble"),
         (lambda: one.gradient(X), UnsupportedModelError, "gradient|slope"),
-        (lambda: one.report(X), InputError, "one label for each row"),
+        (lambda: one.report(X), InputError, "one label per row"),
     ):
         with pytest.raises(error, match=message):
             ask()
