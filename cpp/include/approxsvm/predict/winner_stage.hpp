@@ -125,6 +125,7 @@ class WinnerStage {
     void answer_alone(std::size_t level, const QueuedRow& queued, std::size_t w, const Settle& settle,
                       const PassOn& pass_on) {
         const std::size_t last = n_levels_ - 1, n = view_.n_labels, i = queued.row;
+        row_.presume(w);
         for (auto attempt = queued.attempt;;) {
             WinnerOutcome outcome = level < last ? row_.judge_in_subspace(w, level) : row_.judge_in_float32(w);
             bool is_open = !outcome.wins_all && outcome.beaten_by == n;
@@ -140,7 +141,7 @@ class WinnerStage {
             }
             if (outcome.wins_all) return settle(i, w, level < last ? by_subspace : row_.stage());
             if (is_open) return pass_on(i, false);
-            if (attempt++ >= n_attempts || row_.was_presumed(outcome.beaten_by)) {
+            if (attempt++ >= n_attempts || !row_.presume(outcome.beaten_by)) {
                 return row_.is_elected(w) ? settle(i, w, row_.stage()) : pass_on(i, false);
             }
             w = outcome.beaten_by;
