@@ -123,8 +123,8 @@ class WinnerRow {
         }
         return outcome(w);
     }
-    // ... in all features in float32, ...
-    WinnerOutcome judge_in_float32(std::size_t w) {
+    // ... in all features in float32, where one that beats w ends the search unless all are needed, ...
+    WinnerOutcome judge_in_float32(std::size_t w, bool needs_all = false) {
         begin_class();
         if (n_needed(w) == 0) return outcome(w);
         const float half_sq_norm = load();
@@ -147,7 +147,7 @@ class WinnerRow {
         if (3 * n_unknown > n_) {
             add_lists(w, half_sq_norm);
             const WinnerOutcome found = outcome(w);
-            if (found.wins_all || found.beaten_by < n_) return found;
+            if (found.wins_all || (found.beaten_by < n_ && !needs_all)) return found;
         }
         judge_pairs(w, prepared_.class32, half_sq_norm, [&](std::size_t c, const auto& add) {
             add(panel_of[c], panel_of[c + 1] - panel_of[c], memory_.values + panel_of[c] * panel_width<float>);
@@ -186,9 +186,9 @@ class WinnerRow {
     // Whether votes elect a class for certain: by the pairs of the presumed classes in float32, by all pairs, by those
     // of the presumed classes in float64.
     bool is_elected(std::size_t& winner) {
-        for_presumed([this](std::size_t w) { judge_in_float32(w); });
+        for_presumed([this](std::size_t w) { judge_in_float32(w, true); });
         if (is_certain(winner)) return true;
-        for (std::size_t w = 0; w < n_; ++w) judge_in_float32(w);
+        for (std::size_t w = 0; w < n_; ++w) judge_in_float32(w, true);
         if (is_certain(winner)) return true;
         for_presumed([this](std::size_t w) {
             if (affords_float64(w)) judge_in_float64(w);
