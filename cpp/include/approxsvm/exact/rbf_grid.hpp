@@ -251,6 +251,7 @@ inline void kernels_row_by(const GridKernels& grid, std::size_t first_panel, std
     const std::size_t n_pairs = pairs_for(grid.n_coordinates), panel_size = n_pairs * width;
     for_panels(first_panel, end_panel, [&](auto n, std::size_t panel) {
         constexpr int n_registers = n.value * panel_registers;
+        APPROXSVM_COUNT_WORK(static_cast<double>(n.value * width) * (static_cast<double>(2 * n_pairs) + work_of_exp));
         i32v sum[n_registers], both[n_registers];
         APPROXSVM_UNROLL for (int i = 0; i < n_registers; ++i) sum[i] = set1_pair(0);
         const std::int32_t* x = grid.panels + panel * panel_size;

@@ -47,6 +47,7 @@ template <class ValueOf>
 inline void listed_sums_row(const ListOfVectors& list, std::size_t n_sums, std::size_t first, std::size_t end,
                             const ValueOf& value_of, double* room, double* sums) {
     constexpr std::size_t width = tile_rows;
+    APPROXSVM_COUNT_WORK(static_cast<double>((end - first) * n_sums * width));
     for (std::size_t k = 0; k < n_sums * width; ++k) room[k] = 0.0;
     for (std::size_t t = first; t < end; ++t) {
         double kernel[width];
@@ -88,6 +89,7 @@ inline void add_to_part(const ClassKernelSum<Real>& engine, std::size_t first_pa
     constexpr int halves = lanes_of<Real> / lanes64;
     const double* coef = engine.coef + (first_panel * engine.n_numbers + number) * width;
     const Real* half_sq_norms = engine.kernels.half_sq_norms + first_panel * width;
+    APPROXSVM_COUNT_WORK(2.0 * static_cast<double>(n_panels * cache_line_bytes) / 4.0);
     const f64v typical = set1(t);
     f64v sum[2] = {zero64(), zero64()}, weighted[2] = {zero64(), zero64()};
     const auto add_lanes = [&](int h, f64v kernel, f64v half_sq_norm, const double* a) {

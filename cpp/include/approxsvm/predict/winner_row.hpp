@@ -9,6 +9,9 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+// The most classes that are presumed for a row, one after another.
+constexpr int n_attempts = 4;
+
 // Memory of one thread for the pairs of presumed winners.
 struct WinnerRoom {
     float *scores = nullptr, *partial = nullptr;  // (n_labels, rows side by side), as many rows as whole tiles take
@@ -165,8 +168,8 @@ class WinnerRow {
         judge_pairs(w, prepared_.class64, half_sq_norm, [&](std::size_t c, const auto& add) {
             alignas(cache_line_bytes) double values[chunk_lanes<double>];
             std::size_t panel = 0;
-            for (std::size_t k = 0; k < c; ++k) panel += kernel_expansion_panels<double>(view_.class_counts[k]);
-            const std::size_t end = panel + kernel_expansion_panels<double>(view_.class_counts[c]);
+            for (std::size_t k = 0; k < c; ++k) panel += lanes64_of(k) / panel_width<double>;
+            const std::size_t end = panel + lanes64_of(c) / panel_width<double>;
             for (; panel < end; panel += max_chunk_panels) {
                 const std::size_t n_panels = end - panel < max_chunk_panels ? end - panel : max_chunk_panels;
                 chunk_kernels(
@@ -180,7 +183,9 @@ class WinnerRow {
 
     // Whether the undecided pairs of w may be added up in float64: all of that together takes no more support vectors
     // than the engine of all pairs would.
-    bool affords_float64(std::size_t w) const { return n_in_float64_ + n_needed(w) <= view_.n_sv; }
+    bool affords_float64(std::size_t w) const {
+        return n_in_float64_ + n_needed(w) <= prepared_.class64.expansion.kernels.n_panels * panel_width<double>;
+    }
     Stage stage() const { return n_in_float64_ > 0 ? by_float64 : by_float32; }
 
     // Whether votes elect a class for certain: by the pairs of the presumed classes in float32, by all pairs, by those
@@ -212,12 +217,13 @@ class WinnerRow {
         tally_outcomes(n_, known, memory_.tally, memory_.tally + n_);
         return certain_winner(n_, memory_.tally, memory_.tally + n_, winner);
     }
-    // Support vectors of the undecided pairs of w.
+    // Lanes of the support vectors of the undecided pairs of w in float64.
     std::size_t n_needed(std::size_t w) const {
-        std::size_t n_vectors = 0;
-        for (std::size_t c = 0; c < n_; ++c) n_vectors += c != w && is_needed(c, w) ? view_.class_counts[c] : 0;
-        return n_vectors > 0 ? n_vectors + view_.class_counts[w] : 0;
+        std::size_t n_lanes = 0;
+        for (std::size_t c = 0; c < n_; ++c) n_lanes += c != w && is_needed(c, w) ? lanes64_of(c) : 0;
+        return n_lanes > 0 ? n_lanes + lanes64_of(w) : 0;
     }
+    std::size_t lanes64_of(std::size_t c) const { return KernelSumMemory<double>::n_lanes(view_.class_counts[c]); }
     std::size_t pair_of(std::size_t w, std::size_t c) const {
         return c < w ? pair_position(n_, c, w) : pair_position(n_, w, c);
     }
@@ -313,7 +319,7 @@ class WinnerRow {
     const WinnerRoom memory_;
     const SubspaceRoom subspaces_;
     std::size_t row_ = 0;
-    std::size_t n_in_float64_ = 0;  // support vectors
+    std::size_t n_in_float64_ = 0;  // lanes
     double worst_ = 0.0;            // the largest margin of those that beat the presumed class
     std::size_t beaten_by_ = 0;
 };

@@ -10,9 +10,6 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The most classes that are presumed for a row, one after another.
-constexpr int n_attempts = 4;
-
 // A row that waits, and how many classes it has been presumed to belong to.
 struct QueuedRow {
     std::size_t row;
