@@ -54,6 +54,11 @@
 #define APPROXSVM_TARGET baseline
 #endif
 
+// A test counts the multiply-adds of a row with it (predict/row_work.hpp).
+#if !defined(APPROXSVM_COUNT_WORK)
+#define APPROXSVM_COUNT_WORK(n) ((void)0)
+#endif
+
 #if defined(__GNUC__)
 #define APPROXSVM_INLINE inline __attribute__((always_inline))
 #define APPROXSVM_INLINE_LAMBDA __attribute__((always_inline))
