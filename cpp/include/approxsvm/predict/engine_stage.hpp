@@ -132,7 +132,7 @@ struct ClassSums {
     void block(const Real* u, const Real* half_sq_norm, double* sums) const {
         class_sums_block<Registers>(expansion, u, half_sq_norm, sums);
     }
-    void row(const Real* u, Real half_sq_norm, double* sums) const { class_sums_row(expansion, u, half_sq_norm, sums); }
+    void row(const Real* u, Real half_sq_norm, double* sums) const { class_sums_row(expansion, {u, kernels.n_features}, half_sq_norm, sums); }
     void sparse(const Real* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n,
                 const Real* half_sq_norm, double* sums) const {
         class_sums_sparse(expansion, values, columns, starts, n, half_sq_norm, sums, products);
