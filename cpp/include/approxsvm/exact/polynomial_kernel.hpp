@@ -339,6 +339,17 @@ inline double form_sparse(const PolynomialForm& form, std::size_t n_features, co
 
 // --- the engine
 
+// Of a multiple of `together` registers. One function for rows of all forms: it is long, and slow by itself.
+template <int together>
+APPROXSVM_NOINLINE inline void hyperbolic_tangents(f64v* x, int n) {
+    for (int first = 0; first < n; first += together) {
+        f64v some[together];
+        APPROXSVM_UNROLL for (int i = 0; i < together; ++i) some[i] = x[first + i];
+        hyperbolic_tangent(some);
+        APPROXSVM_UNROLL for (int i = 0; i < together; ++i) x[first + i] = some[i];
+    }
+}
+
 // From inner products to kernel values, in place.
 template <int N>
 APPROXSVM_INLINE void raise(const PolynomialKernel& kernel, f64v (&x)[N]) {
@@ -347,8 +358,13 @@ APPROXSVM_INLINE void raise(const PolynomialKernel& kernel, f64v (&x)[N]) {
         x[i] = add(x[i], coef0);
     }
     switch (kernel.degree) {
-        case 0:
-            return hyperbolic_tangent(x);
+        case 0: {
+            f64v in_memory[N];  // x stays in registers
+            APPROXSVM_UNROLL for (int i = 0; i < N; ++i) in_memory[i] = x[i];
+            hyperbolic_tangents<N % 4 == 0 ? 4 : 1>(in_memory, N);
+            APPROXSVM_UNROLL for (int i = 0; i < N; ++i) x[i] = in_memory[i];
+            return;
+        }
         case 1:
             return;
         case 2:
