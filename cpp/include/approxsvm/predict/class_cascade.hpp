@@ -22,7 +22,7 @@ class ClassCascade : public CommonExpansions {
         return [this](std::size_t i, std::size_t winner, Stage stage) { settle_label(i, winner, stage); };
     }
     auto offer64() {
-        return offer_by_row([this](std::size_t i, const RowSums<double>& sums) {
+        return offer_by_row<double>([this](std::size_t i, const RowSums<double>& sums) {
             note_sums(i, prepared_.class64, sums);
             if (exact_ && !accurate_) return settle_by_definition(i);
             judge(i, by_float64, [this](std::size_t row) { settle_by_definition(row); });
@@ -243,20 +243,29 @@ class ClassCascade : public CommonExpansions {
     };
     PassOn pass_on() { return {*this}; }
 
-    struct Offer32 {
-        ClassCascade& cascade;
+    class Offer32 final : public Offer<float> {
+      public:
+        explicit Offer32(ClassCascade& cascade) : cascade_(cascade) {}
 
-        void operator()(std::size_t i, const RowSums<float>& sums) const {
-            cascade.note_sums(i, cascade.prepared_.class32, sums);
-            cascade.judge(i, by_float32, [this](std::size_t row) { cascade.engine64_.send(row, cascade.offer64()); });
+        APPROXSVM_NOINLINE void take(std::size_t i, const RowSums<float>& sums) const override {
+            cascade_.note_sums(i, cascade_.prepared_.class32, sums);
+            cascade_.judge(i, by_float32,
+                           [this](std::size_t row) { cascade_.engine64_.send(row, cascade_.offer64()); });
         }
-        template <std::size_t Stride>
-        void settle_block(const std::size_t* rows, std::size_t n, const double* sums, const float* half_sq_norm,
-                          bool* is_settled) const {
-            if (cascade.labels_only_) cascade.settle_winners<Stride>(rows, n, sums, half_sq_norm, is_settled);
+        APPROXSVM_NOINLINE void take_block(std::size_t stride, const std::size_t* rows, std::size_t n,
+                                           const double* sums, const float* half_sq_norm,
+                                           bool* is_settled) const override {
+            if (!cascade_.labels_only_) return;
+            with_registers_for<has(parts, batches)>(stride, lanes, [&](auto registers) {
+                cascade_.template settle_winners<registers.value * std::size_t{lanes}>(rows, n, sums, half_sq_norm,
+                                                                                      is_settled);
+            });
         }
+
+      private:
+        ClassCascade& cascade_;
     };
-    Offer32 offer32() { return {*this}; }
+    Offer32 offer32() { return Offer32(*this); }
     // Of a block of rows, those with a class that wins all its pairs for certain: side by side, which nearly all have.
     template <std::size_t Stride>
     void settle_winners(const std::size_t* rows, std::size_t n, const double* sums, const float* half_sq_norm,
@@ -390,8 +399,8 @@ class ClassCascade : public CommonExpansions {
     float* const block_;
     WinnerStage<parts> winner_;
     const bool presumes_;
-    EngineStage<parts, float, ClassSums<float>> engine32_;
-    EngineStage<parts, double, ClassSums<double>> engine64_;
+    EngineOf<parts, float, ClassSums<float>> engine32_;
+    EngineOf<parts, double, ClassSums<double>> engine64_;
     IfPart<parts, few_values, FewValuesStage> few_;
     const bool few_is_first_;  // not where subspaces, which take less, were worth having
 };
