@@ -129,7 +129,7 @@ class KnownFrames:
         if isinstance(values, (list, np.ndarray)):
             return self._reader_of().fill(column, values, out, none_is_null)
         if not hasattr(values, "dtype"):  # of Arrow
-            return self._arrow(column, values, out, self._columns.texts[column].null)
+            return self._arrow(column, values, out, self._columns.texts[column].null if none_is_null else NONE)
         has_categories = hasattr(values, "categories")
         null = getattr(values.categories.dtype if has_categories else values.dtype, "na_value", math.nan)
         null = math.nan if is_nan(null) or (is_na(null) and self._takes_na(column, values.dtype)) else None
@@ -202,9 +202,8 @@ def _first(array: Any) -> Any:
 
 
 class _ByTypes:
-    """A frame of a library that has null, whose types are few objects."""
+    """A frame of a library whose types are few objects."""
 
-    none_is_null = True
     labels: Any
 
     def dtypes(self) -> list[Any]:
@@ -215,7 +214,9 @@ class _ByTypes:
 
 
 class _Polars(_ByTypes):
-    """A frame of Polars."""
+    """A frame of Polars. scikit-learn reads it itself, and its null as None."""
+
+    none_is_null = False
 
     def __init__(self, frame: Any) -> None:
         self.frame, self.labels = frame, frame.columns
@@ -235,7 +236,9 @@ class _Polars(_ByTypes):
 
 
 class _Arrow(_ByTypes):
-    """A table or a record batch of Arrow."""
+    """A table or a record batch of Arrow, whose null is the source's missing value."""
+
+    none_is_null = True
 
     def __init__(self, frame: Any) -> None:
         self.frame, self.schema, self.labels = frame, frame.schema, frame.schema.names

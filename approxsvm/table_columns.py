@@ -392,16 +392,16 @@ def _as_float(value: Any) -> float | None:
 
 
 def _values(table: Any, place: int, null: float) -> list[Any]:
-    """One column as Python has its values; tables that have one kind of missing values have the source's."""
+    """Return one column as Python has its values; a null of Arrow is the source's missing value."""
     if hasattr(table, "iloc"):
         return list(np.asarray(table.iloc[:, place], dtype=object))  # an iterator of pandas takes twice as long
     names = frame_names(table)
     if names is None:
         return list(np.asarray(table)[:, place])
-    # pyarrow, and Polars.
-    values = table.column(place).to_pylist() if hasattr(table, "column_names") else table[names[place]].to_list()
+    if not hasattr(table, "column_names"):  # of Polars, which scikit-learn reads itself: null is None
+        return list(table[names[place]].to_list())
     missing = None if null == NONE else np.nan
-    return [missing if value is None else value for value in values]
+    return [missing if value is None else value for value in table.column(place).to_pylist()]
 
 
 def _taken(table: Any, positions: list[int]) -> Any:
