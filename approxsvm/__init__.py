@@ -28,10 +28,10 @@ from approxsvm.errors import (
 
 if TYPE_CHECKING:
     __version__: str
+    from approxsvm.analysis.verification import Verification, verify
     from approxsvm.artifact.views import Artifact
     from approxsvm.compiler import compile
     from approxsvm.cross_validation import CrossValidation, Training, cross_validate
-    from approxsvm.development_files import get_cmake_dir, get_include, get_pkgconfig_dir
     from approxsvm.estimators import (
         CompiledDensity,
         CompiledEnsemble,
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
         load,
     )
     from approxsvm.expansion.validity import gamma_max
-    from approxsvm.model.kernel_model import KernelModel
+    from approxsvm.frontends import read_any, read_model
+    from approxsvm.frontends.data import read_dense, read_rows
+    from approxsvm.frontends.libsvm import read_libsvm_data, read_libsvm_model
+    from approxsvm.frontends.svm_scale import with_range_file
+    from approxsvm.integrations.scoring.dataset import score_dataset
+    from approxsvm.integrations.scoring.result import Scoring
+    from approxsvm.ir.kernel_model import KernelModel
     from approxsvm.predictor import Predictor
-    from approxsvm.readers import read_any, read_model
-    from approxsvm.readers.data import read_dense, read_rows
-    from approxsvm.readers.libsvm import read_libsvm_data, read_libsvm_model
-    from approxsvm.readers.svm_scale import with_range_file
-    from approxsvm.reports.verification import Verification, verify
-    from approxsvm.tables.scoring.dataset import score_dataset
-    from approxsvm.tables.scoring.result import Scoring
+    from approxsvm.system.installed_headers import get_cmake_dir, get_include, get_pkgconfig_dir
 
 _HOMES = {
     name: home
@@ -58,19 +58,19 @@ _HOMES = {
         "approxsvm.artifact.views": "Artifact",
         "approxsvm.compiler": "compile",
         "approxsvm.cross_validation": "CrossValidation Training cross_validate",
-        "approxsvm.development_files": "get_cmake_dir get_include get_pkgconfig_dir",
+        "approxsvm.system.installed_headers": "get_cmake_dir get_include get_pkgconfig_dir",
         "approxsvm.estimators": "CompiledDensity CompiledEnsemble CompiledMultiOutput CompiledOneClassSVM "
         "CompiledSVC CompiledSVR load",
         "approxsvm.expansion.validity": "gamma_max",
-        "approxsvm.model.kernel_model": "KernelModel",
+        "approxsvm.ir.kernel_model": "KernelModel",
         "approxsvm.predictor": "Predictor",
-        "approxsvm.readers": "read_any read_model",
-        "approxsvm.readers.data": "read_dense read_rows",
-        "approxsvm.readers.libsvm": "read_libsvm_data read_libsvm_model",
-        "approxsvm.readers.svm_scale": "with_range_file",
-        "approxsvm.reports.verification": "Verification verify",
-        "approxsvm.tables.scoring.dataset": "score_dataset",
-        "approxsvm.tables.scoring.result": "Scoring",
+        "approxsvm.frontends": "read_any read_model",
+        "approxsvm.frontends.data": "read_dense read_rows",
+        "approxsvm.frontends.libsvm": "read_libsvm_data read_libsvm_model",
+        "approxsvm.frontends.svm_scale": "with_range_file",
+        "approxsvm.analysis.verification": "Verification verify",
+        "approxsvm.integrations.scoring.dataset": "score_dataset",
+        "approxsvm.integrations.scoring.result": "Scoring",
     }.items()
     for name in names.split()
 }

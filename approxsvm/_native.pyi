@@ -214,7 +214,7 @@ def parse_libsvm_data(
     npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64], int, int
 ]: ...
 
-# Counts the terms of texts as scikit-learn's vectorizers do (approxsvm/ngrams.py): `terms` by their positions, or
+# Counts the terms of texts as scikit-learn's vectorizers do (frames/ngrams.py): `terms` by their positions, or
 # columns of hashes where `n_hashes` is above 0. Words are runs of word characters of at least `min_token_size`.
 # ArtifactError: a term is listed twice, or too many have the same hash.
 class TermCounter:

@@ -20,10 +20,10 @@ from rich.console import Console
 from rich.table import Table
 
 import approxsvm
+from approxsvm.analysis.folds import fold_table
 from approxsvm.errors import ApproxSVMError, ApproxSVMWarning, InputError
-from approxsvm.output_files import refuse_shared_files, write_whole
-from approxsvm.progress_bar import compiling, progress_bar
-from approxsvm.reports.folds import fold_table
+from approxsvm.system.output_files import refuse_shared_files, write_whole
+from approxsvm.system.progress_bar import compiling, progress_bar
 
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 _TYPED = "approxsvm.typed"  # key of the original arguments in a context
@@ -172,8 +172,8 @@ class RowsFormat:
 
     def read_for(self, model: Any, path: Path) -> Any:
         """Rows for a model or an artifact; for one without names, the features of a table in order."""
-        from approxsvm.raw_columns import RawColumns  # here, as it imports NumPy
-        from approxsvm.table_columns import choose_columns, frame_names, warn
+        from approxsvm.frames.columns import choose_columns, frame_names, warn
+        from approxsvm.frames.raw_columns import RawColumns  # here, as it imports NumPy
 
         raw = RawColumns.of(model)
         is_found_by_name = raw.by_column and raw.names is not None and path.suffix.lower() in (".csv", ".parquet")
@@ -287,8 +287,8 @@ class SourceFormat:
 
         With a range file the source is the model itself.
         """
-        from approxsvm.readers import read_estimator_file  # here, as they import NumPy
-        from approxsvm.readers.sklearn.vectorizers import split
+        from approxsvm.frontends import read_estimator_file  # here, as they import NumPy
+        from approxsvm.frontends.sklearn.vectorizers import split
 
         if self.range_file is None and self.restore_target:
             raise InputError("--restore-target needs --range, the file with the range of the target")
@@ -467,7 +467,7 @@ def _compared(n_bytes: int, source: Path) -> str:
 
 def _write_report(path: Path, fast: Any, rows: Any, truth: Any, against: Any, **options: Any) -> Any:
     """Write a report page; returns its evidence."""
-    from approxsvm.reports.page import make_report
+    from approxsvm.analysis.page import make_report
 
     with progress_bar() as bar:
         task = bar.add_task("Reporting", total=1.0)
@@ -487,7 +487,7 @@ def _write_report(path: Path, fast: Any, rows: Any, truth: Any, against: Any, **
 
 def _opened(path: Path) -> Any:
     """Open an artifact and replay its check rows as `load` does, without scikit-learn."""
-    from approxsvm.evaluator import Evaluator, read_artifact  # here, as they import NumPy
+    from approxsvm.runtime.evaluator import Evaluator, read_artifact  # here, as they import NumPy
 
     return Evaluator(read_artifact(path))
 
@@ -501,7 +501,7 @@ def inspect(artifact: Path) -> None:
     Example:
         approxsvm inspect a9a.asvm
     """
-    from approxsvm.reports.summary import summarize  # here, as it imports NumPy
+    from approxsvm.analysis.summary import summarize  # here, as it imports NumPy
 
     opened = _opened(artifact)
     table = Table(show_header=False, box=None, pad_edge=False)
@@ -655,7 +655,7 @@ def export(
         raise InputError("nothing to write: give --c FILE, --cpp FILE, --hpp FILE or --onnx FILE")
     opened = _opened(artifact).artifact
     if c_header is not None:
-        from approxsvm.export.c99.header import export_c
+        from approxsvm.backends.c99.header import export_c
 
         rows = None
         if data is not None:
@@ -663,18 +663,18 @@ def export(
         cost = export_c(opened, c_header, X=rows, name=name, **options)
         click.echo(str(cost))
     if library_header is not None:
-        from approxsvm.export.cpp import one_header
+        from approxsvm.backends.cpp import one_header
 
         write_whole(one_header().encode(), library_header)
         click.echo(f"{library_header}: C++17, {library_header.stat().st_size:,} bytes")
     if cpp_header is not None:
-        from approxsvm.export.cpp import export_cpp
+        from approxsvm.backends.cpp import export_cpp
 
         by_name = {} if library_header is None else {"include": f'"{library_header.name}"'}
         export_cpp(opened, cpp_header, name=name, **by_name)
         click.echo(f"{cpp_header}: C++17, {opened.model_of}")
     if onnx_file is not None:
-        from approxsvm.export.onnx.graph import onnx_model
+        from approxsvm.backends.onnx.graph import onnx_model
 
         graph = onnx_model(opened, fallback=fallback).SerializeToString()
         write_whole(graph, onnx_file)

@@ -15,27 +15,27 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from approxsvm.analysis.compilation import Compilation
+from approxsvm.analysis.source_answers import doubt_of_sample
 from approxsvm.artifact import writer
 from approxsvm.errors import ArtifactError, InputError, ModelFormatError, SourceAccuracyWarning, UnsupportedModelError
 from approxsvm.estimators import CompiledModel, estimator_for
 from approxsvm.expansion.taylor import CenterChoice
-from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.outputs import ClassProbability
-from approxsvm.model.schema import MAX_LABELS, Mode
-from approxsvm.model.single_model import SingleModel
+from approxsvm.frames.columns import known_rows, rows_by_column
+from approxsvm.frames.raw_columns import RawColumns
+from approxsvm.frames.rows import check_finite, check_sparse, zero_unused
+from approxsvm.frames.texts import are_texts
+from approxsvm.frontends import read_any
+from approxsvm.frontends.sklearn.vectorizers import split
+from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.outputs import ClassProbability
+from approxsvm.ir.schema import MAX_LABELS, Mode
+from approxsvm.ir.single_model import SingleModel
 from approxsvm.planning import features, gaussian, polynomial
+from approxsvm.planning.common_kernels import shared
 from approxsvm.planning.request import Built, Effort, Limits, Progress, Request
-from approxsvm.planning.sharing import shared
-from approxsvm.progress_bar import compiling
-from approxsvm.raw_columns import RawColumns
-from approxsvm.readers import read_any
-from approxsvm.readers.sklearn.vectorizers import split
-from approxsvm.reports.compilation import Compilation
-from approxsvm.reports.judgement import doubt_of_sample
-from approxsvm.rows import check_finite, check_sparse, zero_unused
-from approxsvm.table_columns import known_rows, rows_by_column
-from approxsvm.text_rows import are_texts
-from approxsvm.threads import n_threads
+from approxsvm.system.progress_bar import compiling
+from approxsvm.system.threads import n_threads
 
 # From a model to its artifact, by the kind of model.
 _WAYS: Final = gaussian.WAYS | polynomial.WAYS | features.WAYS

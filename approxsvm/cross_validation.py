@@ -15,13 +15,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm.analysis.folds import Fold
 from approxsvm.compiler import compile
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.expansion.taylor import CenterChoice
-from approxsvm.model.schema import Mode
-from approxsvm.options import MAX_SEED, whole_number
+from approxsvm.ir.schema import Mode
 from approxsvm.planning.request import Effort
-from approxsvm.reports.folds import Fold
+from approxsvm.system.options import MAX_SEED, whole_number
 
 SvmType = Literal["c-svc", "nu-svc", "epsilon-svr", "nu-svr"]
 Trainer = Literal["auto", "sklearn", "libsvm"]
@@ -226,7 +226,7 @@ def _train_libsvm(X: Any, y: Any, training: Training) -> tuple[Any, Predict]:
         raise UnsupportedModelError("training with LIBSVM needs libsvm-official: pip install libsvm-official") from None
     from scipy.sparse import csr_matrix
 
-    from approxsvm.readers import read_model
+    from approxsvm.frontends import read_model
 
     def rows(matrix: Any) -> Any:
         return csr_matrix(matrix, dtype=np.float64)

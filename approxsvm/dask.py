@@ -1,5 +1,5 @@
 """Dask data frames by the path that programs import."""
 
-from approxsvm.tables.dask import score
+from approxsvm.integrations.dask import score
 
 __all__ = ["score"]

@@ -1,5 +1,5 @@
 """DuckDB by the path that programs import."""
 
-from approxsvm.tables.duckdb import register
+from approxsvm.integrations.duckdb import register
 
 __all__ = ["register"]

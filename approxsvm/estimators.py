@@ -11,9 +11,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, Regressor
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from approxsvm.availability import available_if
+from approxsvm.analysis.compilation import Compilation
+from approxsvm.analysis.summary import Summary, summarize
 from approxsvm.errors import InputError
-from approxsvm.evaluator import (
+from approxsvm.expansion.validity import row_norms
+from approxsvm.frames.columns import check_exact, frame_names, rows_by_column
+from approxsvm.frames.rows import check_finite, check_sparse, is_plain_matrix, zero_unused
+from approxsvm.frames.texts import are_texts
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.predicting import Predicting
+from approxsvm.runtime.evaluator import (
     BOUNDS,
     LABELS,
     NATIVE_DTYPES,
@@ -24,19 +31,12 @@ from approxsvm.evaluator import (
     read_artifact,
     with_one_index_type,
 )
-from approxsvm.expansion.validity import row_norms
-from approxsvm.model.kernel_model import FloatArray
-from approxsvm.predicting import Predicting
-from approxsvm.reports.compilation import Compilation
-from approxsvm.reports.summary import Summary, summarize
-from approxsvm.rows import check_finite, check_sparse, is_plain_matrix, zero_unused
-from approxsvm.table_columns import check_exact, frame_names, rows_by_column
-from approxsvm.text_rows import are_texts
-from approxsvm.threads import n_threads
+from approxsvm.system.availability import available_if
+from approxsvm.system.threads import n_threads
 
 if TYPE_CHECKING:
-    from approxsvm.export.c99.header import CExport
-    from approxsvm.reports.page import Report
+    from approxsvm.analysis.page import Report
+    from approxsvm.backends.c99.header import CExport
 
 Self = TypeVar("Self", bound="CompiledModel")
 # Types that rows keep; the evaluator refuses numbers of the last that float64 rounds.
@@ -262,7 +262,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         >>> bool((fast.predict(moved) == fast.predict(X[:1])).all())
         True
         """
-        from approxsvm.radius import certified_radius  # here, as who only predicts does not ask
+        from approxsvm.analysis.radius import certified_radius  # here, as who only predicts does not ask
 
         return certified_radius(self._evaluator, self._rows(X))
 
@@ -309,7 +309,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         >>> bool((bound < 1e-12).all())
         True
         """
-        from approxsvm.gradient import gradients  # here, as who only predicts does not ask
+        from approxsvm.analysis.gradient import gradients  # here, as who only predicts does not ask
 
         found = gradients(self._evaluator, self._rows(X))
         several = self.artifact.n_decisions > 1
@@ -394,7 +394,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         >>> int(report.evidence.against.judged.differ.sum())
         0
         """
-        from approxsvm.reports.page import make_report  # here, as predicting does not need it
+        from approxsvm.analysis.page import make_report  # here, as predicting does not need it
 
         return make_report(self, X, y, against=against, max_rows=max_rows, title=title)
 
@@ -460,7 +460,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
             The model is certified, but its graph has no exact model, which is too large, or `fallback` is False. Where
             its output "certain" is false, labels may differ. The graph's ``doc_string`` says this, too.
         """
-        from approxsvm.export.onnx.graph import onnx_model  # here, as predicting does not need it
+        from approxsvm.backends.onnx.graph import onnx_model  # here, as predicting does not need it
 
         return onnx_model(
             self.artifact,
@@ -542,7 +542,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         >>> cost.multiply_adds
         555
         """
-        from approxsvm.export.c99.header import export_c  # here, as predicting does not need it
+        from approxsvm.backends.c99.header import export_c  # here, as predicting does not need it
 
         return export_c(self.artifact, path, name=name, coefficients=coefficients, inputs=inputs, X=X)
 
@@ -712,7 +712,7 @@ class CompiledDensity(CompiledSVR):
         >>> bool((bound < 1e-8).all())
         True
         """
-        from approxsvm.density import log_densities  # here, as who only predicts does not ask
+        from approxsvm.runtime.density import log_densities  # here, as who only predicts does not ask
 
         logs, bounds = log_densities(self._evaluator, self._rows(X))
         return (logs, bounds) if return_bound else logs

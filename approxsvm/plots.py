@@ -1,5 +1,5 @@
 """Displays on a matplotlib axis by the path that programs import."""
 
-from approxsvm.reports.plots import CertifiedShareDisplay, DecisionBandDisplay, ErrorBoundDisplay, StageShareDisplay
+from approxsvm.analysis.plots import CertifiedShareDisplay, DecisionBandDisplay, ErrorBoundDisplay, StageShareDisplay
 
 __all__ = ["CertifiedShareDisplay", "DecisionBandDisplay", "ErrorBoundDisplay", "StageShareDisplay"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
-from approxsvm.evaluator import ARRAY, Evaluator
-from approxsvm.row_dtypes import as_checked
-from approxsvm.table_columns import known_rows
+from approxsvm.frames.columns import known_rows
+from approxsvm.frames.dtypes import as_checked
+from approxsvm.runtime.evaluator import ARRAY, Evaluator
 
 
 class _Predicts(Protocol):
@@ -117,6 +117,6 @@ class Predicting:
         MissingPackageError
             pyarrow is not installed: ``pip install 'approxsvm[arrow]'``.
         """
-        from approxsvm.tables.arrow.batches import predict_stream  # here, as it imports pyarrow
+        from approxsvm.integrations.arrow.batches import predict_stream  # here, as it imports pyarrow
 
         return predict_stream(self._evaluator, data, outputs=outputs, keep=keep, columns=columns, on_error=on_error)

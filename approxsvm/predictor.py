@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
-from approxsvm.evaluator import BoolArray, Evaluator, read_artifact, with_one_index_type
-from approxsvm.model.kernel_model import FloatArray
+from approxsvm.frames.columns import check_exact, numpy_rows
+from approxsvm.frames.rows import check_sparse, is_plain_matrix
+from approxsvm.frames.texts import are_texts
+from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.predicting import Predicting
-from approxsvm.rows import check_sparse, is_plain_matrix
-from approxsvm.table_columns import check_exact, numpy_rows
-from approxsvm.text_rows import are_texts
+from approxsvm.runtime.evaluator import BoolArray, Evaluator, read_artifact, with_one_index_type
 
 
 class Predictor(Predicting):
@@ -71,7 +71,7 @@ class Predictor(Predicting):
         return repr(self.artifact).replace("Artifact", "Predictor", 1)
 
     def _repr_html_(self) -> str:
-        from approxsvm.reports.summary import summarize  # here, as predicting does not need it
+        from approxsvm.analysis.summary import summarize  # here, as predicting does not need it
 
         summary = summarize(self.artifact, self.rows_per_stage, self._evaluator.exact_count)
         return f"<pre>{html.escape(repr(self))}</pre>{summary._repr_html_()}"

@@ -1,6 +1,6 @@
 """Files of any size by the path that programs import."""
 
-from approxsvm.tables.scoring.dataset import score_dataset
-from approxsvm.tables.scoring.result import Scoring
+from approxsvm.integrations.scoring.dataset import score_dataset
+from approxsvm.integrations.scoring.result import Scoring
 
 __all__ = ["Scoring", "score_dataset"]

@@ -1,5 +1,5 @@
 """Spark data frames by the path that programs import."""
 
-from approxsvm.tables.spark import SVMTransformer, predict_udf, score
+from approxsvm.integrations.spark import SVMTransformer, predict_udf, score
 
 __all__ = ["SVMTransformer", "predict_udf", "score"]

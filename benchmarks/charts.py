@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from approxsvm.reports.plots import BROKEN, EXACT, EXPANDED, NEUTRAL, drawn_svg, import_matplotlib
+from approxsvm.analysis.plots import BROKEN, EXACT, EXPANDED, NEUTRAL, drawn_svg, import_matplotlib
 
 INK = NEUTRAL
 # Colours of the series in order, the same as in reports; all can be read on white and on black.

@@ -28,8 +28,8 @@ from scipy.sparse import issparse
 import approxsvm
 from approxsvm import KernelModel, read_model
 from approxsvm.artifact.views import Artifact
-from approxsvm.evaluator import Evaluator
 from approxsvm.planning.cost import PairCosts, Products, Size
+from approxsvm.runtime.evaluator import Evaluator
 from benchmarks.experiment import Experiment, Rows, Run
 from benchmarks.ordinary import PUBLISHED_OPTION, cases
 from benchmarks.pages import name_of

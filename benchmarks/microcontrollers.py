@@ -7,8 +7,8 @@ and an SVC over 30 features (breast cancer). Rows are those of the data and as m
 tenth of each feature's spread.
 
 What is counted is instructions: qemu knows nothing of cycles, wait states of flash, or how long a division takes.
-tests/boards.py says which processors and machines. Every answer must be the header's own on this machine, bit for
-bit, and every certain label the exact model's, or the run ends.
+tests/microcontrollers.py lists the processors and machines. Every answer must be the header's own on this machine, bit
+for bit, and every certain label the exact model's, or the run ends.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from benchmarks.experiment import Experiment, Rows, Run, WrongAnswerError, deman
 from benchmarks.problems import read_text
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
-from boards import BOARDS, Board
+from microcontrollers import BOARDS, Board
 
 _PROGRAM = Path(__file__).with_suffix(".c")
 # Coefficients and rows.

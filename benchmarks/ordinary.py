@@ -23,9 +23,9 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 import approxsvm
+from approxsvm.analysis.source_answers import exact_decision_values
+from approxsvm.analysis.source_rounding import NEAR_TIE
 from approxsvm.planning.request import Effort
-from approxsvm.reports.judgement import exact_decision_values
-from approxsvm.reports.source_rounding import NEAR_TIE
 from benchmarks.experiment import Experiment, Rows, Run, demand_labels
 from benchmarks.peers import LIBSVM, OTHERS, Peer, Sample, Trained, as_svc, write_libsvm_model
 from benchmarks.plans import plan_of

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 import approxsvm
-from approxsvm.readers.formats import FORMATS
-from approxsvm.readers.sklearn import known_types
-from approxsvm.readers.sklearn.instead import advice
+from approxsvm.frontends.formats import FORMATS
+from approxsvm.frontends.sklearn import known_types
+from approxsvm.frontends.sklearn.remedies import advice
 
 PAGE = Path(__file__).parent / "sources.md"
 

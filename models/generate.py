@@ -27,9 +27,9 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 from sklearn.svm import SVC, SVR
 
 import approxsvm
-from approxsvm.model.ensemble import Ensemble
+from approxsvm.frontends import read_any
+from approxsvm.ir.ensemble import Ensemble
 from approxsvm.planning.subspaces import in_subspaces
-from approxsvm.readers import read_any
 from approxsvm.reference import decision_values as reference
 
 HERE = Path(__file__).parent

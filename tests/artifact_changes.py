@@ -18,9 +18,9 @@ from approxsvm.artifact.polynomials import build_polynomial
 from approxsvm.artifact.terms import build_terms
 from approxsvm.compiler import compile as compile_model
 from approxsvm.expansion.polynomial_form import sum_up
-from approxsvm.model.cosine_model import CosineModel
-from approxsvm.model.outputs import Outputs
-from approxsvm.model.schema import SECTION_IDS, offset_of
+from approxsvm.ir.cosine_model import CosineModel
+from approxsvm.ir.outputs import Outputs
+from approxsvm.ir.schema import SECTION_IDS, offset_of
 
 # Where the header has what every change makes true again.
 FILE_BYTES, CHECKSUM, N_SECTIONS = (offset_of("header", name) for name in ("file_bytes", "checksum", "n_sections"))

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from approxsvm import _native
-from approxsvm.model.schema import record
+from approxsvm.ir.schema import record
 
 SCHEMA = _native.schema()
 LIMITS, SECTIONS, ENUMERATIONS = SCHEMA["limits"], SCHEMA["sections"], SCHEMA["enumerations"]

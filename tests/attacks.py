@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 from artifact_changes import changed, content
-from awkward import awkward_coefficients, awkward_vectors
 from conftest import EVERYTHING, random_model
+from edge_cases import awkward_coefficients, awkward_vectors
 from scipy.sparse import csr_array
 from zoo import oracle
 from zoo.balls import Ball
 
 import approxsvm
 from approxsvm import Artifact, KernelModel, _native
-from approxsvm.evaluator import LABELS, STAGES
 from approxsvm.expansion.certificate import least_tolerance
+from approxsvm.runtime.evaluator import LABELS, STAGES
 
 TARGETS = _native.runnable_targets()
 DEFINITION = STAGES.index("definition")

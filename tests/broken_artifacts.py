@@ -36,10 +36,11 @@ from conftest import GOLDEN, random_model
 from approxsvm import Artifact
 from approxsvm.artifact.outputs import pack_outputs
 from approxsvm.compiler import compile as compile_model
-from approxsvm.model import steps
-from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.input_map import InputMap
-from approxsvm.model.outputs import (
+from approxsvm.frontends import read_any
+from approxsvm.ir import steps
+from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.input_map import InputMap
+from approxsvm.ir.outputs import (
     DensityMarks,
     IsotonicCalibrator,
     LaplaceNoise,
@@ -50,11 +51,10 @@ from approxsvm.model.outputs import (
     SigmoidCalibrator,
     TemperatureCalibration,
 )
-from approxsvm.model.schema import record
-from approxsvm.model.steps.pieces import Pieces
-from approxsvm.model.steps.table import Steps
+from approxsvm.ir.schema import record
+from approxsvm.ir.steps.pieces import Pieces
+from approxsvm.ir.steps.table import Steps
 from approxsvm.planning.subspaces import in_subspaces
-from approxsvm.readers import read_any
 
 
 class Broken(NamedTuple):

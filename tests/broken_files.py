@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
-from approxsvm.readers import read_any
+from approxsvm.frontends import read_any
 
 
 def changed_everywhere(content: bytes, path: Path, n_changes: int = 150) -> None:

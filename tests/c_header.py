@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from approxsvm.model.outputs import DensityMarks
+from approxsvm.ir.outputs import DensityMarks
 
 NEEDS_GCC = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Wdouble-promotion", "-Werror"]

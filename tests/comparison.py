@@ -4,8 +4,8 @@
     found.verdict, found.reason     # "differs", "decision_function: 3 of 150 rows differ, by 0.5 of a range of 2.1"
 
 Answers of the two are compared with each other, not with what a reader made of the source. Where they differ, its own
-rounding may be why: rows whose label float64 cannot tell, by the definition of approxsvm/reports/judgement.py, are
-counted apart as ties, and so are rows that are not certified and whose values are within the error bound of 0. Values
+rounding may be why: rows whose label float64 cannot tell, by the definition in analysis/source_answers.py, are counted
+apart as ties, and so are rows that are not certified and whose values are within the error bound of 0. Values
 may differ by the error bound and by float64's rounding alone, whatever the dtype of the rows.
 """
 
@@ -24,16 +24,16 @@ import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
 
 import approxsvm
+from approxsvm.analysis.source_answers import classes_of, combined, exact_decision_values, steps_that_round
+from approxsvm.analysis.source_rounding import NEAR_TIE, source_rounding
 from approxsvm.errors import ApproxSVMError
-from approxsvm.evaluator import native_outputs
-from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.kernel_model import FloatArray
-from approxsvm.model.single_model import SingleModel
-from approxsvm.readers import read_any
-from approxsvm.readers.sklearn.vectorizers import split
+from approxsvm.frontends import read_any
+from approxsvm.frontends.sklearn.vectorizers import split
+from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.ir.single_model import SingleModel
 from approxsvm.reference.definition import GaussianDefinition, definition_of
-from approxsvm.reports.judgement import classes_of, combined, exact_decision_values, steps_that_round
-from approxsvm.reports.source_rounding import NEAR_TIE, source_rounding
+from approxsvm.runtime.evaluator import native_outputs
 
 _VERDICTS = ("equal", "other methods", "differs", "refused", "wrong exception", "source has no answer")
 FAULTS = ("differs", "wrong exception")

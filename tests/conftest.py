@@ -22,7 +22,7 @@ from predict_tool import Files, Libsvm
 from sklearn import calibration
 
 from approxsvm import KernelModel, _native
-from approxsvm.evaluator import BOUNDS, STAGE_NUMBERS, VALUES
+from approxsvm.runtime.evaluator import BOUNDS, STAGE_NUMBERS, VALUES
 
 sys.path.append(str(REPOSITORY))  # benchmarks and docs are no part of the package
 GOLDEN = REPOSITORY / "models"
@@ -66,7 +66,7 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports without the memory of a new process, which takes longer than all else; reports/ has it measured."""
-    monkeypatch.setattr("approxsvm.reports.tables.resident_bytes", lambda artifact: None)
+    monkeypatch.setattr("approxsvm.analysis.tables.resident_bytes", lambda artifact: None)
 
 
 def data_root() -> Path:

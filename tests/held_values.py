@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from zoo import oracle
 
-from approxsvm.evaluator import BOUNDS, LABELS, VALUES, Evaluator
+from approxsvm.runtime.evaluator import BOUNDS, LABELS, VALUES, Evaluator
 
 
 def assert_values_are_held(model: Any, rows: Any, evaluator: Evaluator) -> None:

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from approxsvm.artifact.section_reader import SectionReader
-from approxsvm.model.schema import record
-from approxsvm.text_columns import NONE, TextColumn
+from approxsvm.frames.text_columns import NONE, TextColumn
+from approxsvm.ir.schema import record
 
 _HEADER: Final = record("categories")
 _COLUMN: Final = record("category_column")

@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 
 from approxsvm.artifact.section_reader import SectionReader
-from approxsvm.model.input_map import InputMap
-from approxsvm.model.schema import record
-from approxsvm.model.steps import STEP_KINDS, Step
+from approxsvm.ir.input_map import InputMap
+from approxsvm.ir.schema import record
+from approxsvm.ir.steps import STEP_KINDS, Step
 
 # An input map: header, columns, the stages one after the other, what is checked; everything at a multiple of 8 bytes.
 _HEADER: Final = record("input_map")

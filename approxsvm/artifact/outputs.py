@@ -8,8 +8,8 @@ from typing import Any, Final, cast
 import numpy as np
 
 from approxsvm.artifact.section_reader import SectionReader
-from approxsvm.model.outputs import BY_THRESHOLD, PROBABILITIES, DecisionShape, LabelRule, Outputs
-from approxsvm.model.schema import names_of, record
+from approxsvm.ir.outputs import BY_THRESHOLD, PROBABILITIES, DecisionShape, LabelRule, Outputs
+from approxsvm.ir.schema import names_of, record
 
 _OUTPUTS_HEADER: Final = record("outputs")
 *_SHAPES, _ = cast(tuple[DecisionShape, ...], names_of("decision_shape"))

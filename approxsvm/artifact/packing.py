@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact.section_reader import SectionReader
-from approxsvm.model.kernel_model import FloatArray, KernelModel
-from approxsvm.model.schema import MAX_DICTIONARY, names_of, padded, record
+from approxsvm.ir.kernel_model import FloatArray, KernelModel
+from approxsvm.ir.schema import MAX_DICTIONARY, names_of, padded, record
 
 _HEADER: Final = record("support_vectors")
 _DENSE, _CSR, _RELATIVE = map(names_of("storage").index, ("dense", "compressed", "relative"))

@@ -23,8 +23,8 @@ from approxsvm.artifact.writer import (
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.monomials import storage_order
 from approxsvm.expansion.polynomial_form import PolynomialForm
-from approxsvm.model.kernel_model import KernelModel
-from approxsvm.model.schema import Mode
+from approxsvm.ir.kernel_model import KernelModel
+from approxsvm.ir.schema import Mode
 from approxsvm.reference.decision_values import decision_function
 from approxsvm.reference.definition import PolynomialDefinition, SigmoidDefinition
 

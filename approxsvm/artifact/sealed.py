@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, TypeVar
 
-from approxsvm.output_files import write_whole
+from approxsvm.system.output_files import write_whole
 
 Sealed = TypeVar("Sealed", bound="SealedBytes")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from approxsvm.model.schema import record
+from approxsvm.ir.schema import record
 
 if TYPE_CHECKING:  # artifacts are read without SciPy
     from approxsvm.artifact.views import Artifact

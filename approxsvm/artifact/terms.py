@@ -20,9 +20,9 @@ from approxsvm.artifact.writer import (
     start_header,
 )
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.model.compensated import FloatArray, norms_above
-from approxsvm.model.schema import DECISION_NUMBERS, MAX_PHASE
-from approxsvm.model.single_model import TermsModel
+from approxsvm.ir.compensated import FloatArray, norms_above
+from approxsvm.ir.schema import DECISION_NUMBERS, MAX_PHASE
+from approxsvm.ir.single_model import TermsModel
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,9 +20,13 @@ from approxsvm.artifact.input_map import unpack_input_map
 from approxsvm.artifact.outputs import unpack_outputs
 from approxsvm.artifact.sealed import SealedBytes
 from approxsvm.errors import ArtifactError
-from approxsvm.model.input_map import InputMap
-from approxsvm.model.outputs import ClassProbability, GaussianDensity, MembersMean, Outputs, SignAlone, class_pairs
-from approxsvm.model.schema import (
+from approxsvm.frames.dtypes import SAME, RowDtypes
+from approxsvm.frames.raw_columns import RawColumns
+from approxsvm.frames.text_columns import TextColumn
+from approxsvm.frames.texts import TextRows
+from approxsvm.ir.input_map import InputMap
+from approxsvm.ir.outputs import ClassProbability, GaussianDensity, MembersMean, Outputs, SignAlone, class_pairs
+from approxsvm.ir.schema import (
     ALIGNMENT,
     DECISION_NUMBERS,
     ENSEMBLE,
@@ -44,10 +48,6 @@ from approxsvm.model.schema import (
     offset_of,
     record,
 )
-from approxsvm.raw_columns import RawColumns
-from approxsvm.row_dtypes import SAME, RowDtypes
-from approxsvm.text_columns import TextColumn
-from approxsvm.text_rows import TextRows
 
 _ROUTER: Final = record("router")
 _SUBSPACES: Final = record("subspaces")

@@ -22,9 +22,10 @@ from approxsvm.expansion.certificate import Certificates
 from approxsvm.expansion.monomials import n_monomials, storage_order
 from approxsvm.expansion.router import Router
 from approxsvm.expansion.taylor import CenterChoice, Expansions, choose_center, sv_norms
-from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.kernel_model import FloatArray, KernelModel
-from approxsvm.model.schema import (
+from approxsvm.frames.texts import TextRows
+from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.kernel_model import FloatArray, KernelModel
+from approxsvm.ir.schema import (
     DECISION_NUMBERS,
     ENSEMBLE,
     EXPANSION_NUMBERS,
@@ -48,10 +49,9 @@ from approxsvm.model.schema import (
     number_of,
     offset_of,
 )
-from approxsvm.model.single_model import SingleModel
-from approxsvm.model.taylor_model import TaylorModel
+from approxsvm.ir.single_model import SingleModel
+from approxsvm.ir.taylor_model import TaylorModel
 from approxsvm.reference.definition import GaussianDefinition
-from approxsvm.text_rows import TextRows
 
 N_CHECK_ROWS: Final = 2
 # Of check rows of kinds that have no scale of their own.

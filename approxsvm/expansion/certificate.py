@@ -90,8 +90,8 @@ from approxsvm import _native
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.gram import DIRECTION_CONTRACTION, LAST_DEGREE
 from approxsvm.expansion.kernel_sums import KernelSums
-from approxsvm.model.constants import CONTRACTIONS, UNIT64, gaussian_slope
-from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.ir.constants import CONTRACTIONS, UNIT64, gaussian_slope
+from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.reference.definition import GaussianDefinition
 
 # With more features than this the matrices G_k would be too large; the plain norms are used.

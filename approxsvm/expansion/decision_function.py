@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.ir.kernel_model import FloatArray, KernelModel
 
 # Sparse support vectors of at most this size are made dense once instead of in every pass.
 _DENSE_ELEMENTS = 1 << 25

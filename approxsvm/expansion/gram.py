@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from approxsvm import _native
 from approxsvm.expansion.decision_function import DecisionFunction
-from approxsvm.model.kernel_model import FloatArray
-from approxsvm.model.schema import LAST_NORM_DEGREE
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.ir.schema import LAST_NORM_DEGREE
 
 # The highest degree with a norm of its own.
 LAST_DEGREE: Final = LAST_NORM_DEGREE

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.expansion.decision_function import DecisionFunction
-from approxsvm.model.constants import CONTRACTIONS
-from approxsvm.model.kernel_model import FloatArray
-from approxsvm.threads import all_threads
+from approxsvm.ir.constants import CONTRACTIONS
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.system.threads import all_threads
 
 # Rows of the kernel matrix at a time.
 ROWS: Final = 256

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.model.kernel_model import FloatArray
+from approxsvm.ir.kernel_model import FloatArray
 
 # About the number of monomials of a block of support vectors, so that they stay in a cache.
 _BLOCK_ELEMENTS = 1 << 19

@@ -15,9 +15,9 @@ import numpy as np
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.expansion.taylor import check_size
-from approxsvm.model.compensated import norms_above
-from approxsvm.model.constants import UNIT64
-from approxsvm.model.kernel_model import MAX_FORM_DEGREE, FloatArray, KernelModel
+from approxsvm.ir.compensated import norms_above
+from approxsvm.ir.constants import UNIT64
+from approxsvm.ir.kernel_model import MAX_FORM_DEGREE, FloatArray, KernelModel
 
 _BLOCK_ROWS: Final = 4096
 

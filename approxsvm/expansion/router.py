@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.model.kernel_model import FloatArray
+from approxsvm.ir.kernel_model import FloatArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

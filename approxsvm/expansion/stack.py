@@ -18,9 +18,9 @@ from approxsvm.expansion.gram import DIRECTION_CONTRACTION, LAST_DEGREE, InOrder
 from approxsvm.expansion.kernel_sums import ExpansionPoint, KernelSums, kernel_sums, mapped_in_order
 from approxsvm.expansion.monomials import n_monomials, spectrum, sq_norm
 from approxsvm.expansion.taylor import Expansions
-from approxsvm.model.constants import CONTRACTIONS, UNIT64
-from approxsvm.model.kernel_model import FloatArray, KernelModel
-from approxsvm.threads import all_threads
+from approxsvm.ir.constants import CONTRACTIONS, UNIT64
+from approxsvm.ir.kernel_model import FloatArray, KernelModel
+from approxsvm.system.threads import all_threads
 
 # Limits on operations (some 4e10 a second and core) for norms beyond the degree: usual, and for the first at need.
 _WORK, _MOST_WORK = 2e11, 1e13

@@ -59,10 +59,10 @@ from scipy import linalg
 from scipy.special import gammainc
 
 from approxsvm.expansion.gram import InOrder, one_by_one
-from approxsvm.model.constants import UNIT32, UNIT64
-from approxsvm.model.kernel_model import FloatArray, KernelModel
-from approxsvm.model.outputs import class_pairs
-from approxsvm.model.schema import LEAST_COEFFICIENT, MOST_COEFFICIENT
+from approxsvm.ir.constants import UNIT32, UNIT64
+from approxsvm.ir.kernel_model import FloatArray, KernelModel
+from approxsvm.ir.outputs import class_pairs
+from approxsvm.ir.schema import LEAST_COEFFICIENT, MOST_COEFFICIENT
 
 # Degrees in the residual that have a norm of their own.
 N_DEGREES: Final = 3

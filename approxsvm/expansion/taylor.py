@@ -22,9 +22,9 @@ import numpy.typing as npt
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.monomials import inverse_factorials, moments, n_monomials, rows_of_moments
-from approxsvm.model.constants import UNIT64
-from approxsvm.model.kernel_model import FloatArray, KernelModel
-from approxsvm.rows import sparse_sq_distances
+from approxsvm.frames.rows import sparse_sq_distances
+from approxsvm.ir.constants import UNIT64
+from approxsvm.ir.kernel_model import FloatArray, KernelModel
 
 CenterChoice = Literal["mean", "origin"]
 

@@ -19,8 +19,8 @@ from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.certificate import Certificates
 from approxsvm.expansion.monomials import inverse_factorials
 from approxsvm.expansion.taylor import Expansions, check_size
-from approxsvm.model.constants import UNIT64
-from approxsvm.model.taylor_model import TaylorModel
+from approxsvm.ir.constants import UNIT64
+from approxsvm.ir.taylor_model import TaylorModel
 
 
 def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import InputError
-from approxsvm.model.kernel_model import FloatArray
-from approxsvm.rows import check_sparse, sparse_sq_distances
+from approxsvm.frames.rows import check_sparse, sparse_sq_distances
+from approxsvm.ir.kernel_model import FloatArray
 
 
 def row_norms(X: Any, center: npt.NDArray[np.floating[Any]] | None = None) -> FloatArray:

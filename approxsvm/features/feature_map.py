@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from approxsvm.rows import check_sparse
+from approxsvm.frames.rows import check_sparse
 
 
 class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -32,8 +32,8 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from approxsvm import _native
 from approxsvm.errors import InputError
 from approxsvm.features.feature_map import FeatureMap, is_number, resolved_gamma
-from approxsvm.model.constants import UNIT32, UNIT64
-from approxsvm.model.kernel_model import FloatArray
+from approxsvm.ir.constants import UNIT32, UNIT64
+from approxsvm.ir.kernel_model import FloatArray
 
 # Higher degrees have too many monomials, and `truncation_bound` relies on the limit for underflow.
 MAX_DEGREE: Final = 30

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from approxsvm.model.kernel_model import KernelModel
+from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.planning.cost import Constants, CostModel, Size, rows_in_engine
 
 # Without rows_per_call: most cost of a single row, as a multiple of the best plan's.

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from approxsvm.errors import InputError
 from approxsvm.expansion.router import Router, Search
-from approxsvm.model.kernel_model import FloatArray
-from approxsvm.threads import one_thread_inside
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.system.threads import one_thread_inside
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

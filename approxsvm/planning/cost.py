@@ -42,8 +42,8 @@ import numpy.typing as npt
 
 from approxsvm import _native
 from approxsvm.artifact.packing import reference_row
-from approxsvm.model.constants import FREQUENT_SHARE, MAX_FREQUENT
-from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.ir.constants import FREQUENT_SHARE, MAX_FREQUENT
+from approxsvm.ir.kernel_model import FloatArray, KernelModel
 
 # Cost of each extra sum of the exact engine with several classes.
 SUM_COST: Final = 5.0

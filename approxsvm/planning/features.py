@@ -5,8 +5,8 @@ from __future__ import annotations
 from approxsvm.artifact import terms, writer
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.expansion import taylor_features
-from approxsvm.model.single_model import TermsModel
-from approxsvm.model.taylor_model import TaylorModel
+from approxsvm.ir.single_model import TermsModel
+from approxsvm.ir.taylor_model import TaylorModel
 from approxsvm.planning.request import Built, Request, Way
 
 

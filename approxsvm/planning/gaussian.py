@@ -9,13 +9,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from approxsvm.analysis.compilation import TriedPlan
 from approxsvm.artifact import writer
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
 from approxsvm.expansion.certificate import least_tolerance
 from approxsvm.expansion.stack import value_range
-from approxsvm.model.kernel_model import KernelModel
-from approxsvm.model.outputs import Outputs
+from approxsvm.ir.kernel_model import KernelModel
+from approxsvm.ir.outputs import Outputs
 from approxsvm.planning import planner
 from approxsvm.planning.calls import Cost
 from approxsvm.planning.planner import Plan
@@ -23,8 +24,7 @@ from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Built, Progress, Request, Way
 from approxsvm.planning.subspaces import Subspaces, choose_subspaces, goes_by_many_features
 from approxsvm.planning.winner import presume
-from approxsvm.reports.compilation import TriedPlan
-from approxsvm.threads import one_thread_inside
+from approxsvm.system.threads import one_thread_inside
 
 # Where no tolerance is asked for, values of a regression model are this close, as a share of their range.
 DEFAULT_SHARE_OF_RANGE: Final = 1e-3

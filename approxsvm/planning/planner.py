@@ -18,25 +18,25 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm.analysis.compilation import TriedPlan
 from approxsvm.artifact import writer
 from approxsvm.artifact.writer import Expanded
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.evaluator import EXPANSION_STAGES, VALUES, Evaluator
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.expansion.router import Router, route
 from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.taylor import MAX_FEATURES_DEGREE_2
 from approxsvm.expansion.validity import row_norms
-from approxsvm.model.kernel_model import FloatArray
-from approxsvm.model.outputs import class_pairs
-from approxsvm.model.schema import MAX_DEGREE
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.ir.outputs import class_pairs
+from approxsvm.ir.schema import MAX_DEGREE
 from approxsvm.planning.calls import CallCosts, Cost
 from approxsvm.planning.centers import choose_centers, varying_features
 from approxsvm.planning.cost import Size
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Effort
 from approxsvm.planning.subspaces import Subspaces
-from approxsvm.reports.compilation import TriedPlan
+from approxsvm.runtime.evaluator import EXPANSION_STAGES, VALUES, Evaluator
 
 # Numbers of centers that are tried, by the effort that is allowed.
 EFFORTS: Final[dict[Effort, tuple[int, ...]]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from approxsvm.artifact import polynomials
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion import polynomial_form
-from approxsvm.model.kernel_model import KernelModel
+from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.planning.request import Built, Request, Way
 
 

@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from approxsvm.artifact import writer
 from approxsvm.artifact.writer import Frame
-from approxsvm.evaluator import LABELS, Evaluator
 from approxsvm.expansion.stack import KnownSums
-from approxsvm.model.kernel_model import KernelModel
-from approxsvm.model.schema import Mode
+from approxsvm.ir.kernel_model import KernelModel
+from approxsvm.ir.schema import Mode
 from approxsvm.planning.request import Limits
+from approxsvm.runtime.evaluator import LABELS, Evaluator
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from approxsvm.analysis.compilation import TriedPlan
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
 from approxsvm.expansion.taylor import CenterChoice
-from approxsvm.model.schema import MAX_DEGREE, MODES, Mode
-from approxsvm.options import MAX_SEED, is_whole_number, whole_number
-from approxsvm.reports.compilation import TriedPlan
+from approxsvm.ir.schema import MAX_DEGREE, MODES, Mode
+from approxsvm.system.options import MAX_SEED, is_whole_number, whole_number
 
 Effort = Literal["low", "normal", "high"]
 # Told what is being done, in words, and the share of that which is done, from 0 to 1.

@@ -13,23 +13,23 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm.analysis.compilation import TriedPlan
 from approxsvm.artifact.subspaces import subspace_sections
 from approxsvm.artifact.views import Artifact
 from approxsvm.artifact.writer import Expanded, Frame, build, input_scale_for
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.evaluator import BOUNDS, VALUES, Evaluator
 from approxsvm.expansion.gram import InOrder, one_by_one
 from approxsvm.expansion.kernel_sums import mapped_in_order
 from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.subspace import GroupInSubspace, Lists, SubspaceStage
 from approxsvm.expansion.taylor import CenterChoice
-from approxsvm.model.kernel_model import FloatArray, KernelModel
+from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.planning.calls import Calls, Cost
 from approxsvm.planning.cost import Constants, Products, SubspaceCosts
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.winner import presume
-from approxsvm.reports.compilation import TriedPlan
-from approxsvm.threads import all_threads
+from approxsvm.runtime.evaluator import BOUNDS, VALUES, Evaluator
+from approxsvm.system.threads import all_threads
 
 # Coordinates that are tried, as far as they are at most half of the features.
 _NUMBERS: Final = (16, 32, 64, 128, 256, 512)

@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.model.kernel_model import FloatArray
-from approxsvm.model.schema import record
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.ir.schema import record
 from approxsvm.planning.cost import PairCosts
 from approxsvm.planning.problem import Problem
 

@@ -8,9 +8,9 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from approxsvm.model.feature_model import FeatureModel
-from approxsvm.model.kernel_model import FloatArray, KernelModel
-from approxsvm.model.single_model import SingleModel
+from approxsvm.ir.feature_model import FeatureModel
+from approxsvm.ir.kernel_model import FloatArray, KernelModel
+from approxsvm.ir.single_model import SingleModel
 
 # Support vectors at a time; sparse ones are made dense.
 BLOCK_VECTORS: Final = 4096

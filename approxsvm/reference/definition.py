@@ -14,14 +14,14 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from approxsvm.model.compensated import norms_above
-from approxsvm.model.constants import UNIT64, gaussian_slope
-from approxsvm.model.feature_model import FeatureModel
-from approxsvm.model.kernel_model import FloatArray, KernelModel
-from approxsvm.model.schema import MAX_OUTPUT_SCALE
-from approxsvm.model.single_model import SingleModel
+from approxsvm.frames.rows import sparse_sq_distances
+from approxsvm.ir.compensated import norms_above
+from approxsvm.ir.constants import UNIT64, gaussian_slope
+from approxsvm.ir.feature_model import FeatureModel
+from approxsvm.ir.kernel_model import FloatArray, KernelModel
+from approxsvm.ir.schema import MAX_OUTPUT_SCALE
+from approxsvm.ir.single_model import SingleModel
 from approxsvm.reference.decision_values import BLOCK_VECTORS
-from approxsvm.rows import sparse_sq_distances
 
 # Rows at a time for kernels.
 _BLOCK_ROWS: Final = 512

@@ -1,5 +1,5 @@
 // Counts of the words or characters of texts and of their n-grams, as scikit-learn's vectorizers count them
-// (approxsvm/ngrams.py). Texts are prepared in Python: decoded, lowercased, without accents.
+// (approxsvm/frames/ngrams.py). Texts are prepared in Python: decoded, lowercased, without accents.
 #pragma once
 
 #include <Python.h>

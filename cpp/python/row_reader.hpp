@@ -1,5 +1,5 @@
 // Raw rows of Python's own values as numbers. Texts are looked up in the artifact, without arrays of objects in
-// between. Whatever is not plainly a number, a text or None is left to approxsvm/table_columns.py, which has the rules
+// between. Whatever is not plainly a number, a text or None is left to approxsvm/frames/columns.py, which has the rules
 // for all values: the functions then return false.
 #pragma once
 

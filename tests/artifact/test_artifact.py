@@ -30,7 +30,7 @@ from approxsvm import ApproxSVMError, Artifact, ArtifactError, Predictor, _nativ
 from approxsvm.artifact.input_map import unpack_input_map
 from approxsvm.artifact.outputs import pack_outputs
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.model.outputs import Outputs
+from approxsvm.ir.outputs import Outputs
 
 # What an expectation allows, as a message words it.
 EXPECTATIONS: dict[str, Callable[..., bool]] = {

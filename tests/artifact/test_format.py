@@ -11,7 +11,7 @@ import pytest
 from conftest import GOLDEN, REPOSITORY
 
 from approxsvm import _native
-from approxsvm.model import schema
+from approxsvm.ir import schema
 
 TEXT = (REPOSITORY / "models" / "FORMAT.md").read_text(encoding="utf-8")
 TYPES = {"uint16": "H", "uint32": "I", "uint64": "Q", "float64": "d"}

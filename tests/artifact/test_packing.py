@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 from approxsvm import Artifact, KernelModel
 from approxsvm.artifact import packing
 from approxsvm.compiler import compile as compile_model
-from approxsvm.model.schema import record
+from approxsvm.ir.schema import record
 from approxsvm.reference import decision_values as reference
 
 DENSE, CSR, RELATIVE = range(3)

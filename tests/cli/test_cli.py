@@ -57,7 +57,7 @@ def test_interrupts_exit_as_shells_expect(tmp_path, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("approxsvm.evaluator.read_artifact", interrupt)
+    monkeypatch.setattr("approxsvm.runtime.evaluator.read_artifact", interrupt)
     result = run("inspect", tmp_path)
     assert (result.exit_code, result.stdout, result.stderr) == (130, "", "approxsvm: interrupted\n")
 
@@ -372,7 +372,7 @@ def test_commands_import_no_more_than_they_need(command, tmp_path):
 def test_loading_imports_no_compiler():
     program = (
         "import sys, approxsvm; approxsvm.load(sys.argv[1]);"
-        "print({'approxsvm.compiler', 'approxsvm.readers', 'approxsvm.planning', 'matplotlib'} & sys.modules.keys())"
+        "print({'approxsvm.compiler', 'approxsvm.frontends', 'approxsvm.planning', 'matplotlib'} & sys.modules.keys())"
     )
     arguments = [sys.executable, "-c", program, str(GOLDEN / "breast_cancer.asvm")]
     assert subprocess.run(arguments, capture_output=True, text=True, check=True).stdout == "set()\n"

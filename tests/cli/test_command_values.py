@@ -26,8 +26,8 @@ from conftest import GOLDEN
 import approxsvm
 from approxsvm.cli import InputFile, OutputFile, main
 from approxsvm.errors import InputError, UnsupportedModelError
-from approxsvm.options import whole_number
-from approxsvm.threads import n_threads
+from approxsvm.system.options import whole_number
+from approxsvm.system.threads import n_threads
 
 try:
     import resource

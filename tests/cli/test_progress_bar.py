@@ -54,7 +54,7 @@ def test_in_a_terminal():
 def test_a_terminal_that_cannot_draw_over_a_line_gets_lines(variables):
     program = """
 import time
-from approxsvm.progress_bar import compiling
+from approxsvm.system.progress_bar import compiling
 for show in (None, False):
     with compiling(show) as told:
         told("Planning", 0.1)

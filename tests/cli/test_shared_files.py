@@ -19,7 +19,7 @@ from predict_tool import Files, failure, needs_tool, predict
 import approxsvm
 from approxsvm.cli import InputFile, OutputFile, main
 from approxsvm.errors import InputError
-from approxsvm.output_files import refuse_shared_files, write_whole
+from approxsvm.system.output_files import refuse_shared_files, write_whole
 
 
 def hard_link(there: Path, other: Path) -> Path:

@@ -23,7 +23,7 @@ from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm.errors import InputError
-from approxsvm.evaluator import BOUNDS, PROBABILITIES, VALUES, read_artifact
+from approxsvm.runtime.evaluator import BOUNDS, PROBABILITIES, VALUES, read_artifact
 
 N_FEATURES = 4
 DOCUMENTED = REPOSITORY / "docs" / "howto" / "cpp.md"

@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import approxsvm
-from approxsvm.evaluator import read_artifact
-from approxsvm.export.cpp import export_cpp, one_header
+from approxsvm.backends.cpp import export_cpp, one_header
+from approxsvm.runtime.evaluator import read_artifact
 
 INCLUDE = REPOSITORY / "cpp" / "include"
 COMPILERS = [

@@ -38,7 +38,7 @@ from test_cpp_programs import ANSWERED, DOCUMENTED, sample
 import approxsvm
 from approxsvm import KernelModel
 from approxsvm.artifact.polynomials import build_polynomial
-from approxsvm.evaluator import VALUES, read_artifact
+from approxsvm.runtime.evaluator import VALUES, read_artifact
 
 PATH = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]  # cmake and ninja of the test extra
 HEADER = REPOSITORY / "cpp" / "runtime" / "approxsvm.h"

@@ -23,7 +23,7 @@ from test_runtime import rows_for
 from wasm_runtime import Door, RefusedError, build, missing, packed
 
 import approxsvm
-from approxsvm.evaluator import VALUES, Artifact, read_artifact
+from approxsvm.runtime.evaluator import VALUES, Artifact, read_artifact
 
 pytestmark = pytest.mark.slow  # zig takes a minute to build the first module on a machine
 IRIS = GOLDEN / "iris_classes.asvm"

@@ -14,8 +14,8 @@ import mpmath
 import numpy as np
 import pytest
 from attacks import COEFFICIENTS, TARGETS, TIGHT_S, VECTORS, Tally, truth_of, worst_directions
-from awkward import awkward_coefficients, awkward_vectors
 from conftest import EVERYTHING, random_model
+from edge_cases import awkward_coefficients, awkward_vectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
@@ -26,11 +26,11 @@ import approxsvm
 from approxsvm import KernelModel, _native
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.evaluator import STAGES
 from approxsvm.expansion import certificate as certificates
 from approxsvm.expansion import gram, taylor
 from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.planning.subspaces import in_subspaces
+from approxsvm.runtime.evaluator import STAGES
 
 FLOAT32 = STAGES.index("float32")
 MODES = ("approximate", "certified", "exact")

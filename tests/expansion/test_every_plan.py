@@ -18,7 +18,7 @@ from zoo.balls import Extended
 
 import approxsvm
 from approxsvm import KernelModel, _native
-from approxsvm.evaluator import LABELS
+from approxsvm.runtime.evaluator import LABELS
 
 pytestmark = pytest.mark.skipif(np.finfo(Extended).nmant < 63, reason="long double has no more digits than float64")
 

@@ -22,13 +22,13 @@ _NO_ERROR = re.compile(r"with_(?:bounds|errors)|has_\w+|n_\w+|\w*Error|\w*_modul
 # A sum times such a factor is rounded up: its terms are error terms, too.
 _UP = re.compile(r"\w*(?:up|UP)|1\.0+\d+f?|\(1\.0 \+ [\w-]+\)|1\.0 \+ 2\.0 ?\*\* ?-\d+")
 # In these files each condition is a rule, and each dtype of a `_Does`.
-_DTYPE_RULES = ("approxsvm/readers/sklearn/dtypes.py", "approxsvm/row_dtypes.py")
-_C_TEXTS = ("approxsvm/export/c99/", "approxsvm/export/steps/")
+_DTYPE_RULES = ("approxsvm/frontends/sklearn/dtypes.py", "approxsvm/frames/dtypes.py")
+_C_TEXTS = ("approxsvm/backends/c99/", "approxsvm/backends/steps/")
 # Where the texts of C99 come out: the value of this function has its marks resolved.
-_C_TEXT_DOOR = ("approxsvm/export/c99/header.py", "CHeader", "text")
+_C_TEXT_DOOR = ("approxsvm/backends/c99/header.py", "CHeader", "text")
 _CPP = ("cpp/include/", "cpp/dispatch/", "cpp/python/", "cpp/text/")
 # Numbers of figures and costs, which nothing is certified by.
-_NO_BOUNDS = ("approxsvm/reports/", "approxsvm/planning/", "approxsvm/tables/", "approxsvm/cli.py")
+_NO_BOUNDS = ("approxsvm/analysis/", "approxsvm/planning/", "approxsvm/integrations/", "approxsvm/cli.py")
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _of_python(file: str, source: str) -> Iterator[_Edit]:
         if _is_refusal(node):
             yield place(node, "refusal", "if not approxsvm_mutants.on({n}): ")
         if not file.startswith(_NO_BOUNDS):
-            for term in _terms(node, outside, _EXPORTED_ERROR if "/export/" in file else _ERROR):
+            for term in _terms(node, outside, _EXPORTED_ERROR if "/backends/" in file else _ERROR):
                 yield place(term, "bound", "approxsvm_mutants.nothing({n}, (", "))")
         if file in _DTYPE_RULES:
             if isinstance(node, (ast.If, ast.IfExp)) and not _only_refuses(node):

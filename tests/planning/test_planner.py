@@ -20,12 +20,12 @@ from sklearn.svm import SVC, SVR
 
 import approxsvm
 from approxsvm.errors import InputError, UnsupportedModelError
-from approxsvm.evaluator import STAGES
-from approxsvm.model.kernel_model import KernelModel
+from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.planning import planner
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Limits
 from approxsvm.reference.decision_values import decision_function
+from approxsvm.runtime.evaluator import STAGES
 
 
 @pytest.fixture(scope="module")

@@ -20,12 +20,12 @@ import approxsvm
 from approxsvm import Artifact, KernelModel
 from approxsvm.artifact.writer import input_scale_for
 from approxsvm.estimators import estimator_for
-from approxsvm.evaluator import BOUNDS, STAGE_NUMBERS, STAGES, VALUES, Evaluator
 from approxsvm.expansion import taylor
 from approxsvm.expansion.gram import one_by_one
 from approxsvm.expansion.subspace import GroupInSubspace, Lists
+from approxsvm.frontends import read_any
 from approxsvm.planning.subspaces import in_subspaces
-from approxsvm.readers import read_any
+from approxsvm.runtime.evaluator import BOUNDS, STAGE_NUMBERS, STAGES, VALUES, Evaluator
 
 Rows = npt.NDArray[np.float64]
 SUBSPACE = STAGES.index("subspace")

@@ -18,7 +18,7 @@ from zoo import class_numbers
 import approxsvm
 from approxsvm import Artifact, KernelModel
 from approxsvm.estimators import estimator_for
-from approxsvm.readers import read_any
+from approxsvm.frontends import read_any
 
 Rows = npt.NDArray[np.float64]
 

@@ -14,10 +14,10 @@ from zoo import oracle
 import approxsvm
 from approxsvm import KernelModel
 from approxsvm.artifact.polynomials import build_polynomial
-from approxsvm.evaluator import BOUNDS, VALUES, Evaluator
 from approxsvm.expansion import polynomial_form
-from approxsvm.model.cosine_model import CosineModel
-from approxsvm.model.outputs import Outputs
+from approxsvm.ir.cosine_model import CosineModel
+from approxsvm.ir.outputs import Outputs
+from approxsvm.runtime.evaluator import BOUNDS, VALUES, Evaluator
 
 EACH = Outputs(label_rule="scores", decision_shape="each")
 

@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm import _native
-from approxsvm.evaluator import LABELS
+from approxsvm.runtime.evaluator import LABELS
 
 SIZES = (*range(1, 10), 12, 15, 16, 17, 19, 24, 31, 33, 49, 51)  # around the sizes of blocks, and what they leave over
 

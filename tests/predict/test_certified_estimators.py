@@ -136,7 +136,7 @@ def test_verify_of_many_and_of_some_rows(many_rows, monkeypatch):
     assert approxsvm.verify(fast, model, X[:10], max_rows=3000).n_rows == 10
     with pytest.raises(InputError, match="max_rows is 0"):
         approxsvm.verify(fast, model, X, max_rows=0)
-    monkeypatch.setattr("approxsvm.reports.verification._KEPT_ERRORS", 1000)
+    monkeypatch.setattr("approxsvm.analysis.verification._KEPT_ERRORS", 1000)
     result = approxsvm.verify(fast, model, X)
     errors = np.abs(fast._evaluate(X, values="settled") - exact)
     assert result.error_quantiles["100%"] == pytest.approx(errors.max())

@@ -12,11 +12,11 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 import approxsvm
+from approxsvm.analysis.radius import _norms, _stretch
+from approxsvm.analysis.source_answers import exact_decision_values
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.model.constants import gaussian_slope
-from approxsvm.radius import _norms, _stretch
-from approxsvm.readers import read_any
-from approxsvm.reports.judgement import exact_decision_values
+from approxsvm.frontends import read_any
+from approxsvm.ir.constants import gaussian_slope
 
 RNG = np.random.default_rng(0)
 SCALES = np.array([1.0, 10.0, 0.1, 3.0])

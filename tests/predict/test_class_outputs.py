@@ -10,8 +10,7 @@ from libsvm.svmutil import svm_predict, svm_problem, svm_train
 from sklearn.datasets import make_classification
 
 from approxsvm.errors import ModelFormatError
-from approxsvm.evaluator import native_outputs
-from approxsvm.model.outputs import (
+from approxsvm.ir.outputs import (
     DensityMarks,
     IsotonicCalibrator,
     LaplaceNoise,
@@ -22,6 +21,7 @@ from approxsvm.model.outputs import (
     TemperatureCalibration,
     count_classes,
 )
+from approxsvm.runtime.evaluator import native_outputs
 
 
 class Core:

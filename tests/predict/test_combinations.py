@@ -36,13 +36,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
 import approxsvm
+from approxsvm.analysis.source_answers import classes_of
 from approxsvm.cli import main
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
-from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.kernel_model import KernelModel
-from approxsvm.model.outputs import MembersMean, Outputs, TemperatureCalibration
-from approxsvm.readers import read_any
-from approxsvm.reports.judgement import classes_of
+from approxsvm.frontends import read_any
+from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.kernel_model import KernelModel
+from approxsvm.ir.outputs import MembersMean, Outputs, TemperatureCalibration
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::FutureWarning", "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:Label .* is present in all"

@@ -16,9 +16,9 @@ from zoo import oracle
 
 import approxsvm
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
-from approxsvm.model.cosine_model import CosineModel
-from approxsvm.model.outputs import Outputs, PairwiseSigmoid
-from approxsvm.readers import read_any
+from approxsvm.frontends import read_any
+from approxsvm.ir.cosine_model import CosineModel
+from approxsvm.ir.outputs import Outputs, PairwiseSigmoid
 
 EACH = Outputs(label_rule="scores", decision_shape="each")
 

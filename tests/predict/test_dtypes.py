@@ -47,9 +47,9 @@ import approxsvm
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import ArtifactError, InputError, UnsupportedModelError
 from approxsvm.estimators import estimator_for
-from approxsvm.readers.sklearn import dtypes
-from approxsvm.readers.sklearn.known_types import KNOWN
-from approxsvm.row_dtypes import SAME, RowDtypes
+from approxsvm.frames.dtypes import SAME, RowDtypes
+from approxsvm.frontends.sklearn import dtypes
+from approxsvm.frontends.sklearn.known_types import KNOWN
 
 
 def rows_of(dtype: Any, n: int = 60) -> Any:

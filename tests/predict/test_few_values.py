@@ -16,8 +16,8 @@ from scipy.sparse import csr_array
 
 import approxsvm
 from approxsvm import KernelModel
-from approxsvm.evaluator import BOUNDS, VALUES, Evaluator
 from approxsvm.reference import decision_values as reference
+from approxsvm.runtime.evaluator import BOUNDS, VALUES, Evaluator
 
 Rows = npt.NDArray[np.float64]
 FEW = ("float32", "float64")

@@ -7,7 +7,7 @@ import pytest
 from conftest import GOLDEN
 
 import approxsvm
-from approxsvm.evaluator import BOUNDS, VALUES
+from approxsvm.runtime.evaluator import BOUNDS, VALUES
 
 
 @pytest.mark.parametrize(

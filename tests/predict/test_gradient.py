@@ -20,9 +20,9 @@ from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 
 import approxsvm
 from approxsvm.errors import InputError, UnsupportedModelError
-from approxsvm.model.cosine_model import CosineModel
-from approxsvm.model.input_map import InputMap
-from approxsvm.model.steps import Affine
+from approxsvm.ir.cosine_model import CosineModel
+from approxsvm.ir.input_map import InputMap
+from approxsvm.ir.steps import Affine
 
 Extended = np.longdouble
 if np.finfo(Extended).nmant < 60:

@@ -17,10 +17,10 @@ from sklearn.svm import SVR
 
 import approxsvm
 from approxsvm.errors import InputError, ModelFormatError
-from approxsvm.model import compensated
-from approxsvm.model.input_map import InputMap
-from approxsvm.model.steps import Affine, Logarithm, Projection
-from approxsvm.readers.sklearn.pipeline import fold
+from approxsvm.frontends.sklearn.pipeline import fold
+from approxsvm.ir import compensated
+from approxsvm.ir.input_map import InputMap
+from approxsvm.ir.steps import Affine, Logarithm, Projection
 
 
 def fractions(values, n):

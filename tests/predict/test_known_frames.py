@@ -21,9 +21,9 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, S
 from sklearn.svm import SVC
 
 import approxsvm
-from approxsvm import evaluator
 from approxsvm.errors import InputError
-from approxsvm.frames import KnownFrames
+from approxsvm.frames.known_frames import KnownFrames
+from approxsvm.runtime import evaluator
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 N_TRAINING, N_SCHEMAS = 200, 12

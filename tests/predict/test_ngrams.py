@@ -14,8 +14,8 @@ from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm.errors import InputError, UnsupportedModelError
-from approxsvm.readers.sklearn.vectorizers import described
-from approxsvm.text_rows import TextRows
+from approxsvm.frames.texts import TextRows
+from approxsvm.frontends.sklearn.vectorizers import described
 
 # Word characters of many scripts, digits that are none, marks, ligatures, case that changes lengths, kinds of space,
 # characters of no width and halves of surrogate pairs.

@@ -11,7 +11,7 @@ from zoo.balls import Ball
 from approxsvm import _native
 from approxsvm.artifact.outputs import pack_outputs
 from approxsvm.errors import ArtifactError, InputError
-from approxsvm.model.outputs import (
+from approxsvm.ir.outputs import (
     DensityMarks,
     IsotonicCalibrator,
     LaplaceNoise,

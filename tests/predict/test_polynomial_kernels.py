@@ -17,7 +17,7 @@ import approxsvm
 from approxsvm import KernelModel, _native
 from approxsvm.artifact.polynomials import build_polynomial
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
-from approxsvm.evaluator import Evaluator
+from approxsvm.runtime.evaluator import Evaluator
 
 KINDS = {
     "SVC": SVC(kernel="poly", coef0=0.5),

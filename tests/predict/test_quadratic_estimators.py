@@ -14,8 +14,8 @@ from sklearn.svm import SVC, SVR, LinearSVC
 import approxsvm
 from approxsvm.artifact import writer
 from approxsvm.errors import ArtifactError, InputError, UnsupportedModelError
-from approxsvm.model.ensemble import Ensemble
-from approxsvm.readers import read_any
+from approxsvm.frontends import read_any
+from approxsvm.ir.ensemble import Ensemble
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm import _native
-from approxsvm.evaluator import STAGES
 from approxsvm.reference import decision_values as reference
+from approxsvm.runtime.evaluator import STAGES
 
 
 def sq_distances(rows, vectors):

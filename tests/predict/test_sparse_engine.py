@@ -18,9 +18,9 @@ from sklearn.svm import SVC
 import approxsvm
 from approxsvm import KernelModel
 from approxsvm.artifact import packing
-from approxsvm.evaluator import BOUNDS, VALUES, Evaluator
+from approxsvm.frontends import read_any
 from approxsvm.planning.cost import Products
-from approxsvm.readers import read_any
+from approxsvm.runtime.evaluator import BOUNDS, VALUES, Evaluator
 
 Rows = npt.NDArray[np.float64]
 RELATIVE = 2

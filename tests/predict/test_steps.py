@@ -25,10 +25,10 @@ from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
-from approxsvm.model import steps
-from approxsvm.model.input_map import InputMap
-from approxsvm.model.steps.pieces import Pieces
-from approxsvm.model.steps.table import GIVES_NAN, REFUSED, SAME, Steps, Table
+from approxsvm.ir import steps
+from approxsvm.ir.input_map import InputMap
+from approxsvm.ir.steps.pieces import Pieces
+from approxsvm.ir.steps.table import GIVES_NAN, REFUSED, SAME, Steps, Table
 
 CODES = [3, 4]
 

@@ -23,7 +23,7 @@ from sklearn.svm import SVC, SVR, LinearSVC
 import approxsvm
 from approxsvm.cli import main
 from approxsvm.errors import ArtifactError, InputError, ModelFormatError, UnsupportedModelError
-from approxsvm.readers import read_any
+from approxsvm.frontends import read_any
 
 WORDS = ["apple", "Pear", "plum", "the", "naïve", "car", "bus", "train", "über", "don't", "x", "2026", "a-b"]
 RNG = np.random.default_rng(0)

@@ -22,8 +22,8 @@ from sklearn.svm import SVC
 import approxsvm
 from approxsvm.cli import main
 from approxsvm.errors import InputError, UnsupportedModelError
-from approxsvm.readers.sklearn import tables
-from approxsvm.text_columns import NONE, UNKNOWN, TextColumn
+from approxsvm.frames.text_columns import NONE, UNKNOWN, TextColumn
+from approxsvm.frontends.sklearn import lookups
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
 N = 400
@@ -201,7 +201,7 @@ def test_refused_cells_are_named(tmp_path):
 
 @pytest.mark.parametrize("handle", ["error", "ignore"])
 def test_more_categories_than_an_encoder_is_asked_about_at_once(handle, monkeypatch):
-    monkeypatch.setattr(tables, "_PROBED_TOGETHER", 5)
+    monkeypatch.setattr(lookups, "_PROBED_TOGETHER", 5)
     names = [f"id{k}" for k in range(32)]
     frame = pd.DataFrame({"t": pd.Series([*names, None], dtype=object), "x": np.linspace(-1, 1, 33)})
     columns = [("t", OneHotEncoder(handle_unknown=handle), ["t"]), ("x", "passthrough", ["x"])]

@@ -23,10 +23,10 @@ from sklearn.svm import SVC, SVR
 import approxsvm
 from approxsvm import KernelModel
 from approxsvm.errors import InputError
-from approxsvm.evaluator import PROBABILITIES, PROBABILITY_BOUNDS
-from approxsvm.model.input_map import InputMap
-from approxsvm.model.outputs import DensityMarks, Outputs
-from approxsvm.readers import read_any
+from approxsvm.frontends import read_any
+from approxsvm.ir.input_map import InputMap
+from approxsvm.ir.outputs import DensityMarks, Outputs
+from approxsvm.runtime.evaluator import PROBABILITIES, PROBABILITY_BOUNDS
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

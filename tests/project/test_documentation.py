@@ -28,7 +28,7 @@ from conftest import REPOSITORY
 import approxsvm
 from approxsvm.cli import main
 from approxsvm.expansion import certificate, gram
-from approxsvm.model.constants import CONTRACTIONS, UNIT64
+from approxsvm.ir.constants import CONTRACTIONS, UNIT64
 
 MODULES = [
     "approxsvm",
@@ -42,7 +42,7 @@ SHOWN = {
     "sh": "installs the package, or runs the tests (.ci/run does) or benchmarks",
     "c++": "tests/cpp/test_embedding.py compiles and runs it",
     "cmake": "tests/cpp/test_runtime.py builds a project with it",
-    "matlab": "tests/readers/test_matlab.py runs it in Octave, where that is installed",
+    "matlab": "tests/frontends/test_matlab.py runs it in Octave, where that is installed",
     "js": "tests/cpp/test_wasm.py runs the same calls, with zig and Node.js",
     "{toctree}": "Sphinx",
     "{eval-rst}": "Sphinx",
@@ -85,7 +85,7 @@ def test_docstrings(name: str) -> None:
         module = importlib.import_module(name)
     except approxsvm.MissingPackageError as error:
         pytest.skip(str(error))
-    if name == "approxsvm.tables.scoring.dataset":  # which imports it when used
+    if name == "approxsvm.integrations.scoring.dataset":  # which imports it when used
         pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
     assert doctest.testmod(module).failed == 0
 

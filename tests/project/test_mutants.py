@@ -73,7 +73,7 @@ def test_places_of_python_become_nothing_one_by_one(switch: Callable[[int], None
 
 def test_terms_in_texts_of_c_are_marked_and_resolved(switch: Callable[[int], None]) -> None:
     source = 'TEXT = "error = 2.0 * after + @tiny@@;"\n'
-    text, places = places_of("approxsvm/export/c99/some.py", source)
+    text, places = places_of("approxsvm/backends/c99/some.py", source)
     names: dict[str, Any] = {}
     exec(text, names)
     assert [place.text for place in places] == ["2.0 * after + @tiny@@", "2.0 * after", "@tiny@@"]

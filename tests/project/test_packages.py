@@ -9,7 +9,7 @@ import pytest
 from conftest import GOLDEN
 
 from approxsvm.errors import MissingPackageError
-from approxsvm.packages import import_package
+from approxsvm.system.packages import import_package
 
 PROGRAM = """
 import sys

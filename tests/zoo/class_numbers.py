@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from approxsvm.model.outputs import (
+from approxsvm.ir.outputs import (
     ClassProbability,
     DensityMarks,
     IsotonicCalibrator,
@@ -18,7 +18,7 @@ from approxsvm.model.outputs import (
     class_pairs,
     count_classes,
 )
-from approxsvm.model.schema import MAX_EXCESS
+from approxsvm.ir.schema import MAX_EXCESS
 from zoo.balls import Ball, Extended, quiet
 
 # LIBSVM's constants of svm_predict_probability and multiclass_probability.

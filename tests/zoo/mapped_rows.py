@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from approxsvm.model.input_map import InputMap
-from approxsvm.model.steps import (
+from approxsvm.ir.input_map import InputMap
+from approxsvm.ir.steps import (
     Affine,
     Interval,
     InverseNormal,

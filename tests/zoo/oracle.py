@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from approxsvm.model.cosine_model import CosineModel
-from approxsvm.model.ensemble import Ensemble
-from approxsvm.model.kernel_model import KernelModel
-from approxsvm.model.outputs import GaussianDensity, MembersMean
-from approxsvm.model.taylor_model import TaylorModel
+from approxsvm.ir.cosine_model import CosineModel
+from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.kernel_model import KernelModel
+from approxsvm.ir.outputs import GaussianDensity, MembersMean
+from approxsvm.ir.taylor_model import TaylorModel
 from zoo import class_numbers
 from zoo.balls import Ball, Extended, quiet
 from zoo.mapped_rows import mapped

@@ -1,6 +1,6 @@
 """Random fitted estimators: of every class that readers take, with parameters that scikit-learn allows it.
 
-Classes are those of approxsvm/readers/sklearn/known_types.py, so that what a reader learns is attacked from that day
+Classes are those of approxsvm/frontends/sklearn/known_types.py, so that what a reader learns is attacked from that day
 on; now and then it is any other class of scikit-learn, which has to be refused. A parameter's values are what its
 class's own constraints allow. What scikit-learn refuses all the same is "not fitted".
 """
@@ -27,7 +27,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils._param_validation import Interval, Options, make_constraint
 from sklearn.utils.discovery import all_estimators
 
-from approxsvm.readers.sklearn.known_types import KNOWN
+from approxsvm.frontends.sklearn.known_types import KNOWN
 from zoo.draw import Draw
 from zoo.random_data import Data, random_labels, random_target
 

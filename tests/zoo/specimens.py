@@ -17,9 +17,9 @@ from comparison import _Rounding, answers
 import approxsvm
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
-from approxsvm.readers import read_any
-from approxsvm.readers.sklearn.vectorizers import split
-from approxsvm.text_columns import NONE
+from approxsvm.frames.text_columns import NONE
+from approxsvm.frontends import read_any
+from approxsvm.frontends.sklearn.vectorizers import split
 from zoo import oracle
 from zoo.tables import SPARSE, Table
 

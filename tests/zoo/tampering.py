@@ -22,7 +22,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 
-from approxsvm.readers.sklearn.known_types import KNOWN
+from approxsvm.frontends.sklearn.known_types import KNOWN
 from zoo.draw import Draw
 
 # Methods that transform, predict or look up what those need, in any class of scikit-learn.

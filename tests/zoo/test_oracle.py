@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from approxsvm.model import steps
-from approxsvm.model.cosine_model import CosineModel
-from approxsvm.model.input_map import InputMap
-from approxsvm.model.kernel_model import KernelModel
-from approxsvm.model.outputs import (
+from approxsvm.ir import steps
+from approxsvm.ir.cosine_model import CosineModel
+from approxsvm.ir.input_map import InputMap
+from approxsvm.ir.kernel_model import KernelModel
+from approxsvm.ir.outputs import (
     DensityMarks,
     IsotonicCalibrator,
     OneVsRestCalibration,
@@ -25,10 +25,10 @@ from approxsvm.model.outputs import (
     SigmoidCalibrator,
     TemperatureCalibration,
 )
-from approxsvm.model.single_model import SingleModel
-from approxsvm.model.steps.pieces import Pieces
-from approxsvm.model.steps.table import SAME, Steps
-from approxsvm.model.taylor_model import TaylorModel
+from approxsvm.ir.single_model import SingleModel
+from approxsvm.ir.steps.pieces import Pieces
+from approxsvm.ir.steps.table import SAME, Steps
+from approxsvm.ir.taylor_model import TaylorModel
 from zoo import class_numbers, oracle
 from zoo.balls import Ball, Extended
 from zoo.mapped_rows import mapped

@@ -12,10 +12,10 @@ import approxsvm
 from approxsvm import _native
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.model.schema import SECTION_IDS, fields_of, names_of, record
-from approxsvm.readers import _kind_of
-from approxsvm.readers.formats import FORMATS
-from approxsvm.readers.sklearn.known_types import KNOWN, recognise
+from approxsvm.frontends import _kind_of
+from approxsvm.frontends.formats import FORMATS
+from approxsvm.frontends.sklearn.known_types import KNOWN, recognise
+from approxsvm.ir.schema import SECTION_IDS, fields_of, names_of, record
 from zoo.sources import REFUSED, ROWS, TARGETS, ZOO, specimen
 from zoo.specimens import Specimen
 from zoo.tampering import parts_of

@@ -26,7 +26,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 import approxsvm
-from approxsvm.model.outputs import (
+from approxsvm.frontends import read_any
+from approxsvm.ir.outputs import (
     DensityMarks,
     LaplaceNoise,
     Outputs,
@@ -34,7 +35,6 @@ from approxsvm.model.outputs import (
     TemperatureCalibration,
 )
 from approxsvm.planning.subspaces import in_subspaces
-from approxsvm.readers import read_any
 
 MODELS = Path(__file__).parents[3] / "models"
 MAX_SEED_BYTES = 1 << 15  # larger ones take too long for what they add

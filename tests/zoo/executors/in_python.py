@@ -20,7 +20,8 @@ from sklearn.base import clone
 import approxsvm
 from approxsvm import _native
 from approxsvm.errors import InputError
-from approxsvm.evaluator import (
+from approxsvm.ir.constants import UNIT32
+from approxsvm.runtime.evaluator import (
     BOUNDS,
     CERTIFIED,
     LABELS,
@@ -32,7 +33,6 @@ from approxsvm.evaluator import (
     available_outputs,
     pairs_in_order,
 )
-from approxsvm.model.constants import UNIT32
 from zoo.executors import Executor
 from zoo.specimens import Answers, RefusedError, Specimen, with_nulls
 from zoo.tables import NOT_SPARSE, Table

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import approxsvm
 from approxsvm.cli import main
 from approxsvm.errors import InputError
-from approxsvm.evaluator import available_outputs
+from approxsvm.runtime.evaluator import available_outputs
 from zoo.executors import Executor
 from zoo.executors.in_python import Parts, from_outputs
 from zoo.specimens import Answers, RefusedError, Specimen, with_nulls

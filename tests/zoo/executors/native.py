@@ -20,7 +20,7 @@ from runtime_library import LIB, LIBRARY, Error, Runtime, RuntimeLibraryError, p
 from scipy.sparse import csr_array
 
 from approxsvm import _native
-from approxsvm.text_columns import NONE, is_nan
+from approxsvm.frames.text_columns import NONE, is_nan
 from zoo.executors import Executor
 from zoo.specimens import Answers, RefusedError, Specimen, as_float64
 from zoo.tables import Table

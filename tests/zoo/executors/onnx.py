@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
+from approxsvm.backends.onnx.graph import _Export
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.export.onnx.graph import _Export
 from zoo.executors import Executor
 from zoo.executors.in_python import from_outputs
 from zoo.specimens import Answers, Specimen, as_float64

@@ -11,7 +11,7 @@ import numpy as np
 from predict_tool import TOOL, libsvm_text, run, shown
 from scipy.sparse import csr_array
 
-from approxsvm.evaluator import BOUNDS, PROBABILITY_BOUNDS
+from approxsvm.runtime.evaluator import BOUNDS, PROBABILITY_BOUNDS
 from zoo.executors import Executor
 from zoo.executors.native import in_codes, is_unused_alone
 from zoo.specimens import Answers, RefusedError, Specimen, as_float64

@@ -1,5 +1,5 @@
 /* Functions of one number, in the language that C99 and C++17 share and without libc: the core includes this file, and
-   exported headers have its text with another prefix (export/c99/program.py). One text gives one derivation of each
+   exported headers have its text with another prefix (backends/c99/program.py). One text gives one derivation of each
    error, and the same bits on every machine whose compiler does not fuse products with sums.
 
    Errors are in units u = 2^-53 of the result. They hold whether products are fused with sums or not. Who includes this

@@ -1,0 +1,339 @@
+"""Gradients of decision functions with respect to raw rows, with a bound of every number.
+
+With terms t_i of a row z as the kernel sees it, the gradient of f(z) = sum_i a_i k_i(z) + b is
+
+    Gaussian     sum_i a_i exp(-gamma ||z - x_i||^2) 2 gamma (x_i - z)
+    polynomial   sum_i a_i p t_i^(p - 1) gamma x_i,       t_i = gamma x_i.z + coef0
+    sigmoid      sum_i a_i (1 - tanh(t_i)^2) gamma x_i
+    cos          sum_i -a_i sin(t_i) w_i,                 t_i = w_i.z + shift_i
+
+and behind steps that scale or project, by the chain rule, that of the raw row is J' times it, J being the derivative of
+the input map. Beyond a limit that derivative is 0; at a limit, or within rounding of one, a function has a derivative
+on either side, and the bound covers both.
+
+All is float64, u = 2^-53, m features, n terms. Each number's error is at most 1.01 times what follows, plus underflow:
+
+* Gaussian: a difference is off by u, the argument h_i of exp by (m + 6) u h_i, exp and the products by 24 u, the sum by
+  (n + 2) u of its moduli: 2 gamma sum_i |a_i| K_i |z_j - x_ij| ((m + 6) h_i + n + 32) u.
+* Kernels of products: t_i is off by (m + 4) u B_i, B_i = |gamma| sum_j |x_ij z_j| + |coef0|. So t_i^(p - 1) is off by
+  (p - 1) (m + 5) u B_i^(p - 1), and the number by p sum_i |a_i gamma x_ij| B_i^(p - 1) ((p - 1) (m + 5) + n + 16) u.
+  coef_error comes on top. Of the two others the slope is at most 1 and changes by at most 1 times the argument:
+  sum_i |a_i gamma x_ij| ((m + 4) B_i + n + 40) u.
+* A row that the steps may have moved by e has a gradient that differs, in the Euclidean norm, by e times the largest
+  curvature on the way: 2 gamma A1 of Gaussians, sum_i |a_i| ||gamma x_i||^2 of sigmoids and cos, and of polynomials
+  p (p - 1) sum_i |a_i| ||gamma x_i||^2 (||gamma x_i|| (||z|| + e) + |coef0|)^(p - 2).
+* Going back through a scaler each number is multiplied by m_j / d_j, with two roundings and its relative_error; through
+  a projection numbers are summed, with n + 2 roundings of the moduli.
+
+What is exact are the parameters of the artifact; `value_error`, by how much its values may differ from those of the
+source, says nothing of slopes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from approxsvm.artifact.terms import terms_of
+from approxsvm.artifact.views import Artifact
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.expansion.monomials import storage_order
+from approxsvm.frames.rows import chunks, zero_unused
+from approxsvm.ir.compensated import FloatArray, norms_above
+from approxsvm.ir.constants import UNIT64
+from approxsvm.ir.schema import FORM_HEADER, POLYNOMIAL_HEADER
+from approxsvm.ir.steps import Affine, Projection, Step
+from approxsvm.ir.steps.step import Mapper
+from approxsvm.runtime.evaluator import Evaluator, pairs_in_order
+
+_UP: Final = 1.01
+_TINY: Final = 2.0**-1000
+_LOST: Final = 2.0**-1074
+# Beyond this exp underflows to 0, and rounding of its argument does not matter.
+_FARTHEST: Final = 1e4
+
+# Of functions that stay within 1 with their derivatives.
+_DERIVATIVES: Final[dict[str, Callable[[FloatArray], FloatArray]]] = {
+    "cos": lambda t: -np.sin(t),
+    "tanh": lambda t: 1.0 - np.tanh(t) ** 2,
+}
+
+Slopes = tuple[FloatArray, FloatArray]  # of every function and feature, and what each is off by
+_Back = Callable[[FloatArray, FloatArray], Slopes]
+
+
+def gradients(evaluator: Evaluator, rows: Any) -> Slopes:
+    """Gradients of the functions that `decision_function` gives, and bounds, both (n_rows, n_functions, n_columns).
+
+    Of one-vs-rest scores of pairs they are those of the pairs. Raises UnsupportedModelError: a mean of probabilities
+    has no decision function; mode "approximate" has no terms; or a step in front neither scales nor projects.
+    """
+    artifact = evaluator.artifact
+    if artifact.n_decisions == 0:
+        raise UnsupportedModelError(f"no gradient without a decision function: {artifact.why_no_decision_function}")
+    if artifact.members and artifact.outputs.weights is not None:
+        raise UnsupportedModelError("a weighted sum of several models has no gradient here: take those of its members")
+    functions = [_Function(one) for one in artifact.members or (artifact,)]
+    evaluator.evaluate(rows)  # refuses what is not a row
+    n_rows, n_columns = rows.shape
+    found: list[FloatArray] = [np.zeros((n_rows, artifact.n_decisions, n_columns)) for _ in range(2)]
+    for piece in chunks(n_rows, n_columns):
+        some = rows[piece]
+        dense = np.asarray(some if isinstance(some, np.ndarray) else some.toarray(), np.float64)
+        for k, row in enumerate(zero_unused(dense, artifact.raw_columns), piece.start):
+            for all_of, parts in zip(
+                found, zip(*(function.at(row) for function in functions), strict=True), strict=True
+            ):
+                all_of[k] = np.concatenate(parts)
+    slopes, bounds = (_as_decision_function(evaluator, numbers) for numbers in found)
+    return slopes, np.abs(bounds)
+
+
+def _as_decision_function(evaluator: Evaluator, numbers: FloatArray) -> FloatArray:
+    """Functions with the signs and in the order of the source's decision values."""
+    artifact = evaluator.artifact
+    if artifact.task != "classification":
+        return numbers
+    if len(artifact.labels) == 2:
+        return numbers if artifact.labels[0] > artifact.labels[1] else -numbers
+    return numbers[:, evaluator.order] if artifact.outputs.of_each_class else pairs_in_order(numbers, evaluator.order)
+
+
+class _Function:
+    """The decision functions of one artifact that is no ensemble."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        self.map = artifact.input_map
+        for stage in self.map.stages if self.map else ():
+            if not isinstance(stage, (Affine, Projection)):
+                raise UnsupportedModelError(
+                    f"gradients go back through steps that scale or project, but not through a {stage.kind}: take that "
+                    "of what follows it"
+                )
+        self.steps = [_step_of(stage) for stage in (self.map.stages if self.map else ())]
+        self.terms = _terms_of(artifact)
+        self.n_columns = artifact.n_raw_features
+
+    def at(self, row: FloatArray) -> Slopes:
+        """Of a raw row."""
+        with np.errstate(all="ignore"):
+            z, error, back = self._mapped(row)
+            slopes, bounds = self.terms.slopes(z)
+            norm, moved = float(norms_above(z[np.newaxis])[0]), float(error.sum()) * _UP
+            bounds = bounds * _UP + _TINY
+            if moved > 0.0:
+                bounds += (self.terms.curvatures(norm + moved) * moved * _UP)[:, np.newaxis]
+            for step in reversed(back):
+                slopes, bounds = step(slopes, bounds)
+            slopes, bounds = self._of_columns(slopes, bounds)
+        return slopes, np.where(np.isfinite(bounds) & np.isfinite(slopes), bounds, np.inf)
+
+    def _mapped(self, row: FloatArray) -> tuple[FloatArray, FloatArray, list[_Back]]:
+        """A row as the kernel sees it, what each number is off by, and the ways back through the steps."""
+        if self.map is None:
+            return row, np.zeros_like(row), []
+        x = row[self.map.columns][np.newaxis].copy()
+        errors: FloatArray = np.zeros_like(x)
+        back: list[_Back] = []
+        for stage, run, unlimited in self.steps:
+            before, (x, errors) = (x, errors), run(x, errors)
+            if isinstance(stage, Projection):
+                back.append(_back_through_projection(stage))
+                continue
+            assert isinstance(stage, Affine)  # checked once
+            y, spread = (x, errors) if unlimited is None else unlimited(*before)
+            # What overflows has the limit for certain where that is off by nothing.
+            back.append(_back_through_scaler(stage, y[0], spread[0], np.isinf(y[0]) & (errors[0] == 0.0)))
+        return x[0], errors[0], back
+
+    def _of_columns(self, slopes: FloatArray, bounds: FloatArray) -> Slopes:
+        """Of raw columns, some of which several features may be of, and some none."""
+        if self.map is None:
+            return slopes, bounds
+        found, errors, moduli = np.zeros((3, len(slopes), self.n_columns))
+        for all_of, parts in ((found, slopes), (errors, bounds), (moduli, np.abs(slopes))):
+            np.add.at(all_of.T, self.map.columns, parts.T)
+        return found, errors * _UP + len(self.map.columns) * UNIT64 * moduli
+
+
+def _step_of(stage: Step) -> tuple[Step, Mapper, Mapper | None]:
+    """Pair a stage with its map, and with that before its limits if it has any."""
+    if isinstance(stage, Affine) and (stage.low is not None or stage.high is not None):
+        return stage, stage.mapper(), replace(stage, low=None, high=None).mapper()
+    return stage, stage.mapper(), None
+
+
+def _back_through_projection(stage: Projection) -> _Back:
+    def step(slopes: FloatArray, bounds: FloatArray) -> Slopes:
+        path = (stage.n_outputs + 2) * UNIT64
+        errors = (bounds + path * np.abs(slopes)) @ np.abs(stage.matrix).T
+        return slopes @ stage.matrix.T, errors * _UP + _TINY
+
+    return step
+
+
+def _back_through_scaler(stage: Affine, y: FloatArray, errors: FloatArray, overflows_limit: Any) -> _Back:
+    """`y` and `errors` are of the row before limits."""
+    ones = np.ones(stage.n_features)
+    factors = ones if stage.multiply is None else stage.multiply
+    factors = factors if stage.divide is None else factors / stage.divide
+    relative = 3.0 * UNIT64 + (0.0 if stage.relative_error is None else stage.relative_error)
+    low = -np.inf if stage.low is None else stage.low
+    high = np.inf if stage.high is None else stage.high
+    is_limited = stage.low is not None or stage.high is not None
+    beyond = (y + errors < low) | (y - errors > high) | overflows_limit
+    within = (y - errors > low) & (y + errors < high) if is_limited else np.ones(len(y), bool)
+
+    def step(slopes: FloatArray, bounds: FloatArray) -> Slopes:
+        found = np.where(beyond, 0.0, slopes * factors)
+        errors = (bounds + relative * np.abs(slopes)) * np.abs(factors)
+        errors += (bounds + np.abs(slopes)) * _LOST  # of a factor that is denormal
+        errors = np.where(beyond, 0.0, errors * _UP + _TINY)
+        return found, np.where(beyond | within, errors, errors + np.abs(found))
+
+    return step
+
+
+# --- functions of rows as the kernel sees them
+
+
+class _Terms:
+    """Sums over terms: vectors (n, m), coefficients (n_functions, n)."""
+
+    def __init__(self, vectors: FloatArray, coef: FloatArray) -> None:
+        self.vectors, self.coef = vectors, coef
+        self.moduli = np.abs(coef)
+        self.norms = norms_above(vectors)
+
+    def slopes(self, z: FloatArray) -> Slopes:
+        raise NotImplementedError
+
+    def curvatures(self, reach: float) -> FloatArray:
+        """Largest curvature of each function at rows up to this long."""
+        raise NotImplementedError
+
+
+class _Gaussians(_Terms):
+    def __init__(self, artifact: Artifact) -> None:
+        super().__init__(artifact.support_vectors(), artifact.decision_coef())
+        self.gamma = float(artifact.header["gamma"])
+
+    def slopes(self, z: FloatArray) -> Slopes:
+        n, m = self.vectors.shape
+        apart = self.vectors - z
+        h = np.minimum(self.gamma * np.einsum("ij,ij->i", apart, apart), _FARTHEST)
+        kernels = np.exp(-h)
+        relative = ((m + 6) * h + n + 32) * UNIT64
+        moduli = np.abs(apart)
+        slopes = 2.0 * self.gamma * ((self.coef * kernels) @ apart)
+        return slopes, 2.0 * self.gamma * (self.moduli * (kernels * relative + _TINY)) @ moduli
+
+    def curvatures(self, reach: float) -> FloatArray:
+        return np.asarray(2.0 * self.gamma * self.moduli.sum(axis=1))
+
+
+class _Products(_Terms):
+    """Of x.z, with vectors times gamma already."""
+
+    def __init__(self, vectors: FloatArray, coef: FloatArray, shifts: Any, coef_error: float, degree: int) -> None:
+        super().__init__(vectors, coef)
+        self.shifts, self.coef_error, self.degree = shifts, coef_error, degree
+        self.moduli_of_vectors = np.abs(vectors) + 2.0**-1000  # what gamma times a vector loses by underflow
+
+    def slopes(self, z: FloatArray) -> Slopes:
+        arguments, reach = self.vectors @ z + self.shifts, self.moduli_of_vectors @ (np.abs(z) + _TINY)
+        reach = reach + np.abs(self.shifts)
+        each, errors = self.each(arguments, reach)
+        weights = self.moduli * (errors * UNIT64 + self.coef_error * self.largest(reach))
+        return (self.coef * each) @ self.vectors, weights @ self.moduli_of_vectors
+
+    def each(self, arguments: FloatArray, reach: FloatArray) -> Slopes:
+        """Derivatives by the argument, and how many roundings they, and the sum, are off by."""
+        n, m = self.vectors.shape
+        p = self.degree
+        return p * arguments ** (p - 1), p * reach ** (p - 1) * ((p - 1) * (m + 5) + n + 16)
+
+    def largest(self, reach: FloatArray) -> Any:
+        return self.degree * reach ** (self.degree - 1)
+
+    def curvatures(self, reach: float) -> FloatArray:
+        p = self.degree
+        powers = (self.norms * reach + np.abs(self.shifts)) ** max(p - 2, 0)
+        return np.asarray(p * (p - 1) * (self.moduli @ (self.norms**2 * powers)))
+
+
+class _Bounded(_Products):
+    """Functions of products whose first and second derivatives are at most 1."""
+
+    def __init__(
+        self,
+        vectors: FloatArray,
+        coef: FloatArray,
+        shifts: Any,
+        coef_error: float,
+        derivative: Callable[[FloatArray], FloatArray],
+    ) -> None:
+        super().__init__(vectors, coef, shifts, coef_error, degree=1)
+        self.derivative = derivative
+
+    def each(self, arguments: FloatArray, reach: FloatArray) -> Slopes:
+        n, m = self.vectors.shape
+        return self.derivative(arguments), (m + 4) * reach + n + 40
+
+    def largest(self, reach: FloatArray) -> Any:
+        return 1.0
+
+    def curvatures(self, reach: float) -> FloatArray:
+        return np.asarray(self.moduli @ self.norms**2)
+
+
+class _Forms:
+    """Polynomial kernels that are summed up (models/FORMAT.md, "polynomial")."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        m, numbers = artifact.n_features, artifact.polynomial_numbers()[len(POLYNOMIAL_HEADER) :]
+        numbers = numbers.reshape(artifact.n_decisions, -1)
+        self.errors = numbers[:, 2 : len(FORM_HEADER)]  # of the linear and the quadratic part
+        packed = numbers[:, len(FORM_HEADER) :]
+        self.linear = packed[:, :m]
+        self.matrices = np.zeros((len(numbers), m, m))  # twice the symmetric ones
+        if packed.shape[1] > m:
+            rows, columns = (part[storage_order(m, 2)] for part in np.triu_indices(m))
+            for matrix, part in zip(self.matrices, packed[:, m:], strict=True):
+                np.add.at(matrix, (rows, columns), part)
+                np.add.at(matrix, (columns, rows), part)
+
+    def slopes(self, z: FloatArray) -> Slopes:
+        path, m = (len(z) + 6) * UNIT64, np.abs(self.matrices)
+        bounds = path * (np.abs(self.linear) + m @ np.abs(z))
+        of_parts = self.errors[:, 0] + 2.0 * self.errors[:, 1] * norms_above(z[np.newaxis])[0]
+        return self.linear + self.matrices @ z, bounds + of_parts[:, np.newaxis]
+
+    def curvatures(self, reach: float) -> FloatArray:
+        """Of the stored numbers; what these are off by is within 1.01."""
+        return np.array([np.linalg.norm(matrix) for matrix in self.matrices]) + 2.0 * self.errors[:, 1]
+
+
+def _terms_of(artifact: Artifact) -> Any:
+    terms = terms_of(artifact)
+    if terms is not None:
+        return _Bounded(terms.vectors, terms.coef, terms.shifts, 0.0, _DERIVATIVES[terms.function])
+    if artifact.is_polynomial and artifact.mode == "approximate":
+        return _Forms(artifact)
+    if artifact.mode == "approximate":
+        raise UnsupportedModelError(
+            "gradients are of the exact sum, which an artifact of mode 'approximate' has not: compile it with "
+            "mode='certified' or 'exact'"
+        )
+    if artifact.kernel == "gaussian":
+        return _Gaussians(artifact)
+    if artifact.kernel not in ("polynomial", "sigmoid"):
+        raise UnsupportedModelError(f"gradients know no {artifact.kernel} kernel")
+    vectors = float(artifact.header["gamma"]) * artifact.support_vectors()
+    coef, shift, coef_error = artifact.decision_coef(), artifact.coef0, float(artifact.polynomial_numbers()[1])
+    if artifact.kernel == "sigmoid":
+        return _Bounded(vectors, coef, shift, coef_error, _DERIVATIVES["tanh"])
+    return _Products(vectors, coef, shift, coef_error, int(artifact.header["degree"]))

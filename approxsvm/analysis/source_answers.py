@@ -1,0 +1,437 @@
+"""The source's answers for rows: its function by definition, its own predictions, and which labels float64 can tell."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.analysis.source_rounding import NEAR_TIE, source_rounding
+from approxsvm.frames.rows import chunks
+from approxsvm.frames.text_columns import TextColumn, decoded
+from approxsvm.frontends import read_any
+from approxsvm.frontends.sklearn import feature_maps
+from approxsvm.frontends.sklearn.known_types import name_of
+from approxsvm.frontends.sklearn.pipeline import flat_steps
+from approxsvm.ir.constants import UNIT64
+from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.kernel_model import FloatArray, KernelModel
+from approxsvm.ir.single_model import SingleModel
+from approxsvm.reference.definition import Definition, definition_of
+from approxsvm.runtime.evaluator import native_outputs
+
+# Above this share of near ties, `doubt` has a message.
+_MANY_NEAR_TIES: Final = 0.01
+# A regression value is a near tie if the bound on the source's rounding is this share of the range. Such bounds are
+# hundreds of times the actual rounding, so that is about a thousandth of the range.
+_MUCH_OF_RANGE: Final = 0.1
+# The most sample rows that are checked, and numbers in them.
+_SAMPLED_ROWS: Final = 256
+_SAMPLED_NUMBERS: Final = 1 << 24
+
+
+def exact_decision_values(model: SingleModel, rows: Any, mapped: Any = None) -> FloatArray:
+    """Decision values by the definition in float64, (n_rows, n_decisions); for Gaussians without cancellation.
+
+    `rows` are raw, (n_rows, n_raw_features); `mapped` are the same rows behind the input map, (n_rows, n_features), by
+    default mapped by the model's own.
+    """
+    definition = definition_of(model)
+    values = np.empty((rows.shape[0], model.n_decisions))
+    for piece in chunks(*rows.shape):
+        part = _dense(rows[piece] if mapped is None else mapped[piece])
+        if model.input_map is not None and mapped is None:
+            part = model.input_map.apply(part)
+        values[piece] = definition.values(part)
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """The source's answers for n_rows rows."""
+
+    values: FloatArray  # (n_rows, n_decisions): by the definition, at rows from the source's own transformers
+    slack: FloatArray  # (n_rows, n_decisions): what float64 may have changed in them
+    labels: npt.NDArray[Any] | None  # of the source's ``predict`` if it has one, else by the values; None: regression
+    certain: npt.NDArray[np.bool_]  # whether float64 can tell the label, or rounds little of a regression's range
+    misread: npt.NDArray[np.bool_]  # whether the source's own answer contradicts its parameters as they were read
+    seconds: float  # time of the definition
+
+
+def judge(
+    against: Any, model: SingleModel, rows: Any, *, steps: Sequence[Any] | None = None, given: Any = None
+) -> Judgement:
+    """Judge rows by the source: its own transformers and predictions, and the exact function of its parameters.
+
+    `model` is what `against` was read as, `rows` are raw, `given` the same as `askable` has them. If `against` is a
+    model that was read from an estimator, `steps` are those of `steps_that_round`: their arithmetic is judged.
+    """
+    steps = steps_that_round(against, model) if steps is None else steps
+    pieces = chunks(rows.shape[0], rows.shape[1])
+    parts = [_judge_part(against, model, rows[piece], steps, rows_at(given, piece)) for piece in pieces]
+    if len(parts) == 1:
+        return parts[0]
+    return Judgement(
+        values=np.concatenate([part.values for part in parts]),
+        slack=np.concatenate([part.slack for part in parts]),
+        labels=None if parts[0].labels is None else np.concatenate([part.labels for part in parts]),
+        certain=np.concatenate([part.certain for part in parts]),
+        misread=np.concatenate([part.misread for part in parts]),
+        seconds=sum(part.seconds for part in parts),
+    )
+
+
+def _judge_part(against: Any, model: SingleModel, own_rows: Any, steps: Sequence[Any] | None, given: Any) -> Judgement:
+    rows = _dense(own_rows)
+    mapped = rows if model.input_map is None else _own_rows(against, model, own_rows, given)
+    start = time.perf_counter()
+    values = exact_decision_values(model, rows, mapped)
+    seconds = time.perf_counter() - start
+    definition = definition_of(model)
+    noise = source_rounding(definition, model, steps, rows, mapped)
+    slack = definition.rounding(mapped, values) + noise
+    texts = None if model.input_map is None else model.input_map.texts
+    own = own_predictions(against, own_rows, texts=texts, given=given)
+    labels, certain = _told_by_float64(definition, model, values, noise)
+    if labels is None:
+        misread = np.zeros(len(rows), bool)
+        if own is not None:
+            allowed = 64 * slack + float(model.value_error.max())
+            misread = np.any(np.abs(own.reshape(values.shape) - values) > allowed + 1e-9 * np.abs(values), axis=1)
+        return Judgement(values, slack, None, certain, misread, seconds)
+    misread = np.zeros(len(rows), bool) if own is None else (own != labels) & certain
+    return Judgement(values, slack, labels if own is None else own, certain, misread, seconds)
+
+
+def _told_by_float64(
+    definition: Definition, model: SingleModel, values: FloatArray, noise: FloatArray
+) -> tuple[npt.NDArray[Any] | None, npt.NDArray[np.bool_]]:
+    """Labels by the values, None of a regression; and in which rows noise leaves no doubt."""
+    if model.task == "regression":
+        return None, _is_close(definition, noise)
+    near = NEAR_TIE * definition.scale + noise + np.zeros_like(values)
+    if model.task == "one_class":
+        return np.where(values[:, 0] > 0, 1, -1), np.abs(values[:, 0]) > near[:, 0]
+    classes, certain = native_outputs(model.outputs, model.task, len(model.labels)).certified_class(values, near)
+    return model.labels[classes], certain
+
+
+def _is_close(definition: Definition, noise: FloatArray) -> npt.NDArray[np.bool_]:
+    """For which rows of a regression the noise is small relative to the range of values."""
+    if not noise.any():
+        return np.ones(len(noise), bool)
+    return np.asarray((noise <= _MUCH_OF_RANGE * definition.spread).all(axis=1))
+
+
+# --- sources whose rounding decides
+
+
+def doubt(n_near_ties: int, n_rows: int) -> str | None:
+    """A warning, with advice, if the source's own rounding leaves more than a few rows open; else None."""
+    if n_near_ties <= _MANY_NEAR_TIES * n_rows:
+        return None
+    return (
+        f"the source's own arithmetic does not settle {n_near_ties:,} of {n_rows:,} rows: its float64 rounding may "
+        "change their answers, which may then differ from those of its formula, which is what is compiled; center or "
+        "scale the rows and fit again, for example with a StandardScaler in front"
+    )
+
+
+def doubt_of_sample(source: Any, model: SingleModel | Ensemble, rows: Any) -> str | None:
+    """The warning of `doubt` for some rows of a sample, at little cost: the source itself does not predict them.
+
+    `model` is what `source` was read as, `rows` are raw.
+    """
+    members = model.members if isinstance(model, Ensemble) else (model,)
+    most = min(_SAMPLED_ROWS, max(1, _SAMPLED_NUMBERS // rows.shape[1]))
+    some = rows[:: -(-rows.shape[0] // most)]
+    steps = [steps_that_round(source, member, k) for k, member in enumerate(members)]
+    n_open = n_rows = 0
+    for piece in chunks(*some.shape):
+        part = _dense(some[piece])
+        for member in members:
+            part = part if member.input_map is None else part[member.input_map.takes(part)]
+        with np.errstate(all="ignore"):
+            n_open += _open_rows(model, members, steps, part)
+        n_rows += len(part)
+    return doubt(n_open, n_rows)
+
+
+def _open_rows(
+    model: SingleModel | Ensemble, members: Sequence[SingleModel], steps: Sequence[list[Any] | None], rows: FloatArray
+) -> int:
+    """Number of rows that the source leaves open; a classifier is evaluated only if its noise is unusual."""
+    definitions = [definition_of(member) for member in members]
+    all_mapped = [rows if one.input_map is None else one.input_map.apply(rows) for one in members]
+    of_each = list(zip(definitions, members, steps, all_mapped, strict=True))
+    noises = [source_rounding(definition, one, own, rows, mapped) for definition, one, own, mapped in of_each]
+    noises = [np.where(np.isnan(noise), np.inf, noise) for noise in noises]  # NaN: an overflow
+    pairs = list(zip(definitions, noises, strict=True))
+    if model.task == "regression":
+        return int((~np.all([_is_close(*pair) for pair in pairs], axis=0)).sum())
+    if all((noise <= NEAR_TIE * definition.scale).all() for definition, noise in pairs):
+        return 0
+    values = [definition.values(mapped) for definition, _, _, mapped in of_each]
+    if isinstance(model, Ensemble):
+        certain = classes_of(model, values, noises)[1]
+        certain = np.asarray(certain if certain.ndim == 1 else certain.all(axis=1))
+    else:
+        certain = _told_by_float64(definitions[0], model, values[0], noises[0])[1]
+    return int((~certain).sum())
+
+
+def classes_of(
+    ensemble: Ensemble, values: Sequence[FloatArray], slacks: Sequence[FloatArray]
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """The class of each row by an ensemble's rule, and whether none other can be, by values with errors to `slacks`.
+
+    Of several targets, these of each: both are matrices.
+    """
+    if ensemble.of_targets:
+        found = [_labels_of(ensemble, *of_member) for of_member in zip(ensemble.members, values, slacks, strict=True)]
+        return np.column_stack([best for best, _ in found]), np.column_stack([certain for _, certain in found])
+    if ensemble.averages:
+        return _best_of(ensemble, *mean_probabilities(ensemble, values, slacks))
+    if ensemble.classes is not None and not ensemble.counts_votes:
+        outputs = native_outputs(replace(ensemble.outputs, weights=None), ensemble.task, len(ensemble.labels))
+        classes, certain = outputs.certified_class(*map(np.ascontiguousarray, combined(ensemble, values, slacks)))
+        return classes, certain
+    weights = ensemble.outputs.weights
+    assert weights is not None
+    addend, total = ensemble.outputs.addend, sum(weights.tolist())
+    sums, n_open = np.zeros((2, len(values[0]), len(ensemble.labels))), np.zeros(len(values[0]))
+    for member, own, slack, weight in zip(ensemble.members, values, slacks, weights, strict=True):
+        classes, certain = _labels_of(ensemble, member, own, slack)
+        votes = np.where(np.arange(len(ensemble.labels)) == classes[:, np.newaxis], 1.0, addend)
+        sums[0] += weight * votes
+        sums[1] += weight * votes * certain[:, np.newaxis]
+        n_open += (1.0 - addend) * weight * ~certain
+    best = (sums[0] / total if addend else sums[0]).argmax(axis=1)[:, np.newaxis]
+    ahead, reach = np.take_along_axis(sums[1], best, axis=1) - sums[1], n_open * (1.0 + 2.0**-40) + 2.0**-40 * total
+    # Where all are certain, those that are equal stay so whatever they are divided by, and others where nothing is.
+    settled = (n_open == 0.0)[:, np.newaxis] & ((ahead == 0.0) | (addend == 0.0))
+    beaten = settled | (ahead > reach[:, np.newaxis]) | (np.arange(len(ensemble.labels)) == best)
+    return best[:, 0], beaten.all(axis=1)
+
+
+def _labels_of(
+    ensemble: Ensemble, member: SingleModel, values: FloatArray, slack: FloatArray
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """Positions of a member's labels, or of the signs of several targets, and which are certain."""
+    if member.task == "regression":
+        return (values > 0).astype(np.intp), np.abs(values) > slack
+    outputs = native_outputs(member.outputs, member.task, len(member.labels))
+    classes, certain = outputs.certified_class(values, np.ascontiguousarray(np.broadcast_to(slack, values.shape)))
+    positions = [ensemble.labels.tolist().index(label) for label in member.labels.tolist()]
+    return np.array(positions)[classes], certain
+
+
+def combined(
+    ensemble: Ensemble, values: Sequence[FloatArray], slacks: Sequence[FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Decision values of an ensemble of regressions, side by side or added up, and errors of these."""
+    slacks = [np.broadcast_to(slack, own.shape) for slack, own in zip(slacks, values, strict=True)]
+    numbers = [_added(ensemble, *of_member) for of_member in zip(ensemble.members, values, slacks, strict=True)]
+    columns, errors = (np.column_stack(same) for same in zip(*numbers, strict=True))
+    if ensemble.outputs.weights is None:
+        return columns, errors
+    weights, addends = ensemble.outputs.sums
+    moduli = np.abs(columns) @ np.abs(weights.T) + np.abs(addends)
+    rounding = (len(weights.T) + 6) * UNIT64 * moduli
+    return columns @ weights.T + addends, errors @ np.abs(weights.T) + rounding
+
+
+def _added(
+    ensemble: Ensemble, member: SingleModel, values: FloatArray, slack: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """What of a member is added up or side by side: values, probabilities of the ensemble's first label or of all."""
+    if member.task == "regression" or (member.outputs.probability is None and member.outputs.of_each_class):
+        return values, slack
+    outputs = native_outputs(member.outputs, member.task, len(member.labels))
+    find = outputs.one_vs_rest_interval if member.outputs.probability is None else outputs.probability_interval
+    low, high = find(values, slack.copy())
+    if not ensemble.outputs.of_sums:
+        at = member.labels.tolist().index(ensemble.labels[0])
+        low, high = low[:, at], high[:, at]
+    return (low + high) / 2, (high - low) / 2
+
+
+def mean_probabilities(
+    ensemble: Ensemble, values: Sequence[FloatArray], slacks: Sequence[FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Least and greatest mean probability of each class, for values with errors up to `slacks`."""
+    triples = zip(ensemble.members, values, slacks, strict=True)
+    intervals = [
+        native_outputs(m.outputs, m.task, len(m.labels)).probability_interval(v, np.broadcast_to(s, v.shape).copy())
+        for m, v, s in triples
+    ]
+    weights = ensemble.outputs.weights
+    low, high = (np.average(side, axis=0, weights=weights) for side in zip(*intervals, strict=True))
+    return low, high
+
+
+def _best_of(
+    ensemble: Ensemble, low: FloatArray, high: FloatArray
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """The class of each row by the mean of its intervals, and whether no other class can be."""
+    threshold, label = ensemble.outputs.threshold, ensemble.outputs.threshold_label
+    if threshold is not None:
+        is_it = (low + high)[:, label] / 2 >= threshold
+        clear = (low[:, label] > threshold + 2.0**-40) | (high[:, label] < threshold - 2.0**-40)
+        return np.where(is_it, label, 1 - label), clear
+    best = (low + high).argmax(axis=1)
+    others = high.copy()
+    np.put_along_axis(others, best[:, np.newaxis], -1.0, axis=1)
+    return best, others.max(axis=1) < low[np.arange(len(low)), best] - 2.0**-40
+
+
+def _dense(rows: Any, dtype: Any = np.float64) -> Any:
+    """A dense copy, float64 unless another dtype or None for its own is given: the source may overwrite its input."""
+    return np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=dtype)
+
+
+def askable(X: Any) -> Any:
+    """Rows as a user has them, in their dtypes and container, in a form that `rows_at` takes; None of other things."""
+    if hasattr(X, "tocsr"):
+        return X.tocsr()
+    is_frame = hasattr(X, "columns") and hasattr(X, "dtypes")
+    return X if is_frame or isinstance(X, (np.ndarray, list)) else None
+
+
+def rows_at(X: Any, positions: Any) -> Any:
+    """Some of the rows, for any container that scikit-learn takes; None of None."""
+    from sklearn.utils import _safe_indexing
+
+    return None if X is None else _safe_indexing(X, positions)
+
+
+def own_predictions(
+    against: Any,
+    rows: Any,
+    method: Literal["predict", "predict_proba"] = "predict",
+    *,
+    texts: Mapping[int, TextColumn] | None = None,
+    given: Any = None,
+) -> npt.NDArray[Any] | None:
+    """The source's own predictions for rows, as they were `given` where that is known; None if it is not an estimator.
+
+    Otherwise, or where it does not take these, they are for a dense copy in the rows' dtype, with texts for codes.
+    """
+    if not hasattr(against, method):
+        return None
+    return np.asarray(_answer(getattr(against, method), against, rows, texts, given))
+
+
+def _answer(
+    ask: Callable[[Any], Any], estimator: Any, rows: Any, texts: Mapping[int, TextColumn] | None, given: Any
+) -> Any:
+    """What a function of an estimator says of rows."""
+    if given is not None:
+        try:
+            return ask(
+                copy(given) if isinstance(given, list) else given.clone() if hasattr(given, "clone") else given.copy()
+            )
+        except (TypeError, ValueError):
+            pass  # it takes no such container, or no NaN where the model ignores it
+    return ask(_named(estimator, _dense(rows, None), texts))
+
+
+def _own_rows(source: Any, model: SingleModel, rows: Any, given: Any) -> FloatArray:
+    """Rows as the source's kernel gets them, by its own transformers if it has some."""
+    steps = own_steps(source)
+    if steps is None:
+        assert model.input_map is not None
+        return model.input_map.apply(_dense(rows))
+    if len(steps) > 1 and name_of(steps[-2]) in feature_maps.NAMES:
+        own = feature_maps.own_map(steps[-2])
+        steps = steps[:-2]
+    else:
+        kernel_machine = read_any(steps[-1])
+        own = None if isinstance(kernel_machine, Ensemble) else kernel_machine.input_map
+        steps = steps[:-1]
+    texts = model.input_map.texts if model.input_map is not None else None
+
+    def through(mapped: Any) -> Any:
+        for step in steps:
+            mapped = step.transform(mapped)
+        return mapped
+
+    mapped = _dense(_answer(through, steps[0], rows, texts, given) if steps else rows)
+    return np.asarray(mapped if own is None else own.apply(mapped))
+
+
+def own_steps(source: Any, member: int = 0) -> list[Any] | None:
+    """List the transformers and the final estimator of a source, in order; None if it is not an estimator.
+
+    A calibration has a list for each fold; `member` is the position of the fold.
+    """
+    for inner in ("best_estimator_", "regressor_"):
+        if hasattr(source, inner):
+            return own_steps(getattr(source, inner), member)
+    if hasattr(source, "calibrated_classifiers_"):
+        folds = source.calibrated_classifiers_
+        return own_steps(folds[min(member, len(folds) - 1)].estimator, member)
+    if name_of(source) == "FrozenEstimator":
+        return own_steps(source.estimator, member)
+    if not hasattr(source, "predict"):
+        return None
+    if name_of(source) != "Pipeline":
+        return [source]
+    steps = [step for _, step in flat_steps(source)]
+    return steps[:-1] + (own_steps(steps[-1], member) or [])
+
+
+def steps_that_round(source: Any, member: SingleModel, position: int = 0) -> list[Any] | None:
+    """List the steps whose arithmetic gives a member's values: of an estimator inside the source if it has its vectors.
+
+    `position` is that of the member among all.
+    """
+    own = own_steps(source, position)
+    found = (steps for steps in _steps_inside(own) if isinstance(member, KernelModel) and _has_vectors(steps, member))
+    return next(found, own)
+
+
+def _steps_inside(steps: list[Any] | None) -> Iterator[list[Any]]:
+    """Yield the `own_steps` of each fitted estimator inside the last of these steps."""
+    for inner in ("estimators_", "estimator_"):
+        found = getattr(steps[-1], inner, ()) if steps else ()
+        found = found.ravel().tolist() if isinstance(found, np.ndarray) else found
+        for estimator in found if isinstance(found, (list, tuple)) else [found]:
+            inside = own_steps(estimator)
+            if inside:
+                yield inside
+                yield from _steps_inside(inside)
+
+
+def _has_vectors(steps: list[Any], model: KernelModel) -> bool:
+    """Whether estimators that compute kernels in their own way have the model's support vectors; some are unfitted."""
+    if len(steps) > 1 and name_of(steps[-2]) == "Nystroem":
+        own = getattr(steps[-2], "components_", None)
+        if own is None or np.shape(own)[1] != model.n_features:
+            return False
+        landmarks, vectors = _dense(own) + 0.0, model.dense_support_vectors(0, model.n_sv) + 0.0  # -0.0 is 0.0
+        if not model.has_pairs:
+            return np.array_equal(landmarks, vectors)
+        return {row.tobytes() for row in vectors} <= {row.tobytes() for row in landmarks}
+    x: Any = getattr(steps[-1], "X_fit_", None) if name_of(steps[-1]) == "KernelRidge" else None
+    return bool(np.shape(x) == (model.n_sv, model.n_features))
+
+
+def _named(estimator: Any, rows: Any, texts: Mapping[int, TextColumn] | None) -> Any:
+    """Rows with texts for codes, and with the column names that an estimator was fitted with."""
+    values = decoded(rows, texts) if texts else rows
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:  # a pipeline has the names of its first step, which may be "passthrough"
+        names = getattr((own_steps(estimator) or [None])[0], "feature_names_in_", None)
+    if names is None:
+        return values
+    from pandas import DataFrame  # installed, as the estimator was fitted on a data frame
+
+    if not texts:
+        return DataFrame(values, columns=names)
+    return DataFrame({name: values[:, j] if j in texts else rows[:, j] for j, name in enumerate(names)}, dtype=None)

@@ -1,0 +1,120 @@
+"""Summary of a compiled model."""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from approxsvm.artifact.views import Artifact
+from approxsvm.expansion.validity import limit
+from approxsvm.runtime.evaluator import EXPANSION_STAGES
+
+
+def made_of(n_support_vectors: int, kernel: str) -> str:
+    """How many support vectors a source has, or what it has in their place."""
+    if n_support_vectors:
+        return f"{n_support_vectors:,} support vectors"
+    return "Taylor features" if kernel == "Gaussian" else kernel
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Source, plan and size of a compiled model."""
+
+    source: str
+    task: str
+    mode: str  # "certified", "approximate" or "exact"
+    tolerance: float  # largest promised error of decision values; infinite if only labels are promised
+    kernel: str  # "Gaussian", "linear", "sigmoid, ...", "polynomial of degree ..." or a number of terms
+    degree: int  # of the expansions; 0 without them
+    n_centers: int  # of the expansions; 0 without them
+    center: str  # "mean" (of the support vectors) or "origin"
+    n_features: int
+    n_support_vectors: int
+    gamma: float  # kernel parameter of the source model
+    gamma_max_support_vectors: float  # the paper's limit 1 / (4 max||x||^2) over the support vectors, from the center
+    n_bytes: int  # size of the artifact
+    cpp: str  # type of the model in C++ programs
+    plan: str  # why the compiler chose this plan
+    # Share of the rows predicted so far that were proven by the bound of an expansion or of sums in few coordinates.
+    # Rows whose exact values were requested do not count. None before the first row, and without such stages.
+    certified_fraction: float | None
+    rows_per_stage: dict[str, int]  # number of rows that each stage has answered so far
+
+    @property
+    def made_of(self) -> str:
+        """See the function `made_of`."""
+        return made_of(self.n_support_vectors, self.kernel)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Names and values to show; those that do not apply to this model are left out."""
+        texts = {name: shown(value) for name, value in asdict(self).items()}
+        if math.isinf(self.tolerance):
+            texts["tolerance"] = "none asked for"
+        if not any(self.rows_per_stage.values()):
+            texts["certified_fraction"] = texts["rows_per_stage"] = "no rows predicted yet"
+        if self.certified_fraction is None and self.mode != "certified":
+            why = {"exact": "every row is exact", "approximate": "labels are not promised"}[self.mode]
+            texts["certified_fraction"] = f"not applicable: {why}"
+        unused = ("degree", "n_centers", "center") if self.n_centers == 0 else ()
+        if self.kernel.startswith(("linear", "polynomial", "sigmoid")):
+            unused = (*unused, "gamma_max_support_vectors", *(["gamma"] if self.kernel == "linear" else []))
+        if self.gamma == 0.0:
+            unused = (*unused, "gamma", "gamma_max_support_vectors")
+        if self.n_support_vectors == 0 and self.kernel != "Gaussian":
+            unused = (*unused, "n_support_vectors")
+        return [(name.replace("_", " "), text) for name, text in texts.items() if text and name not in unused]
+
+    def __str__(self) -> str:
+        width = max(len(name) for name, _ in self.rows())
+        return "\n".join(f"{name:<{width}}  {value}" for name, value in self.rows())
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        cell = "style='text-align:left;vertical-align:top;padding:2px 12px 2px 0'"
+        rows = [(html.escape(name), html.escape(value)) for name, value in self.rows()]
+        lines = "".join(f"<tr><th scope='row' {cell}>{name}</th><td {cell}>{value}</td></tr>" for name, value in rows)
+        title = f"What was compiled: {self.made_of}, {self.n_bytes:,} bytes"
+        return f"<details><summary>{title}</summary><table style='margin:6px 0'>{lines}</table></details>"
+
+
+def summarize(artifact: Artifact, rows_per_stage: dict[str, int], exact_count: int) -> Summary:
+    """Summary of an artifact and of the predictions so far; exact values were requested for `exact_count` rows."""
+    header = artifact.header
+    n_rows = sum(rows_per_stage.values()) - exact_count
+    may_prove = artifact.mode == "certified" or bool(artifact.section("subspaces"))
+    proven = sum(rows_per_stage[name] for name in EXPANSION_STAGES)
+    return Summary(
+        source=artifact.source,
+        task=artifact.task,
+        mode=artifact.mode,
+        tolerance=header["tolerance"],
+        kernel=artifact.kernel_name,
+        degree=header["degree"],
+        n_centers=artifact.n_centers,
+        center=("origin", "mean")[header["center_kind"]],
+        n_features=artifact.n_features,
+        n_support_vectors=header["n_support_vectors"],
+        gamma=header["gamma"],
+        gamma_max_support_vectors=limit(header["max_sv_norm"], header["max_sv_norm"]),
+        n_bytes=artifact.n_bytes,
+        cpp=artifact.model_of,
+        plan=artifact.plan,
+        certified_fraction=proven / n_rows if n_rows and may_prove else None,
+        rows_per_stage=rows_per_stage,
+    )
+
+
+def shown(value: Any) -> str:
+    """A value as text."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "unknown"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {shown(count)}" for name, count in value.items() if count) or "none"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

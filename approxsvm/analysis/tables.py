@@ -1,0 +1,291 @@
+"""Tables of a report page: answers, plans, costs, rows, the source, and how to repeat the report."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any, Final
+
+import numpy as np
+
+from approxsvm.analysis.environment import resident_bytes
+from approxsvm.analysis.evidence import Evidence, Speed
+from approxsvm.analysis.plots import STAGE_NAMES, share_text
+from approxsvm.analysis.source_answers import own_steps
+from approxsvm.analysis.summary import summarize
+from approxsvm.analysis.verification import Compiled
+from approxsvm.analysis.words import bytes_text, count, cut, time_text
+from approxsvm.artifact.views import Artifact
+from approxsvm.ir.input_map import InputMap
+from approxsvm.runtime.evaluator import STAGES
+from approxsvm.system.threads import n_threads
+
+# Most rows in a table, and most classes in a confusion matrix.
+_LISTED_ROWS: Final = 10
+_MOST_CLASSES: Final = 30
+
+
+def confusion(artifact: Artifact, evidence: Evidence) -> dict[str, Any] | None:
+    """Confusion matrix: labels of the source by row, compiled labels by column."""
+    against = evidence.against
+    if against is None or artifact.task == "regression":
+        return None
+    classes = np.array([-1, 1]) if artifact.task == "one_class" else np.sort(artifact.labels)
+    theirs = np.searchsorted(classes, against.judged.answers)
+    ours = np.searchsorted(classes, evidence.predicted[against.positions])
+    counts = np.zeros((len(classes), len(classes)), np.intp)
+    np.add.at(counts, (theirs, ours), 1)
+    off = int(counts.sum() - np.trace(counts))
+    names = {-1: "outlier", 1: "inlier"} if artifact.task == "one_class" else {}
+    return {
+        "classes": [names.get(label, cut(str(label))) for label in classes.tolist()],
+        "counts": counts.tolist() if len(classes) <= _MOST_CLASSES else None,
+        "off_diagonal": off,
+        "n_rows": len(against.positions),
+    }
+
+
+def scores(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
+    """Accuracy or regression errors of the compiled model and the source, where they are known."""
+    y, against = evidence.y, evidence.against
+    if y is None:
+        return []
+    every = np.arange(len(evidence.positions))
+    scored = [("compiled", every, evidence.predicted)]
+    if against is not None:
+        if len(against.positions) < len(every):
+            scored.append(("compiled, the same rows", against.positions, evidence.predicted[against.positions]))
+        scored.append(("source", against.positions, against.judged.answers))
+    return [
+        {"name": name, "rows": f"{len(where):,}"} | _score(artifact, y[where], answers)
+        for name, where, answers in scored
+    ]
+
+
+def _score(artifact: Artifact, truth: Any, answers: Any) -> dict[str, str]:
+    from sklearn.metrics import (
+        accuracy_score,
+        balanced_accuracy_score,
+        mean_absolute_error,
+        r2_score,
+        root_mean_squared_error,
+    )
+
+    if artifact.task == "regression":
+        measures = {
+            "root mean squared error": f"{root_mean_squared_error(truth, answers):.6g}",
+            "mean absolute error": f"{mean_absolute_error(truth, answers):.6g}",
+            "R²": f"{r2_score(truth, answers):.6f}" if len(truth) > 1 else "needs two rows",
+        }
+    else:
+        right = accuracy_score(truth, answers)
+        measures = {"accuracy": f"{right:.4%}"}
+        classes = np.unique(truth)
+        if len(classes) > 1 and np.isin(answers, classes).all():
+            measures["balanced accuracy"] = f"{balanced_accuracy_score(truth, answers):.4%}"
+    return measures
+
+
+def alternatives(compiled: Compiled, evidence: Evidence) -> list[list[dict[str, Any]]]:
+    """Plans that were tried, with predicted and measured costs, for each member."""
+    history = compiled.compilation
+    if history is None:
+        return []
+    against = evidence.against
+    engine = against.exact_engine if against is not None else None
+    tables = []
+    for plans in history.plans:
+        least = min((p.share_of_exact for p in plans if p.share_of_exact is not None), default=1.0)
+        most = max((p.share_of_exact for p in plans if p.share_of_exact is not None), default=1.0)
+        rows = []
+        for plan in plans:
+            here = evidence.speed if plan.chosen else engine if plan.share_of_exact == 1.0 else None
+            if compiled.artifact.members:
+                here = None
+            share = plan.share_of_exact
+            rows.append(
+                {
+                    "name": plan.name,
+                    "chosen": plan.chosen,
+                    "predicted": "not judged" if share is None else _share_of_time(share),
+                    "alone": "—" if plan.share_alone is None else _share_of_time(plan.share_alone),
+                    "bar": 0.0 if share is None else round(100.0 * share / max(most, least, 1e-9), 1),
+                    "certified": "—" if plan.certified is None else share_text(plan.certified),
+                    "planning": "—" if plan.seconds_per_row is None else time_text(plan.seconds_per_row),
+                    "here": "—" if here is None else time_text(here.seconds_per_row),
+                }
+            )
+        tables.append(rows)
+    return [rows for rows in tables if rows]
+
+
+def _share_of_time(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.1 else f"{share:.1%}"
+
+
+def costs(compiled: Compiled, evidence: Evidence) -> list[tuple[str, str, str]]:
+    """Speed, size and memory: name, figure, how it was measured."""
+    artifact, against = compiled.artifact, evidence.against
+    threads = n_threads(compiled.n_jobs)
+    lines = [
+        ("compiled, time per row", *_speed(evidence.speed, f"labels or values, {count(threads, 'thread', 'threads')}"))
+    ]
+    if against is not None:
+        if against.exact_engine is not None:
+            lines.append(("its exact engine alone", *_speed(against.exact_engine, "the plan that is always possible")))
+        what = "kernel sums in float64" if against.is_definition else "its own predict"
+        lines.append((f"{against.speed_of}, time per row", *_speed(against.speed, what)))
+    lines.append(("artifact", bytes_text(artifact.n_bytes), f"{artifact.n_bytes:,} bytes"))
+    if against is not None and against.n_bytes:
+        ratio = against.n_bytes / artifact.n_bytes
+        lines.append(
+            (
+                "file of the source" if against.is_definition else "the source, pickled",
+                bytes_text(against.n_bytes),
+                f"{ratio:.2g} times the artifact",
+            )
+        )
+    memory = resident_bytes(artifact)
+    measured = "added to a new process by loading and predicting"
+    lines.append(("memory", "not measured" if memory is None else bytes_text(memory), measured))
+    if compiled.compilation is not None:
+        lines.append(("compile time", f"{compiled.compilation.seconds:.2f} s", "reading the source included"))
+    return lines
+
+
+def speeds(compiled: Compiled, evidence: Evidence) -> list[dict[str, Any]]:
+    """Time per row of the compiled model, its exact engine alone, and the source, as bars on a log scale."""
+    against = evidence.against
+    if against is None:
+        return []
+    timed = [
+        ("compiled", evidence.speed),
+        ("its exact engine alone", against.exact_engine),
+        (against.speed_of, against.speed),
+    ]
+    known = [(name, speed.seconds_per_row) for name, speed in timed if speed is not None]
+    least, most = (edge(seconds for _, seconds in known) for edge in (min, max))
+    decades = max(math.log10(most / least), 1.0)
+    return [
+        {
+            "name": name,
+            "time": time_text(seconds),
+            "bar": round(8.0 + 92.0 * math.log10(seconds / least) / decades, 1),
+            "chosen": name == "compiled",
+        }
+        for name, seconds in known
+    ]
+
+
+def _speed(speed: Speed, how: str) -> tuple[str, str]:
+    return time_text(speed.seconds_per_row), f"{how}; best of calls with {count(speed.n_rows, 'row', 'rows')}"
+
+
+def exact_rows(evidence: Evidence) -> dict[str, Any]:
+    """Rows that needed the exact engine, those closest to the boundary first."""
+    positions = np.flatnonzero(~evidence.by_expansion)
+    if evidence.values is not None and len(positions):
+        positions = positions[np.argsort(np.abs(evidence.values[positions]), kind="stable")]
+    return {"n": len(positions), "rows": [_listed(evidence, k) for k in positions[:_LISTED_ROWS]]}
+
+
+def _listed(evidence: Evidence, k: int) -> dict[str, str]:
+    value = "—" if evidence.values is None else f"{evidence.values[k]:.6g}"
+    bound = "—" if evidence.bounds is None else f"{evidence.bounds[k]:.2g}"
+    return {
+        "row": f"{int(evidence.positions[k]):,}",
+        "answer": _answer(evidence.predicted[k]),
+        "value": value,
+        "bound": bound,
+        "stage": STAGE_NAMES[STAGES[int(evidence.stages[k])]],
+    }
+
+
+def worst_rows(evidence: Evidence) -> list[dict[str, str]]:
+    """Rows whose error is closest to its bound."""
+    if evidence.against is None:
+        return []
+    judged, positions = evidence.against.judged, evidence.against.positions
+    worst = np.argsort(-judged.ratios, kind="stable")[:_LISTED_ROWS]
+    return [
+        _listed(evidence, int(positions[k]))
+        | {"error": f"{judged.errors[k]:.2g}", "bound": f"{judged.bounds[k]:.2g}", "ratio": f"{judged.ratios[k]:.2%}"}
+        for k in worst
+        if judged.errors[k] > 0.0
+    ]
+
+
+def differing_rows(evidence: Evidence) -> list[dict[str, str]]:
+    """Rows whose label differs from the source's."""
+    if evidence.against is None:
+        return []
+    judged, positions = evidence.against.judged, evidence.against.positions
+    some = np.flatnonzero(judged.differ)[:_LISTED_ROWS]
+    return [_listed(evidence, int(positions[k])) | {"source": _answer(judged.answers[k])} for k in some]
+
+
+def _answer(answer: Any) -> str:
+    if isinstance(answer, (float, np.floating)):
+        return f"{answer:.6g}"
+    return cut(", ".join(f"{value:.6g}" for value in answer) if np.ndim(answer) else str(answer))
+
+
+# --- the source
+
+
+def about_source(compiled: Compiled, against: Any) -> list[tuple[str, str]]:
+    """Facts about the source and the compilation."""
+    artifact = compiled.artifact
+    lines = [("source", _source_text(artifact, against))]
+    summary = summarize(artifact, dict.fromkeys(STAGES, 0), 0)
+    skipped = {"source", "plan", "n bytes", "certified fraction", "rows per stage"}
+    lines += [(name, value) for name, value in summary.rows() if name not in skipped]
+    if len(artifact.labels):
+        lines.append(("classes", cut(", ".join(map(str, np.sort(artifact.labels).tolist())))))
+    if artifact.feature_names is not None:
+        lines.append(("feature names", cut(", ".join(artifact.feature_names))))
+    history = compiled.compilation
+    if history is not None:
+        rows = "none: the support vectors were used instead"
+        lines.append(("sample rows", rows if history.n_sample_rows is None else f"{history.n_sample_rows:,}"))
+        lines.append(("options", ", ".join(f"{name}={value}" for name, value in history.options) or "defaults"))
+    return lines
+
+
+def _source_text(artifact: Artifact, against: Any) -> str:
+    if isinstance(against, (str, os.PathLike)):
+        return f"{os.fspath(against)} ({artifact.source})"
+    if hasattr(against, "predict"):
+        return cut(" ".join(repr(against).split()))
+    return artifact.source
+
+
+def steps(artifact: Artifact, against: Any) -> dict[str, list[str]]:
+    """Steps of the source's pipeline, and the operations that replace them."""
+    members = artifact.members or (artifact,)
+    maps = [member.input_map for member in members if member.input_map is not None]
+    own = own_steps(against) or []
+    return {
+        "own": [cut(" ".join(repr(step).split())) for step in own] if len(own) > 1 else [],
+        "folded": _folded(maps[0]) if maps else [],
+    }
+
+
+def _folded(input_map: InputMap) -> list[str]:
+    """Operations of the artifact on a raw row before the kernel."""
+    n, raw = len(input_map.columns), input_map.n_raw_features
+    chosen = [] if n == raw and (input_map.columns == np.arange(n)).all() else [f"takes {n:,} of {raw:,} columns"]
+    return chosen + [stage.in_words() for stage in input_map.stages]
+
+
+def python(compiled: Compiled, has_source: bool, has_truth: bool, max_rows: int | None) -> str:
+    """Python that makes the page again."""
+    arguments = ["X"] + ["y"] * has_truth + ["against=source"] * has_source
+    arguments += [f"max_rows={max_rows}"] if max_rows is not None else []
+    history = compiled.compilation
+    made = 'compiled = approxsvm.load("model.asvm")'
+    if history is not None:
+        sample = ["source"] + ["X_sample"] * (history.n_sample_rows is not None)
+        given = ", ".join([*sample, *(f"{name}={value}" for name, value in history.options)])
+        made = f"compiled = approxsvm.compile({given})"
+    return f'import approxsvm\n\n{made}\ncompiled.report({", ".join(arguments)}).save("report.html")'

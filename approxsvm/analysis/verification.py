@@ -1,0 +1,420 @@
+"""Compare a compiled model with the exact one, row by row."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.analysis.compilation import Compilation
+from approxsvm.analysis.source_answers import Judgement, askable, doubt, judge, rows_at
+from approxsvm.analysis.summary import shown
+from approxsvm.artifact.views import Artifact
+from approxsvm.errors import InputError
+from approxsvm.frames.rows import check_sparse, of_the_whole, zero_unused
+from approxsvm.frontends import read_any
+from approxsvm.frontends.sklearn.vectorizers import split
+from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.ir.single_model import SingleModel
+from approxsvm.runtime.evaluator import BOUNDS, CERTIFIED, STAGE_NUMBERS, STAGES, VALUES, Evaluator, native_outputs
+from approxsvm.system.options import whole_number
+
+_QUANTILES = (0.5, 0.9, 0.99, 1.0)
+# Rows predicted at a time, as in a typical call; rows compared between progress reports; most errors for quantiles.
+_PREDICTED_ROWS = 1 << 14
+_COMPARED_ROWS = 1 << 11
+_KEPT_ERRORS = 1 << 20
+
+
+class Compiled(Protocol):
+    """What reports need of a compiled estimator (estimators.CompiledModel, a higher layer)."""
+
+    artifact: Artifact
+    n_jobs: int | None
+
+    compilation: Compilation | None
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of rows."""
+
+    @property
+    def _evaluator(self) -> Evaluator: ...
+
+    def _rows(self, X: Any) -> Any: ...
+
+    def predict(self, X: Any) -> Any:
+        """Labels, or values of a regression."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Result of ``verify``.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows compared.
+    label_differences : int
+        Labels that differ from the exact model's; None for a regression.
+    near_ties : int
+        Rows so close to the decision boundary that float64 cannot tell their exact label, which do not count as
+        differences; for a regression, rows whose value the source's own rounding may change by a tenth of the range.
+    bound_violations : int
+        Rows whose error exceeds their error bound, or, for a regression, whose source does not predict the value of the
+        function that was read.
+    tolerance, tolerance_violations : float, int
+        Largest promised error of values, and rows that exceed it. Where the source computes in float32, rows may
+        exceed it up to their error bound.
+    largest_error_to_bound : float
+        Largest ratio of an error to its bound; at most 1 if the bounds hold.
+    error_quantiles, bound_quantiles : dict
+        Quantiles of `|value - exact|` and of its bound. Of more than a million, evenly spaced ones are used; the
+        maximum is always exact.
+    certified_fraction : float or None
+        Share of the rows that the first stage's own bound proved; None in mode "exact", which has no such stage.
+    rows_per_stage : dict
+        Number of rows whose label, or regression value, each stage settled.
+    speed_ratio : float
+        Time of the source's formula in float64 NumPy on one thread, over ours, in this run.
+    mode : str
+        Mode of the compiled model.
+    """
+
+    n_rows: int
+    label_differences: int | None
+    near_ties: int
+    bound_violations: int
+    tolerance: float
+    tolerance_violations: int
+    largest_error_to_bound: float
+    error_quantiles: dict[str, float]
+    bound_quantiles: dict[str, float]
+    certified_fraction: float | None
+    rows_per_stage: dict[str, int]
+    speed_ratio: float
+    mode: str
+
+    @property
+    def kept(self) -> bool:
+        """Whether all promises hold: bounds always, labels and tolerance unless the mode is "approximate"."""
+        labels_kept = self.mode == "approximate" or not self.label_differences
+        return self.bound_violations == 0 and self.tolerance_violations == 0 and labels_kept
+
+    @property
+    def doubt(self) -> str | None:
+        """A warning, with advice, if more than a hundredth of the rows are near ties; else None."""
+        return doubt(self.near_ties, self.n_rows)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Names and values to show, including the doubt if there is one."""
+        known = {name: value for name, value in self.as_dict().items() if name != "doubt" or value is not None}
+        texts = {name: shown(value) for name, value in known.items()}
+        texts["speed_ratio"] = f"{self.speed_ratio:,.1f} times as fast as the definition in NumPy, one thread, float64"
+        if self.label_differences is None:
+            texts["label_differences"] = "not applicable: a regression"
+        if not np.isfinite(self.tolerance):
+            texts["tolerance"] = "none asked for"
+        if self.certified_fraction is None:
+            texts["certified_fraction"] = "not applicable: every row is exact"
+        return [(name.replace("_", " "), text) for name, text in texts.items()]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, the verdict last; None for a tolerance that was not given."""
+        finite = self.tolerance if np.isfinite(self.tolerance) else None
+        return asdict(self) | {"tolerance": finite, "doubt": self.doubt, "kept": self.kept}
+
+
+def verify(
+    compiled: Compiled,
+    against: Any,
+    X: Any,
+    *,
+    max_rows: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Verification:
+    """Compare a compiled model with the model that it was made from, on given rows.
+
+    Parameters
+    ----------
+    compiled : CompiledSVC, CompiledSVR or CompiledOneClassSVM
+    against : fitted estimator, KernelModel, or path
+        The source model, evaluated by its definition in float64.
+    X : array-like or sparse matrix of shape (n_rows, n_features)
+    max_rows : int, optional
+        Compare at most this many rows, drawn at random with a fixed seed: the definition is slow.
+    progress : callable, optional
+        Called with the share of the work done, from 0 to 1.
+
+    Returns
+    -------
+    Verification
+
+    Raises
+    ------
+    InputError
+        There are no rows, `against` has another task or other labels than `compiled`, or one is an ensemble.
+    UnsupportedModelError
+        `against` has another number of columns than `compiled`.
+    """
+    tally = Tally(tolerance=float(compiled.artifact.header["tolerance"]))
+    drawn = _drawn(X, max_rows)
+    rows = zero_unused(compiled._rows(drawn), compiled.artifact.raw_columns)
+    given = rows if compiled.artifact.takes_texts else askable(drawn)  # behind vectorizers the source takes their rows
+    for comparison in compare(compiled, against, rows, given=given, progress=progress):
+        tally.add(comparison)
+    return tally.verification(compiled)
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """Predictions of a compiled model, each row by the cheapest stage that settles it.
+
+    Bounds are infinite for pairs of classes that were not evaluated. If expansions prove labels only, as with several
+    classes, values and bounds are the exact engine's.
+    """
+
+    values: FloatArray  # (n_rows,) or (n_rows, n_decisions), as `bounds`
+    bounds: FloatArray
+    stages: npt.NDArray[np.uint8]  # (n_rows,): positions in ``evaluator.STAGES``
+    certified: npt.NDArray[np.bool_]  # (n_rows,)
+    seconds: float  # prediction time, without values that no label needs
+
+    @classmethod
+    def of(cls, evaluator: Evaluator, rows: Any) -> Settled:
+        """Predict rows that have been checked."""
+        values_too = 0 if proves_labels_alone(evaluator.artifact) else VALUES | BOUNDS
+        start = time.perf_counter()
+        *numbers, stages, certified = evaluator.evaluate(rows, values_too | STAGE_NUMBERS | CERTIFIED, "settled")
+        seconds = time.perf_counter() - start
+        values, bounds = numbers or evaluator.evaluate(rows, VALUES | BOUNDS, "settled")
+        return cls(values, bounds, stages, certified, seconds)
+
+    def part(self, few: slice) -> Settled:
+        """The same for a slice of the rows."""
+        share = len(self.stages[few]) / max(len(self.stages), 1)
+        arrays = (self.values[few], self.bounds[few], self.stages[few], self.certified[few])
+        return Settled(*arrays, share * self.seconds)
+
+
+def proves_labels_alone(artifact: Artifact) -> bool:
+    """Whether expansions settle labels only, and all values are the exact engine's."""
+    return not artifact.members and artifact.header["majority_only"] == 1
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Predictions for a few rows, as in Settled, with the source's judgement."""
+
+    values: FloatArray  # (n_rows, n_decisions), as `bounds`
+    bounds: FloatArray
+    stages: npt.NDArray[np.uint8]
+    certified: npt.NDArray[np.bool_]
+    predicted: npt.NDArray[Any] | None  # labels; None for a regression
+    judged: Judgement
+    our_seconds: float
+    promised: FloatArray | float  # the largest error of values, as `bounds` or for all rows
+
+    @property
+    def known(self) -> npt.NDArray[np.bool_]:
+        """Which values were evaluated: with several classes some pairs are not."""
+        return np.isfinite(self.bounds)
+
+    @property
+    def errors(self) -> FloatArray:
+        """|value - exact|, shape (n_rows, n_decisions)."""
+        return np.asarray(np.abs(self.values - self.judged.values))
+
+    @property
+    def errors_beyond_rounding(self) -> FloatArray:
+        """Errors less the rounding of the exact values themselves."""
+        return np.asarray(np.maximum(self.errors - self.judged.slack, 0.0))
+
+    @property
+    def differ(self) -> npt.NDArray[np.bool_]:
+        """Which labels differ from the source's although float64 can tell them."""
+        if self.judged.labels is None:
+            return np.zeros(len(self.values), bool)
+        return np.asarray((self.predicted != self.judged.labels) & self.judged.certain)
+
+
+def compare(
+    compiled: Compiled, against: Any, rows: Any, *, given: Any = None, progress: Callable[[float], None] | None = None
+) -> Iterator[Comparison]:
+    """Judge rows that have been checked, in pieces; other parameters and errors as for `verify`.
+
+    `given` are the same rows as `askable` has them, which the source is asked about.
+    """
+    if compiled.artifact.members:
+        raise InputError("an ensemble has no decision values to compare; verify its members, one by one")
+    _, against = split(against)
+    model = read_any(against, n_features=compiled.n_features_in_)
+    if isinstance(model, Ensemble):
+        raise InputError("the source model is an ensemble, but the compiled one is not")
+    check_same_kind(compiled, model)
+    if rows.shape[0] == 0:
+        raise InputError("there are no rows to verify")
+    for piece in _slices(rows.shape[0], _PREDICTED_ROWS):
+        part = rows[piece]
+        try:
+            settled = Settled.of(compiled._evaluator, part)
+        except InputError as error:
+            raise of_the_whole(error, piece.start) from None
+        for few in _slices(part.shape[0], _COMPARED_ROWS):
+            asked = rows_at(given, slice(piece.start + few.start, piece.start + few.stop))
+            yield _compare(compiled, against, model, part[few], settled.part(few), asked)
+            if progress is not None:
+                progress((piece.start + few.stop) / rows.shape[0])
+
+
+def _compare(
+    compiled: Compiled, against: Any, model: SingleModel, rows: Any, settled: Settled, given: Any
+) -> Comparison:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X (does not have valid|has) feature names")  # they were checked before
+        judged = judge(against, model, rows, given=given)
+        judged = replace(judged, certain=judged.certain & ~_open_in_float32(compiled, rows))
+        predicted = None if judged.labels is None else compiled.predict(rows)
+    values, bounds = (numbers.reshape(judged.values.shape) for numbers in (settled.values, settled.bounds))
+    promised: Any = compiled.artifact.header["tolerance"]
+    if _computes_in_float32(compiled, rows):  # a tolerance that nobody asked for gives way to the bound
+        promised = np.maximum(promised, bounds)
+    return Comparison(values, bounds, settled.stages, settled.certified, predicted, judged, settled.seconds, promised)
+
+
+def _computes_in_float32(compiled: Compiled, rows: Any) -> bool:
+    return compiled.artifact.row_dtypes.rounded is not None and rows.dtype == np.float32
+
+
+def _open_in_float32(compiled: Compiled, rows: Any) -> npt.NDArray[np.bool_]:
+    """Rows whose label the source's own arithmetic in float32 may change, by our bounds of exact values."""
+    artifact = compiled.artifact
+    if not _computes_in_float32(compiled, rows) or artifact.task == "regression":
+        return np.zeros(rows.shape[0], np.bool_)
+    numbers = compiled._evaluator.evaluate(rows, VALUES | BOUNDS)
+    values, bounds = (part.reshape(rows.shape[0], -1) for part in numbers)
+    if artifact.task == "one_class":
+        return np.asarray(np.abs(values[:, 0]) <= bounds[:, 0])
+    outputs = native_outputs(artifact.outputs, artifact.task, len(artifact.labels))
+    return np.asarray(~outputs.certified_class(values, bounds)[1])
+
+
+def _slices(n_rows: int, step: int) -> Iterator[slice]:
+    for first in range(0, n_rows, step):
+        yield slice(first, min(first + step, n_rows))
+
+
+def _drawn(X: Any, max_rows: int | None) -> Any:
+    """At most `max_rows` of the rows, in order."""
+    if max_rows is None:
+        return X
+    X = check_sparse(X)
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    positions = drawn_positions(n_rows, max_rows)
+    return X if len(positions) == n_rows else rows_at(X, positions)
+
+
+def drawn_positions(n_rows: int, max_rows: int | None) -> npt.NDArray[np.intp]:
+    """Positions of the rows to compare, in order, with a fixed seed."""
+    if max_rows is None or n_rows <= whole_number(max_rows, "max_rows", 1):
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(0).choice(n_rows, max_rows, replace=False))
+
+
+class _Quantiles:
+    """Quantiles of numbers that come in parts; keeps every 2nd, 4th, ... if there are too many."""
+
+    def __init__(self) -> None:
+        self._parts: list[FloatArray] = []
+        self._step = 1
+        self._n_kept = 0
+        self._n_seen = 0
+        self._greatest = 0.0
+
+    def add(self, values: FloatArray) -> None:
+        self._greatest = max(self._greatest, float(values.max(initial=0.0)))
+        self._parts.append(values[-self._n_seen % self._step :: self._step])
+        self._n_kept += len(self._parts[-1])
+        self._n_seen += len(values)
+        while self._n_kept > _KEPT_ERRORS:
+            self._parts = [np.concatenate(self._parts)[::2].copy()]
+            self._n_kept, self._step = len(self._parts[0]), 2 * self._step
+
+    def as_dict(self) -> dict[str, float]:
+        kept = np.concatenate([np.empty(0), *self._parts])
+        quantiles = {f"{q:.0%}": float(np.quantile(kept, q)) if len(kept) else 0.0 for q in _QUANTILES}
+        return quantiles | {"100%": self._greatest}
+
+
+@dataclass
+class Tally:
+    """Sums over the comparisons so far."""
+
+    n_rows: int = 0
+    label_differences: int = 0
+    near_ties: int = 0
+    bound_violations: int = 0
+    tolerance_violations: int = 0
+    largest_error_to_bound: float = 0.0
+    n_proven: int = 0
+    counts: npt.NDArray[np.intp] = field(default_factory=lambda: np.zeros(len(STAGES), np.intp))
+    errors: _Quantiles = field(default_factory=_Quantiles)
+    bounds: _Quantiles = field(default_factory=_Quantiles)
+    our_seconds: float = 0.0
+    their_seconds: float = 0.0
+    tolerance: float = math.inf
+
+    def add(self, few: Comparison) -> None:
+        """Add the comparison of a few rows."""
+        judged, known, errors, bounds = few.judged, few.known, few.errors, few.bounds
+        excess = np.where(known, few.errors_beyond_rounding / np.maximum(bounds, 2.0**-1000), 0.0)
+        self.n_rows += len(errors)
+        self.label_differences += int(few.differ.sum())
+        self.near_ties += int((~judged.certain).sum())
+        violations = np.asarray((known & (errors > bounds + judged.slack)).any(axis=1))
+        if judged.labels is None:  # for labels, a misread source counts as a difference
+            violations = np.asarray(violations | judged.misread)
+        self.bound_violations += int(violations.sum())
+        self.tolerance_violations += int((errors > few.promised + judged.slack).any(axis=1).sum())
+        self.largest_error_to_bound = max(self.largest_error_to_bound, float(np.max(excess)))
+        self.errors.add(errors[known])
+        self.bounds.add(bounds[known])
+        self.n_proven += int(few.certified.sum())
+        self.counts += np.bincount(few.stages, minlength=len(STAGES))
+        self.our_seconds += few.our_seconds
+        self.their_seconds += judged.seconds
+
+    def verification(self, compiled: Compiled) -> Verification:
+        """The sums as a verdict."""
+        mode = compiled.artifact.mode
+        return Verification(
+            n_rows=self.n_rows,
+            label_differences=None if compiled.artifact.task == "regression" else self.label_differences,
+            near_ties=self.near_ties,
+            bound_violations=self.bound_violations,
+            tolerance=self.tolerance,
+            tolerance_violations=self.tolerance_violations,
+            largest_error_to_bound=self.largest_error_to_bound,
+            error_quantiles=self.errors.as_dict(),
+            bound_quantiles=self.bounds.as_dict(),
+            certified_fraction=None if mode == "exact" else self.n_proven / self.n_rows,
+            rows_per_stage={name: int(count) for name, count in zip(STAGES, self.counts, strict=True)},
+            speed_ratio=self.their_seconds / self.our_seconds,
+            mode=mode,
+        )
+
+
+def check_same_kind(compiled: Compiled, model: SingleModel | Ensemble) -> None:
+    """Refuse a source of another task or with other labels."""
+    if model.task != compiled.artifact.task:
+        raise InputError(f"the source model is for {model.task}, but the compiled one for {compiled.artifact.task}")
+    labels = compiled.artifact.labels.tolist()
+    if model.labels.tolist() != labels:
+        raise InputError(f"the source model has the labels {model.labels.tolist()}, but the compiled one {labels}")

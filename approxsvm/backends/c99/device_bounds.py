@@ -1,0 +1,260 @@
+"""The bound of a row as a device looks it up: one number for each cell of s, collapsed from the norms of an artifact.
+
+The host multiplies sixteen functions of s, tabulated over fine cells, by the norms of an expansion for every row
+(cpp/include/approxsvm/bounds/certificate.hpp). On a device the norms are constants: here each fine cell's bound of each
+expansion is worked out in float64, by the same formulas, and the largest of some neighbours is stored in the upper 16
+bits of a float32, rounded up. What a row costs is one load. With phi_k(s) = exp(-s/2) sqrt(s^k / k!), the bound covers,
+for all s of a cell that is widened by the error of the computed s:
+
+* truncation: the dropped degrees' norms N_k phi_k(s), and the remainder from first_remainder_degree on;
+* float32 rounding of the kept degrees, in proportion to the moduli of their terms, which are at most N_k phi_k(s), on
+  paths of additions that are at least as long as those of the header's sums (source.py);
+* from s = 174 on, where rows may get the bare intercept, the kept degrees themselves;
+* rounding of a row's coordinates, of the coefficients, and how far the compiled model may be from its source's.
+
+Two errors are the export's own:
+
+* Quantized coefficients (coefficients.py). The part of degree k is off by at most output_scale sigma_k exp(-s/2)
+  ||u||^k, and as s = theta ||u||^2, theta = 2 gamma / input_scale^2, that is
+
+      output_scale sigma_k sqrt(k!) theta^(-k/2) phi_k(s) =: E_k phi_k(s):
+
+  one more norm of degree k. Rounding errors are then in proportion to N_k + F_k, F_k being E_k with the Frobenius norm
+  in place of sigma_k, and their path is three roundings longer: the scale, its product, and a sum of its own.
+* The input map, which a device replays in float64. On the host each row's own rounding is bounded; here it is bounded
+  for all rows of a cell: they lie within r = sqrt(s / (2 gamma)) of the center, so that a mapped feature is at most
+  M = |center| + r in modulus, and going backwards through the stages so is every number on the way. A feature that is
+  clipped comes from a number t beyond its limit, which has an error only if t <= M + error; the error rises with t on a
+  straight line, e(t) = a + b t, so if e(2M) <= M, then t <= 2M: with t > 2M the line would have crossed t - M before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm import _native
+from approxsvm.artifact.views import Artifact
+from approxsvm.backends.c99.coefficients import Part
+from approxsvm.backends.functions_of_s import ROUNDED_UP, largest_phi, remainder_factor
+from approxsvm.expansion.gram import LAST_DEGREE
+from approxsvm.ir.constants import (
+    BARE_FROM_S,
+    CONTRACTIONS,
+    END_OCTAVE,
+    FIRST_OCTAVE,
+    UNIT32,
+    UNIT64,
+    gaussian_slope,
+)
+from approxsvm.ir.constants import CELLS_PER_OCTAVE as FINE_PER_OCTAVE
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.ir.steps import Affine
+
+# Cells of s / 2: as on the host, 32 per octave from 2^-21 to 2^7, one below and an open one above. A device's are four
+# of them wide, or eight beside quantized coefficients, where memory counts most: that makes a bound 5 or 10 % larger.
+# They cover the octaves in which bounds matter: where some are below W, the norm of the whole function, but not below
+# this share of it (and of a tolerance), which hardly any row needs.
+CELLS_PER_OCTAVE: Final = 8
+FEWER_PER_OCTAVE: Final = 4
+_NEGLIGIBLE: Final = 2.0**-16
+_TINY: Final = 2.0**-1070
+_MOST_ON_THE_WAY: Final = 1e300
+
+
+class BoundTable:
+    """Bounds of every expansion, in bfloat16, over cells of half_s = s / 2.
+
+    Cell 0 is [0, 2^first_octave), then come cells_per_octave cells for each octave, and the last is open.
+
+    Attributes
+    ----------
+    first_octave, n_octaves, cells_per_octave : int
+    bits : ndarray of shape (n_expansions, cells_per_octave * n_octaves + 2), uint16
+        The upper halves of float32 numbers; 0x7F80 is infinity.
+    """
+
+    def __init__(
+        self, artifact: Artifact, parts: Sequence[Part], scalers: Sequence[Affine] = (), moved: float = 0.0
+    ) -> None:
+        """`moved` is how far, behind the input map, rows may be from those that are meant (input_codes.py).
+
+        The error of a map that only scales, by `scalers`, is part of the bounds.
+        """
+        fine = _fine_bounds(artifact, parts, scalers) + _moved_values(artifact, moved)[:, np.newaxis]
+        # Octaves are those of float32: quantized, bounds fall slowly with s, and many octaves would gain little.
+        plain = [replace(part, scales=None) for part in parts]
+        self.first_octave, end = _octaves(artifact, _fine_bounds(artifact, plain, scalers))
+        self.n_octaves = end - self.first_octave
+        self.cells_per_octave = CELLS_PER_OCTAVE if parts[0].scales is None else FEWER_PER_OCTAVE
+        low, high = (1 + FINE_PER_OCTAVE * (octave - FIRST_OCTAVE) for octave in (self.first_octave, end))
+        inner = fine[:, low:high].reshape(len(fine), -1, FINE_PER_OCTAVE // self.cells_per_octave).max(axis=2)
+        below, above = fine[:, :low].max(axis=1), fine[:, high:].max(axis=1)
+        self.bits = _bfloat16_above(np.column_stack([below, inner, above]))
+
+
+def _octaves(artifact: Artifact, fine: FloatArray) -> tuple[int, int]:
+    """The first octave of s / 2 in which bounds matter, and the one behind the last."""
+    total = np.tile(artifact.decision_numbers()["total"], artifact.n_centers)[:, np.newaxis]
+    inside = fine[:, 1:-1]  # whole octaves
+    least = np.minimum(_NEGLIGIBLE * total, float(artifact.header["tolerance"]) / 8.0)
+    octaves = FIRST_OCTAVE + np.flatnonzero(((inside > least) & (inside < 0.98 * total)).any(axis=0)) // FINE_PER_OCTAVE
+    return (int(octaves[0]), int(octaves[-1]) + 1) if len(octaves) else (END_OCTAVE - 1, END_OCTAVE)
+
+
+def _bfloat16_above(numbers: FloatArray) -> npt.NDArray[np.uint16]:
+    """The upper 16 bits of a float32 that is not below each number."""
+    with np.errstate(over="ignore"):
+        narrow = numbers.astype(np.float32)
+    narrow = np.where(narrow < numbers, np.nextafter(narrow, np.float32(np.inf)), narrow)
+    bits = np.asarray(narrow, np.float32).view(np.uint32).astype(np.uint64)
+    above: npt.NDArray[np.uint16] = np.minimum((bits + 0xFFFF) >> np.uint64(16), 0x7F80).astype(np.uint16)
+    return above
+
+
+# --- cells of s
+
+
+def _cells(n_features: int) -> tuple[FloatArray, FloatArray]:
+    """Both ends of all cells in s but the last, widened by the relative error of the computed s."""
+    octaves = np.arange(FIRST_OCTAVE, END_OCTAVE)[:, np.newaxis]
+    half = np.ldexp(1.0 + np.arange(FINE_PER_OCTAVE) / FINE_PER_OCTAVE, octaves).ravel()
+    ends = 2.0 * np.concatenate([[0.0], half, [2.0**END_OCTAVE]])
+    widen = max(2.0 * (n_features + 9.0) * UNIT32, 2.0**-12)
+    return ends[:-1] * (1.0 - widen), ends[1:] * (1.0 + widen)
+
+
+# --- all expansions
+
+
+def _fine_bounds(artifact: Artifact, parts: Sequence[Part], scalers: Sequence[Affine]) -> FloatArray:
+    """Upper bounds of every expansion on every fine cell, shape (n_expansions, n_cells)."""
+    header, records, decisions = artifact.header, artifact.expansion_numbers(), artifact.decision_numbers()
+    degree, n, n_decisions = int(header["degree"]), artifact.n_features, len(decisions)
+    of_decision = np.tile(np.arange(n_decisions), artifact.n_centers)
+    total, intercept = decisions["total"][of_decision], np.abs(decisions["intercept"])[of_decision]
+    low, high = _cells(n)
+    quantized = parts[0].scales is not None
+    norms, rounded = _norms(artifact, parts)
+    bounds = np.zeros((len(records), len(low)))
+    for k in range(LAST_DEGREE + 1):
+        phi = largest_phi(k, low, high)
+        factor = phi if k > degree else np.where(high > BARE_FROM_S, phi, 0.0)
+        bounds += np.outer(records["norms"][:, k], factor)
+        if k <= degree:
+            rounding = _native.float32_rounding(k, degree, n, 3.0 if quantized else 0.0, low, high) * ROUNDED_UP
+            bounds += np.outer(rounded[k], rounding)
+            bounds += np.outer(norms[k], phi)
+    for theta in CONTRACTIONS:
+        chosen = np.flatnonzero(records["contraction"] == theta)
+        factor = remainder_factor(int(header["first_remainder_degree"]), theta, high)
+        with np.errstate(invalid="ignore"):
+            remainder = np.outer(records["remainder"][chosen], factor)
+        bounds[chosen] += np.where(np.isinf(factor), total[chosen, np.newaxis], remainder)
+    moved = np.minimum(np.sqrt(high) * UNIT32, 2.0)
+    bounds += np.outer(total, 1.01 * moved + 2.0**-100 + 2.0**-48)
+    bounds = np.column_stack([bounds, total])  # the open cell, where the value is the intercept
+    bounds += (records["coefficient_error"] + 2.0**-48 * (intercept + total))[:, np.newaxis]
+    bounds += _source_errors(artifact, scalers, high)
+    bounds = 1.00001 * bounds + 2.0**-120
+    return np.where(np.isnan(bounds), np.inf, bounds)
+
+
+def _norms(artifact: Artifact, parts: Sequence[Part]) -> tuple[FloatArray, FloatArray]:
+    """E_k, and N_k + F_k, of every kept degree and expansion."""
+    header, records = artifact.header, artifact.expansion_numbers()
+    theta = 2.0 * header["gamma"] / header["input_scale"] / header["input_scale"]
+    quantized = np.zeros((len(parts) + 1, len(records)))
+    rounded = records["norms"].T[: len(parts) + 1].copy()
+    for part in parts:
+        if part.scales is None:
+            continue
+        k = part.degree
+        if theta == 0.0:  # all rows lie at s = 0 then, and coefficients, which gamma is a factor of, are zero
+            quantized[k] = np.where(part.error_norms > 0.0, np.inf, 0.0)
+            continue
+        unit = records["output_scale"] * math.sqrt(math.factorial(k)) * theta ** (-0.5 * k) * (1.0 + 1e-9)
+        quantized[k] = part.error_norms * unit
+        rounded[k] += part.error_frobenius * unit
+    return quantized, rounded
+
+
+# --- what is wrong with a row, and with the compiled model
+
+
+def _source_errors(artifact: Artifact, scalers: Sequence[Affine], high: FloatArray) -> FloatArray:
+    """value_error, and what rounding in the input map adds, on every fine cell; shape (n_expansions, n_cells)."""
+    decisions, n_cells = artifact.decision_numbers(), len(high) + 1
+    own = np.tile(decisions["value_error"], artifact.n_centers)[:, np.newaxis]
+    if not scalers:
+        return np.broadcast_to(own, (len(own), n_cells)) * 1.0001
+    gamma = float(artifact.header["gamma"])
+    slope = 1.01 * gaussian_slope(gamma)
+    shares = np.ones((artifact.n_centers, n_cells))
+    for c, center in enumerate(artifact.centers().astype(np.float64)):
+        for first in range(0, len(high), FINE_PER_OCTAVE):  # an octave at a time: the error is small anyway
+            cells = slice(first, min(first + FINE_PER_OCTAVE, len(high)))
+            error = map_error(scalers, np.abs(center) + _reach(artifact, float(high[cells][-1])))
+            shares[c, cells] = min(slope * error, 1.0) if error < math.inf else 1.0
+    moduli = np.outer(np.ones(artifact.n_centers), decisions["sum_moduli"]).ravel()
+    moved = np.repeat(shares, len(decisions), axis=0) * moduli[:, np.newaxis]
+    return 1.0001 * (own + moved)
+
+
+def _moved_values(artifact: Artifact, moved: float) -> FloatArray:
+    """By how much the value of every expansion's function changes over a distance, at most (input_codes.py)."""
+    decisions, gamma = artifact.decision_numbers(), float(artifact.header["gamma"])
+    by_norm = decisions["total"] * min(math.sqrt(2.0 * gamma) * moved, 1.415)
+    by_slope = decisions["sum_moduli"] * min(gaussian_slope(gamma) * moved, 1.0)
+    return np.tile(np.minimum(by_norm, by_slope) * 1.0001, artifact.n_centers)
+
+
+def _reach(artifact: Artifact, s: float) -> float:
+    """How far from the center a row of a finite bound can be: sqrt(s / 2 gamma), and off a slice as far again."""
+    gamma = float(artifact.header["gamma"])
+    if gamma == 0.0:
+        return math.inf
+    off_slice = 2.01 if artifact.n_varying < artifact.n_features else 0.0
+    return math.sqrt((s + off_slice) / (2.0 * gamma)) * (1.0 + 1e-9)
+
+
+def map_error(stages: Sequence[Affine], most: FloatArray) -> float:
+    """How far a mapped row whose features are at most `most` in modulus may be from the map over the real numbers."""
+    outputs = [np.asarray(most, np.float64) * (1.0 + 1e-9) + _TINY]  # of each stage, from the last one backwards
+    with np.errstate(all="ignore"):
+        for stage in reversed(stages):
+            y = 2.0 * outputs[-1] + _modulus(stage.add, 0.0)
+            ratio = _modulus(stage.divide, 1.0) / _modulus(stage.multiply, 1.0)
+            before = (y * ratio + _modulus(stage.subtract, 0.0)) * (1.0 + 1e-9) + _TINY
+            outputs.append(np.where(before < _MOST_ON_THE_WAY, before, _MOST_ON_THE_WAY))
+        error = np.zeros(len(most))
+        for stage, m in zip(stages, outputs[-2::-1], strict=True):
+            error = _stage_error(stage, error, m)
+            limited = stage.low is not None or stage.high is not None
+            if limited and not (error <= m).all():
+                return math.inf
+        total = math.sqrt(float((error * error).sum())) * (1.0 + 1e-9) + len(error) * 2.0**-500
+    return total if math.isfinite(total) else math.inf
+
+
+def _stage_error(stage: Affine, error: FloatArray, most: FloatArray) -> FloatArray:
+    """What run_affine() of the core gives as error, for the largest numbers that can come out, limits aside."""
+    n_steps = sum(part is not None for part in (stage.subtract, stage.multiply, stage.divide))
+    divide = _modulus(stage.divide, 1.0)
+    gain = _modulus(stage.multiply, 1.0) / divide * (1.0 + 2.0**-50) + _TINY
+    y = 2.0 * most + _modulus(stage.add, 0.0)
+    grown: Any = error * gain + n_steps * UNIT64 * y + 2.0 * _TINY / divide + 2.0 * _TINY
+    if stage.relative_error is not None:
+        grown = grown + stage.relative_error * (y + grown)
+    if stage.add is not None:
+        grown = grown + UNIT64 * 2.0 * most
+    return np.asarray(grown * (1.0 + 1e-9))
+
+
+def _modulus(values: FloatArray | None, otherwise: float) -> FloatArray:
+    return np.abs(np.asarray(otherwise if values is None else values, np.float64))

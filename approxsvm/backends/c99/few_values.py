@@ -1,0 +1,356 @@
+"""Gaussian models whose features take few values on one grid, on a device: whole numbers in place of vectors and exp.
+
+Support vectors are origin + step k_i, 0 <= k_ij - lowest_j < 2^b with b = 1, 2 or 4 bits, packed into words. A row z is
+taken to the nearest place q of the grid with codes of b bits; the squared distance of q and k_i in steps is a whole
+number h, and exp(-g h), g = gamma step^2, is read from a table, up to where it is below 2^-60. All in units of a step,
+
+    |f(z) - f(q)| <= A1 sqrt(2 g / e) (||z - q|| + ||z - source's row||),
+
+and support vectors that lie off their places by float64's rounding count the same way. A row on the grid loses nothing
+by this. Places and the row's distance to its own are computed in float64, from values of at most 2^50 steps; what these
+lose is at most
+
+    sqrt(d) 2^-50 (|origin| / step + largest |k| + 1).
+
+A row so far beside the grid that kernels in float32 have the smaller bound gets those: with y_i = k_i - lowest, which
+float32 holds, and r the length of z in steps from lowest, they are the sums of Gaussians of sums.py, theta = 2 g, and
+err by the same majorant(r). What float64 loses in proportion to r, 2^-50 r, is in the 1.01 there.
+
+Entries of the table and coefficients are rounded to float32, u = 2^-24 each, or 2^-120 of underflow; products and sums
+are in float64, and an entry's exponent errs by 4 u64 g h <= 2^-40. So a value at q is off by at most
+
+    A1 (2.02 u + 2^-39 + (n + 8) u64 + 2^-60),
+
+A1 = sum |a_i|, each |a_i| taken larger by 2^-120.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.artifact.views import Artifact
+from approxsvm.backends.c99 import source, sums_source
+from approxsvm.backends.c99.device_router import smallest
+from approxsvm.backends.c99.device_rows import DeviceRows
+from approxsvm.backends.c99.sums import LARGEST, _fixed, _float32, _float32_above, _gaussian_rounding, _of_kernels
+from approxsvm.ir.constants import UNIT32, UNIT64, gaussian_slope
+from approxsvm.ir.kernel_model import FloatArray
+
+_WORD_BITS: Final = 32
+_MOST_BITS: Final = 4
+_MOST_KERNELS: Final = 4_096
+_MOST_STEPS: Final = 255.0  # from the lowest of all values to the highest
+_SAME: Final = 1e-9  # of these, how far a value may be off its place
+_LAST_EXPONENT: Final = 42.0  # exp(-42) < 2^-60
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Support vectors as whole numbers.
+
+    Attributes
+    ----------
+    origin, step : float
+    lowest : ndarray of shape (n_features,), int64
+    codes : ndarray of shape (n_sv, n_features), int64
+        Numbers of steps above the lowest.
+    bits : int
+        Of a code.
+    off : float
+        How far, in steps, a support vector is from its place at most.
+    """
+
+    origin: float
+    step: float
+    lowest: npt.NDArray[np.int64]
+    codes: npt.NDArray[np.int64]
+    bits: int
+    off: float
+
+
+def grid_of(vectors: FloatArray) -> Grid | None:
+    """The grid that support vectors lie on; None where they do not, or take many values."""
+    values = np.unique(vectors)
+    if len(vectors) == 0 or len(values) < 2:
+        return None
+    origin = float(values[0])
+    with np.errstate(over="ignore"):
+        span = float(values[-1] - values[0])
+    step = _common_step(values - origin, _SAME * span) if math.isfinite(span) and len(values) <= _MOST_STEPS else 0.0
+    if not (step > 2.0**-400 and span <= _MOST_STEPS * step < 2.0**400):
+        return None
+    steps = np.rint((vectors - origin) / step)
+    off = float(np.sqrt(np.square((vectors - origin) / step - steps).sum(axis=1)).max())
+    if off > _SAME * _MOST_STEPS:
+        return None
+    lowest, highest = steps.min(axis=0), steps.max(axis=0)
+    bits = next((b for b in (1, 2, _MOST_BITS) if (highest - lowest < 2**b).all()), 0)
+    if not bits:
+        return None
+    zero = np.rint(-origin / step)  # where rows may be, should the range allow for it
+    lowest = np.where((lowest > zero) & (highest - zero < 2**bits), zero, lowest)
+    return Grid(origin, step, lowest.astype(np.int64), (steps - lowest).astype(np.int64), bits, off)
+
+
+def _common_step(distances: FloatArray, tiny: float) -> float:
+    """The greatest number that all are multiples of, but for `tiny`."""
+    step = 0.0
+    for distance in distances.tolist():
+        step, rest = distance, step
+        while rest > tiny:
+            left = math.fmod(step, rest)
+            step, rest = rest, 0.0 if rest - left <= tiny else left
+    return step
+
+
+def packed(codes: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.uint32]:
+    """Codes in words, the first feature's in the lowest bits."""
+    per_word = _WORD_BITS // bits
+    n_words = -(-codes.shape[1] // per_word)
+    room = np.zeros((len(codes), n_words * per_word), np.uint64)
+    room[:, : codes.shape[1]] = codes
+    shifts = np.arange(per_word, dtype=np.uint64) * np.uint64(bits)
+    words: npt.NDArray[np.uint64] = (room.reshape(len(codes), n_words, per_word) << shifts).sum(axis=2, dtype=np.uint64)
+    return words.astype(np.uint32)
+
+
+class FewValues:
+    """Decision values of such a model in a header, as `SumFunction` has them of others.
+
+    Parameters
+    ----------
+    artifact : Artifact
+    rows : DeviceRows
+    grid : Grid
+    """
+
+    def __init__(self, artifact: Artifact, rows: DeviceRows, grid: Grid) -> None:
+        self.artifact, self.rows, self.grid = artifact, rows, grid
+        self.terms = _of_kernels(artifact, grid.codes.astype(np.float64))
+        sums, n = self.terms.moduli.sum(axis=1), self.terms.n
+        g = float(artifact.header["gamma"]) * grid.step * grid.step
+        self.slope = gaussian_slope(g) * sums
+        largest = abs(grid.origin) / grid.step + float(np.abs(grid.lowest).max()) + 2.0**grid.bits + 1.0
+        moved = grid.off * 1.0001 + math.sqrt(artifact.n_features) * 2.0**-50 * largest
+        own = 2.02 * UNIT32 + 2.0**-39 + (n + 8) * UNIT64 + 2.0**-60
+        fixed = _fixed(artifact)
+        self.majorant = own * sums + self.slope * moved + fixed
+        self.beside = _gaussian_rounding(self.terms, 2.0 * g)
+        self.beside[:, 0] += self.slope * moved + fixed
+        self.most = 1.01 * sums + fixed
+        n_kernels = min(_MOST_KERNELS, artifact.n_features * (2**grid.bits - 1) ** 2 + 1)
+        self.kernels = np.exp(-g * np.arange(n_kernels))
+        self.kernels = self.kernels[g * np.arange(n_kernels) <= _LAST_EXPONENT]
+
+    @classmethod
+    def of(cls, artifact: Artifact, rows: DeviceRows) -> FewValues | None:
+        """None where another form is for the model, or for its rows."""
+        if artifact.kernel != "gaussian" or rows.codes:
+            return None
+        grid = grid_of(artifact.support_vectors())
+        if grid is None or not 2.0**-100 < float(artifact.header["gamma"]) * grid.step * grid.step < 2.0**60:
+            return None
+        found = cls(artifact, rows, grid)
+        # Distances beyond the table are those of kernels next to zero.
+        is_whole = len(found.kernels) < _MOST_KERNELS or artifact.n_features * (2**grid.bits - 1) ** 2 < _MOST_KERNELS
+        fits = (found.most + np.abs(artifact.decision_numbers()["intercept"]) < LARGEST).all()
+        return found if is_whole and fits and (found.slope + found.beside.T < LARGEST).all() else None
+
+    @property
+    def strange(self) -> str:
+        """What has no values, in words."""
+        return f"a row {self.rows.refused}, or 2^50 steps away"
+
+    @property
+    def what(self) -> str:
+        """In words."""
+        return f"{self.terms.n:,} Gaussians on a grid, {self.grid.bits} bits a feature"
+
+    @property
+    def stack_bytes(self) -> int:
+        """Of its arrays."""
+        n_words = packed(self.grid.codes[:1], self.grid.bits).size
+        return 4 * (n_words + self.artifact.n_features) + self.rows.stack_bytes
+
+    @property
+    def multiply_adds(self) -> int:
+        """Of one row."""
+        return self.artifact.n_features + self.terms.n * int(self.terms.groups[0].shape[1])
+
+    def constants(self) -> dict[str, int]:
+        """Sizes."""
+        return {
+            "n_terms_": self.terms.n,
+            "n_weights_": self.terms.groups[0].shape[1],
+            "n_words_": packed(self.grid.codes[:1], self.grid.bits).size,
+            "n_kernels_": len(self.kernels),
+        }
+
+    def scalars(self) -> dict[str, str]:
+        """Numbers in the text."""
+        bits = self.grid.bits
+        return {
+            "@origin@@": source.literal(self.grid.origin),
+            "@minus_g@@": source.literal(np.float32(-float(self.artifact.header["gamma"]) * self.grid.step**2)),
+            "@per_step@@": source.literal(1.0 / self.grid.step),
+            "@largest_code@@": str(2**bits - 1),
+            "@code_bits@@": str(bits),
+            "@per_word@@": str(_WORD_BITS // bits),
+        }
+
+    def arrays(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+        """By name."""
+        weights, ends, places = self.terms.groups
+        yield "lowest_", smallest_signed(self.grid.lowest)
+        yield "words_", packed(self.grid.codes, self.grid.bits)
+        yield "kernels_", np.where(self.kernels > 2.0**-120, self.kernels, 0.0).astype(np.float32)
+        yield "weights_", _float32(weights, "coefficients")
+        yield "ends_", smallest(ends)
+        yield "places_", smallest(places)
+        yield "intercepts_", self.artifact.decision_numbers()["intercept"].copy()
+        yield "majorants_", _float32_above(self.majorant)
+        yield "slopes_", _float32_above(self.slope)
+        yield "besides_", _float32_above(self.beside)
+        yield "most_", _float32_above(self.most)
+
+    def functions(self) -> Iterator[str]:
+        """Up to `evaluate`."""
+        rows = self.rows
+        yield sums_source.ROOT
+        if rows.is_whole:
+            yield rows.whole_map()
+        yield _SQ_STEPS[self.grid.bits]
+        yield _SQ_DISTANCE
+        yield _EVALUATE.format(
+            declare="    double x[@widest@@];\n".replace("@widest@@", str(rows.widest)) if rows.is_whole else "",
+            moved=", moved = @map@@(row, x) * @per_step@@" if rows.is_whole else "",
+            add_moved=" + @above@@(moved)" if rows.is_whole else "",
+            refuse="    if (@not_finite@@(row) != 0.0f) return 0;\n" if rows.has_map else "",
+            load="x[j]" if rows.is_whole else "(double)@raw@@(row, j)",
+        )
+
+
+def smallest_signed(numbers: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """In the narrowest signed type."""
+    return numbers.astype(np.int8 if np.abs(numbers).max(initial=0) < 128 else np.int16)
+
+
+_BITS: Final = """\
+/* The squared distance of two rows in steps: bits that differ. */
+static inline int @sq_steps@@(const uint32_t a[], const uint32_t b[]) {
+    uint32_t sum = 0;
+    int w;
+    for (w = 0; w < @n_words@@; ++w) {
+        uint32_t x = a[w] ^ b[w];
+        x -= x >> 1 & 0x55555555u;
+        x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
+        sum += ((x + (x >> 4)) & 0x0F0F0F0Fu) * 0x01010101u >> 24;
+    }
+    return (int)sum;
+}
+"""
+# |a - b| = 2 high + low has the square low + 4 high + 4 high low; high, unless a step of 2 is taken back by one of 1.
+_PAIRS_OF_BITS: Final = """\
+/* The squared distance of two rows in steps, 16 features at a time. */
+static inline int @sq_steps@@(const uint32_t a[], const uint32_t b[]) {
+    uint32_t sum = 0;
+    int w;
+    for (w = 0; w < @n_words@@; ++w) {
+        const uint32_t x = a[w] ^ b[w], low = x & 0x55555555u;
+        const uint32_t high = x >> 1 & ~(low & (a[w] ^ a[w] >> 1)) & 0x55555555u;
+        uint32_t ones = (low & 0x33333333u) + (low >> 2 & 0x33333333u), fours = high + (high & low);
+        fours = (fours & 0x33333333u) + (fours >> 2 & 0x33333333u);
+        ones = (ones + (ones >> 4)) & 0x0F0F0F0Fu;
+        fours = (fours + (fours >> 4)) & 0x0F0F0F0Fu;
+        sum += (ones + 4u * fours) * 0x01010101u >> 24;
+    }
+    return (int)sum;
+}
+"""
+_CODES: Final = """\
+/* The squared distance of two rows in steps. */
+static inline int @sq_steps@@(const uint32_t a[], const uint32_t b[]) {
+    int sum = 0, w;
+    for (w = 0; w < @n_words@@; ++w) {
+        uint32_t x = a[w], y = b[w];
+        for (; x != y; x >>= @code_bits@@, y >>= @code_bits@@) {
+            const int steps = (int)(x & @largest_code@@u) - (int)(y & @largest_code@@u);
+            sum += steps * steps;
+        }
+    }
+    return sum;
+}
+"""
+_SQ_STEPS: Final = {1: _BITS, 2: _PAIRS_OF_BITS, _MOST_BITS: _CODES}
+_SQ_DISTANCE: Final = """\
+/* That of a row beside the grid. */
+static inline float @sq_distance@@(const float z[], const uint32_t b[]) {
+    float s[4];
+    int j;
+    s[0] = s[1] = s[2] = s[3] = 0.0f;
+    for (j = 0; j < @n_mapped@@; ++j) {
+        const float t = z[j] - (float)(b[j / @per_word@@] >> j % @per_word@@ * @code_bits@@ & @largest_code@@u);
+        s[j % 4] += t * t;
+    }
+    return (s[0] + s[1]) + (s[2] + s[3]);
+}
+"""
+_EVALUATE: Final = """\
+/* All decision values and their bounds; 0 for @STRANGE@: NaN, with infinite bounds. */
+static inline int @evaluate@@(const @ROW@ row[], double values[], float bounds[]) {{
+    uint32_t codes[@n_words@@];
+    const uint32_t *words = @words@@;
+    const float *weight = @weights@@;
+{declare}    double beside = 0.0, sq_length = 0.0{moved};
+    float z[@n_mapped@@], length, reach;
+    int group = 0, is_beside, i, j, k;
+    for (k = 0; k < @n_values; ++k) {{
+        values[k] = (double)@float_of@@(0x7FC00000u);
+        bounds[k] = @float_of@@(0x7F800000u);
+    }}
+{refuse}    for (j = 0; j < @n_words@@; ++j) codes[j] = 0;
+    for (j = 0; j < @n_mapped@@; ++j) {{
+        const double steps = ({load} - @origin@@) * @per_step@@ - (double)@lowest@@[j];
+        double code = 0.0;
+        if (!(steps > -1125899906842624.0 && steps < 1125899906842624.0)) return 0;
+        if (steps >= 0.5) code = steps < @largest_code@@.0 ? (double)(int)(steps + 0.5) : @largest_code@@.0;
+        z[j] = (float)steps;
+        sq_length += steps * steps;
+        beside += (steps - code) * (steps - code);
+        codes[j / @per_word@@] |= (uint32_t)code << j % @per_word@@ * @code_bits@@;
+    }}
+    length = @root_above@@(@above@@(sq_length));
+    reach = beside > 0.0 ? @root_above@@(@above@@(beside)) : 0.0f;
+    is_beside = @slopes@@[0] * reach > @besides@@[0] + @besides@@[1] * length;
+    reach = (is_beside ? 0.0f : reach){add_moved};
+    for (k = 0; k < @n_values; ++k) values[k] = 0.0;
+    for (i = 0; i < @n_terms@@; ++i, words += @n_words@@, weight += @n_weights@@) {{
+        const int h = is_beside ? 0 : @sq_steps@@(codes, words);
+        float kernel;
+        while (i == (int)@ends@@[group]) ++group;
+        if (is_beside) {{
+            kernel = @exp@@(@minus_g@@ * @sq_distance@@(z, words));
+        }} else if (h < @n_kernels@@) {{
+            kernel = @kernels@@[h];
+        }} else {{
+            continue;
+        }}
+        for (k = 0; k < @n_weights@@; ++k) {{
+            values[(int)@places@@[group * @n_weights@@ + k]] += (double)weight[k] * (double)kernel;
+        }}
+    }}
+    for (k = 0; k < @n_values; ++k) {{
+        const float own = is_beside ? @besides@@[2 * k] + @besides@@[2 * k + 1] * length : @majorants@@[k];
+        const float bound = 1.00001f * (own + @slopes@@[k] * reach);
+        values[k] += @intercepts@@[k];
+        bounds[k] = bound < @most@@[k] ? bound : @most@@[k];
+    }}
+    return 1;
+}}
+"""

@@ -1,0 +1,146 @@
+"""A table in front of all other steps, in C: categories, bins, missing values; and the codes of texts.
+
+Features are looked up in the row as it is given, so nothing of it is rounded: a table adds nothing to any bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.artifact.views import Artifact
+from approxsvm.backends.c99.device_router import smallest
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.frames.text_columns import NONE
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.ir.steps import Table
+from approxsvm.ir.steps.table import REFUSED, SAME, Steps
+
+# In place of a number, as C has no literals of infinity and NaN: the feature itself, and a row that is refused.
+_SAME: Final = 2.0e301
+REFUSES: Final = 3.0e301
+LARGEST: Final = 1.0e300
+BETWEEN: Final = 2.5e301
+# A number as it is, and no NaN.
+_CHECKED: Final = Steps.of([], [SAME], REFUSED)
+
+
+def most_looked_up(table: Table, before: FloatArray) -> FloatArray:
+    """The largest modulus of each output, of features up to `before`.
+
+    Raises
+    ------
+    UnsupportedModelError
+        A number of the table is beyond what the C export writes.
+    """
+    most = np.zeros(table.n_outputs)
+    for k, (j, steps) in enumerate(zip(table.source, table.steps, strict=True)):
+        numbers = np.append(steps.values, steps.nan)
+        moduli = np.abs(numbers[np.isfinite(numbers)])
+        most[k] = max(moduli.max(initial=0.0), float(before[j]) if (numbers == SAME).any() else 0.0)
+    if not (most < LARGEST).all():
+        raise UnsupportedModelError(f"a table gives {most.max():.3g}, but the C export allows 1e300")
+    return most
+
+
+def lookup_arrays(table: Table, columns: npt.NDArray[np.intp]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    """The numbers of a table of these raw columns. Those that it makes nothing of come last: they are checked, too."""
+    limit = float(np.finfo(np.float64).max)
+    unused = np.setdiff1d(np.arange(table.n_features), table.source)
+    every = [*table.steps, *(_CHECKED for _ in unused)]
+    yield "table_source_", smallest(columns[np.append(table.source, unused)])
+    yield "table_ends_", smallest(np.cumsum([len(steps.edges) for steps in every]))
+    yield "table_edges_", np.concatenate([np.zeros(0), *(steps.edges for steps in every)]).clip(-limit, limit)
+    yield "table_found_", written(np.concatenate([np.zeros(0), *(steps.values for steps in every)]))
+    yield "table_missing_", written(np.array([steps.nan for steps in every], np.float64))
+
+
+def written(numbers: FloatArray) -> FloatArray:
+    """As C has them."""
+    return np.where(np.isnan(numbers), REFUSES, np.where(np.isinf(numbers), _SAME, numbers))
+
+
+LOOKED_UP: Final = f"""\
+/* What a table has for feature j of a row; NaN where the row is refused. */
+static inline double @looked_up@@(const float row[], int j) {{
+    const double x = (double)row[@table_source@@[j]], missing = @table_missing@@[j];
+    const int begin = j > 0 ? (int)@table_ends@@[j - 1] : 0;
+    int low = begin, n = (int)@table_ends@@[j] - begin;
+    double found = x != x ? missing : {REFUSES!r};
+    while (n > 0) {{
+        const int half = n / 2;
+        if (@table_edges@@[low + half] <= x) {{
+            low += half + 1;
+            n -= half + 1;
+        }} else {{
+            n = half;
+        }}
+    }}
+    if (x - x >= 0.0) found = @table_found@@[low + j];
+    if (found > {LARGEST!r}) found = found < {BETWEEN!r} ? x : (double)@float_of@@(0x7FC00000u);
+    return found;
+}}
+/* 0 for a row that the table takes and whose numbers are finite, or replaced later, where they are used, else NaN. */
+static inline float @not_finite@@(const float row[]) {{
+    float wrong = 0.0f;
+    int j;
+    for (j = 0; j < @n_looked_up@@; ++j) {{
+        const double x = @looked_up@@(row, j);
+        if (!(x - x >= 0.0)#UNLESS#) wrong = @float_of@@(0x7FC00000u);
+    }}
+#CHECKED#    return wrong;
+}}
+"""
+
+CATEGORY_CODE: Final = """\
+/* What stands for a text (UTF-8, ended by 0) in a row, in a column of texts: -1 for one that the model does not know. A
+   null pointer is a missing value. */
+static inline float @category_code(int column, const char *text) {
+    int i, k;
+    for (i = 0; i < @n_text_columns@@; ++i) {
+        int low = @text_starts@@[i], n = @text_starts@@[i + 1] - low;
+        if (@text_columns@@[i] != column) continue;
+        if (!text) return @nulls@@[i] ? -2.0f : @float_of@@(0x7FC00000u);
+        while (n > 0) {
+            const int half = n / 2;
+            const char *const known = @categories[low + half];
+            for (k = 0; known[k] != 0 && known[k] == text[k]; ++k) {
+            }
+            if (known[k] == text[k]) return (float)(low + half - @text_starts@@[i]);
+            if ((unsigned char)known[k] < (unsigned char)text[k]) {
+                low += half + 1;
+                n -= half + 1;
+            } else {
+                n = half;
+            }
+        }
+    }
+    return -1.0f;
+}
+"""
+
+
+def category_arrays(artifact: Artifact) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    """Which columns hold texts, and where those of each begin."""
+    columns = sorted(artifact.raw_columns.texts.items())
+    yield "text_columns_", np.array([j for j, _ in columns], np.int32)
+    yield "text_starts_", np.cumsum([0, *(len(known.texts) for _, known in columns)], dtype=np.int32)
+    yield "nulls_", np.array([known.null == NONE for _, known in columns], np.uint8)
+
+
+def categories(artifact: Artifact) -> list[str]:
+    """All texts, column after column.
+
+    Raises
+    ------
+    UnsupportedModelError
+        One has a character that ends a text in C.
+    """
+    texts = [text for _, known in sorted(artifact.raw_columns.texts.items()) for text in known.texts]
+    for text in texts:
+        if "\0" in text:
+            raise UnsupportedModelError(f"the category {text!r} has a character that ends a text in C")
+    return texts

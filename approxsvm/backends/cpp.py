@@ -1,0 +1,89 @@
+"""A compiled model as a C++ header, and the headers of the package as one file."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from approxsvm.artifact.views import Artifact
+from approxsvm.errors import InputError
+from approxsvm.system.installed_headers import get_include
+from approxsvm.system.output_files import write_whole
+
+_INCLUDE = re.compile(r'#include "([^"]+)"')
+_BYTES_PER_LINE = 24
+
+_HEADER = """\
+// Written by approxsvm export --cpp: a model of {n_bytes:,} bytes, which needs no file.
+//
+//     {name}::Model model;
+//     approxsvm::Status status = model.open({name}::artifact);
+#pragma once
+
+#include {include}
+
+namespace {name} {{
+
+// What the model needs; without approxsvm::batches rows are answered one by one, by less code.
+using Model = {model};
+
+alignas(64) inline constexpr unsigned char artifact[{n_bytes}] = {{
+{lines}
+}};
+
+}}  // namespace {name}
+"""
+
+
+def one_header() -> str:
+    """Return all headers of the C++ library in one, which needs no other."""
+    root = Path(get_include()) / "approxsvm"
+    seen: set[Path] = set()
+
+    def expanded(path: Path) -> str:
+        if path.suffix != ".inc":
+            if path in seen:
+                return ""
+            seen.add(path)
+        lines = []
+        for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+            if match := _INCLUDE.match(line):
+                lines.append(expanded((path.parent / match[1]).resolve()))
+            elif line.strip() != "#pragma once":
+                lines.append(line)
+        return "".join(lines)
+
+    return (
+        "// Written by approxsvm export --hpp; the parts are the files below include/approxsvm.\n#pragma once\n\n"
+        + (expanded((root / "approxsvm.hpp").resolve()))
+    )
+
+
+def export_cpp(
+    artifact: Artifact, path: str | os.PathLike[str], *, name: str = "model", include: str = "<approxsvm/approxsvm.hpp>"
+) -> None:
+    """Write a model as a C++17 header: the artifact as an array, and the type that opens it.
+
+    Parameters
+    ----------
+    artifact : Artifact
+        Model to write.
+    path : path-like
+        Header to write.
+    name : str, default="model"
+        Namespace of the array and the type.
+    include : str, default="<approxsvm/approxsvm.hpp>"
+        Header of the library that it includes, in its brackets or quotes.
+
+    Raises
+    ------
+    InputError
+        The name is not an identifier.
+    """
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name == "approxsvm":
+        raise InputError(f"name must be an identifier of C++ other than approxsvm, got {name!r}")
+    rows = (artifact.data[i : i + _BYTES_PER_LINE] for i in range(0, artifact.n_bytes, _BYTES_PER_LINE))
+    lines = "\n".join("    " + "".join(f"{byte}," for byte in row) for row in rows)
+    text = _HEADER.format(name=name, include=include, model=artifact.model_of, n_bytes=artifact.n_bytes, lines=lines)
+    write_whole(text.encode(), path)

@@ -1,0 +1,246 @@
+"""Builds an ONNX graph node by node, with generated names.
+
+Values are written as they are computed: ``g.op("Mul", x, 0.5)`` adds a node and returns the name of its result.
+Numbers and arrays among the inputs become constants of the graph, equal ones once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.system.packages import import_package
+
+# Loop, ScatterND and reductions have had their present form since, and runtimes of 2022 know it.
+OPSET: Final = 17
+IR_VERSION: Final = 8
+# What every bound is multiplied by: more than all of its own rounding, and not 1 in float32 either.
+UP: Final = 1.0 + 2.0**-20
+# A protobuf message ends here.
+MOST_BYTES: Final = (1 << 31) - (1 << 20)
+
+
+def import_onnx() -> Any:
+    """The package onnx, which only those need who export.
+
+    Raises MissingPackageError: it is not installed.
+    """
+    return import_package("onnx", "onnx", "the export")
+
+
+class GraphBuilder:
+    """A graph in float64, one operator after the other, with at most `max_bytes` of constants."""
+
+    def __init__(self, max_bytes: int = MOST_BYTES) -> None:
+        self._onnx = import_onnx()
+        self._limit = min(max_bytes, MOST_BYTES)
+        self._max_bytes = max_bytes
+        self._n_bytes = 0
+        self._n_names = 0
+        self._nodes: list[Any] = []
+        self._initializers: list[Any] = []
+        self._names: dict[tuple[str, tuple[int, ...], bytes], str] = {}
+        # Results of products of matrices, and of products with a number that float32 does not hold.
+        self._products: set[str] = set()
+        self._scaled: set[str] = set()
+
+    # --- constants
+
+    def check_room(self, n_bytes: int) -> None:
+        """Refuse constants that are too large, before anybody computes them.
+
+        Raises UnsupportedModelError: with them the graph is larger than it may be.
+        """
+        if self._n_bytes + n_bytes > self._limit:
+            raise UnsupportedModelError(
+                f"the ONNX graph takes {self._n_bytes + n_bytes:,} bytes or more, but at most {self._limit:,} are "
+                f"allowed (max_bytes is {self._max_bytes:,})"
+            )
+
+    def constant(self, values: npt.NDArray[Any]) -> str:
+        """A constant of the type of the array; what there is already is not stored again."""
+        array = np.ascontiguousarray(values).reshape(np.shape(values))
+        key = (array.dtype.str, array.shape, b"" if array.dtype == object else array.tobytes())
+        if array.dtype != object and key in self._names:
+            return self._names[key]
+        self.check_room(array.nbytes)
+        self._n_bytes += array.nbytes
+        name = self._new_name("constant")
+        self._initializers.append(self._onnx.numpy_helper.from_array(array, name))
+        self._names[key] = name
+        return name
+
+    def doubles(self, values: npt.NDArray[Any]) -> str:
+        """Numbers in float64 that are stored in float32 where that loses nothing."""
+        wide = np.asarray(values, np.float64)
+        with np.errstate(over="ignore"):
+            narrow = wide.astype(np.float32)
+        if wide.size > 16 and (narrow.astype(np.float64) == wide).all():
+            return self.cast(self.constant(narrow), np.float64)
+        return self.constant(wide)
+
+    # --- nodes
+
+    def op(self, kind: str, *inputs: Any, **attributes: Any) -> str:
+        """The only result of a new node; inputs are names, numbers in float64, or arrays."""
+        number = _single_number(inputs) if kind in ("Add", "Sub", "Mul", "Div") else None
+        if number is not None and _is_neutral_in_float32(kind, number):
+            return self._with_nearly_neutral(kind, inputs[0], number)
+        inexact = number is not None and kind in ("Mul", "Div") and not _is_float32(number)
+        if kind == "MatMul":
+            inputs = tuple(
+                self._barrier(value) if isinstance(value, str) and value in self._scaled else value for value in inputs
+            )
+        elif inexact and isinstance(inputs[0], str) and inputs[0] in self._products:
+            inputs = (self._barrier(inputs[0]), *inputs[1:])
+        (result,) = self.op_with_outputs(1, kind, *inputs, **attributes)
+        if kind == "MatMul":
+            self._products.add(result)
+        elif inexact:
+            self._scaled.add(result)
+        return result
+
+    def _with_nearly_neutral(self, kind: str, value: str, number: float) -> str:
+        """With a number that is 0 or 1 in float32, but not in float64.
+
+        Whatever their type, onnxruntime 1.32 leaves such operations out (its NoopElimination). It does not look at Sum,
+        and a power of two in both of two factors changes no digit.
+        """
+        if kind in ("Add", "Sub"):
+            return self.op("Sum", value, number if kind == "Add" else -number)
+        return self.op("Mul", self.op(kind, value, 2.0 * number), 0.5 if kind == "Mul" else 2.0)
+
+    def _barrier(self, value: str) -> str:
+        """The same number, out of reach of onnxruntime's MatMulScaleFusion, which narrows factors to float32."""
+        return self.op("Max", value, -float(np.finfo(np.float64).max))
+
+    def op_with_outputs(self, n_outputs: int, kind: str, *inputs: Any, **attributes: Any) -> list[str]:
+        """All results of a new node."""
+        names = [self._name_of(value) for value in inputs]
+        results = [self._new_name(kind.lower()) for _ in range(n_outputs)]
+        self._nodes.append(self._onnx.helper.make_node(kind, names, results, **attributes))
+        return results
+
+    def cast(self, value: str, dtype: Any) -> str:
+        """In another type."""
+        return self.op("Cast", value, to=self.type_of(dtype))
+
+    def rows_sum(self, value: str, axis: int = 1, keepdims: bool = False) -> str:
+        """Sums of rows, or along an axis; never -1, by which onnxruntime 1.30 keeps the shape of no rows."""
+        return self.op("ReduceSum", value, np.array([axis], np.int64), keepdims=int(keepdims))
+
+    def columns(self, value: str, positions: npt.NDArray[Any] | Sequence[int]) -> str:
+        """Some columns of a matrix."""
+        return self.op("Gather", value, np.asarray(positions, np.int64), axis=1)
+
+    def column(self, value: str, position: int) -> str:
+        """One column of a matrix, as a vector."""
+        return self.op("Gather", value, np.array(position, np.int64), axis=1)
+
+    def rename(self, value: str, name: str) -> None:
+        """Give a result the name of an output."""
+        self._nodes.append(self._onnx.helper.make_node("Identity", [value], [name]))
+
+    def type_of(self, dtype: Any) -> int:
+        """ONNX's number of a NumPy type."""
+        return int(self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+
+    # --- graphs
+
+    def loop(
+        self,
+        body: Callable[[str, list[str]], tuple[str | None, list[str]]],
+        state: Sequence[tuple[str, Any, Sequence[int | None]]],
+        n_times: str,
+    ) -> list[str]:
+        """What `state`, of (name, dtype, shape), becomes when `body` is run again and again, at most `n_times`.
+
+        `body` takes the number of times before and the names of the state, and gives the name of a condition on which
+        it goes on, or None, and the names of the new state. Constants stay in the graph around it.
+        """
+        outside, self._nodes = self._nodes, []
+        iteration, condition = self._new_name("iteration"), self._new_name("condition")
+        names = [self._new_name("state") for _ in state]
+        goes_on, results = body(iteration, names)
+        outputs = [self.op("Identity", result) for result in (goes_on or condition, *results)]
+        kinds = [(np.bool_, ()), *((dtype, shape) for _, dtype, shape in state)]
+        nodes, self._nodes = self._nodes, outside
+        graph = self._onnx.helper.make_graph(
+            nodes,
+            self._new_name("body"),
+            [
+                self.value_info(name, dtype, shape)
+                for name, (dtype, shape) in zip((iteration, condition, *names), ((np.int64, ()), *kinds), strict=True)
+            ],
+            [self.value_info(name, dtype, shape) for name, (dtype, shape) in zip(outputs, kinds, strict=True)],
+        )
+        start = [name for name, _, _ in state]
+        return self.op_with_outputs(len(start), "Loop", n_times, np.array(True), *start, body=graph)
+
+    def value_info(self, name: str, dtype: Any, shape: Sequence[int | None]) -> Any:
+        """Type and shape of an input or output."""
+        return self._onnx.helper.make_tensor_value_info(name, self.type_of(dtype), shape)
+
+    def model(
+        self, name: str, inputs: list[Any], outputs: list[Any], producer: str, notes: dict[str, str], words: str
+    ) -> Any:
+        """Everything, as a checked ModelProto; `words` are its doc_string."""
+        helper = self._onnx.helper
+        needed, nodes = {output.name for output in outputs}, []
+        for node in reversed(self._nodes):
+            if needed.intersection(node.output):
+                nodes.append(node)
+                needed.update(_inputs_of(node))
+        constants = [constant for constant in self._initializers if constant.name in needed]
+        graph = helper.make_graph(nodes[::-1], name, inputs, outputs, constants)
+        model = helper.make_model(
+            graph,
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            ir_version=IR_VERSION,
+            producer_name="approxsvm",
+            producer_version=producer,
+            doc_string=words,
+        )
+        helper.set_model_props(model, notes)
+        self._onnx.checker.check_model(model, full_check=True)
+        return model
+
+    def _new_name(self, kind: str) -> str:
+        self._n_names += 1
+        return f"{kind}_{self._n_names}"
+
+    def _name_of(self, value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        return self.constant(value if isinstance(value, np.ndarray) else np.array(float(value)))
+
+
+def _single_number(inputs: tuple[Any, ...]) -> float | None:
+    """The second input, where it is one number of float64."""
+    number = inputs[1]
+    if isinstance(number, (int, float)):
+        return float(number)
+    single = isinstance(number, np.ndarray) and number.size == 1 and number.dtype == np.float64
+    return float(number.flat[0]) if single else None
+
+
+def _is_neutral_in_float32(kind: str, number: float) -> bool:
+    with np.errstate(over="ignore", under="ignore"):
+        narrow = float(np.float32(number))
+    neutral = 0.0 if kind in ("Add", "Sub") else 1.0
+    return narrow == neutral != number
+
+
+def _is_float32(number: float) -> bool:
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.float32(number)) == number
+
+
+def _inputs_of(node: Any) -> set[str]:
+    """Return the names that a node takes, those that the graphs in its attributes take from around included."""
+    bodies = (attribute.g for attribute in node.attribute if attribute.HasField("g"))
+    return set(node.input).union(*(_inputs_of(inner) for body in bodies for inner in body.node))

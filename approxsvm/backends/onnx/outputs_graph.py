@@ -1,0 +1,470 @@
+"""What the source makes of decision values, in a graph: votes, scores, probabilities, and the class that it predicts.
+
+These are the functions of cpp/include/approxsvm/outputs, operator by operator. Where bounds are known, `certain` says
+of each row whether every decision value within its bound leads to the same class: votes are counted as if every open
+pair voted against the winner, and scores and probabilities are monotone in each value, so that the ends of the
+intervals of values give the ends of theirs. What the functions themselves round is covered by `SLACK`, and a tie is
+never certain.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
+from approxsvm.backends.onnx.known_values import KnownValues
+from approxsvm.ir.constants import COUPLING_SWEEPS, COUPLING_TOLERANCE, LEAST_PROBABILITY
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.ir.outputs import (
+    ClassProbability,
+    IsotonicCalibrator,
+    OneVsRestCalibration,
+    Outputs,
+    PairwiseSigmoid,
+    SigmoidCalibrator,
+    TemperatureCalibration,
+    class_pairs,
+)
+from approxsvm.ir.schema import MAX_EXCESS
+
+# What probabilities and scores, numbers of at most n_classes, may be off by, and what more than one ulp of a tie is.
+SLACK: Final = 1e-9
+_LARGEST: Final = float(np.finfo(np.float64).max)
+
+
+class ClassOutputs:
+    """Classes, scores and probabilities of one model with at least 2 classes, from values of their pairs or of each."""
+
+    def __init__(self, g: GraphBuilder, outputs: Outputs, n_classes: int, known: KnownValues) -> None:
+        self.g, self.outputs, self.n_classes, self.known = g, outputs, n_classes, known
+        pairs = class_pairs(n_classes)
+        self.first, self.second = np.zeros((2, len(pairs), n_classes))
+        for k, (i, j) in enumerate(pairs):
+            self.first[k, i] = self.second[k, j] = 1.0
+
+    # --- scores and probabilities
+
+    @cached_property
+    def scores(self) -> str:
+        """scikit-learn's scores of several classes, shape (n_rows, n_classes): its own one-vs-rest scores of pairs."""
+        if self.outputs.of_each_class:
+            return self.known.values
+        g, values = self.g, self.known.values
+        against = g.cast(g.op("Less", values, 0.0), np.float64)
+        for_first = g.op("MatMul", g.op("Sub", 1.0, against), self.first)
+        votes = g.op("Add", for_first, g.op("MatMul", against, self.second))
+        return g.op("Add", votes, self._confidence(g.op("MatMul", values, self.first - self.second)))
+
+    @cached_property
+    def probabilities(self) -> str:
+        """Of all classes in the model's order, shape (n_rows, n_classes)."""
+        head = self.outputs.probability
+        assert isinstance(head, ClassProbability)
+        if isinstance(head, PairwiseSigmoid) and (self.n_classes > 2 or head.couple_two_classes):
+            return self._coupled(head)
+        if self.n_classes == 2:
+            return self._two_columns(self._first_share(head, self.known.values))
+        if isinstance(head, TemperatureCalibration):
+            return self.g.op("Softmax", self.g.op("Mul", self.scores, head.inverse_temperature), axis=1)
+        assert isinstance(head, OneVsRestCalibration)
+        return self._shares(head)
+
+    # --- the class
+
+    def predicted(self) -> str:
+        """Positions of the predicted labels, shape (n_rows,): of several best ones the first."""
+        g, rule = self.g, self.outputs.label_rule
+        if rule == "votes":
+            if self.n_classes == 2:
+                against = g.op("Not", g.op("Greater", self.known.values, 0.0))
+                return g.cast(g.op("Squeeze", against, np.array([1], np.int64)), np.int64)
+            return g.op("ArgMax", self._votes(), axis=1, keepdims=0)
+        if rule == "value_threshold":
+            return by_threshold(g, self.outputs, self._in_favour(self.known.values))
+        if rule == "probability_threshold":
+            return by_threshold(g, self.outputs, g.columns(self.probabilities, [self.outputs.threshold_label]))
+        return g.op("ArgMax", self.scores if rule == "scores" else self.probabilities, axis=1, keepdims=0)
+
+    def certain(self, predicted: str) -> str:
+        """Whether the bounds prove the class of each row, shape (n_rows,)."""
+        rule = self.outputs.label_rule
+        if rule == "votes":
+            low, high = self._vote_interval()
+            # An earlier class wins a tie: places count as parts of a vote.
+            places = np.arange(self.n_classes)[np.newaxis] / (2.0 * self.n_classes)
+            low, high = (self.g.op("Sub", end, places) for end in (low, high))
+            return self._beats_all(predicted, low, high, 0.1 / self.n_classes)
+        if rule == "value_threshold":
+            low, high = map(self._in_favour, self._ends())
+            return on_one_side(self.g, self.outputs, self.g.op("Min", low, high), self.g.op("Max", low, high), 0.0)
+        ends = self.score_interval() if rule == "scores" else self.probability_interval()
+        if rule == "probability_threshold":
+            low, high = (self.g.columns(end, [self.outputs.threshold_label]) for end in ends)
+            return on_one_side(self.g, self.outputs, low, high, SLACK)
+        return self._beats_all(predicted, *ends, self.n_classes * SLACK)
+
+    def probability_interval(self) -> tuple[str, str]:
+        """Where the probabilities of the exact values lie, shape (n_rows, n_classes) each, up to `SLACK`."""
+        g, head = self.g, self.outputs.probability
+        assert isinstance(head, ClassProbability)
+        if isinstance(head, PairwiseSigmoid) and (self.n_classes > 2 or head.couple_two_classes):
+            # The least change can change the number of sweeps: nothing is claimed.
+            anywhere = g.op("Mul", self.probabilities, 0.0)
+            return anywhere, g.op("Add", anywhere, 1.0)
+        low, high = self._ends()
+        if self.n_classes == 2:
+            shares = [self._first_share(head, end) for end in (low, high)]
+            least, most = self._two_columns(g.op("Min", *shares)), self._two_columns(g.op("Max", *shares))
+            return g.op("Min", least, most), g.op("Max", least, most)
+        return self._share_interval(*self._unnormalized_interval(head))
+
+    def _in_favour(self, values: str) -> str:
+        """Of the label that a threshold is for."""
+        return values if self.outputs.threshold_label == 0 else self.g.op("Neg", values)
+
+    # --- votes
+
+    def _votes(self) -> str:
+        g = self.g
+        for_first = g.cast(g.op("Greater", self.known.values, 0.0), np.float64)
+        against = g.op("Sub", 1.0, for_first)
+        return g.op("Add", g.op("MatMul", for_first, self.first), g.op("MatMul", against, self.second))
+
+    def _outcomes(self) -> tuple[str, str]:
+        """Which pairs certainly vote for their first class, and for their second, as numbers 0 and 1."""
+        g, bounds = self.g, self.known.bounds
+        assert bounds is not None
+        first = g.op("Greater", self.known.values, bounds)
+        second = g.op("Greater", g.op("Neg", self.known.values), bounds)
+        return g.cast(first, np.float64), g.cast(second, np.float64)
+
+    def _vote_interval(self) -> tuple[str, str]:
+        """Votes that each class is certain of, and the most it can still get."""
+        g = self.g
+        first, second = self._outcomes()
+        low = g.op("Add", g.op("MatMul", first, self.first), g.op("MatMul", second, self.second))
+        lost = g.op("Add", g.op("MatMul", second, self.first), g.op("MatMul", first, self.second))
+        return low, g.op("Sub", float(self.n_classes - 1), lost)
+
+    # --- scores
+
+    def _confidence(self, sums: str) -> str:
+        g = self.g
+        return g.op("Div", sums, g.op("Mul", g.op("Add", g.op("Abs", sums), 1.0), 3.0))
+
+    def score_interval(self) -> tuple[str, str]:
+        """Where the scores of the exact values lie; the slope of a confidence is at most 1/3."""
+        if self.outputs.of_each_class:
+            return self._ends()
+        g, both = self.g, self.first + self.second
+        assert self.known.bounds is not None
+        votes = self._vote_interval()
+        sums = g.op("MatMul", self.known.values, self.first - self.second)
+        reach = g.op("MatMul", g.op("Abs", self.known.values), both * 1e-12)
+        reach = g.op("Add", reach, g.op("MatMul", self.known.bounds, both * UP))
+        low, high = (self._confidence(g.op(sign, sums, reach)) for sign in ("Sub", "Add"))
+        return g.op("Add", votes[0], low), g.op("Add", votes[1], high)
+
+    # --- probabilities
+
+    def _ends(self) -> tuple[str, str]:
+        """Where the exact values lie."""
+        g, values, bounds = self.g, self.known.values, self.known.bounds
+        assert bounds is not None
+        reach = g.op("Add", g.op("Mul", bounds, UP), g.op("Mul", g.op("Abs", values), 1e-14))
+        return g.op("Sub", values, reach), g.op("Add", values, reach)
+
+    def _sigmoid(self, values: str, slope: Any, intercept: Any) -> str:
+        """1 / (1 + exp(slope f + intercept)) without overflow, in the two branches of LIBSVM."""
+        g = self.g
+        exponent = g.op("Add", g.op("Mul", values, slope), intercept)
+        small = g.op("Exp", g.op("Neg", g.op("Abs", exponent)))
+        above = g.op("Add", small, 1.0)
+        is_small = g.op("Less", exponent, 0.0)
+        return g.op("Where", is_small, g.op("Div", 1.0, above), g.op("Div", small, above))
+
+    def _first_share(self, head: ClassProbability, values: str) -> str:
+        """The first class's probability of two, from values of shape (n_rows, 1)."""
+        g = self.g
+        if isinstance(head, PairwiseSigmoid):
+            share = self._sigmoid(values, float(head.prob_a[0]), float(head.prob_b[0]))
+            return g.op("Min", g.op("Max", share, LEAST_PROBABILITY), 1.0 - LEAST_PROBABILITY)
+        if isinstance(head, TemperatureCalibration):  # softmax of f and -f, in either orientation
+            return self._sigmoid(values, -2.0 * head.inverse_temperature, 0.0)
+        assert isinstance(head, OneVsRestCalibration)
+        oriented = values if head.positive == 0 else g.op("Neg", values)
+        share = self._without_excess(self._calibrated(head.calibrators[0], oriented))
+        return share if head.positive == 0 else g.op("Sub", 1.0, share)
+
+    def _two_columns(self, first: str) -> str:
+        return self.g.op("Concat", first, self.g.op("Sub", 1.0, first), axis=1)
+
+    def _calibrated(self, calibrator: SigmoidCalibrator | IsotonicCalibrator, values: str) -> str:
+        """Of values of shape (n_rows, 1)."""
+        if isinstance(calibrator, SigmoidCalibrator):
+            return self._sigmoid(values, calibrator.slope, calibrator.intercept)
+        return self._interpolated(calibrator, values)
+
+    def _interpolated(self, calibrator: IsotonicCalibrator, values: str) -> str:
+        """Piecewise linear between knots, constant outside: the piece is the number of knots that are not above."""
+        g, knots, heights = self.g, calibrator.knots, calibrator.heights
+        with np.errstate(over="ignore", invalid="ignore"):
+            steps = np.diff(heights)
+            slopes = np.where(steps > 0.0, steps / np.diff(knots), 0.0)
+        slopes = np.concatenate([[0.0], slopes, [0.0]])
+        starts = np.concatenate([knots[:1], knots])
+        bases = np.concatenate([heights[:1], heights])
+        limited = g.op("Min", g.op("Max", values, -_LARGEST), _LARGEST)
+        reached = g.cast(g.op("GreaterOrEqual", limited, knots[np.newaxis]), np.int64)
+        piece = g.rows_sum(reached, keepdims=True)
+        slope, start, base = (g.op("Gather", numbers, piece) for numbers in (slopes, starts, bases))
+        # Outside the knots the slope is 0, and a distance that overflows must not meet it.
+        beyond = g.op("Equal", slope, 0.0)
+        run = g.op("Where", beyond, 0.0, g.op("Sub", limited, start))
+        return g.op("Add", g.op("Mul", slope, run), base)
+
+    def _without_excess(self, share: str) -> str:
+        """scikit-learn's guard: isotonic shares may exceed 1 by rounding."""
+        g = self.g
+        slightly = g.op("And", g.op("Greater", share, 1.0), g.op("LessOrEqual", share, 1.0 + MAX_EXCESS))
+        return g.op("Where", slightly, 1.0, share)
+
+    def _calibrations(self, head: OneVsRestCalibration, inputs: str) -> str:
+        """Of every class, shape (n_rows, n_classes)."""
+        columns = [
+            self._calibrated(calibrator, self.g.columns(inputs, [c])) for c, calibrator in enumerate(head.calibrators)
+        ]
+        return self.g.op("Concat", *columns, axis=1)
+
+    def _shares(self, head: OneVsRestCalibration) -> str:
+        g = self.g
+        calibrated = self._calibrations(head, self.scores if head.decision_shape == "ovr" else self.known.values)
+        total = g.rows_sum(calibrated, keepdims=True)
+        nothing = g.op("Equal", total, 0.0)
+        shares = g.op("Div", calibrated, g.op("Where", nothing, 1.0, total))
+        return self._without_excess(g.op("Where", nothing, head.positive / self.n_classes, shares))
+
+    def _unnormalized_interval(self, head: ClassProbability) -> tuple[str, str]:
+        """Ends of numbers whose shares of their sum are the probabilities of several classes."""
+        g = self.g
+        if isinstance(head, TemperatureCalibration):
+            low, high = (g.op("Mul", end, head.inverse_temperature) for end in self.score_interval())
+            # Large scores are rounded by more than the shares are widened by.
+            low = g.op("Sub", low, g.op("Mul", g.op("Abs", low), 1e-14))
+            high = g.op("Add", high, g.op("Mul", g.op("Abs", high), 1e-14))
+            top = g.op("ReduceMax", high, axes=[1], keepdims=1)
+            return g.op("Exp", g.op("Sub", low, top)), g.op("Exp", g.op("Sub", high, top))
+        assert isinstance(head, OneVsRestCalibration)
+        low, high = self.score_interval() if head.decision_shape == "ovr" else self._ends()
+        ends = [self._calibrations(head, end) for end in (low, high)]
+        return g.op("Min", *ends), g.op("Max", *ends)
+
+    def _share_interval(self, low: str, high: str) -> tuple[str, str]:
+        """Shares x_c / sum(x) of all x between both ends; what is rounded or underflows widens them."""
+        g = self.g
+        low = g.op("Max", g.op("Sub", g.op("Mul", low, 1.0 - SLACK), 1e-300), 0.0)
+        high = g.op("Add", g.op("Mul", high, 1.0 + SLACK), 1e-300)
+        least = g.op("Div", low, g.op("Add", low, self._sum_of_others(high)))
+        most = g.op("Div", high, g.op("Add", high, self._sum_of_others(low)))
+        return least, most
+
+    def _sum_of_others(self, numbers: str) -> str:
+        """Of the classes before each and of those behind: a difference from the sum of all may cancel."""
+        g, axis = self.g, np.array(1, np.int64)
+        before, behind = (g.op("CumSum", numbers, axis, exclusive=1, reverse=reverse) for reverse in (0, 1))
+        return g.op("Add", before, behind)
+
+    def _coupled(self, head: PairwiseSigmoid) -> str:
+        """Wu, Lin and Weng's second method (JMLR 2004) as LIBSVM runs it, each row until it has converged."""
+        g, k = self.g, self.n_classes
+        share = self._sigmoid(self.known.values, head.prob_a[np.newaxis], head.prob_b[np.newaxis])
+        share = g.op("Min", g.op("Max", share, LEAST_PROBABILITY), 1.0 - LEAST_PROBABILITY)
+        other = g.op("Sub", 1.0, share)
+        shape = np.array([-1, k, k], np.int64)
+        pairs = class_pairs(k)
+        upper, lower = np.zeros((2, len(pairs), k * k))
+        for p, (i, j) in enumerate(pairs):
+            upper[p, i * k + j] = lower[p, j * k + i] = 1.0
+        ratios = g.op("Reshape", g.op("Add", g.op("MatMul", share, upper), g.op("MatMul", other, lower)), shape)
+        mirrored = g.op("Transpose", ratios, perm=[0, 2, 1])
+        squares = g.rows_sum(g.op("Mul", ratios, ratios), axis=1, keepdims=True)  # of P(j given j or t), for each t
+        diagonal = g.op("Mul", squares, np.eye(k))
+        matrix = g.op("Sub", diagonal, g.op("Mul", ratios, mirrored))
+        start = g.op("Add", g.op("Mul", g.columns(self.known.values, [0] * k), 0.0), 1.0 / k)
+        active = g.cast(g.op("Add", g.op("Mul", g.columns(start, [0]), 0.0), 1.0), np.bool_)
+
+        def sweep(_: str, state: list[str]) -> tuple[str, list[str]]:
+            p, going = state
+            products = g.op("Squeeze", g.op("MatMul", matrix, g.op("Unsqueeze", p, np.array([2]))), np.array([2]))
+            norm = g.rows_sum(g.op("Mul", p, products), keepdims=True)
+            error = g.op("ReduceMax", g.op("Abs", g.op("Sub", products, norm)), axes=[1], keepdims=1)
+            going = g.op("And", going, g.op("Not", g.op("Less", error, COUPLING_TOLERANCE / k)))
+            swept = self._sweep(matrix, p, products, norm)
+            open_rows = g.op("ReduceSum", g.cast(going, np.int64), keepdims=0)
+            goes_on = g.op("Greater", open_rows, np.array(0, np.int64))
+            return goes_on, [g.op("Where", going, swept, p), going]
+
+        state = [(start, np.float64, (None, k)), (active, np.bool_, (None, 1))]
+        return g.loop(sweep, state, g.constant(np.array(max(COUPLING_SWEEPS, k), np.int64)))[0]
+
+    def _sweep(self, matrix: str, p: str, products: str, norm: str) -> str:
+        """One class after the other moves to where the error is least."""
+        g = self.g
+        for t in range(self.n_classes):
+            row = g.op("Gather", matrix, np.array(t, np.int64), axis=1)
+            diagonal, product = g.columns(row, [t]), g.columns(products, [t])
+            step = g.op("Div", g.op("Sub", norm, product), diagonal)
+            scale = g.op("Add", step, 1.0)
+            unit: FloatArray = np.eye(self.n_classes)[t : t + 1]
+            inner = g.op("Add", g.op("Mul", step, diagonal), g.op("Mul", product, 2.0))
+            norm = g.op("Div", g.op("Div", g.op("Add", norm, g.op("Mul", step, inner)), scale), scale)
+            products = g.op("Div", g.op("Add", products, g.op("Mul", step, row)), scale)
+            p = g.op("Div", g.op("Add", p, g.op("Mul", step, unit)), scale)
+        return p
+
+    # --- what is certain
+
+    def _beats_all(self, predicted: str, low: str, high: str, slack: float) -> str:
+        return beats_all(self.g, predicted, low, high, self.n_classes, slack)
+
+
+def beats_all(g: GraphBuilder, winner: str, low: str, high: str, n_classes: int, slack: float) -> str:
+    """Whether the least of each winner exceeds the most of every other class, shape (n_rows,)."""
+    is_winner = g.op("Equal", g.op("Unsqueeze", winner, np.array([1])), np.arange(n_classes)[np.newaxis])
+    zero = np.zeros(1)
+    least = g.rows_sum(g.op("Where", is_winner, low, zero), keepdims=True)
+    ahead = g.op("Greater", least, g.op("Add", high, slack))
+    beaten = g.op("Or", ahead, is_winner)
+    return g.op("Equal", g.rows_sum(g.cast(beaten, np.int64)), np.array(n_classes, np.int64))
+
+
+def by_threshold(g: GraphBuilder, outputs: Outputs, numbers: str) -> str:
+    """Positions of labels, shape (n_rows,), by the value or probability of the label that a threshold is for."""
+    assert outputs.threshold is not None
+    reaches = g.op("Squeeze", g.op("GreaterOrEqual", numbers, outputs.threshold), np.array([1]))
+    label = outputs.threshold_label
+    return g.op("Where", reaches, np.array(label, np.int64), np.array(1 - label, np.int64))
+
+
+def on_one_side(g: GraphBuilder, outputs: Outputs, low: str, high: str, slack: float) -> str:
+    """Whether a number between these is on one side of the threshold for certain, shape (n_rows,)."""
+    assert outputs.threshold is not None
+    reaches = g.op("GreaterOrEqual", low, outputs.threshold + slack)
+    misses = g.op("Less", high, outputs.threshold - slack)
+    return g.op("Squeeze", g.op("Or", reaches, misses), np.array([1]))
+
+
+class TargetOutputs:
+    """Labels side by side, each by a member's own rule; of a regression the signs of all its values.
+
+    Positions say where the ensemble has each label of the member.
+    """
+
+    def __init__(
+        self, g: GraphBuilder, members: list[tuple[ClassOutputs | KnownValues, npt.NDArray[np.int64]]]
+    ) -> None:
+        self.g, self.members = g, members
+
+    def predicted(self) -> str:
+        """Positions of the predicted labels, shape (n_rows, n_targets)."""
+        g, columns = self.g, []
+        for member, positions in self.members:
+            if isinstance(member, KnownValues):
+                columns.append(g.cast(g.op("Greater", member.values, 0.0), np.int64))
+            else:
+                columns.append(g.op("Unsqueeze", g.op("Gather", positions, member.predicted()), np.array([1])))
+        return g.op("Concat", *columns, axis=1)
+
+    def certain(self, _predicted: str) -> str:
+        """Whether the bounds prove each label, shape (n_rows, n_targets)."""
+        g, columns = self.g, []
+        for member, _ in self.members:
+            if isinstance(member, KnownValues):
+                assert member.bounds is not None
+                columns.append(g.op("Greater", g.op("Abs", member.values), member.bounds))
+            else:
+                columns.append(g.op("Unsqueeze", member.certain(member.predicted()), np.array([1])))
+        return g.op("Concat", *columns, axis=1)
+
+
+class EnsembleOutputs:
+    """Classes and probabilities of classifiers whose probabilities are averaged, or whose labels are votes.
+
+    Positions say where the ensemble has each label of a member.
+    """
+
+    def __init__(
+        self,
+        g: GraphBuilder,
+        outputs: Outputs,
+        n_classes: int,
+        members: list[tuple[ClassOutputs, npt.NDArray[np.int64]]],
+    ) -> None:
+        self.g, self.outputs, self.n_classes = g, outputs, n_classes
+        self.members, self.positions = map(list, zip(*members, strict=True))
+        self.weights = [1.0] * len(members) if outputs.weights is None else outputs.weights.tolist()
+
+    @property
+    def averages(self) -> bool:
+        """Whether there are probabilities."""
+        return self.outputs.label_rule != "votes"
+
+    @cached_property
+    def probabilities(self) -> str:
+        """The mean of the members' probabilities, shape (n_rows, n_classes)."""
+        return self._mean([member.probabilities for member in self.members])
+
+    def predicted(self) -> str:
+        """Positions of the predicted labels, shape (n_rows,)."""
+        g, outputs = self.g, self.outputs
+        if outputs.threshold is not None:
+            return by_threshold(g, outputs, g.columns(self.probabilities, [outputs.threshold_label]))
+        return g.op("ArgMax", self.probabilities if self.averages else self._votes[0], axis=1, keepdims=0)
+
+    def certain(self, predicted: str) -> str:
+        """Whether the bounds prove the class of each row, shape (n_rows,)."""
+        g, outputs, slack = self.g, self.outputs, self.n_classes * SLACK
+        if not self.averages:
+            _, sure, most = self._votes
+            return beats_all(g, predicted, sure, most, self.n_classes, SLACK * sum(self.weights))
+        ends = zip(*(member.probability_interval() for member in self.members), strict=True)
+        low, high = (self._mean(list(end)) for end in ends)
+        if outputs.threshold is not None:
+            low, high = (g.columns(end, [outputs.threshold_label]) for end in (low, high))
+            return on_one_side(g, outputs, low, high, slack)
+        return beats_all(g, predicted, low, high, self.n_classes, slack)
+
+    def _mean(self, parts: list[str]) -> str:
+        g = self.g
+        if self.outputs.weights is not None:
+            parts = [g.op("Mul", part, weight) for part, weight in zip(parts, self.weights, strict=True)]
+        return g.op("Div", g.op("Sum", *parts), float(sum(self.weights)))
+
+    @cached_property
+    def _votes(self) -> tuple[str, str, str]:
+        """Sums of all votes, of those that are certain, and what these may become; each (n_rows, n_classes).
+
+        An open vote moves one class's sum against another's by (1 - addend) times its weight at most.
+        """
+        g, addend = self.g, self.outputs.addend
+        with_bounds = self.members[0].known.bounds is not None
+        sums = sure = most = ""
+        for member, positions, weight in zip(self.members, self.positions, self.weights, strict=True):
+            label = member.predicted()
+            position = g.op("Gather", positions, label)
+            is_it = g.op("Equal", g.op("Unsqueeze", position, np.array([1])), np.arange(self.n_classes)[np.newaxis])
+            counts = g.op("Where", is_it, np.array(weight), np.array(addend * weight))
+            sums = g.op("Add", sums, counts) if sums else counts
+            if not with_bounds:
+                continue
+            known = g.op("Unsqueeze", member.certain(label), np.array([1]))
+            some = g.op("Where", known, counts, np.zeros(1))
+            more = g.op("Where", known, counts, np.array([(1.0 - addend) * weight]))
+            sure, most = (g.op("Add", sure, some), g.op("Add", most, more)) if sure else (some, more)
+        if addend:
+            sums = g.op("Div", sums, float(sum(self.weights)))
+        return sums, sure, most

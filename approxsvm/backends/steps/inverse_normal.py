@@ -1,0 +1,65 @@
+"""Quantiles of the normal distribution in exported programs (cpp/include/approxsvm/program/inverse_normal.h)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from approxsvm.backends.c99.device_steps import OnDevice, balls
+from approxsvm.backends.onnx.graph_builder import GraphBuilder
+from approxsvm.backends.onnx.rows_graph import Mapped, increasing
+from approxsvm.ir.constants import INVERSE_NORMAL, LEAST_INVERSE_NORMAL, UNIT64
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.ir.steps import InverseNormal
+
+# Half the width of the middle range, and what is subtracted in the tails.
+_MIDDLE: Final = 0.425
+_TAIL: Final = 1.6
+
+
+def nodes(
+    g: GraphBuilder, stage: InverseNormal, x: str, error: str | None, with_errors: bool, is_source: bool
+) -> Mapped:
+    """Invert the normal distribution as the core does."""
+    y, grown = increasing(g, lambda at: _at(g, stage.n_features, at), x, error)
+    mapped = g.op("Where", stage.taken, y, x)
+    return mapped, g.op("Where", stage.taken, grown, 0.0 if error is None else error) if with_errors else None
+
+
+def _at(g: GraphBuilder, n: int, p: str) -> tuple[str, str]:
+    """Return quantiles and eight times the error of the core's."""
+    t = g.op("Max", g.op("Min", p, g.op("Sub", np.ones(n), p)), LEAST_INVERSE_NORMAL)
+    q = g.op("Sub", np.full(n, 0.5), t)
+    middle = g.op("Mul", q, _ratio(g, INVERSE_NORMAL[0], g.op("Sub", _MIDDLE**2, g.op("Mul", q, q))))
+    tail = _ratio(g, INVERSE_NORMAL[1], g.op("Sub", g.op("Sqrt", g.op("Neg", g.op("Log", t))), _TAIL))
+    y = g.op("Where", g.op("Greater", q, _MIDDLE), tail, middle)
+    return g.op("Where", g.op("Less", p, 0.5), g.op("Neg", y), y), g.op("Mul", y, 512.0 * UNIT64)
+
+
+def _ratio(g: GraphBuilder, coefs: FloatArray, r: str) -> str:
+    sums = []
+    for numbers in coefs.tolist():
+        total = g.op("Add", g.op("Mul", r, numbers[-1]), numbers[-2])
+        for number in numbers[-3::-1]:
+            total = g.op("Add", g.op("Mul", total, r), number)
+        sums.append(total)
+    return str(g.op("Div", *sums))
+
+
+def _quantiles(stage: InverseNormal, most: FloatArray) -> list[FloatArray]:
+    return [most + 1.0, np.where(stage.taken, 6.0, most)]
+
+
+def _inverting(k: int, stage: InverseNormal) -> list[str]:
+    call = f"approxsvm_inverse_normal_balls({stage.n_features}, @taken_{k}@@, approxsvm_real, x, y)"
+    return balls(k, stage.n_features, call, f"@taken_{k}@@[j]")
+
+
+ON_DEVICE: Final = OnDevice(
+    _quantiles,
+    lambda stage: {"taken": stage.taken.astype(np.uint32)},
+    _inverting,
+    keeps=lambda stage: ~stage.taken,
+    program="inverse_normal.h",
+)

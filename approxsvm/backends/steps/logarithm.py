@@ -1,0 +1,50 @@
+"""Logarithms in exported programs (cpp/include/approxsvm/program/logarithm.h)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from approxsvm.backends.c99.device_steps import NOT_TAKEN, OnDevice, balls
+from approxsvm.backends.onnx.graph_builder import GraphBuilder
+from approxsvm.backends.onnx.rows_graph import ROUNDING, Mapped, increasing
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.ir.steps import Logarithm
+
+
+def nodes(g: GraphBuilder, stage: Logarithm, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
+    """Take logarithms; outside the domain NaN, with an error of NaN."""
+    offset = np.where(stage.taken, stage.offset, 0.0)
+
+    def at(x: str) -> tuple[str, str]:
+        """X + offset is rounded, which makes one unit; the logarithm errs by 8 units."""
+        y = g.op("Where", g.op("Greater", x, -offset), g.op("Log", g.op("Add", x, offset)), np.nan)
+        return y, g.op("Add", g.op("Mul", g.op("Abs", y), 2 * ROUNDING), ROUNDING)
+
+    y, grown = increasing(g, at, x, error)
+    mapped = g.op("Where", stage.taken, y, x)
+    return mapped, g.op("Where", stage.taken, grown, 0.0 if error is None else error) if with_errors else None
+
+
+def _logarithmic(stage: Logarithm, most: FloatArray) -> list[FloatArray]:
+    """A logarithm of a float64 is at most 745 in modulus."""
+    shifted = most + np.abs(np.where(stage.taken, stage.offset, 0.0))
+    return [shifted, np.where(stage.taken, 745.0, most)]
+
+
+def _taking_logarithms(k: int, stage: Logarithm) -> list[str]:
+    offsets = f"@offset_{k}@@"
+    takes = f"approxsvm_logarithm_takes(x[j], y[j], {offsets}[j])"
+    call = f"approxsvm_logarithm_balls({stage.n_features}, {offsets}, approxsvm_real, x, y)"
+    return balls(k, stage.n_features, call, f"{offsets}[j] < APPROXSVM_STAYS", takes)
+
+
+ON_DEVICE: Final = OnDevice(
+    _logarithmic,
+    lambda stage: {"offset": stage.offset.clip(max=NOT_TAKEN)},
+    _taking_logarithms,
+    keeps=lambda stage: ~stage.taken,
+    refuses=lambda _: True,
+    program="logarithm.h",
+)

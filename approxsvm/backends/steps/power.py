@@ -1,0 +1,67 @@
+"""Power transforms in exported programs (cpp/include/approxsvm/program/power.h)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from approxsvm.backends.c99.device_steps import NOT_TAKEN, OnDevice, balls
+from approxsvm.backends.onnx.graph_builder import GraphBuilder
+from approxsvm.backends.onnx.rows_graph import ROUNDING, Mapped, increasing
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.ir.steps import Power
+
+
+def nodes(g: GraphBuilder, stage: Power, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
+    """Take powers by exp and log, which lose the digits of 1 near 0; a number that is not taken becomes NaN."""
+    powers = np.where(stage.taken, stage.powers, 1.0)
+    y, grown = increasing(g, lambda at: _at(g, stage, powers, at), x, error)
+    mapped = g.op("Where", stage.taken, y, x)
+    return mapped, g.op("Where", stage.taken, grown, 0.0 if error is None else error) if with_errors else None
+
+
+def _at(g: GraphBuilder, stage: Power, powers: FloatArray, x: str) -> tuple[str, str]:
+    """Return (t^p - 1) / p and what it errs by: t by its rounding, log by 8 units, exp by these times its argument."""
+    if stage.method == "yeo-johnson":
+        mirrored = g.op("Less", x, 0.0)
+        p, t = g.op("Where", mirrored, 2.0 - powers, powers), g.op("Add", g.op("Abs", x), 1.0)
+    else:
+        p, t = g.constant(powers), g.op("Where", g.op("Greater", x, 0.0), x, np.nan)
+    logarithm, is_log = g.op("Log", t), g.op("Equal", p, 0.0)
+    divisor = g.op("Where", is_log, 1.0, p)
+    power = g.op("Exp", g.op("Mul", p, logarithm))
+    y = g.op("Where", is_log, logarithm, g.op("Div", g.op("Sub", power, 1.0), divisor))
+    of_log = g.op("Add", g.op("Mul", g.op("Abs", logarithm), 2 * ROUNDING), ROUNDING)
+    of_power = g.op("Mul", power, g.op("Add", g.op("Mul", g.op("Abs", p), of_log), 2 * ROUNDING))
+    of_quotient = g.op("Div", g.op("Add", of_power, ROUNDING), g.op("Abs", divisor))
+    own = g.op("Add", g.op("Where", is_log, of_log, of_quotient), g.op("Mul", g.op("Abs", y), 2 * ROUNDING))
+    return (g.op("Where", mirrored, g.op("Neg", y), y) if stage.method == "yeo-johnson" else y), own
+
+
+def _powered(stage: Power, most: FloatArray) -> list[FloatArray]:
+    """At its arguments' far ends; beyond exp(650) nothing is known, and the value is that of there."""
+    p = np.where(stage.taken, stage.powers, 1.0)
+    p = np.maximum(np.abs(p), np.abs(2.0 - p)) if stage.method == "yeo-johnson" else np.abs(p)
+    farthest = np.minimum(p * (np.log1p(most) if stage.method == "yeo-johnson" else 745.0), 651.0)
+    divisor = np.minimum(np.abs(stage.powers), np.abs(2.0 - stage.powers))
+    largest = (np.exp(farthest) + 1.0) / np.clip(divisor, 1e-12, 1.0) + 745.0
+    return [np.where(stage.taken, largest, most)]
+
+
+def _taking_powers(k: int, stage: Power) -> list[str]:
+    is_shifted, powers = int(stage.method == "yeo-johnson"), f"@power_{k}@@"
+    takes = f"approxsvm_power_takes(x[j], y[j], {is_shifted})"
+    arguments = f"{stage.n_features}, {powers}, {is_shifted}"
+    call = f"balls({arguments}, approxsvm_real, x, y)" if k else f"points({arguments}, x, y)"
+    return balls(k, stage.n_features, f"approxsvm_power_{call}", f"{powers}[j] < APPROXSVM_STAYS", takes)
+
+
+ON_DEVICE: Final = OnDevice(
+    _powered,
+    lambda stage: {"power": stage.powers.clip(max=NOT_TAKEN)},
+    _taking_powers,
+    keeps=lambda stage: ~stage.taken,
+    refuses=lambda stage: stage.method == "box-cox",
+    program="power.h",
+)

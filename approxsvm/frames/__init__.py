@@ -1,0 +1,1 @@
+"""Rows as users have them: arrays, data frames, mappings and texts, checked and turned into numbers."""

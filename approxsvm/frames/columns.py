@@ -1,0 +1,420 @@
+"""Match the columns of a table to a model's features: by name, by number, or by position with a warning."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from itertools import islice
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import ColumnsByPositionWarning, InputError
+from approxsvm.frames.raw_columns import RawColumns
+from approxsvm.frames.text_columns import NONE
+
+# Names of a model's features, in its order; None for those that it does not use.
+Features = tuple[str | None, ...]
+Tell = Callable[[str], None]
+
+# Common names of numbered features.
+_NUMBERED = re.compile(r"(f|x|features?|col(?:umn)?|)[ _.-]?([0-9]+)", re.IGNORECASE)
+# Names of an index column that pandas has written.
+_INDEX = re.compile("Unnamed: 0|__index_level_0__")
+# Names of dtypes of dates, times and durations, in lower case: of NumPy, pandas, Polars and Arrow.
+_OF_TIME = re.compile("date|time|duration|period|month_day_nano")
+_MAX_NAMES_SHOWN = 20
+# Attributes of rows with names: of mappings and Series, of named tuples, of rows of Spark.
+_NAMES_OF_A_ROW = ("keys", "_fields", "__fields__")
+# Of the integers up to here each is a float64.
+_LARGEST_EXACT = 1 << 53
+_MAX_NAME_SHOWN = 100
+
+
+def choose_columns(
+    names: Sequence[str],
+    model: RawColumns,
+    *,
+    columns: Sequence[str] | None = None,
+    others: Sequence[str] = (),
+    made_up: bool = False,
+    tell: Tell | None = None,
+) -> Features:
+    """Choose the feature columns of a table with these column names.
+
+    `columns` is the user's choice, including unused ones; a single column holds lists, unless the model has one
+    feature. `others` are not features, unless the model's names include them. With `made_up`, the names were generated,
+    as the table has none. `tell` is called with a sentence if columns are taken by position. InputError names columns
+    that are missing, occur twice, are too few or too many, or number the features incompletely or out of order.
+    """
+    n, sentence = model.n_columns, ""
+    if columns is not None:
+        chosen = tuple(columns)
+        if len(chosen) not in (n, 1):
+            raise InputError(f"{len(chosen)} columns are given, but the model has {n} features")
+        check_names(chosen, names)
+    elif model.names is not None and not made_up:
+        chosen = model.names
+    else:
+        chosen = tuple(f"f{k}" for k in range(n))
+        if made_up or not set(chosen) <= set(names):
+            chosen = _by_position(names, n, others, made_up)
+            sentence = _sentence(chosen, n, made_up)
+    read = range(len(chosen)) if len(chosen) < n else model.used.tolist()
+    check_names([chosen[k] for k in read], names)
+    if sentence and tell is not None:
+        tell(sentence)
+    features = dict.fromkeys(range(len(chosen))) | {k: chosen[k] for k in read}
+    return tuple(features.values())
+
+
+def _by_position(names: Sequence[str], n: int, others: Sequence[str], made_up: bool) -> tuple[str, ...]:
+    """All columns but the others, unless their names or number show that they are not the features."""
+    there, not_features = set(names), set(others)
+    chosen = tuple(name for name in names if name not in not_features)
+    missing = [name for name in (f"f{k}" for k in range(n)) if name not in there]
+    if len(missing) < n and not made_up:
+        raise InputError(
+            f"there is no column {_shown(missing, ' and no ')}, but other features have such names; choose columns"
+        )
+    if len(chosen) not in (n, 1):
+        raise InputError(
+            f"there are {len(chosen)} columns for features ({_shown(chosen)}), but the model has {n} features, "
+            "without names; choose columns"
+        )
+    if not made_up and len(chosen) == n:
+        check_numbers(chosen)
+    for name in filter(_INDEX.fullmatch, chosen):
+        raise InputError(f"the column {name!r} is an index that pandas wrote, not a feature; choose columns")
+    return chosen
+
+
+def check_numbers(chosen: Sequence[str]) -> None:
+    """Refuse numbered names unless they are complete and in order: x0, x2, x1, or id, x0, x1.
+
+    Numbers above that of the features, such as years, count as ordinary names.
+    """
+    parts = [(match[1].lower(), int(match[2]), name) for name in chosen if (match := _NUMBERED.fullmatch(name.strip()))]
+    ((prefix, count),) = Counter(prefix for prefix, _, _ in parts).most_common(1) or [("", 0)]
+    numbers = {name: number for other, number, name in parts if other == prefix}
+    if count < 2 or max(numbers.values()) > len(chosen):
+        return
+    first = 0 if 0 in numbers.values() else 1
+    expected = range(first, first + len(chosen))
+    if list(numbers.values()) == list(expected) and count == len(chosen):
+        return
+    missing = sorted(set(expected) - set(numbers.values()))
+    what = f"number {', '.join(map(str, missing[:_MAX_NAMES_SHOWN]))} is missing" if missing else "not in order"
+    raise InputError(
+        f"the columns {_shown(list(numbers))} are numbered, but {what}, and the model has {len(chosen)} features, "
+        "without names; choose columns"
+    )
+
+
+def _sentence(chosen: Sequence[str], n: int, made_up: bool) -> str:
+    why = "the table has no names" if made_up else "the model has no names for its features"
+    if len(chosen) < n:
+        return f"{why}: the column {_shown(chosen)} is taken for lists of all {n}"
+    shown = _shown(chosen) if n <= _MAX_NAMES_SHOWN else f"{_shown(chosen[:3])}, ..., {chosen[-1]!r}"
+    return f"{why}: by position, the columns {shown} are taken for features 0 to {n - 1}"
+
+
+def warn(sentence: str, stacklevel: int = 1) -> None:
+    """Warn that columns are taken by position; the stack level counts from the caller."""
+    warnings.warn(sentence, ColumnsByPositionWarning, stacklevel=stacklevel + 1)
+
+
+def check_names(wanted: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse wanted names that are missing or occur twice, with an InputError."""
+    counts = Counter(names)
+    missing = [name for name in wanted if not counts[name]]
+    if missing:
+        raise InputError(f"there is no column {_shown(missing, ' and no ')}, only {_shown(names)}")
+    twice = [name for name in dict.fromkeys(wanted) if counts[name] > 1]
+    if twice:
+        raise InputError(f"there are several columns {_shown(twice)}")
+
+
+def _shown(names: Sequence[str], separator: str = ", ") -> str:
+    more = ", ..." if len(names) > _MAX_NAMES_SHOWN else ""
+    shown = (repr(name if len(name) <= _MAX_NAME_SHOWN else name[:_MAX_NAME_SHOWN] + "...") for name in names)
+    return separator.join(islice(shown, _MAX_NAMES_SHOWN)) + more or "none"
+
+
+# --- data frames
+
+
+def frame_names(X: Any) -> list[str] | None:
+    """Column names of a data frame; None for anything else, and where no name is a string.
+
+    Raises InputError if only some are strings, as scikit-learn does.
+    """
+    labels = _frame_labels(X) or []
+    is_text = [isinstance(label, str) for label in labels]
+    if any(is_text) and not all(is_text):
+        raise InputError(
+            f"some of the columns {labels} have names that are no strings: X.columns = X.columns.astype(str)"
+        )
+    return labels if any(is_text) else None
+
+
+def _frame_labels(X: Any) -> list[Any] | None:
+    labels = getattr(X, "column_names", None)  # pyarrow, whose `columns` are arrays
+    labels = getattr(X, "columns", None) if labels is None else labels
+    return None if labels is None else list(labels)
+
+
+def known_rows(X: Any, model: RawColumns | None = None) -> Any:
+    """Rows of a kind that scikit-learn knows: tables for Arrow's record batches, NumPy's arrays for other libraries'.
+
+    Raises InputError if NumPy cannot read an array, as of a tensor in the memory of a GPU. For rows of a `model`, also
+    for a list of rows with names if it has names, as the list would go by position, and for columns of a frame that
+    NumPy would make other numbers of: dates, times, and dictionaries of Arrow with nulls.
+    """
+    if model is not None and (labels := _frame_labels(X)) is not None:
+        _check_kinds(X, labels, model)
+    if (
+        model is not None
+        and model.names is not None
+        and isinstance(X, list)
+        and X
+        and any(hasattr(X[0], name) for name in _NAMES_OF_A_ROW)
+    ):
+        raise InputError("X is a list of rows that have names: give pandas.DataFrame(X), whose columns have them")
+    if hasattr(X, "to_struct_array") and not hasattr(X, "to_batches"):
+        from pyarrow import Table
+
+        return Table.from_batches([X])
+    is_array = hasattr(X, "__dlpack__") or hasattr(X, "__array_namespace__")
+    if not is_array or isinstance(X, np.ndarray) or hasattr(X, "to_pylist"):
+        return X
+    try:
+        return np.asarray(X)
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        kind = f"{type(X).__module__}.{type(X).__name__}"
+        raise InputError(f"X is a {kind} that NumPy cannot read, give an array of NumPy: {error}") from None
+
+
+def _check_kinds(X: Any, labels: list[Any], model: RawColumns) -> None:
+    kinds = X.schema.types if hasattr(X, "column_names") else getattr(X, "dtypes", ())
+    used = labels if model.names is None else {model.names[k] for k in model.used.tolist()}
+    for place, (label, kind) in enumerate(zip(labels, kinds, strict=False)):
+        if label in used and _OF_TIME.match(str(kind).lower()):
+            raise InputError(f"column {label!r} is {kind}, but the model takes numbers and texts")
+        if label in used and hasattr(kind, "index_type") and X.column(place).null_count:
+            raise InputError(f"column {label!r} is a dictionary with nulls: decode it, or call predict_arrow")
+
+
+def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
+    """Rows for a model whose source begins with a ColumnTransformer, or takes texts: zeros in columns not used.
+
+    These are not read. Columns of a data frame are matched by name if the model has names. `as_numbers` converts the
+    columns that are used to an array; texts become their codes. InputError if columns are missing, occur twice, their
+    number is another, or a text is unknown and refused.
+    """
+    names = frame_names(X)
+    if names is not None and model.names is not None:
+        return _picked(X, choose_columns(names, model), model, as_numbers)
+    if model.by_column and model.names is not None and (labels := _frame_labels(X)) is not None:
+        raise InputError(
+            f"X has the columns {labels}, but the model finds them by the names {list(model.names)}; "
+            "give X.to_numpy() if they are these, in order"
+        )
+    table = X if hasattr(X, "shape") else _as_table(X)
+    _check_shape(table.shape, model)
+    return _rows(table, model.used.tolist(), model, as_numbers)
+
+
+def row_of_values(values: list[Any], places: list[int], model: RawColumns, dtype: Any) -> npt.NDArray[Any]:
+    """Make numbers, shape (1, n_columns), of one row's values; the columns that are used stand at these places.
+
+    Numbers of one NumPy `dtype` keep it; without texts, as arrays of numbers hold the codes of these.
+    """
+    are_numbers = isinstance(dtype, np.dtype) and dtype.kind in "fiub" and not model.texts
+    table = np.empty((1, len(values)), dtype=dtype if are_numbers else object)
+    table[0] = values
+    return _rows(table, places, model, _as_numbers)
+
+
+def numpy_rows(X: Any, model: RawColumns, *, stacklevel: int) -> npt.NDArray[Any]:
+    """Rows of an array-like or a data frame, with NumPy alone.
+
+    A data frame must have the columns that the model was fitted with, in order, unless the source matches them by name
+    (`rows_by_column`). For a model without names, `choose_columns` chooses; its warning has this `stacklevel`, counted
+    from the caller. InputError if rows are not numbers, or have other columns than the model.
+    """
+    labels, names = _frame_labels(X), frame_names(X)
+    if names is not None and model.names is None:
+        sentences: list[str] = []
+        features = choose_columns(names, model, tell=sentences.append)
+        if len(features) == model.n_columns:
+            for sentence in sentences:
+                warn(sentence, stacklevel=stacklevel + 1)
+            return _picked(X, features, model, _as_numbers)
+    is_in_order = labels is None or model.names is None or labels == list(model.names)
+    if model.by_column or (model.has_categories and is_in_order):
+        return rows_by_column(X, model, _as_numbers)
+    if not is_in_order:
+        raise InputError(f"X has the columns {labels}, but the model was fitted with {list(model.names or ())}")
+    rows = _as_numbers(X)
+    _check_shape(rows.shape, model)
+    return rows
+
+
+def _as_numbers(columns: Any) -> npt.NDArray[Any]:
+    try:
+        rows = np.asarray(columns)
+        if rows.dtype.kind in "fiubc":
+            return rows
+        # pandas knows what its missing value is, which NumPy does not.
+        return np.asarray((columns if hasattr(columns, "iloc") else rows).astype(np.float64))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"X is not an array of numbers: {error}") from None
+
+
+def _check_shape(shape: tuple[int, ...], model: RawColumns) -> None:
+    if len(shape) != 2 or shape[1] != model.n_columns:
+        raise InputError(f"X has shape {tuple(shape)}, expected (n_rows, {model.n_columns})")
+
+
+def _picked(frame: Any, features: Features, model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
+    places = {label: k for k, label in enumerate(_frame_labels(frame) or ())}
+    return _rows(frame, [places[name] for name in features if name is not None], model, as_numbers)
+
+
+def _as_table(X: Any) -> npt.NDArray[Any]:
+    """Lists as an array of objects, which holds values; a list of arrays of numbers as one of these."""
+    rows = list(X)
+    are_numbers = all(_is_numeric(row) for row in rows) and len({row.shape for row in rows}) == 1
+    return np.asarray(rows, dtype=None if are_numbers else object)
+
+
+def _is_numeric(X: Any) -> bool:
+    """Whether it is an array of numbers: of texts these are the codes. Everything else holds values."""
+    return getattr(getattr(X, "dtype", None), "kind", "") in tuple("fiub")
+
+
+def _rows(table: Any, places: list[int], model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
+    """Rows of a table whose columns at these places are those that are used, with codes of texts."""
+    if _is_numeric(table):
+        if isinstance(table, np.ndarray):
+            check_exact(table, model)
+        return _spread(as_numbers(_taken(table, places)), model)
+    pairs = list(zip(model.used.tolist(), places, strict=True))
+    if not model.texts:
+        return _spread(_numbers(table, pairs, model, as_numbers), model)
+    rows = np.zeros((len(table), model.n_columns))
+    numbers = [(column, place) for column, place in pairs if column not in model.texts]
+    if numbers:
+        rows[:, [column for column, _ in numbers]] = _numbers(table, numbers, model, as_numbers)
+    for column, place in pairs:
+        if column in model.texts:
+            rows[:, column] = model.codes(column, _values(table, place, model.texts[column].null))
+    return rows
+
+
+def _numbers(
+    table: Any, pairs: list[tuple[int, int]], model: RawColumns, as_numbers: Callable[[Any], Any]
+) -> npt.NDArray[Any]:
+    """Columns of numbers, pairs of a model's column and its place; InputError names the first value that is none."""
+    _check_values(table, [pair for pair in pairs if pair[0] in model.looked_up], model, _is_exact)
+    try:
+        return np.asarray(as_numbers(_taken(table, [place for _, place in pairs])))
+    except (TypeError, ValueError, OverflowError) as error:
+        _check_values(table, pairs, model, _is_number)
+        raise InputError(f"X is not an array of numbers: {error}") from None
+
+
+def _check_values(table: Any, pairs: list[tuple[int, int]], model: RawColumns, is_fine: Callable[[Any], bool]) -> None:
+    for column, place in pairs:
+        taken = np.asarray(_taken(table, [place]))
+        if taken.dtype.kind in "fb":
+            continue
+        for row, value in enumerate(taken.ravel().astype(object)):
+            if not is_fine(value):
+                raise model.wrong_value(row, column, "a number", value)
+
+
+def check_exact(rows: Any, model: RawColumns) -> None:
+    """Raise InputError where an integer is looked up that float64 rounds to another."""
+    if not (model.looked_up and _may_round(rows.dtype)):
+        return
+    if hasattr(rows, "tocsr"):
+        entries = rows.tocoo()
+        found = [(entries.row[k], entries.col[k], entries.data[k]) for k in rounded(entries.data)]
+    else:
+        columns = sorted(model.looked_up)
+        found = [(row, column, rows[row, column]) for column in columns for row in rounded(rows[:, column])]
+    for row, column, value in found:
+        if column in model.looked_up:
+            raise model.wrong_value(int(row), int(column), "a number of float64", int(value))
+
+
+def rounded(values: npt.NDArray[Any]) -> list[int]:
+    """Positions of the integers that float64 rounds."""
+    if not _may_round(values.dtype):
+        return []
+    large = values > _LARGEST_EXACT
+    if values.dtype.kind == "i":
+        large |= values < -_LARGEST_EXACT
+    return [k for k in np.flatnonzero(large).tolist() if not _is_exact(values[k])]
+
+
+def _may_round(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind in "iu" and dtype.itemsize == 8
+
+
+def _is_exact(value: Any) -> bool:
+    """Whether a value is no text and no integer that float64 rounds: where it is looked up, it would be another."""
+    if isinstance(value, Integral):
+        return abs(int(value)) <= _LARGEST_EXACT or int(value) == _as_float(value)
+    if isinstance(value, (Decimal, Fraction)):
+        number = _as_float(value)
+        return number is None or number != number or Fraction(number) == value
+    return not isinstance(value, (str, bytes))
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or _as_float(value) is not None
+
+
+def _as_float(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _values(table: Any, place: int, null: float) -> list[Any]:
+    """Return one column as Python has its values; a null of Arrow is the source's missing value."""
+    if hasattr(table, "iloc"):
+        return list(np.asarray(table.iloc[:, place], dtype=object))  # an iterator of pandas takes twice as long
+    names = frame_names(table)
+    if names is None:
+        return list(np.asarray(table)[:, place])
+    if not hasattr(table, "column_names"):  # of Polars, which scikit-learn reads itself: null is None
+        return list(table[names[place]].to_list())
+    missing = None if null == NONE else np.nan
+    return [missing if value is None else value for value in table.column(place).to_pylist()]
+
+
+def _taken(table: Any, positions: list[int]) -> Any:
+    if hasattr(table, "iloc"):
+        return table.iloc[:, positions]
+    names = frame_names(table)
+    return np.asarray(table)[:, positions] if names is None else table.select([names[k] for k in positions])
+
+
+def _spread(used: Any, model: RawColumns) -> npt.NDArray[Any]:
+    """The used columns, with zeros for the others."""
+    if model.uses_all:
+        return np.asarray(used)
+    rows = np.zeros((len(used), model.n_columns), used.dtype)
+    rows[:, model.used] = used
+    return rows

@@ -1,0 +1,56 @@
+"""First lines of tables of text: names or numbers, and what delimits them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from approxsvm.errors import DataFormatError, InputError
+from approxsvm.frames.text_columns import MISSING_CELLS
+
+
+def first_cells(path: str | os.PathLike[str], delimiter: str | None) -> tuple[list[str], list[str]]:
+    """Split the first line and the second into cells."""
+    with open(path, encoding="utf-8-sig") as file:
+        first, second = ([cell.strip() for cell in file.readline().strip("\n").split(delimiter)] for _ in range(2))
+    return first, second
+
+
+def has_names(first: Sequence[str], second: Sequence[str], header: bool | None = None) -> bool:
+    """Tell whether the first line of delimited rows has names, by the cells of the first two lines.
+
+    It has, unless all cells are numbers or missing. Whole numbers that count up from 0 or 1 are names, too, as pandas
+    writes them for an array. With less than three columns, or above more whole numbers, these may as well be a row:
+    InputError unless `header` says it.
+    """
+    if header is not None:
+        return header
+    if not all(_is_number(cell) or cell.strip() in MISSING_CELLS for cell in first):
+        return True
+    counted = list(first[1:] if first[0] == "" else first)  # pandas writes no name for its index
+    if not counted or counted not in ([str(k + start) for k in range(len(counted))] for start in (0, 1)):
+        return False
+    if len(first) > 2 and not all(cell in MISSING_CELLS or cell.strip('-" ').isdigit() for cell in second):
+        return True
+    shown = ", ".join(first[:5]) + (", ..." if len(first) > 5 else "")
+    raise InputError(
+        f"the first line, {shown}, may be names or a row: say --header or --no-header (header=True or header=False)"
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def refuse_other_delimiter(cells: Sequence[str], name: str) -> None:
+    """Refuse a first line that a comma makes one cell of, in which another delimiter stands."""
+    found = next((c for c in ";\t|" if len(cells) == 1 and c in cells[0]), None)
+    if found is not None:
+        raise DataFormatError(
+            f"{name}: give --delimiter {found!r} (delimiter={found!r}), or ',' if there is one column: the first line "
+            f"has no comma, {cells[0][:40]!r}"
+        )

@@ -1,0 +1,263 @@
+"""Rows of texts: scikit-learn's vectorizers as data.
+
+An artifact holds what they have learned (models/FORMAT.md, "vectorizers"), and no code. Its rows are the sparse ones
+that they make. With their usual options ngrams.py makes these; with others scikit-learn does, which must be installed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from approxsvm.errors import ArtifactError, InputError, UnsupportedModelError
+from approxsvm.frames.ngrams import CsrRows, UsualVectorizer, side_by_side
+from approxsvm.system.packages import import_package
+
+# The parameters that `transform` of each class depends on; a Tfidf class has those of idf as well.
+_OF_IDF: Final = ("norm", "use_idf", "smooth_idf", "sublinear_tf")
+_OF_TEXTS: Final = (
+    "encoding",
+    "decode_error",
+    "strip_accents",
+    "lowercase",
+    "stop_words",
+    "token_pattern",
+    "ngram_range",
+    "analyzer",
+    "binary",
+    "dtype",
+)
+PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "CountVectorizer": _OF_TEXTS,
+    "TfidfVectorizer": (*_OF_TEXTS, *_OF_IDF),
+    "HashingVectorizer": (*_OF_TEXTS, "norm", "alternate_sign", "n_features"),
+    "TfidfTransformer": _OF_IDF,
+}
+
+# What columns of texts are of, in the words of Arrow, pandas and Polars.
+_OF_COLUMNS: Final = ("object", "str", "categor")
+_EXPECTED: Final = (
+    "a list, an array or a column of texts, one for each row, or the sparse rows that the vectorizer makes"
+)
+
+
+Steps: TypeAlias = tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class TextRows:
+    """Makes rows of texts."""
+
+    # Whose columns stand side by side. Each is steps, one after the other: "class", "parameters", and where it has
+    # learned them "terms" (of the columns, in their order) and "idf" (a weight for each); with "n_features" where it
+    # takes rows
+    parts: tuple[Steps, ...]
+    width: int | None = None  # of the rows that the model behind takes
+
+    @classmethod
+    def read(cls, content: bytes, width: int | None = None) -> TextRows:
+        """Of a section of an artifact."""
+        try:
+            found = json.loads(content)
+            parts = tuple(map(tuple, found["side_by_side"] if "side_by_side" in found else [found["steps"]]))
+            made = sum(map(width_of, parts))
+            if len(found) != 1 or not parts:
+                raise ValueError("it has neither steps nor parts side by side")
+            if width not in (None, made):
+                raise ValueError(f"it makes {made} columns, but the model takes {width}")
+        except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
+            raise ArtifactError(f"section vectorizers is none of models/FORMAT.md: {error}") from None
+        return cls(parts, width)
+
+    def written(self) -> bytes:
+        """As a section of an artifact."""
+        content = {"steps": self.parts[0]} if len(self.parts) == 1 else {"side_by_side": self.parts}
+        return json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the rows that the vectorizers make, before `rows` makes float64 of them."""
+        own = [np.dtype(steps[0]["parameters"]["dtype"]) for steps in self.parts]
+        weighed = [
+            np.result_type(dtype, np.float32) if len(steps) > 1 else dtype
+            for dtype, steps in zip(own, self.parts, strict=True)
+        ]
+        return np.result_type(*weighed)
+
+    @cached_property
+    def _fitted(self) -> list[list[Any]]:
+        """scikit-learn's own objects."""
+        text = import_package("sklearn.feature_extraction.text", "train", "a model of texts takes sparse rows; a text")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of terms that these parameters do not find, as `fit` has said
+            try:
+                return [[_fitted(getattr(text, step["class"]), step) for step in steps] for steps in self.parts]
+            except (ValueError, LookupError, TypeError, OverflowError, re.error) as error:
+                raise ArtifactError(f"section vectorizers: {error}") from None
+
+    @cached_property
+    def _usual(self) -> list[UsualVectorizer | None]:
+        """The parts that do without scikit-learn; None for others."""
+        return [UsualVectorizer.of(steps, width_of(steps)) for steps in self.parts]
+
+    def rows(self, texts: Any) -> Any:
+        """What the vectorizers make of texts: a csr_array of float64. InputError: one of them is no text."""
+        from scipy.sparse import csr_array, hstack
+
+        arrays = [
+            csr_array(part[:3], shape=part.shape) if isinstance(part, CsrRows) else part
+            for part in self._rows_of_parts(texts)
+        ]
+        return arrays[0] if len(arrays) == 1 else hstack(arrays, format="csr")
+
+    def row(self, text: str | bytes) -> Any:
+        """Make the row of one text, without SciPy if all options are usual."""
+        made = self._rows_of_parts([text])
+        return side_by_side(made) if all(isinstance(part, CsrRows) for part in made) else self.rows([text])
+
+    def _rows_of_parts(self, texts: Any) -> list[Any]:
+        given: Any = texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
+        for k, text in enumerate(given):
+            if not isinstance(text, (str, bytes)):
+                raise InputError(f"row {k}: a text is needed, got {text!r:.60}")
+        try:
+            made = [self._rows_of_part(k, given) for k in range(len(self.parts))]
+        except UnicodeDecodeError as error:
+            raise InputError(f"a text is not in the encoding of the vectorizer: {error}") from None
+        width = sum(part.shape[1] for part in made)
+        if self.width not in (None, width):
+            raise ArtifactError(f"the vectorizer makes {width} columns of texts, but the model takes {self.width}")
+        return made
+
+    def _rows_of_part(self, k: int, texts: list[str | bytes]) -> Any:
+        usual = self._usual[k]
+        made = None if usual is None else usual.rows(texts)
+        return self._by_scikit_learn(k, texts) if made is None else made
+
+    def _by_scikit_learn(self, k: int, texts: list[str | bytes]) -> Any:
+        from scipy.sparse import csr_array
+
+        some = texts or [""]  # some vectorizers make an error of no row at all
+        rows = reduce(lambda rows, step: step.transform(rows), self._fitted[k], some)
+        return csr_array(rows, dtype=np.float64)[: len(texts)]
+
+    def check(self) -> None:
+        """Compare rows with scikit-learn's, of a text of the vectorizer's own terms.
+
+        Raises
+        ------
+        ArtifactError
+            scikit-learn does not take the parameters.
+        UnsupportedModelError
+            The installed scikit-learn makes other rows than known versions do.
+        """
+        for k, usual in enumerate(self._usual):
+            texts: list[str | bytes] = [""]
+            if usual is not None:
+                terms = self.parts[k][0].get("terms", [])
+                texts += [" ".join([*terms[:1000], "Two  words:\n_1 ǅ, İ\u0301 ﬁ٣४ ß"])]
+            expected, made = self._by_scikit_learn(k, texts), self._rows_of_part(k, texts)
+            if not all(np.array_equal(getattr(made, x), getattr(expected, x)) for x in ("data", "indices", "indptr")):
+                version = import_package("sklearn", "train", "a model of texts").__version__
+                raise UnsupportedModelError(
+                    f"scikit-learn {version} makes other rows of texts than known versions do; compile the steps "
+                    "behind the vectorizer alone, whose compiled model takes the rows of its transform"
+                )
+
+
+def are_texts(X: Any) -> bool:
+    """Whether rows are texts, one each, and not rows of numbers.
+
+    Raises
+    ------
+    InputError
+        They are neither.
+    """
+    if hasattr(X, "tocsr"):
+        return False
+    if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
+        raise InputError(f"X is {X!r:.60}, but must be {_EXPECTED}")
+    if hasattr(X, "to_pylist") or hasattr(X, "to_list"):  # of Arrow, pandas and Polars
+        kind = str(X.dtype if hasattr(X, "dtype") else getattr(X, "type", "")).lower()
+        return any(name in kind for name in _OF_COLUMNS)
+    if getattr(X, "ndim", 1) == 1 and not hasattr(X, "columns"):
+        if hasattr(X, "dtype"):
+            return getattr(X.dtype, "kind", "O") not in "fiubc"
+        first = X[0] if len(X) and isinstance(X, Sequence) else None
+        if not isinstance(first, Sequence) or isinstance(first, (str, bytes)):
+            return first is None or isinstance(first, (str, bytes))
+    row = next(iter(np.asarray(X[:1], dtype=object)), ())
+    if any(isinstance(value, (str, bytes)) for value in row):
+        raise InputError(f"X has rows of several values, the first {list(row)!r:.60}, but must be {_EXPECTED}")
+    return False
+
+
+def width_of(steps: Steps) -> int:
+    """How many columns these steps make; ValueError where they are none, or not of the same number of columns."""
+    for step in steps:
+        if set(step["parameters"]) != {*PARAMETERS[step["class"]]}:
+            raise ValueError("parameters are missing, or too many")
+    made = [_checked_width(step, is_first=k == 0) for k, step in enumerate(steps)]
+    if len(made) not in (1, 2):
+        raise ValueError(f"there are {len(made)} steps, expected one or two")
+    if len(set(made)) > 1:
+        raise ValueError(f"the steps make {made[0]} and {made[1]} columns")
+    return made[0]
+
+
+def _checked_width(step: Mapping[str, Any], *, is_first: bool) -> int:
+    """How many columns a step makes; ValueError where it has not what its class has learned, or something else."""
+    kind, parameters = step["class"], step["parameters"]
+    if (kind == "TfidfTransformer") is is_first:
+        raise ValueError(f"{kind} stands at the wrong place")
+    counts = kind in ("CountVectorizer", "TfidfVectorizer")
+    weighs = bool(parameters.get("use_idf", False))
+    wanted = {"class", "parameters"}
+    wanted |= {"terms"} if counts else {"n_features"} if kind == "TfidfTransformer" else set()
+    wanted |= {"idf"} if weighs else set()
+    if set(step) != wanted:
+        raise ValueError(f"{kind} has {sorted(step)}, expected {sorted(wanted)}")
+    terms = step.get("terms", [])
+    if not isinstance(terms, list) or any(type(term) is not str for term in terms):
+        raise ValueError("terms are no list of texts")
+    made = len(terms) if counts else step["n_features"] if kind == "TfidfTransformer" else parameters["n_features"]
+    if type(made) is not int:
+        raise ValueError(f"{kind} makes {made!r:.60} columns")
+    idf = step.get("idf", [])
+    if weighs and not (
+        isinstance(idf, list) and len(idf) == made and all(type(x) in (int, float) and math.isfinite(x) for x in idf)
+    ):
+        raise ValueError(f"idf is no list of {made} finite numbers")
+    if "ngram_range" in parameters:
+        span = parameters["ngram_range"]
+        if not (isinstance(span, list) and len(span) == 2 and all(type(n) is int for n in span)):
+            raise ValueError(f"ngram_range is {span!r:.60}")
+        if not isinstance(parameters["dtype"], str):
+            raise ValueError(f"dtype is {parameters['dtype']!r:.60}")
+        "".encode(parameters["encoding"])  # LookupError of what is none
+    return made
+
+
+def _fitted(cls: type, step: Mapping[str, Any]) -> Any:
+    """As `fit` left it: fitted on nothing, with what it has learned put in."""
+    from scipy.sparse import csr_array
+
+    given = {name: tuple(value) if name == "ngram_range" else value for name, value in step["parameters"].items()}
+    if "dtype" in given:
+        given["dtype"] = np.dtype(given["dtype"]).type
+    terms, idf, width = (step.get(name) for name in ("terms", "idf", "n_features"))
+    if terms is not None:
+        given["vocabulary"] = terms
+    made = cls(**given)
+    made.fit([""] if width is None else csr_array((1, width)))
+    if idf is not None:
+        made.idf_ = np.array(idf, np.float64)
+    return made

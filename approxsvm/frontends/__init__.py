@@ -1,0 +1,151 @@
+"""Anything a user has -> KernelModel or Ensemble."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from approxsvm import _native
+from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.frontends import libsvm, sklearn
+from approxsvm.frontends.formats import READERS
+from approxsvm.frontends.opencv_storage import beginning
+from approxsvm.frontends.sklearn.remedies import refuse_what_holds_estimators
+from approxsvm.frontends.skops import load_skops
+from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.feature_model import FeatureModel
+from approxsvm.ir.kernel_model import MAX_FEATURES, KernelModel
+from approxsvm.ir.single_model import SingleModel
+from approxsvm.system.options import whole_number
+
+_PICKLE_SUFFIXES: Final = (".pkl", ".pickle", ".joblib")
+_PICKLE_KINDS: Final = ("a pickle", "a file compressed by zlib, as joblib writes")
+_LOOKED_AT: Final = 1 << 16  # bytes at the beginning that tell what a file is
+
+
+def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequence[str] = False) -> KernelModel:
+    """Read a trained sum of kernels from wherever it is: RBF, linear, or polynomial of degree 1 to 6.
+
+    Parameters
+    ----------
+    source : KernelModel, fitted estimator, or path
+        Estimators are those of `read_estimator`, pipelines among them. Paths name a LIBSVM model file, a file of
+        another program that docs/sources.md lists, told by its content, a skops file of an estimator, or a pickle or
+        joblib file of one, compressed or not, told by its content or name (.pkl, .pickle, .joblib).
+    n_features : int, optional
+        Number of columns, for LIBSVM model files: they do not say it. For other sources it must be what they say.
+    trust : bool or sequence of str
+        Loading a pickle runs whatever code is in it; without True here it is refused. Of a skops file, types to trust
+        beyond those that skops does, or True for whatever it names.
+
+    Returns
+    -------
+    KernelModel
+        With an input map where the source scales or projects its rows.
+
+    Raises
+    ------
+    ModelFormatError
+        The file is not what its format demands.
+    UnsupportedModelError
+        The model is of a kind that cannot be compiled.
+    sklearn.exceptions.NotFittedError
+        The estimator has not been fitted.
+    OSError
+        The file cannot be read.
+    """
+    model = read_any(source, n_features=n_features, trust=trust)
+    if isinstance(model, Ensemble):
+        raise UnsupportedModelError(
+            f"this is a mean of {len(model.members)} models, read_any reads it; one model comes of ensemble=False"
+        )
+    if not isinstance(model, KernelModel):
+        raise UnsupportedModelError(f"this is a {model.source}, read_any reads it: not a sum of kernels")
+    return model
+
+
+def read_any(
+    source: Any,
+    *,
+    n_features: int | None = None,
+    trust: bool | Sequence[str] = False,
+) -> SingleModel | Ensemble:
+    """Read whatever approxsvm knows: as `read_model`, and averages and linear models on features as well.
+
+    Parameters and errors as for `read_model`.
+
+    Returns
+    -------
+    KernelModel
+        A sum of kernels.
+    FeatureModel
+        A linear model on features: those of TaylorFeatures, or random Fourier features.
+    Ensemble
+        Several sums of kernels, averaged.
+    """
+    if n_features is not None:
+        whole_number(n_features, "n_features", 1, MAX_FEATURES)
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(source)
+        if path.suffix == ".asvm":
+            raise ModelFormatError(f"{path}: an artifact is compiled already; give the model that it was made from")
+        estimator = read_estimator_file(path, trust=trust)
+        kind = _kind_of(path) if estimator is None else ""
+        if estimator is None and kind not in READERS:
+            return libsvm.read_libsvm(source, n_features=n_features)
+        source = READERS[kind](path) if estimator is None else estimator
+    refuse_what_holds_estimators(source, "model")
+    if libsvm.is_svm_model(source):
+        source = libsvm.read_svm_model(source)
+    known = isinstance(source, (KernelModel, FeatureModel, Ensemble))
+    model: SingleModel | Ensemble = source if known else sklearn.read_estimator(source)
+    if n_features not in (None, model.n_raw_features):
+        raise UnsupportedModelError(f"the model has {model.n_raw_features} features, but {n_features} were asked for")
+    return model
+
+
+def read_estimator_file(path: str | os.PathLike[str], *, trust: bool | Sequence[str] = False) -> Any:
+    """The estimator in a pickle, joblib or skops file, as it is; None of another file. Parameters as `read_model`."""
+    path = Path(path)
+    kind = _kind_of(path)
+    named = Path(path.stem) if kind.startswith("a file compressed") else path  # model.pkl.gz
+    if kind in _PICKLE_KINDS or path.suffix in _PICKLE_SUFFIXES or named.suffix in _PICKLE_SUFFIXES:
+        held = _unpickle(path, trust)
+        refuse_what_holds_estimators(held, f"joblib.load({os.fspath(path)!r})")
+        return held
+    return load_skops(path, trust) if kind == "a skops file" else None
+
+
+def _kind_of(path: Path) -> str:
+    """What the bytes of a file say that it is, as the native `file_kind` calls it; of gzip what is inside."""
+    if not path.is_file():  # a pipe is read once
+        return ""
+    with path.open("rb") as file:
+        head = file.read(_LOOKED_AT)
+        if head.startswith(b"PK"):
+            head += file.read()  # archives have their names at the end
+    kind = _native.file_kind(head)
+    if kind != "a file compressed by gzip":
+        return kind
+    inside = _native.file_kind(beginning(head))
+    return inside if inside in READERS or inside in _PICKLE_KINDS else kind
+
+
+def _unpickle(path: Path, trust: bool | Sequence[str]) -> Any:
+    if trust is not True:
+        raise UnsupportedModelError(
+            f"{path}: a pickle can run any code while it is read; if you trust its author, "
+            "say so (--trust, or read_model(path, trust=True))"
+        )
+    import joblib
+
+    try:
+        return joblib.load(path)
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # broken bytes make unpickling raise whatever there is
+        kind = _native.file_kind(path.read_bytes())
+        what = f"this is {kind}" if kind not in ("", "a pickle") else f"{type(error).__name__}: {error}"
+        raise ModelFormatError(f"{path}: not a readable pickle: {what}") from error

@@ -1,0 +1,299 @@
+"""Files of rows -> matrices: LIBSVM text by our own parser, everything else by the libraries that people have."""
+
+from __future__ import annotations
+
+import math
+import os
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from approxsvm.errors import DataFormatError, InputError
+from approxsvm.frames.first_line import first_cells, has_names, refuse_other_delimiter
+from approxsvm.frames.rows import check_sparse
+from approxsvm.frontends.libsvm import read_libsvm_data
+
+_MAX_DEFLATE_RATIO = 1032  # of the method's longest match, 258 bytes for two bits
+_MAX_EMPTY_ROWS = 1 << 20  # of a sparse matrix: rows without a number
+_MAX_CELLS_PER_BYTE = 64  # of text; a table without gaps has one cell for each two bytes or more
+
+
+def read_rows(
+    path: str | os.PathLike[str],
+    *,
+    n_features: int | None = None,
+    columns: Sequence[str] | None = None,
+    target: str | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+) -> Any:
+    """Read rows without labels.
+
+    Parameters
+    ----------
+    path : str or path
+        .npy (a 2-d array, mapped rather than read), .npz (one 2-d array, or a sparse matrix by scipy.sparse.save_npz),
+        .csv and .parquet (by pandas; a first line of names is recognised), anything else LIBSVM text, whose labels are
+        dropped.
+    n_features : int, optional
+        Number of columns that the rows must have; LIBSVM text may use fewer.
+    columns : sequence of str, optional
+        Names of the columns that are features, in the order of the model's; all of them when left out. Columns of a
+        .csv file without names are "1", "2", ...
+    target : str, optional
+        Name of a column that is no feature.
+    delimiter : str, optional
+        The character between columns of a .csv file; a comma when left out.
+    header : bool, optional
+        Whether the first line of a .csv file has names. Default: `has_names` decides.
+
+    Returns
+    -------
+    ndarray, csr_array or pandas.DataFrame of shape (n_rows, n_features)
+
+    Raises
+    ------
+    DataFormatError
+        The file is not what its name says, lacks a column, or has another number of columns; the message names it.
+    OSError
+        The file cannot be read.
+    """
+    name = os.fspath(path)
+    suffix = Path(path).suffix.lower()
+    if (columns is not None or target is not None) and suffix not in (".csv", ".parquet"):
+        raise DataFormatError(f"{name}: columns are chosen by name in .csv and .parquet files only")
+    if delimiter is not None and suffix != ".csv":
+        raise DataFormatError(f"{name}: a delimiter is for .csv files; read_dense (--dense) reads other text")
+    _check_delimiter(delimiter)
+    if suffix not in _READERS:
+        return read_libsvm_data(path, n_features=n_features)[0]
+    try:
+        _check_some(path)
+        rows = _csv(path, delimiter, header) if suffix == ".csv" else _READERS[suffix](path)
+    except (OSError, DataFormatError):
+        raise
+    except InputError as error:
+        raise DataFormatError(f"{name}: {error}") from None
+    except Exception as error:  # every library has exceptions of its own for broken files
+        raise DataFormatError(f"{name}: not a readable {suffix} file: {' '.join(str(error).split())}") from error
+    if len(rows.shape) != 2:
+        raise DataFormatError(f"{name}: expected rows and columns, but its shape is {rows.shape}")
+    if columns is not None or target is not None:
+        rows = _chosen(rows, columns, target, name)
+    if n_features is not None and rows.shape[1] != n_features:
+        is_table = suffix in (".csv", ".parquet")
+        named = f" ({', '.join(map(str, rows.columns[:20]))}); --columns and --target choose" if is_table else ""
+        raise DataFormatError(f"{name}: has {rows.shape[1]} columns, but the model has {n_features} features{named}")
+    return rows
+
+
+def _chosen(table: Any, columns: Sequence[str] | None, target: str | None, name: str) -> Any:
+    """The columns of a table that are features."""
+    by_name = {str(column): column for column in table.columns}
+    for wanted in [*(columns or ()), *([] if target is None else [target])]:
+        if wanted not in by_name:
+            raise DataFormatError(f"{name}: has no column {wanted!r}, only {', '.join(list(by_name)[:20])}")
+    chosen = [by_name[column] for column in (by_name if columns is None else columns) if column != target]
+    return table[chosen]
+
+
+def _npy(path: str | os.PathLike[str]) -> Any:
+    with open(path, "rb") as file:
+        _check_array(file, os.path.getsize(path), os.fspath(path))
+    return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def _npz(path: str | os.PathLike[str]) -> Any:
+    """A sparse matrix or the only array; nothing that would have to be unpickled."""
+    name, n_bytes, n_numbers = os.fspath(path), os.path.getsize(path), 0
+    with zipfile.ZipFile(path) as archive:
+        for entry in archive.infolist():
+            _check_entry(entry, n_bytes, name)
+            with archive.open(entry) as file:
+                n_numbers += _check_array(file, entry.file_size, f"{name}, {entry.filename}")
+    with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+        names = arrays.files
+        if len(names) == 1:
+            return arrays[names[0]]
+        if "format" not in names:
+            raise DataFormatError(
+                f"{name}: holds the arrays {', '.join(names)}, expected one array or a sparse matrix "
+                "(scipy.sparse.save_npz)"
+            )
+        n_rows = int(arrays["shape"][0])
+    if n_rows > _MAX_EMPTY_ROWS + n_numbers:  # each takes memory in compressed rows
+        raise DataFormatError(f"{name}: claims {n_rows} rows, but holds {n_numbers} numbers")
+    from scipy.sparse import csr_array, load_npz
+
+    return csr_array(check_sparse(load_npz(path)))
+
+
+def _check_array(file: IO[bytes], n_bytes: int, name: str) -> int:
+    """How many numbers a .npy file of `n_bytes` holds; refused where that is more, before NumPy asks for as many."""
+    version = np.lib.format.read_magic(file)
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read_header(file)
+    if dtype.hasobject:
+        raise DataFormatError(f"{name}: not a readable array: it holds Python objects, expected numbers")
+    n_numbers, n_left = math.prod(shape), n_bytes - file.tell()
+    if n_numbers * dtype.itemsize > n_left or min(shape, default=0) < 0:
+        raise DataFormatError(
+            f"{name}: claims an array of shape {shape}, {n_numbers * dtype.itemsize} bytes, but holds {n_left} bytes"
+        )
+    return n_numbers
+
+
+def _check_entry(entry: zipfile.ZipInfo, n_bytes: int, name: str) -> None:
+    """Refuse what NumPy never writes, and so memory of more than about a thousand times the file of `n_bytes`."""
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise DataFormatError(
+            f"{name}: {entry.filename} is compressed by method {entry.compress_type}, expected 0 or 8"
+        )
+    most = _MAX_DEFLATE_RATIO * min(entry.compress_size + 64, n_bytes)
+    if entry.file_size > most:
+        raise DataFormatError(
+            f"{name}: {entry.filename} claims {entry.file_size} bytes, but what is stored of it yields at most {most}"
+        )
+
+
+def _parquet(path: str | os.PathLike[str]) -> Any:
+    return _pandas(path).read_parquet(path)
+
+
+def _exact_numbers(pandas: Any) -> dict[str, Any]:
+    """The float64 nearest to each text, which pandas before 3.1 gives when asked, and later ones always do."""
+    version = tuple(map(int, pandas.__version__.split(".")[:2]))
+    return {"float_precision": "round_trip"} if version < (3, 1) else {}
+
+
+def _csv(path: str | os.PathLike[str], delimiter: str | None = None, header: bool | None = None) -> Any:
+    pandas = _pandas(path)
+    first, second = first_cells(path, delimiter or ",")
+    if delimiter is None:
+        refuse_other_delimiter(first, os.fspath(path))
+        delimiter = ","
+    _check_cells(path, len(first))
+    if has_names(first, second, header):
+        return pandas.read_csv(path, sep=delimiter, **_exact_numbers(pandas))
+    table = pandas.read_csv(path, sep=delimiter, header=None, **_exact_numbers(pandas))
+    return table.rename(columns=lambda column: column + 1)
+
+
+def _check_some(path: str | os.PathLike[str]) -> None:
+    """Refuse a file without bytes, for which every library has words of its own; and a pipe, which is read once."""
+    if os.path.getsize(path) == 0:
+        raise ValueError("the file is empty" if os.path.isfile(path) else "tables are read from files, not from pipes")
+
+
+def _check_cells(path: str | os.PathLike[str], n_columns: int) -> None:
+    """Refuse a table that is nearly all gaps: pandas fills short lines up to the longest one."""
+    n_bytes, n_lines = os.path.getsize(path), 1
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            n_lines += block.count(b"\n")
+    if n_lines * n_columns > _MAX_CELLS_PER_BYTE * n_bytes:
+        raise DataFormatError(
+            f"{os.fspath(path)}: {n_lines} lines of {n_columns} columns are more than {n_bytes} bytes can hold"
+        )
+
+
+def _pandas(path: str | os.PathLike[str]) -> Any:
+    try:
+        import pandas
+    except ImportError:
+        raise DataFormatError(f"{os.fspath(path)}: reading tables needs pandas: pip install pandas") from None
+    return pandas
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {".npy": _npy, ".npz": _npz, ".csv": _csv, ".parquet": _parquet}
+
+
+def read_dense(
+    path: str | os.PathLike[str],
+    *,
+    delimiter: str | None = None,
+    labels: bool = True,
+    n_features: int | None = None,
+    header: bool | None = None,
+) -> tuple[Any, Any]:
+    """Read dense text: a row per line, its label first, every column given.
+
+    Parameters
+    ----------
+    path : str or path
+    delimiter : str, optional
+        One character between columns; any run of blanks and tabs when left out.
+    labels : bool
+        Whether the first column holds labels, as in LIBSVM text.
+    n_features : int, optional
+        Number of columns that the rows must have, the label not counted.
+    header : bool, optional
+        Whether the first line has names. Default: `has_names` decides.
+
+    Returns
+    -------
+    X : ndarray of shape (n_rows, n_features), float64
+    y : ndarray of shape (n_rows,), float64, or None
+
+    Raises
+    ------
+    DataFormatError
+        A value is missing or no number, the message names the line; or the file has another number of columns.
+    OSError
+        The file cannot be read.
+    """
+    name = os.fspath(path)
+    _check_delimiter(delimiter)
+    table, first_line = _dense_table(path, name, delimiter, header)
+    bad = np.argwhere(~np.isfinite(table))
+    if len(bad):
+        line, column = int(bad[0, 0]) + first_line, int(bad[0, 1]) + 1
+        raise DataFormatError(f"{name}, line {line}, column {column}: not a finite number, or missing")
+    n_columns = table.shape[1] - labels
+    if n_columns < 1 or n_features not in (None, n_columns):
+        wanted = "at least 1" if n_features is None else str(n_features)
+        remedy = ": --no-labels (labels=False) if there is no label" if labels and n_features == table.shape[1] else ""
+        raise DataFormatError(f"{name}: has {n_columns} columns beside the label, expected {wanted}{remedy}")
+    if not labels:
+        return table, None
+    return np.ascontiguousarray(table[:, 1:]), table[:, 0]
+
+
+def _check_delimiter(delimiter: str | None) -> None:
+    if delimiter is not None and len(delimiter) != 1:
+        raise DataFormatError(f"the delimiter is {delimiter!r}, but must be one character")
+
+
+def _dense_table(
+    path: str | os.PathLike[str], name: str, delimiter: str | None, header: bool | None
+) -> tuple[Any, int]:
+    """All columns as float64, NaN where a text is no number; and the number of the first line of them."""
+    try:
+        import pandas
+    except ImportError:
+        raise DataFormatError("reading dense text needs pandas: pip install pandas") from None
+    try:
+        _check_some(path)
+        first, second = first_cells(path, delimiter)
+        _check_cells(path, len(first))
+        is_named = has_names(first, second, header)
+        separator = {"sep": delimiter} if delimiter is not None else {"sep": r"\s+"}
+        table = pandas.read_csv(
+            path,
+            header=0 if is_named else None,
+            skip_blank_lines=False,
+            compression=None,
+            **separator,
+            **_exact_numbers(pandas),
+        )
+        numbers = table.apply(pandas.to_numeric, errors="coerce").to_numpy(dtype=np.float64)
+    except OSError:
+        raise
+    except InputError as error:
+        raise DataFormatError(f"{name}: {error}") from None
+    except Exception as error:  # pandas has exceptions of its own for broken files
+        raise DataFormatError(f"{name}: not dense text: {' '.join(str(error).split())}") from error
+    return numbers, 2 if is_named else 1

@@ -1,0 +1,67 @@
+"""Scale files of e1071, R's door to LIBSVM: ``write.svm(model, svm.file, scale.file, yscale.file)``.
+
+A line for each scaled column, its center and scale: R's `scale` subtracts the one and divides by the other. Which
+columns those are the file does not say, so it has to be all of them. R writes 15 digits.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from approxsvm.errors import DataFormatError, UnsupportedModelError
+from approxsvm.frontends.plain_numbers import plain_float
+from approxsvm.ir.compensated import FloatArray
+from approxsvm.ir.input_map import InputMap
+
+
+def is_scale_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins with two numbers, as no range file of svm-scale does."""
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
+        tokens = file.readline(1000).split()
+    try:
+        return len([plain_float(token) for token in tokens]) == 2
+    except ValueError:
+        return False
+
+
+def read_scale_file(path: str | os.PathLike[str]) -> FloatArray:
+    """Centers and scales, of shape (n_columns, 2); DataFormatError names the line that is not of that form."""
+    rows = []
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                row = [plain_float(token) for token in line.split()]
+            except ValueError:
+                row = []
+            if len(row) != 2 or not np.isfinite(row).all() or row[1] == 0:
+                raise DataFormatError(
+                    f"{os.fspath(path)}, line {number}: expected a center and a scale other than 0, two finite numbers"
+                )
+            rows.append(row)
+    return np.array(rows).reshape(-1, 2)
+
+
+def input_map(path: str | os.PathLike[str], n_features: int) -> InputMap:
+    """The map of raw rows to scaled ones of a model with at least `n_features` columns.
+
+    Raises UnsupportedModelError: the file has fewer lines: some columns were not scaled, and it does not say which.
+    """
+    scales = read_scale_file(path)
+    if len(scales) < n_features:
+        raise UnsupportedModelError(
+            f"{os.fspath(path)}: {len(scales)} columns are scaled, but the model has {n_features}, and the file does "
+            "not say which; fit again with scale=TRUE, or scale=FALSE on columns scaled before"
+        )
+    return InputMap.identity(len(scales)).then_affine(subtract=scales[:, 0], divide=scales[:, 1])
+
+
+def target_scale(path: str | os.PathLike[str]) -> tuple[float, float]:
+    """Center and scale of the target, from the file beside it that ends in .yscale and must have one line."""
+    beside = Path(path).with_suffix(".yscale")
+    scales = read_scale_file(beside)
+    if len(scales) != 1:
+        raise DataFormatError(f"{beside}: {len(scales)} lines, expected 1")
+    return float(scales[0, 0]), float(scales[0, 1])

@@ -1,0 +1,283 @@
+"""LIBSVM model and data files, and its `svm_model` in memory.
+
+The text is parsed natively (cpp/text); here it becomes arrays with column numbers.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm import _native
+from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
+from approxsvm.ir.input_map import InputMap
+from approxsvm.ir.kernel_model import MAX_FEATURES, MAX_KERNEL_DEGREE, KernelModel, Task
+from approxsvm.ir.outputs import DensityMarks, LaplaceNoise, Outputs, PairwiseSigmoid
+from approxsvm.system.options import whole_number
+from approxsvm.system.threads import n_threads
+
+_MAX_COLUMNS: Final = 2**31 - 1  # of sparse rows: LIBSVM's indices are ints
+_TASKS: dict[str, Task] = {
+    "c_svc": "classification",
+    "nu_svc": "classification",
+    "epsilon_svr": "regression",
+    "nu_svr": "regression",
+    "one_class": "one_class",
+}
+# In the order of LIBSVM's enumerations.
+_OBJECT_TYPES: Final = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
+_OBJECT_KERNELS: Final = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
+_OBJECT: Final = "this svm_model"
+
+
+def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = None) -> KernelModel:
+    """Read a model file with the RBF kernel, written by LIBSVM's svm-train, ThunderSVM or the Point Cloud Library.
+
+    Parameters
+    ----------
+    path : str or path
+    n_features : int, optional
+        Number of columns, when the data have more than the support vectors use. Column 0 is index 1, or index 0
+        when a support vector uses it.
+
+    Returns
+    -------
+    KernelModel
+        Support vectors are kept sparse.
+
+    Raises
+    ------
+    ModelFormatError
+        The file is not a complete LIBSVM model; the message names the line.
+    UnsupportedModelError
+        The kernel is not the RBF kernel.
+    OSError
+        The file cannot be read.
+    """
+    name = os.fspath(path)
+    return _rbf_machine(_native.read_libsvm_model(name), name, n_features)
+
+
+def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) -> KernelModel:
+    """Read a model file, as `read_libsvm_model` does; support vectors are kept sparse."""
+    name = os.fspath(path)
+    return model_of(_native.read_libsvm_model(name), name, n_features)
+
+
+def model_of(content: _native.LibsvmModelDict, name: str, n_features: int | None = None) -> KernelModel:
+    """The model that a file or an object of LIBSVM holds; `name` is for messages."""
+    if content["kernel_type"] == "linear":
+        return replace(_machine(content, name, n_features, 1.0), degree=1)
+    degree, gamma, coef0 = content["degree"], content["gamma"], content["coef0"]
+    if content["kernel_type"] == "polynomial":
+        assert degree is not None
+        assert gamma is not None
+        assert coef0 is not None  # the parser demands them for this kernel
+        if not 1 <= degree <= MAX_KERNEL_DEGREE:
+            raise UnsupportedModelError(
+                f"{name}: the kernel is polynomial of degree {degree}, only degrees 1 to {MAX_KERNEL_DEGREE} can be "
+                "compiled"
+            )
+        return replace(_machine(content, name, n_features, gamma), degree=degree, coef0=coef0)
+    if content["kernel_type"] == "sigmoid":
+        assert gamma is not None
+        assert coef0 is not None
+        return replace(_machine(content, name, n_features, gamma), is_sigmoid=True, coef0=coef0)
+    return _rbf_machine(content, name, n_features)
+
+
+def is_svm_model(thing: Any) -> bool:
+    """Whether it is an object of the class that LIBSVM's package has, which is not imported for it."""
+    cls = type(thing)
+    return cls.__name__ == "svm_model" and cls is getattr(sys.modules.get("libsvm.svm"), "svm_model", None)
+
+
+def read_svm_model(model: Any) -> KernelModel:
+    """Read an `svm_model` of libsvm.svm, which must not have been freed.
+
+    It is read where it lies, and not through a file, which would round support vectors to eight digits.
+    """
+    n_classes, n_sv = int(model.nr_class), int(model.l)
+    svm_type, kernel = int(model.param.svm_type), int(model.param.kernel_type)
+    if not (0 <= svm_type < len(_OBJECT_TYPES) and 0 <= kernel < len(_OBJECT_KERNELS) and n_classes >= 1 and n_sv >= 0):
+        raise ModelFormatError(
+            f"{_OBJECT} has svm_type {svm_type}, kernel_type {kernel}, {n_classes} classes and {n_sv} support vectors"
+        )
+    is_classifier = svm_type < 2
+    n_pairs = n_classes * (n_classes - 1) // 2
+    indptr, indices, values = _vectors(model, n_sv)
+    coef = [_numbers(model.sv_coef[row], n_sv) for row in range(max(1, n_classes - 1))]
+    return model_of(
+        {
+            "svm_type": _OBJECT_TYPES[svm_type],
+            "kernel_type": _OBJECT_KERNELS[kernel],
+            "degree": int(model.param.degree),
+            "gamma": float(model.param.gamma),
+            "coef0": float(model.param.coef0),
+            "n_classes": n_classes,
+            "rho": _numbers(model.rho, n_pairs),
+            "labels": _numbers(model.label, n_classes if is_classifier else 0).astype(np.int32),
+            "n_sv_per_class": _numbers(model.nSV, n_classes if is_classifier else 0).astype(np.int64),
+            "probA": _numbers(model.probA, n_pairs),
+            "probB": _numbers(model.probB, n_pairs),
+            "prob_density_marks": _numbers(getattr(model, "prob_density_marks", None), DensityMarks.n_marks),
+            "coef": np.ascontiguousarray(np.transpose(coef)),
+            "indptr": indptr,
+            "indices": indices,
+            "values": values,
+            "min_index": int(indices.min(initial=MAX_FEATURES)) if len(indices) else -1,
+            "max_index": int(indices.max(initial=-1)),
+            "ends_in_line_break": True,
+        },
+        _OBJECT,
+    )
+
+
+def _numbers(pointer: Any, n: int) -> Any:
+    """So many numbers that a pointer shows; none where it is null."""
+    return np.array(pointer[:n] if pointer else [], np.float64)
+
+
+def _vectors(model: Any, n_sv: int) -> tuple[Any, Any, Any]:
+    """Support vectors in rows as SciPy has them, with LIBSVM's indices."""
+    indptr, indices, values = [0], [], []
+    for k in range(n_sv):
+        row = model.SV[k]
+        last, at = -1, 0
+        while (index := row[at].index) != -1:
+            if index <= last:
+                raise ModelFormatError(f"support vector {k} of {_OBJECT} has index {index} behind index {last}")
+            indices.append(index)
+            values.append(row[at].value)
+            last, at = index, at + 1
+        indptr.append(len(indices))
+    return np.array(indptr, np.int64), np.array(indices, np.int32), np.array(values, np.float64)
+
+
+def _rbf_machine(content: _native.LibsvmModelDict, name: str, n_features: int | None) -> KernelModel:
+    kernel = content["kernel_type"]
+    if kernel != "rbf":
+        why = {"precomputed": " (it holds row numbers, not vectors)"}
+        advice = (
+            "which read_any reads; this reads rbf alone"
+            if kernel in ("linear", "polynomial", "sigmoid")
+            else "but rbf, linear, sigmoid, or polynomial of degree 1 to 6 is what can be compiled"
+        )
+        raise UnsupportedModelError(f"{name}: the kernel is {kernel}{why.get(kernel, '')}, {advice}")
+    gamma = content["gamma"]
+    assert gamma is not None  # the parser demands it for this kernel
+    return _machine(content, name, n_features, gamma)
+
+
+def _machine(content: _native.LibsvmModelDict, name: str, n_features: int | None, gamma: float) -> KernelModel:
+    """The model file's support vectors, coefficients, labels and probabilities."""
+    from scipy.sparse import csr_array
+
+    first_index = 0 if content["min_index"] == 0 else 1
+    columns = _n_columns(content["max_index"], first_index, n_features, name, ModelFormatError)
+    if columns > MAX_FEATURES:
+        raise UnsupportedModelError(
+            f"{name}: index {content['max_index']} is used, but at most {MAX_FEATURES} features are supported"
+        )
+    task = _TASKS[content["svm_type"]]
+    shape = (len(content["coef"]), columns)
+    support_vectors: Any = csr_array(
+        (content["values"], content["indices"] - first_index, content["indptr"]), shape=shape
+    )
+    n_coef = max(1, content["n_classes"] - 1)
+    return KernelModel(
+        task=task,
+        support_vectors=support_vectors,
+        dual_coef=np.ascontiguousarray(content["coef"].reshape(-1, n_coef).T),
+        intercept=-content["rho"],
+        gamma=gamma,
+        labels=content["labels"].astype(np.int64) if task == "classification" else np.empty(0),
+        n_support=content["n_sv_per_class"],
+        source=f"libsvm {content['svm_type']}",
+        first_index=first_index,
+        outputs=_outputs(content, task),
+        input_map=_scaling(content, first_index, columns),
+    )
+
+
+def _scaling(content: _native.LibsvmModelDict, first_index: int, n_columns: int) -> InputMap | None:
+    """The scales of a model of the Point Cloud Library, which divides some features of each row."""
+    if not len(content.get("scales", ())):
+        return None
+    divide = np.ones(n_columns)
+    divide[content["scaled_indices"] - first_index] = content["scales"]
+    return InputMap.identity(n_columns).then_affine(divide=divide)
+
+
+def _outputs(content: _native.LibsvmModelDict, task: Task) -> Outputs:
+    """Probabilities, where the file has what LIBSVM demands for them (svm_check_probability_model)."""
+    none = np.empty(0)
+    prob_a, prob_b = content.get("probA", none), content.get("probB", none)
+    marks = content.get("prob_density_marks", none)
+    if task == "classification" and len(prob_a) and len(prob_b):
+        return Outputs(probability=PairwiseSigmoid(prob_a, prob_b))
+    if task == "regression" and len(prob_a):
+        return Outputs(probability=LaplaceNoise(float(prob_a[0])))
+    if task == "one_class" and len(marks):
+        return Outputs(probability=DensityMarks(marks))
+    return Outputs()
+
+
+def read_libsvm_data(
+    path: str | os.PathLike[str],
+    *,
+    n_features: int | None = None,
+    zero_based: bool | None = None,
+    n_jobs: int | None = None,
+) -> tuple[Any, npt.NDArray[np.float64]]:
+    """Read rows of ``label index:value ...`` into a sparse matrix.
+
+    Parameters
+    ----------
+    path : str or path
+    n_features : int, optional
+        Number of columns; the largest index of the file decides when left out. Test files often use fewer features
+        than the training file did, so give it.
+    zero_based : bool, optional
+        Whether column 0 is index 0 rather than index 1. When left out, it is if some row uses index 0.
+    n_jobs : int, optional
+        Threads, as in scikit-learn: 1 when left out, -1 for all processors.
+
+    Returns
+    -------
+    X : csr_array of shape (n_rows, n_features), float64
+    y : ndarray of shape (n_rows,), float64
+
+    Raises
+    ------
+    DataFormatError
+        A line is not of that form, the message names it; or an index lies outside `n_features`.
+    OSError
+        The file cannot be read.
+    """
+    from scipy.sparse import csr_array
+
+    name = os.fspath(path)
+    labels, indptr, indices, values, min_index, max_index = _native.read_libsvm_data(name, n_threads(n_jobs))
+    first_index = int(not (min_index == 0 if zero_based is None else zero_based))
+    if min_index == 0 and first_index == 1:
+        raise DataFormatError(f"{name}: index 0 is used, but with zero_based=False indices start at 1")
+    columns = _n_columns(max_index, first_index, n_features, name, DataFormatError)
+    if indptr[-1] <= np.iinfo(np.int32).max:
+        indptr = indptr.astype(np.int32)  # as narrow as the column indices
+    if first_index:
+        indices -= 1
+    return csr_array((values, indices, indptr), shape=(len(labels), columns)), labels
+
+
+def _n_columns(max_index: int, first_index: int, wanted: int | None, name: str, error: type[Exception]) -> int:
+    """Number of columns: what the file needs, or what the caller wants if that is enough."""
+    needed = max(1, max_index + 1 - first_index)
+    if wanted is not None and whole_number(wanted, "n_features", 1, _MAX_COLUMNS) < needed:
+        raise error(f"{name}: index {max_index} needs {needed} columns, but n_features is {wanted}")
+    return needed if wanted is None else wanted

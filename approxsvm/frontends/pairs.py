@@ -1,0 +1,87 @@
+"""Decision functions of pairs of classes, however a program keeps them, as LIBSVM's block of coefficients."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import ModelFormatError
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.ir.outputs import class_pairs
+
+
+@dataclass(frozen=True, eq=False)
+class PairTerms:
+    """One decision function: coefficients of some of the support vectors, and what is added.
+
+    A positive value votes for the first class of the pair.
+    """
+
+    support: npt.NDArray[np.intp]
+    coef: FloatArray
+    intercept: float
+
+
+@dataclass(frozen=True, eq=False)
+class PairBlock:
+    """What KernelModel takes; `order` are the rows of the support vectors to take, some more than once."""
+
+    order: npt.NDArray[np.intp]
+    dual_coef: FloatArray
+    intercept: FloatArray
+    n_support: npt.NDArray[np.int64]
+
+
+def pair_block(n_classes: int, n_sv: int, functions: Sequence[PairTerms]) -> PairBlock:
+    """LIBSVM's block of the decision functions of all pairs (0, 1), (0, 2), ..., (1, 2), ....
+
+    It has place for a support vector in the pairs of one class. A vector of a trained machine is in no others; one
+    that is, as those of linear kernels that a program has summed up, goes in once for each class that it needs.
+
+    Raises ModelFormatError: a function names a support vector that is not there, or one of them twice.
+    """
+    pairs = class_pairs(n_classes)
+    used: dict[int, list[tuple[tuple[int, int], float]]] = defaultdict(list)
+    for pair, terms in zip(pairs, functions, strict=True):
+        support = terms.support.tolist()
+        if support and not 0 <= min(support) <= max(support) < n_sv:
+            worst = min(support) if min(support) < 0 else max(support)
+            raise ModelFormatError(f"the function of classes {pair} uses support vector {worst} of {n_sv}")
+        if len(set(support)) < len(support):
+            raise ModelFormatError(f"the function of classes {pair} uses a support vector twice")
+        for k, a in zip(support, terms.coef.tolist(), strict=True):
+            used[k].append((pair, a))
+    copies: list[list[tuple[int, list[tuple[tuple[int, int], float]]]]] = [[] for _ in range(n_classes)]
+    for k in sorted(used):
+        left = used[k]
+        while left:
+            owner = _owner(left)
+            copies[owner].append((k, [term for term in left if owner in term[0]]))
+            left = [term for term in left if owner not in term[0]]
+    flat: list[tuple[int, int, Any]] = [(owner, k, terms) for owner in range(n_classes) for k, terms in copies[owner]]
+    dual_coef = np.zeros((max(1, n_classes - 1), len(flat)))
+    for column, (owner, _, terms) in enumerate(flat):
+        for (i, j), a in terms:
+            dual_coef[j - 1 if owner == i else i, column] = a
+    return PairBlock(
+        order=np.array([k for _, k, _ in flat], np.intp),
+        dual_coef=dual_coef,
+        intercept=np.array([terms.intercept for terms in functions]),
+        n_support=np.array([len(some) for some in copies], np.int64),
+    )
+
+
+def _owner(terms: Sequence[tuple[tuple[int, int], float]]) -> int:
+    """The class with most of the pairs; of equals, the one that the sign of the first coefficient speaks for."""
+    counts: dict[int, int] = defaultdict(int)
+    for pair, _ in terms:
+        for end in pair:
+            counts[end] += 1
+    (i, j), a = terms[0]
+    likely = i if a > 0 else j
+    return max(counts, key=lambda c: (counts[c], c == likely))

@@ -1,0 +1,168 @@
+"""Fitted estimators, recognised by their classes (known_types) without importing any library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.frames.dtypes import RowDtypes
+from approxsvm.frontends.sklearn import (
+    gaussian_processes,
+    kernel_machines,
+    linear_models,
+    meta_estimators,
+    pipeline,
+    support_vector_machines,
+    wrappers,
+)
+from approxsvm.frontends.sklearn.dtypes import row_dtypes
+from approxsvm.frontends.sklearn.known_types import class_name, recognise
+from approxsvm.frontends.sklearn.remedies import refusal
+from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.outputs import SignAlone
+from approxsvm.ir.single_model import SingleModel
+
+# Wrappers that predict what the estimator inside predicts, whatever its values are.
+_AS_INNER: Final = (
+    "BayesSearchCV",
+    "FrozenEstimator",
+    "GridSearchCV",
+    "HalvingGridSearchCV",
+    "HalvingRandomSearchCV",
+    "RandomizedSearchCV",
+    "SelfTrainingClassifier",
+)
+
+
+# Those that take labels of what has no probabilities.
+_ASK_FOR_LABELS: Final = (
+    "AdaBoostClassifier",
+    "BaggingClassifier",
+    "BalancedBaggingClassifier",
+    "MultiOutputClassifier",
+    "RUSBoostClassifier",
+    "VotingClassifier",
+)
+
+
+def _asks_for_values(name: str, read_around: pipeline.ReadAround) -> pipeline.ReadAround:
+    """The reader of a wrapper that takes scores or probabilities of those inside, which of some only labels are had."""
+
+    def read_wrapper(estimator: Any, read: pipeline.Read) -> SingleModel | Ensemble:
+        def read_inner(inner: Any) -> SingleModel | Ensemble:
+            model = read(inner)
+            if isinstance(model.outputs.probability, SignAlone):
+                if name in _ASK_FOR_LABELS and not hasattr(inner, "predict_proba"):
+                    return model
+                raise UnsupportedModelError(
+                    f"this {name} takes values or probabilities of its {class_name(inner)}, of which only labels are "
+                    "read: compile what is inside, or predict with the source itself"
+                )
+            return model
+
+        return read_around(estimator, read_inner)
+
+    return read_wrapper
+
+
+# Estimators around one of the same rows, which `read` reads.
+_READ_AROUND: Final[dict[str, Callable[[Any, pipeline.Read], SingleModel | Ensemble]]] = {
+    "AdaBoostClassifier": meta_estimators.read_ada_boost,
+    "BaggingClassifier": meta_estimators.read_bagging_classifier,
+    "BaggingRegressor": meta_estimators.read_bagging_regressor,
+    "BalancedBaggingClassifier": meta_estimators.read_bagging_classifier,
+    "BayesSearchCV": wrappers.read_search,
+    "CalibratedClassifierCV": wrappers.read_calibrated,
+    "FixedThresholdClassifier": meta_estimators.read_threshold,
+    "FrozenEstimator": lambda frozen, read: read(frozen.estimator),
+    "GridSearchCV": wrappers.read_search,
+    "HalvingGridSearchCV": wrappers.read_search,
+    "HalvingRandomSearchCV": wrappers.read_search,
+    "MultiOutputClassifier": meta_estimators.read_multi_output_classifier,
+    "MultiOutputRegressor": meta_estimators.read_multi_output,
+    "OneVsOneClassifier": meta_estimators.read_one_vs_one,
+    "OneVsRestClassifier": meta_estimators.read_one_vs_rest,
+    "OutputCodeClassifier": meta_estimators.read_output_code,
+    "RUSBoostClassifier": meta_estimators.read_ada_boost,
+    "RandomizedSearchCV": wrappers.read_search,
+    "SelfTrainingClassifier": meta_estimators.read_self_training,
+    "StackingClassifier": meta_estimators.read_stacking_classifier,
+    "StackingRegressor": meta_estimators.read_stacking_regressor,
+    "TransformedTargetRegressor": wrappers.read_transformed_target,
+    "TunedThresholdClassifierCV": meta_estimators.read_threshold,
+    "VotingClassifier": meta_estimators.read_voting_classifier,
+    "VotingRegressor": meta_estimators.read_voting_regressor,
+}
+
+
+_AROUND: Final = {
+    name: read_around if name in _AS_INNER else _asks_for_values(name, read_around)
+    for name, read_around in _READ_AROUND.items()
+}
+
+
+def read_estimator(estimator: Any) -> SingleModel | Ensemble:
+    """Read a fitted estimator: a kernel machine, a pipeline that ends in one, or an estimator around one.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        The estimator has not been fitted.
+    UnsupportedModelError
+        It is of another class, of a subclass with methods of its own, or has another kernel.
+    ModelFormatError
+        Its fitted attributes contradict each other.
+    """
+    with support_vector_machines.edits_named(estimator):
+        model = _read(estimator)
+        facts = row_dtypes(estimator, model.n_raw_features)
+        return _with_row_dtypes(pipeline.with_same_texts(model), facts)
+
+
+def _with_row_dtypes(model: SingleModel | Ensemble, facts: RowDtypes) -> SingleModel | Ensemble:
+    if not isinstance(model, Ensemble):
+        return replace(model, row_dtypes=facts)
+    return replace(model, members=tuple(replace(member, row_dtypes=facts) for member in model.members))
+
+
+def _read(estimator: Any) -> SingleModel | Ensemble:
+    model = _read_known(estimator)
+    count = getattr(estimator, "n_features_in_", None)
+    if count not in (None, model.n_raw_features):
+        raise ModelFormatError(
+            f"n_features_in_ of this {class_name(estimator)} is {count}, but what it has learned takes "
+            f"{model.n_raw_features} features"
+        )
+    return model
+
+
+def _read_known(estimator: Any) -> SingleModel | Ensemble:
+    known = recognise(estimator)
+    if known is None:
+        raise UnsupportedModelError(refusal(estimator))
+    library, name = known.library, known.name
+    if library == "cuml":
+        return support_vector_machines.read_cuml(estimator, name)
+    if library == "thundersvm":
+        return support_vector_machines.read_thundersvm(estimator, name)
+    if name in support_vector_machines.TASKS:
+        return support_vector_machines.read_svm(estimator, name)
+    if name in linear_models.NAMES:
+        return linear_models.read_linear(estimator, name)
+    if name == "KernelRidge":
+        return kernel_machines.read_kernel_ridge(estimator, name)
+    if name == "GaussianProcessRegressor":
+        return gaussian_processes.read_gaussian_process(estimator, name)
+    if name == "KernelDensity":
+        return kernel_machines.read_density(estimator, name)
+    if name in gaussian_processes.CLASSIFIERS:
+        return gaussian_processes.read_process_classifier(estimator, name)
+    if known.role == "pipeline":
+        return pipeline.read_pipeline(estimator, _read, _AROUND)
+    if name in wrappers.SELECTED:
+        return wrappers.read_selected(estimator, _read)
+    if name in _AROUND:
+        return _AROUND[name](estimator, _read)
+    raise UnsupportedModelError(refusal(estimator))

@@ -1,0 +1,171 @@
+"""Other estimators of scikit-learn that predict sums of RBF kernels."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import numpy as np
+
+from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.frontends.sklearn import linear_models
+from approxsvm.frontends.sklearn.known_types import class_name, helper
+from approxsvm.frontends.sklearn.support_vector_machines import (
+    check_kernel,
+    feature_names,
+    host_array,
+    require_fitted,
+    with_kernel,
+)
+from approxsvm.ir import compensated
+from approxsvm.ir.constants import UNIT64
+from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.kernel_model import KernelModel
+from approxsvm.ir.outputs import GaussianDensity, Outputs
+from approxsvm.ir.single_model import SingleModel
+
+# A factor rounded to float64, and a product with it.
+_ROUNDED = 3 * UNIT64
+_UP = 1.0 + 2.0**-30
+
+Regression = TypeVar("Regression", bound=SingleModel)
+
+
+def read_kernel_ridge(estimator: Any, name: str) -> KernelModel | Ensemble:
+    """Read a fitted KernelRidge, one model for each target; gamma=None is 1 / n_features.
+
+    The reference is K(rows, X_fit_) @ dual_coef_ over the real numbers.
+    """
+    require_fitted(estimator, name, "dual_coef_")
+    check_kernel(estimator, name)
+    rows, dual_coef = host_array(estimator.X_fit_), np.asarray(estimator.dual_coef_, dtype=np.float64)
+    outputs = Outputs(is_column=dual_coef.shape[1:] == (1,))
+    models = [
+        with_kernel(
+            KernelModel(
+                task="regression",
+                support_vectors=rows,
+                dual_coef=coefficients,
+                intercept=np.zeros(1),
+                gamma=_gamma(estimator.gamma, rows.shape[1]),
+                source=f"sklearn {name}",
+                feature_names=feature_names(estimator),
+                outputs=outputs,
+            ),
+            estimator,
+        )
+        for coefficients in np.atleast_2d(dual_coef.T)
+    ]
+    return models[0] if len(models) == 1 else Ensemble(tuple(models), source=f"sklearn {name}, {len(models)} targets")
+
+
+def read_density(estimator: Any, name: str) -> KernelModel:
+    """Read a fitted KernelDensity with the Gaussian kernel: the mean of the kernel as a regression.
+
+    The reference is sum_i w_i exp(-||z - x_i||^2 / (2 bandwidth_^2)) / sum_i w_i over the real numbers; scikit-learn's
+    own tree stops within rtol and atol of it.
+    """
+    require_fitted(estimator, name, "tree_")
+    if estimator.kernel != "gaussian" or estimator.metric != "euclidean" or estimator.metric_params:
+        raise UnsupportedModelError(
+            f"this {name} has the kernel {estimator.kernel!r} and the metric {estimator.metric!r}: only 'gaussian' "
+            "and 'euclidean' can be compiled"
+        )
+    tree = helper(estimator.tree_, "tree_", "KDTree", "BallTree")
+    if not any(class_name(part) in ("EuclideanDistance64", "EuclideanDistance") for part in tree.__getstate__()):
+        raise ModelFormatError(f"tree_ of this {name} has another metric than 'euclidean'")
+    rows, given = np.array(tree.data, dtype=np.float64), tree.sample_weight
+    weights = [Fraction(1)] * len(rows) if given is None else [fraction(w) for w in np.asarray(given)]
+    total = sum(weights, Fraction(0))
+    if min(weights) < 0 or total == 0:
+        raise ModelFormatError(f"the sample weights of this {name} are negative, or all 0")
+    length = fraction(estimator.bandwidth_)
+    if not 2.0**-100 <= length <= 2.0**100:
+        raise UnsupportedModelError(f"the bandwidth of this {name} is {estimator.bandwidth_:.6g}: scale the features")
+    dual_coef = np.array([rounded_float(w / total) for w in weights])
+    return KernelModel(
+        task="regression",
+        support_vectors=rows,
+        dual_coef=dual_coef,
+        intercept=np.zeros(1),
+        gamma=float(Fraction(1, 2) / length**2),
+        source="sklearn KernelDensity",
+        feature_names=feature_names(estimator),
+        outputs=Outputs(GaussianDensity()),
+        # Rounding of coefficients and of gamma, and t exp(-t) <= 1/e.
+        value_error=np.array([(1.0 + 2.01 / math.e) * UNIT64 * _UP]),
+    )
+
+
+def read_nystroem(nystroem: Any, final: Any, final_name: str) -> SingleModel | Ensemble:
+    """A Nystroem map with the RBF kernel and a linear model: a sum of RBF kernels at the landmarks.
+
+    The map is K(z, components_) @ normalization_.T, so the coefficients are normalization_.T @ coef_, summed as if in
+    twice the precision. The reference is that map times coef_ plus intercept_ over the real numbers.
+    """
+    require_fitted(nystroem, "Nystroem", "components_")
+    if nystroem.kernel != "rbf":
+        raise UnsupportedModelError(f"the kernel of this Nystroem is {nystroem.kernel!r}, only 'rbf' can be compiled")
+    parts = linear_models.linear_parts(final, final_name)
+    landmarks = host_array(nystroem.components_)
+    gamma = nystroem.gamma if nystroem.gamma is not None else (nystroem.kernel_params or {}).get("gamma")
+    normalization = np.asarray(nystroem.normalization_, dtype=np.float64)
+    if parts.coef.shape[1] != len(normalization):
+        raise ModelFormatError(
+            f"this {final_name} has {parts.coef.shape[1]} coefficients for {len(normalization)} Nystroem components"
+        )
+
+    def read(parts: linear_models.LinearParts) -> KernelModel:
+        dual_coef, errors = compensated.matmul(parts.coef, np.ascontiguousarray(normalization))
+        return KernelModel(
+            task=parts.task,
+            support_vectors=landmarks,
+            dual_coef=dual_coef,
+            intercept=parts.intercept,
+            gamma=_gamma(gamma, landmarks.shape[1]),
+            labels=parts.labels,
+            source=f"sklearn Nystroem + {final_name}",
+            feature_names=feature_names(nystroem),
+            outputs=parts.outputs,
+            value_error=errors.sum(axis=1) * _UP,
+        )
+
+    return linear_models.side_by_side(parts, read, several=True)
+
+
+def restored(model: Regression, factor: Fraction, shift: Fraction) -> Regression:
+    """The same regression in other units: values times `factor`, plus `shift`; rounding goes into its bounds."""
+    f = _factor(factor)
+    intercept = np.array([rounded_float(fraction(b) * factor + shift) for b in model.intercept])
+    changes, reach = model.times(f, _ROUNDED)
+    error = model.value_error * abs(f) + _ROUNDED * (reach + np.abs(intercept)) + 2.0**-1040
+    return replace(model, intercept=intercept, value_error=error * _UP, **changes)
+
+
+def _factor(exact: Fraction) -> float:
+    f = rounded_float(exact)
+    if not 2.0**-900 <= abs(f) <= 2.0**900:
+        raise UnsupportedModelError(f"the target is scaled by {f:.6g}, which leaves float64 no room")
+    return f
+
+
+def rounded_float(exact: Fraction) -> float:
+    """The nearest float64; UnsupportedModelError beyond its range."""
+    try:
+        return float(exact)
+    except OverflowError:
+        raise UnsupportedModelError("a number of the model is beyond the range of float64") from None
+
+
+def fraction(number: Any) -> Fraction:
+    """A parameter as it is; ModelFormatError unless it is finite."""
+    try:
+        return Fraction(float(number))
+    except (ValueError, OverflowError):
+        raise ModelFormatError(f"a parameter of the model is {number}") from None
+
+
+def _gamma(gamma: Any, n_features: int) -> float:
+    return 1.0 / n_features if gamma is None else float(gamma)

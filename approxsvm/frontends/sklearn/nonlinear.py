@@ -1,0 +1,326 @@
+"""Transformers of scikit-learn that bend features: products, splines, quantiles, waves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import zip_longest
+from typing import Any, Final
+
+import numpy as np
+from scipy.special import ndtri
+
+from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.frontends.sklearn.dtypes import keeps_zeros
+from approxsvm.frontends.sklearn.known_types import helper
+from approxsvm.frontends.sklearn.support_vector_machines import require_fitted
+from approxsvm.ir.input_map import InputMap
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.ir.steps import Interval, InverseNormal, Monomials, Piecewise, Waves
+from approxsvm.ir.steps.pieces import MAX_DEGREE, Pieces
+
+# The most products and the most factors of each.
+_MOST_PRODUCTS: Final = 1 << 14
+_MOST_FACTORS: Final = 64
+Polynomial = list[Fraction]
+# Of QuantileTransformer with normal quantiles: so near the ends probabilities are limited.
+_BOUNDS_THRESHOLD: Final = 1e-7
+_PI: Final = Decimal("3.14159265358979323846264338327950288419716939937511")
+# Of normal float64.
+_SMALLEST: Final = Fraction(float(np.finfo(np.float64).tiny))
+_LARGEST: Final = Fraction(float(np.finfo(np.float64).max))
+
+
+def _polynomial_features(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "PolynomialFeatures", "n_output_features_")
+    if step.n_output_features_ > _MOST_PRODUCTS or step._max_degree > _MOST_FACTORS:
+        raise UnsupportedModelError(
+            f"it has {step.n_output_features_:,} products of up to {step._max_degree} features; supported are "
+            f"{_MOST_PRODUCTS:,} of up to {_MOST_FACTORS}"
+        )
+    if map_.is_unsorted:
+        raise UnsupportedModelError(
+            "it mixes up sparse rows whose entries are out of order, as a step before leaves them; refit with columns "
+            "in ascending order in the ColumnTransformer, or with dense rows (sparse_threshold=0, dense_output=True)"
+        )
+    powers = step.powers_
+    if len(powers) != step.n_output_features_:
+        raise ModelFormatError(f"it has {len(powers)} products, but n_output_features_ is {step.n_output_features_}")
+    products = Monomials.of_powers(powers)
+    if map_.is_sparse:  # which the source multiplies from the first factor to the last
+        products = Monomials(products.n_features, products.factors[:, ::-1].copy())
+    return map_.then_stage(products)
+
+
+# --- splines
+
+
+def _spline_transformer(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "SplineTransformer", "bsplines_")
+    if step.extrapolation not in ("constant", "linear", "continue", "periodic", "error"):
+        raise ModelFormatError(f"its extrapolation is {step.extrapolation!r}")
+    if getattr(step, "handle_missing", "error") != "error":
+        raise UnsupportedModelError(f"its handle_missing is {step.handle_missing!r}")
+    if step.extrapolation == "linear" and step.degree == 1 and len(step.bsplines_) > 1:
+        # scikit-learn then takes the range of all columns but the first from other knots.
+        raise UnsupportedModelError(
+            "its degree is 1, its extrapolation 'linear'; refit it with 'continue', the same there"
+        )
+    columns: list[tuple[int, Pieces]] = []
+    low, high = [], []
+    for j, held in enumerate(step.bsplines_):
+        spline = helper(held, "bsplines_", "BSpline")
+        degree = int(spline.k)
+        if not 1 <= degree <= MAX_DEGREE:
+            raise UnsupportedModelError(f"its degree is {degree}; supported are 1 to {MAX_DEGREE}")
+        n_splines = len(spline.t) - degree - 1
+        # Splines that repeat begin again with the last ones.
+        n_different = n_splines - (degree if step.extrapolation == "periodic" else 0)
+        coefs = np.eye(max(n_different, 0))[np.arange(n_splines) % max(n_different, 1)]
+        if degree != step.degree or not np.array_equal(spline.c, coefs):
+            raise ModelFormatError(f"the splines of column {j} are not those of its knots")
+        if step.extrapolation == "error" and spline.extrapolate:
+            raise ModelFormatError(f"its extrapolation is 'error', but the splines of column {j} go on")
+        own = _basis(np.asarray(spline.t, np.float64), degree, step.extrapolation, n_different)
+        columns += [(j, pieces) for pieces in (own if step.include_bias else own[:-1])]
+        low.append(float(spline.t[degree]))
+        high.append(float(spline.t[n_splines]))
+    map_ = _within(map_, step.extrapolation, np.array(low), np.array(high))
+    return map_.then_stage(Piecewise.of(map_.n_features, columns))
+
+
+def _within(map_: InputMap, extrapolation: str, low: FloatArray, high: FloatArray) -> InputMap:
+    """What happens to numbers beyond the knots before splines see them."""
+    if extrapolation == "periodic":
+        return map_.then_stage(Interval("turns", low, high - low))
+    if extrapolation != "error":
+        return map_
+    if not all(stage.as_source for stage in map_.stages):
+        # The least and the largest row that it was fitted on lie on its ends; which side rounding puts them is chance.
+        raise UnsupportedModelError(
+            "its extrapolation is 'error', and a step in front of it sums in an order of its own; refit it with "
+            "another extrapolation"
+        )
+    return map_.then_stage(Interval("refuses", low, high))
+
+
+def _basis(knots: FloatArray, degree: int, extrapolation: str, n_different: int) -> list[Pieces]:
+    """The basis splines, exactly in rational numbers up to the last rounding; spline k + n_different is part of k."""
+    t = [Fraction(knot) for knot in knots.tolist()]
+    n_splines = len(t) - degree - 1
+    spans = [k for k in range(degree, n_splines) if t[k] < t[k + 1]]
+    if not spans:
+        raise UnsupportedModelError("a column of it has one value only")
+    low, high = t[degree], t[n_splines]
+    # SciPy takes numbers below the first knot as of the first span, and those from the last knot on as of the last one,
+    # even where these are empty: knots from quantiles coincide where many values are equal.
+    ends = [degree, n_splines - 1]
+    if extrapolation == "linear" and [spans[0], spans[-1]] != ends:
+        raise UnsupportedModelError(
+            "its first or last knots coincide, and its extrapolation is 'linear'; refit it with knots='uniform', or "
+            "extrapolation='constant'"
+        )
+    # Where a piece begins (the first one has no beginning), where its polynomials do, and these.
+    pieces = [(float(t[k]), float(t[k]), _on_span(t, degree, k)) for k in spans]
+    below, beyond = (_on_span(t, degree, k) for k in ends)
+    if extrapolation not in ("constant", "linear"):
+        pieces[:0] = [(-np.inf, float(low), below)] if spans[0] != ends[0] else []
+        pieces += [(float(high), float(high), beyond)] if spans[-1] != ends[1] else []
+    else:
+        kept = 1 if extrapolation == "constant" else 2
+        at_high = [_moved(p, high - t[ends[1]])[:kept] for p in beyond]
+        # scikit-learn sets the first splines below the first knot, and the last ones above the last knot.
+        n_set = degree + (kept == 2 and degree == 1)
+        first = [p[:kept] if k < n_set else [] for k, p in enumerate(pieces[0][2])]
+        last = [p if k >= n_splines - n_set else [] for k, p in enumerate(at_high)]
+        above = float(high)
+        if spans[-1] != ends[1]:  # at the last knot itself all are what SciPy has there
+            pieces.append((above, above, at_high))
+            above = float(np.nextafter(above, np.inf))
+        pieces = [(-np.inf, float(low), first), *pieces, (above, float(high), last)]
+    edges, origins = [start for start, _, _ in pieces[1:]], [origin for _, origin, _ in pieces]
+    numbers = np.zeros((n_different, len(pieces), degree + 1))
+    for i, (_, _, polynomials) in enumerate(pieces):
+        for k in range(n_different):
+            parts = zip_longest(*polynomials[k::n_different], fillvalue=Fraction(0))
+            coefs = [_rounded(sum(part, Fraction(0))) for part in parts]
+            numbers[k, i, : len(coefs)] = coefs
+    return [Pieces(np.array(edges), np.array(origins), coefs) for coefs in numbers]
+
+
+def _rounded(number: Fraction) -> float:
+    """The nearest normal float64, as bounds count a relative error of one rounding; UnsupportedModelError beyond."""
+    if number and not _SMALLEST <= abs(number) <= _LARGEST:
+        raise UnsupportedModelError(
+            "the distances of its knots or quantiles are too large or too small for float64; scale in front"
+        )
+    return float(number)
+
+
+def _on_span(t: list[Fraction], degree: int, span: int) -> list[Polynomial]:
+    """All basis splines between two neighbouring knots, as polynomials in the distance to the first (Cox, de Boor)."""
+    n = len(t) - 1
+    found: list[Polynomial] = [[Fraction(int(k == span))] for k in range(n)]
+    for p in range(1, degree + 1):
+        lower, found = found, []
+        for k in range(n - p):
+            polynomial = [Fraction(0)] * (p + 1)
+            for other, low, high, sign in ((k, k, k + p, 1), (k + 1, k + 1, k + p + 1, -1)):
+                length = t[high] - t[low]
+                if length == 0 or not any(lower[other]):
+                    continue
+                # (x - t_k) / length, and (t_{k+p+1} - x) / length, with x = t_span + distance.
+                constant = (t[span] - t[low]) / length if sign > 0 else (t[high] - t[span]) / length
+                for power, coef in enumerate(lower[other]):
+                    polynomial[power] += constant * coef
+                    polynomial[power + 1] += sign * coef / length
+            found.append(polynomial)
+    return found
+
+
+def _moved(polynomial: Polynomial, by: Fraction) -> Polynomial:
+    """Value and derivative of a polynomial at another point."""
+    value = sum((coef * by**k for k, coef in enumerate(polynomial)), Fraction(0))
+    slope = sum((k * coef * by ** (k - 1) for k, coef in enumerate(polynomial) if k), Fraction(0))
+    return [value, slope]
+
+
+# --- quantiles
+
+
+def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "QuantileTransformer", "quantiles_")
+    if step.output_distribution not in ("uniform", "normal"):
+        raise ModelFormatError(f"its output_distribution is {step.output_distribution!r}")
+    if map_.is_sparse and not keeps_zeros(step):
+        raise UnsupportedModelError(
+            "it leaves zeros of sparse rows as they are; refit it on dense rows, such as of sparse_output=False"
+        )
+    quantiles, references = (np.asarray(numbers, np.float64) for numbers in (step.quantiles_, step.references_))
+    if quantiles.shape != (len(references), map_.n_features) or not np.isfinite(quantiles).all():
+        raise ModelFormatError(f"quantiles_ has shape {quantiles.shape}, or is not finite")
+    if (np.diff(quantiles, axis=0) < 0).any() or (np.diff(references) < 0).any():
+        raise ModelFormatError("its quantiles or references descend")
+    if references[0] != 0.0 or references[-1] != float(len(references) > 1):
+        raise ModelFormatError(f"its references are from {references[0]} to {references[-1]}, expected 0 to 1")
+    is_uniform = step.output_distribution == "uniform"
+    columns = [_interpolated(quantiles[:, j], references, is_uniform) for j in range(map_.n_features)]
+    if is_uniform:
+        return map_.then_stage(Piecewise.of(map_.n_features, list(enumerate(columns))))
+    columns = [_between(pieces, *_bounds(quantiles[:, j])) for j, pieces in enumerate(columns)]
+    shares = map_.then_stage(Piecewise.of(map_.n_features, list(enumerate(columns))))
+    # The next float64 below, as scikit-learn has it.
+    least = _BOUNDS_THRESHOLD - np.spacing(1.0)
+    normal = shares.then_stage(InverseNormal(np.ones(map_.n_features, np.bool_)))
+    return normal.then_affine(low=ndtri(least), high=ndtri(1.0 - least))
+
+
+def _bounds(quantiles: FloatArray) -> tuple[float, float]:
+    """The first numbers that scikit-learn does not take for below all quantiles, and takes for above all."""
+    first, last = float(quantiles[0]), float(quantiles[-1])
+    low = _first(lambda x: not x - _BOUNDS_THRESHOLD < first)
+    return low, max(low, _first(lambda x: x + _BOUNDS_THRESHOLD > last))
+
+
+def _first(holds: Callable[[float], bool]) -> float:
+    """The least float64 that something holds for which holds for all above it, too."""
+    # Their bits as integers ascend as they do, but those of negative ones descend.
+    low, high = -(0x7FEF << 48 | (1 << 48) - 1), 0x7FEF << 48 | (1 << 48) - 1
+    while low < high:
+        middle = (low + high) // 2
+        number = float(np.int64(abs(middle)).view(np.float64))
+        if holds(-number if middle < 0 else number):
+            high = middle
+        else:
+            low = middle + 1
+    number = float(np.int64(abs(low)).view(np.float64))
+    return -number if low < 0 else number
+
+
+def _between(pieces: Pieces, low: float, high: float) -> Pieces:
+    """The same from `low` on and below `high`; 0 and 1 beyond."""
+    inside = (pieces.edges > low) & (pieces.edges < high)
+    edges = [low, *pieces.edges[inside], high] if low < high else [low]
+    of = [int(k) for k in np.searchsorted(pieces.edges, edges[:-1], side="right")]
+    zero, one = np.zeros((1, pieces.coefs.shape[1])), np.eye(1, pieces.coefs.shape[1])
+    return Pieces(
+        np.array(edges),
+        np.concatenate([[0.0], pieces.origins[of], [0.0]]),
+        np.concatenate([zero, pieces.coefs[of], one]),
+    )
+
+
+def _interpolated(quantiles: FloatArray, references: FloatArray, has_ends: bool) -> Pieces:
+    """From 0 below the first quantile to 1 beyond the last; at one that comes several times the mean of its ends.
+
+    With `has_ends` it is 0 at the first one and 1 at the last one nevertheless.
+    """
+    if len(references) == 1:  # scikit-learn makes 0 of everything
+        return Pieces(np.zeros(0), np.zeros(1), np.zeros((1, 2)))
+    points, low = np.unique(quantiles, return_index=True)
+    high = np.append(low[1:], len(quantiles)) - 1
+    edges: list[float] = []
+    pieces: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)]  # origin, value there, slope
+
+    def add(edge: float, piece: tuple[float, float, float]) -> None:
+        edges.append(edge)
+        pieces.append(piece)
+
+    for k, point in enumerate(points.tolist()):
+        beyond = float(np.nextafter(point, np.inf))
+        is_first, is_last = k == 0, k == len(points) - 1
+        mean = float((Fraction(float(references[low[k]])) + Fraction(float(references[high[k]]))) / 2)
+        at_point = mean if not has_ends else 0.0 if is_first else 1.0 if is_last else mean
+        if is_last:
+            if at_point not in (0.0, 1.0):
+                add(point, (0.0, at_point, 0.0))
+            add(point if at_point == 1.0 else beyond, (0.0, 1.0, 0.0))
+            break
+        own, rise = float(references[high[k]]), references[low[k + 1]]
+        if at_point != own:
+            add(point, (0.0, at_point, 0.0))
+        slope = (Fraction(float(rise)) - Fraction(own)) / (Fraction(float(points[k + 1])) - Fraction(point))
+        # Between neighbours there is nothing to interpolate.
+        if at_point == own or beyond < points[k + 1]:
+            add(point if at_point == own else beyond, (point, own, _rounded(slope)))
+    numbers = np.array(pieces)
+    return Pieces(np.array(edges), numbers[:, 0].copy(), numbers[:, 1:].copy())
+
+
+# --- waves
+
+
+def _additive_chi2_sampler(map_: InputMap, step: Any) -> InputMap:
+    """All of the roots, then cos and sin of each further step, feature after feature."""
+    n = map_.n_features
+    steps, interval = int(step.sample_steps), step.sample_interval
+    if interval is None:
+        if steps not in _INTERVALS:
+            raise ModelFormatError(f"sample_steps is {steps}, and sample_interval None")
+        interval = _INTERVALS[steps]
+    blocks = [(False, _amplitude(0, interval), 0.0)]
+    for j in range(1, steps):
+        blocks += [(sine, _amplitude(j, interval), j * interval) for sine in (False, True)]
+    sines, amplitudes, frequencies = (np.repeat(np.array(part), n) for part in zip(*blocks, strict=True))
+    return map_.then_stage(Waves(n, np.tile(np.arange(n), len(blocks)), sines, amplitudes, frequencies))
+
+
+# What scikit-learn takes by itself for so many steps.
+_INTERVALS: Final = {1: 0.8, 2: 0.5, 3: 0.4}
+
+
+def _amplitude(j: int, interval: float) -> float:
+    """sqrt(interval), or sqrt(2 interval / cosh(pi j interval)), rounded once."""
+    with localcontext(prec=60):
+        power = (_PI * j * Decimal(interval)).exp()
+        of_root = Decimal(interval) * (1 if j == 0 else 4 / (power + 1 / power))
+        return float(of_root.sqrt())
+
+
+FOLDERS: Final[dict[str, Callable[[InputMap, Any], InputMap]]] = {
+    "AdditiveChi2Sampler": _additive_chi2_sampler,
+    "PolynomialFeatures": _polynomial_features,
+    "QuantileTransformer": _quantile_transformer,
+    "SplineTransformer": _spline_transformer,
+}

@@ -1,0 +1,576 @@
+"""Pipelines: steps that scale, look up, select, normalize or project become the input map of the last one's model."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+from scipy.sparse import issparse
+
+from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.frames.text_columns import is_na, is_nan
+from approxsvm.frontends.sklearn import feature_maps, kernel_machines, linear_models, lookups, nonlinear
+from approxsvm.frontends.sklearn.known_types import class_name, helper, name_of, recognise
+from approxsvm.frontends.sklearn.support_vector_machines import feature_names, host_array, is_dropped, require_fitted
+from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.input_map import InputMap, same_texts
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.ir.single_model import SingleModel
+from approxsvm.ir.steps import Logarithm, Normalizer, Power, Projection
+
+_CANNOT_FOLD: Final = "cannot be folded into the model"
+Model = SingleModel | Ensemble
+Read = Callable[[Any], Model]
+ReadAround = Callable[[Any, Read], Model]
+
+
+def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -> Model:
+    """Read a fitted Pipeline whose last step is an estimator that `read` knows; a refusal names the step and a remedy.
+
+    Behind a map into the features that approximate a kernel, that is a linear model, or an estimator of the classes
+    `around` one, read by the functions that these names stand for.
+
+    The reference is that of the last step, at rows that the steps before make in float64, operation after operation;
+    from the first projection or logarithm on, over the real numbers (input_map.py).
+    """
+    steps = _flat(pipeline)
+    if not steps or _is_nothing(steps[-1][1]):
+        raise UnsupportedModelError("the last step of this pipeline is not an estimator")
+    steps = flat_steps(pipeline)
+    final_name, final = steps.pop()
+    if steps and _name_of(steps[-1][1], steps[-1][0]) in feature_maps.NAMES:
+        map_name, map_step = steps.pop()
+        with _remedy_named(pipeline, map_name):
+            model = _read_behind_map(map_name, map_step, final, final_name, read, around)
+    else:
+        model = _read_last(final_name, final, read)
+    if not steps:
+        return model
+    # Not the pipeline's own n_features_in_, which asks a first step that may be "passthrough".
+    names = feature_names(steps[0][1])
+    with _remedy_named(pipeline, steps[0][0]):
+        map_ = InputMap.identity(_n_features_in(steps[0][1], steps[0][0]), names)
+    map_ = replace(map_, by_column=name_of(steps[0][1]) == "ColumnTransformer")
+    for name, step in steps:
+        with _remedy_named(pipeline, name):
+            map_ = fold(map_, step, name)
+    return with_input_map(model, lookups.finished(map_))
+
+
+@contextmanager
+def _remedy_named(pipeline: Any, name: str) -> Iterator[None]:
+    """Add to the refusal of a step, or of one inside it, how to compile what is behind it."""
+    try:
+        yield
+    except UnsupportedModelError as error:
+        if _CANNOT_FOLD not in str(error):
+            raise
+        names, outer = [name for name, _ in pipeline.steps], name.split("__")[0]
+        k = names.index(outer) + 1 if outer in names else len(names)
+        behind, before = ("pipe[-1]", "pipe[:-1]") if k == len(names) - 1 else (f"pipe[{k}:]", f"pipe[:{k}]")
+        remedy = f"compile {behind} and give it {before}.transform(X)"
+        if k == len(names):  # inside of a pipeline at the end
+            remedy = "compile the steps behind it alone, and keep this one and all before it in front of the result"
+        raise UnsupportedModelError(f"{error}; {remedy}") from None
+
+
+def _read_last(name: str, step: Any, read: Read) -> Model:
+    try:
+        return read(step)
+    except UnsupportedModelError as error:
+        raise UnsupportedModelError(f"step {name!r} of the pipeline: {error}") from None
+
+
+def _read_behind_map(
+    map_name: str, map_step: Any, final: Any, final_name: str, read: Read, around: Mapping[str, ReadAround]
+) -> Model:
+    """A linear model, or estimators around some, behind a map into the features that approximate a kernel."""
+
+    def read_behind(estimator: Any) -> Model:
+        kind = _name_of(estimator, final_name)
+        steps = flat_steps(estimator) if kind == "Pipeline" else []
+        if len(steps) == 1:
+            return read_behind(steps[0][1])
+        if kind in around:
+            if getattr(estimator, "passthrough", False):  # of rows that are no raw ones
+                raise UnsupportedModelError(f"{_cannot_fold(map_name, map_step)} (passthrough=True behind it)")
+            return around[kind](estimator, read_behind)
+        if kind not in linear_models.NAMES:
+            _read_last(final_name, estimator, read)  # what is not read anywhere is named by itself
+            raise UnsupportedModelError(_cannot_fold(map_name, map_step))
+        if name_of(map_step) == "Nystroem":
+            return kernel_machines.read_nystroem(map_step, estimator, kind)
+        return feature_maps.read_feature_map(map_step, map_name, estimator, kind)
+
+    return read_behind(final)
+
+
+def with_input_map(model: Model, map_: InputMap) -> Model:
+    """The same model of raw rows that `map_` turns into the rows it took."""
+    if isinstance(model, Ensemble):
+        members = [with_input_map(member, map_) for member in model.members]
+        return replace(model, members=tuple(m for m in members if not isinstance(m, Ensemble)))
+    whole = (map_ if model.input_map is None else map_.then(model.input_map)).with_few_checks()
+    if model.n_raw_features != map_.n_features:
+        raise ModelFormatError(
+            f"the steps give {map_.n_features} features, but the final estimator takes {model.n_raw_features}"
+        )
+    return replace(model, input_map=None if whole.is_identity else whole, feature_names=map_.feature_names)
+
+
+def with_same_texts(model: Model) -> Model:
+    """The same model; where it has several maps, the texts of a column have the same codes in all of them."""
+    if not isinstance(model, Ensemble):
+        return model
+    maps = [InputMap.identity(m.n_features) if m.input_map is None else m.input_map for m in model.members]
+    if not any(map_.texts for map_ in maps):
+        return model
+    same = zip(model.members, same_texts(maps), strict=True)
+    return replace(model, members=tuple(replace(member, input_map=map_) for member, map_ in same))
+
+
+def fold(map_: InputMap, step: Any, name: str) -> InputMap:
+    """Append one fitted transformer to a map; UnsupportedModelError if it is none of ir/steps, nor a selection."""
+    step = _unfrozen(step, name)
+    if _is_nothing(step):
+        return map_
+    try:
+        known = recognise(step)
+        if known is not None and known.role == "selector":
+            _check_width(map_, step, name)
+            return _selected(_looked_at(map_, step), step)
+        folder = None if known is None else _FOLDERS.get(known.name)
+        if folder is None:
+            raise UnsupportedModelError(_cannot_fold(name, step))
+        _check_width(map_, step, name)
+        folded = folder(_looked_at(map_, step), step)
+        is_unsorted = leaves_unsorted(step) or (folded.is_unsorted and name_of(step) not in _SORTING)
+        return replace(folded, is_sparse=gives_sparse(step, map_.is_sparse), is_unsorted=is_unsorted)
+    except UnsupportedModelError as error:
+        if str(error).startswith("step "):
+            raise  # this step or an inner one, named already
+        raise UnsupportedModelError(f"{_cannot_fold(name, step)} ({error})") from None
+
+
+def _looked_at(map_: InputMap, step: Any) -> InputMap:
+    """The map in front of a step, which checks its rows before it does anything else."""
+    kind = name_of(step)
+    if kind in _LOOKING_NOWHERE or (kind == "FunctionTransformer" and not step.validate):
+        return map_
+    if kind in _TAKING_NAN:
+        missing = getattr(step, "missing_values", np.nan)
+        return map_.looked_at(takes_nan=is_nan(missing) or is_na(missing))
+    known = recognise(step)
+    if known is not None and known.role == "selector" and allows_nan(step):
+        return map_  # it takes infinity, too
+    return map_.looked_at(takes_nan=False)
+
+
+def allows_nan(step: Any) -> bool:
+    """Whether scikit-learn's tags of a step or an estimator say that it takes NaN."""
+    tags = getattr(step, "__sklearn_tags__", None)  # of scikit-learn since 1.6
+    return tags is not None and bool(tags().input_tags.allow_nan)
+
+
+def gives_sparse(step: Any, is_sparse: bool) -> bool:
+    """Whether a transformer gives sparse rows, of dense or sparse ones."""
+    kind = name_of(step)
+    if kind == "Pipeline":
+        for _, inner in _flat(step):
+            is_sparse = is_sparse if _is_nothing(inner) else gives_sparse(inner, is_sparse)
+        return is_sparse
+    if kind == "ColumnTransformer":
+        return bool(step.sparse_output_)
+    if kind == "FeatureUnion":
+        parts = [t for _, t in step.transformer_list if not is_dropped(t)]
+        return any(is_sparse if _is_nothing(t) else gives_sparse(t, is_sparse) for t in parts)
+    if kind == "KBinsDiscretizer":
+        return bool(step.encode == "onehot")
+    if kind in ("OneHotEncoder", "SplineTransformer"):
+        return bool(getattr(step, "sparse_output", getattr(step, "sparse", False)))
+    if kind == "SparseRandomProjection":
+        return is_sparse and not step.dense_output
+    return is_sparse and kind in _KEEPING_SPARSE
+
+
+def leaves_unsorted(step: Any) -> bool:
+    """Whether a transformer puts the entries of sparse rows out of order."""
+    kind = name_of(step)
+    if kind == "SparseRandomProjection":
+        return not step.dense_output
+    if kind != "ColumnTransformer" or not step.sparse_output_ or hasattr(step, "feature_names_in_"):
+        return False
+    return any(
+        (np.diff(positions) < 0).any() for positions in map(np.ravel, step._transformer_to_input_indices.values())
+    )
+
+
+def _name_of(step: Any, name: str) -> str:
+    """The class of the table that a step is of; a refusal names the step."""
+    try:
+        return name_of(step)
+    except UnsupportedModelError as error:
+        raise UnsupportedModelError(f"step {name!r} of the pipeline: {error}") from None
+
+
+def flat_steps(pipeline: Any) -> list[tuple[str, Any]]:
+    """Steps that do something, those of inner pipelines in their place."""
+    return [(name, step) for name, step in _flat(pipeline) if not _is_nothing(step)]
+
+
+def _flat(pipeline: Any) -> list[tuple[str, Any]]:
+    """Steps of a pipeline, those of inner pipelines in their place, without what does nothing when predicting."""
+    steps: list[tuple[str, Any]] = []
+    for name, step in _predicting_steps(pipeline):
+        if _name_of(step, name) == "Pipeline":
+            steps += [(f"{name}__{inner}", inner_step) for inner, inner_step in _flat(step)]
+        else:
+            steps.append((name, step))
+    return steps
+
+
+def _predicting_steps(pipeline: Any) -> list[tuple[str, Any]]:
+    """Steps of a pipeline but the samplers of imbalanced-learn's, which it leaves out of predictions by this method."""
+    *steps, last = [(name, _unfrozen(step, name)) for name, step in pipeline.steps]
+    known = recognise(pipeline)
+    if known is not None and known.library == "imblearn":
+        steps = [(name, step) for name, step in steps if not hasattr(step, "fit_resample")]
+    return [*steps, last]
+
+
+def _unfrozen(step: Any, name: str) -> Any:
+    """What a FrozenEstimator is around, else the step itself."""
+    while _name_of(step, name) == "FrozenEstimator":
+        step = step.estimator
+    return step
+
+
+def _is_nothing(step: Any) -> bool:
+    return step is None or (isinstance(step, str) and step == "passthrough")
+
+
+def _cannot_fold(name: str, step: Any) -> str:
+    return f"step {name!r} ({class_name(step)}) {_CANNOT_FOLD}"
+
+
+def _n_features_in(step: Any, name: str) -> int:
+    count = getattr(step, "n_features_in_", None)
+    if count is not None:
+        return int(count)
+    known = recognise(step)
+    # scikit-learn before 0.24 does not say it, but its scalers have a number for each column.
+    learned = [vars(step).get(key) for key in _OF_COLUMNS] if known is not None and known.role == "step" else []
+    widths = [np.shape(numbers)[-1] for numbers in learned if np.ndim(numbers) > 0]
+    if widths:
+        return int(widths[0])
+    if known is not None and known.name == "FunctionTransformer":
+        raise UnsupportedModelError(f"step {name!r} ({class_name(step)}) does not know its number of columns")
+    if known is not None and known.role in ("step", "selector"):
+        require_fitted(step, class_name(step), "n_features_in_")
+    raise UnsupportedModelError(_cannot_fold(name, step))  # vectorizers of text, which take no columns
+
+
+def _check_width(map_: InputMap, step: Any, name: str) -> None:
+    count = getattr(step, "n_features_in_", map_.n_features)
+    if count != map_.n_features:
+        raise ModelFormatError(f"step {name!r} takes {count} features, but the steps before it give {map_.n_features}")
+
+
+def _selected(map_: InputMap, step: Any) -> InputMap:
+    support = np.asarray(step.get_support())  # as its transform asks for it
+    return map_.then_select(np.flatnonzero(support) if support.dtype == bool else support)
+
+
+def _standard_scaler(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "StandardScaler", "scale_")
+    mean = step.mean_ if step.with_mean else 0.0
+    return map_.then_affine(subtract=mean, **_scaled(map_, step.scale_ if step.with_std else 1.0))
+
+
+def _scaled(map_: InputMap, scale: Any) -> dict[str, Any]:
+    """How the source divides by a scale: sparse rows are multiplied by 1 / scale, which rounds otherwise."""
+    return {"multiply": 1.0 / scale} if map_.is_sparse else {"divide": scale}
+
+
+def _min_max_scaler(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "MinMaxScaler", "scale_")
+    low, high = step.feature_range if getattr(step, "clip", False) else (-np.inf, np.inf)
+    return map_.then_affine(multiply=step.scale_, add=step.min_, low=low, high=high)
+
+
+def _max_abs_scaler(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "MaxAbsScaler", "scale_")
+    low, high = (-1.0, 1.0) if getattr(step, "clip", False) else (-np.inf, np.inf)
+    return map_.then_affine(**_scaled(map_, step.scale_), low=low, high=high)
+
+
+def _robust_scaler(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "RobustScaler", "scale_" if step.with_scaling else "center_")
+    center = step.center_ if step.with_centering else 0.0
+    return map_.then_affine(subtract=center, **_scaled(map_, step.scale_ if step.with_scaling else 1.0))
+
+
+def _pca(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "PCA", "components_")
+    mean, components = (np.asarray(host_array(values)) for values in (step.mean_, step.components_))
+    # scikit-learn subtracts this product, in the precision that it was fitted in.
+    shift = np.reshape(mean, (1, -1)) @ components.T
+    projected = map_.then_stage(Projection.about(mean, components.T, shift[0]))
+    if not step.whiten:
+        return projected
+    variance = np.asarray(host_array(step.explained_variance_))
+    least = np.finfo(variance.dtype).eps
+    roots = np.maximum(np.sqrt(variance), least).astype(np.float64)
+    return projected.then_affine(divide=roots, relative_error=_root_errors(roots, variance, least))
+
+
+def _root_errors(roots: FloatArray, squares: Any, least: float) -> FloatArray:
+    """|root - sqrt(square)| / sqrt(square) at most: square roots are taken in the precision of the fit."""
+    errors = np.zeros(len(roots))
+    for k, (root, square) in enumerate(zip(roots.tolist(), squares.tolist(), strict=True)):
+        if root > least:
+            exact = Fraction(square)
+            errors[k] = float(abs(Fraction(root) ** 2 - exact) / exact) * (1 + 2.0**-50)
+    return errors
+
+
+def _truncated_svd(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "TruncatedSVD", "components_")
+    return map_.then_stage(Projection.about(0.0, host_array(step.components_).T))
+
+
+def _normalizer(map_: InputMap, step: Any) -> InputMap:
+    return map_.then_stage(Normalizer.of(map_.n_features, step.norm))
+
+
+def _power_transformer(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "PowerTransformer", "lambdas_")
+    powers = np.array(step.lambdas_, np.float64)
+    if not np.isfinite(powers).all():
+        raise UnsupportedModelError(f"its power of column {int(np.flatnonzero(~np.isfinite(powers))[0])} is NaN")
+    # SciPy takes such powers for 0 and 2.
+    if step.method == "yeo-johnson":
+        powers[np.abs(powers) < 2.0**-52] = 0.0
+        powers[np.abs(powers - 2.0) <= 2.0**-52] = 2.0
+    else:
+        powers[np.abs(powers) < 1e-19] = 0.0
+    mapped = map_.then_stage(Power(step.method, powers))
+    return _standard_scaler(mapped, helper(step._scaler, "_scaler", "StandardScaler")) if step.standardize else mapped
+
+
+def _linear_discriminants(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "LinearDiscriminantAnalysis", "coef_")
+    if step.solver == "lsqr":
+        raise UnsupportedModelError("its solver 'lsqr' projects nothing")
+    scalings = np.asarray(host_array(step.scalings_))
+    if step.solver == "eigen":
+        return map_.then_stage(Projection.about(0.0, scalings[:, : step._max_components]))
+    return map_.then_stage(Projection.about(host_array(step.xbar_), scalings[:, : step._max_components]))
+
+
+def _fast_ica(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "FastICA", "components_")
+    return map_.then_stage(Projection.about(step.mean_ if step.whiten else 0.0, step.components_.T))
+
+
+def _random_projection(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, class_name(step), "components_")
+    components = step.components_
+    return map_.then_stage(Projection.about(0.0, (components.toarray() if issparse(components) else components).T))
+
+
+def _partial_least_squares(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, class_name(step), "x_rotations_")
+    scaled = map_.then_affine(subtract=step._x_mean, divide=step._x_std)
+    return scaled.then_stage(Projection.about(0.0, step.x_rotations_))
+
+
+def _feature_agglomeration(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "FeatureAgglomeration", "labels_")
+    if step.pooling_func is not np.mean:
+        raise UnsupportedModelError(f"it pools by {getattr(step.pooling_func, '__name__', step.pooling_func)!r}")
+    _, labels = np.unique(step.labels_, return_inverse=True)
+    members = (labels[:, np.newaxis] == np.arange(labels.max() + 1)).astype(np.float64)
+    return map_.then_stage(Projection.about(0.0, members)).then_affine(divide=members.sum(axis=0))
+
+
+def _function_transformer(map_: InputMap, step: Any) -> InputMap:
+    if step.func is None:
+        return map_
+    offset = next((offset for function, offset in _LOGARITHMS if step.func is function), None)
+    if offset is None or step.kw_args:
+        given = f" with {', '.join(map(repr, step.kw_args))}" if step.kw_args else ""
+        raise UnsupportedModelError(f"it calls {getattr(step.func, '__name__', step.func)!r}{given}")
+    return map_.then_stage(Logarithm.of(map_.n_features, offset))
+
+
+def _inner_pipeline(map_: InputMap, step: Any) -> InputMap:
+    for name, inner in _flat(step):
+        map_ = fold(map_, inner, name)
+    return map_
+
+
+def _column_transformer(map_: InputMap, step: Any) -> InputMap:
+    require_fitted(step, "ColumnTransformer", "transformers_")
+    positions = step._transformer_to_input_indices
+    for name, _, columns in step.transformers_:
+        _check_columns(name, columns, np.asarray(positions[name]), map_.n_features)
+    parts = [
+        (name, transformer, positions[name])
+        for name, transformer, _ in step.transformers_
+        if not is_dropped(transformer) and len(positions[name])
+    ]
+    for name, transformer, _ in parts:
+        _check_takes_no_whole_texts(transformer, name)
+    if len(parts) > 1:  # of a slice parts are given a view, of other columns a copy
+        _check_overwriting((name, part) for name, part, columns in step.transformers_ if isinstance(columns, slice))
+    return _side_by_side(map_, parts, step.transformer_weights)
+
+
+def _check_takes_no_whole_texts(step: Any, name: str) -> None:
+    while _name_of(step, name) == "Pipeline" and step.steps:
+        name, step = step.steps[0]
+    known = recognise(step)
+    if known is not None and known.role == "vectorizer":
+        raise UnsupportedModelError(
+            f"step {name!r} ({class_name(step)}) takes the whole texts of one of several columns, which no compiled "
+            "model does; of a pipeline pipe compile(pipe[-1]), which predicts pipe[:-1].transform(X)"
+        )
+
+
+def _check_columns(name: str, columns: Any, positions: Any, n_features: int) -> None:
+    """Raise ModelFormatError where a ColumnTransformer takes other columns of arrays than of frames."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of scikit-learn 1.6, on looking at the remaining columns
+        given = [columns.start, columns.stop] if isinstance(columns, slice) else np.ravel(columns).tolist()
+    if any(isinstance(column, str) for column in given):
+        return  # taken of frames alone
+    of_arrays = np.arange(n_features)[columns if isinstance(columns, slice) else given].tolist()
+    if of_arrays != np.ravel(positions).tolist():
+        raise ModelFormatError(
+            f"step {name!r} takes columns {of_arrays} of arrays, {positions.tolist()} of data frames"
+        )
+
+
+def _feature_union(map_: InputMap, step: Any) -> InputMap:
+    every = np.arange(map_.n_features)
+    parts = [(name, t, every) for name, t in step.transformer_list if not is_dropped(t)]
+    if len(parts) > 1:
+        _check_overwriting((name, part) for name, part, _ in parts)
+    return _side_by_side(map_, parts, step.transformer_weights)
+
+
+def overwrites(step: Any) -> bool:
+    """Whether a step or one inside it writes into the rows that it is given, which others may take after it."""
+    kind = name_of(step)
+    if kind == "Pipeline":
+        return any(overwrites(inner) for _, inner in step.steps)
+    if kind == "FeatureUnion":
+        return any(overwrites(inner) for _, inner in step.transformer_list)
+    if kind == "ColumnTransformer":
+        return any(overwrites(inner) for _, inner, _ in step.transformers_)
+    if kind == "FrozenEstimator":
+        return overwrites(step.estimator)
+    if hasattr(step, "best_estimator_"):
+        return overwrites(step.best_estimator_)
+    return kind in _OVERWRITING and not step.copy
+
+
+def _check_overwriting(parts: Iterable[tuple[str, Any]]) -> None:
+    for name, transformer in parts:
+        if overwrites(transformer):
+            raise UnsupportedModelError(
+                f"its part {name!r} overwrites (copy=False) what the others take; refit with copy=True"
+            )
+
+
+def _side_by_side(map_: InputMap, parts: Sequence[tuple[str, Any, Any]], weights: Any) -> InputMap:
+    maps = []
+    for name, transformer, columns in parts:
+        part = fold(map_.then_select(columns), transformer, name)
+        weight = (weights or {}).get(name)
+        maps.append(part if weight is None else part.then_affine(multiply=float(weight)))
+    if not maps:
+        raise UnsupportedModelError("it keeps no column")
+    return InputMap.concatenate(maps)
+
+
+# Steps that leave sparse rows sparse.
+_KEEPING_SPARSE = {
+    "Binarizer",
+    "FunctionTransformer",
+    "MaxAbsScaler",
+    "Normalizer",
+    "PolynomialFeatures",
+    "QuantileTransformer",
+    "RobustScaler",
+    "SelectFromModel",
+    "SelectKBest",
+    "SimpleImputer",
+    "StandardScaler",
+    "VarianceThreshold",
+}
+# Steps whose sparse rows are in order, whatever came.
+_SORTING = {"SimpleImputer", "TruncatedSVD"}
+# Steps that hand rows on to others without a look.
+_LOOKING_NOWHERE = {"ColumnTransformer", "FeatureUnion", "Pipeline"}
+# Steps that pass NaN on, or know what to put in its place.
+_TAKING_NAN = {
+    "MaxAbsScaler",
+    "MinMaxScaler",
+    "MissingIndicator",
+    "OneHotEncoder",
+    "OrdinalEncoder",
+    "PowerTransformer",
+    "QuantileTransformer",
+    "RobustScaler",
+    "SimpleImputer",
+    "StandardScaler",
+    "TargetEncoder",
+}
+# Steps that write into what they are given if they may.
+_OVERWRITING = {
+    "Binarizer",
+    "MaxAbsScaler",
+    "MinMaxScaler",
+    "Normalizer",
+    "PowerTransformer",
+    "QuantileTransformer",
+    "RobustScaler",
+    "SimpleImputer",
+    "StandardScaler",
+}
+# What scalers, imputers and projections have for each column; of matrices the last axis.
+_OF_COLUMNS = ("scale_", "center_", "mean_", "statistics_", "lambdas_", "components_")
+# Functions, each the logarithm of its argument plus a number.
+_LOGARITHMS = ((np.log, 0.0), (np.log1p, 1.0))
+_FOLDERS: dict[str, Callable[[InputMap, Any], InputMap]] = {
+    **nonlinear.FOLDERS,
+    **lookups.FOLDERS,
+    "CCA": _partial_least_squares,
+    "ColumnTransformer": _column_transformer,
+    "FastICA": _fast_ica,
+    "FeatureAgglomeration": _feature_agglomeration,
+    "FeatureUnion": _feature_union,
+    "FunctionTransformer": _function_transformer,
+    "GaussianRandomProjection": _random_projection,
+    "IncrementalPCA": _pca,
+    "LinearDiscriminantAnalysis": _linear_discriminants,
+    "MaxAbsScaler": _max_abs_scaler,
+    "MinMaxScaler": _min_max_scaler,
+    "Normalizer": _normalizer,
+    "PCA": _pca,
+    "PLSCanonical": _partial_least_squares,
+    "PLSRegression": _partial_least_squares,
+    "Pipeline": _inner_pipeline,
+    "PowerTransformer": _power_transformer,
+    "RobustScaler": _robust_scaler,
+    "SparseRandomProjection": _random_projection,
+    "StandardScaler": _standard_scaler,
+    "TruncatedSVD": _truncated_svd,
+}

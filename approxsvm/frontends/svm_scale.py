@@ -1,0 +1,194 @@
+"""Scaling parameters saved by LIBSVM's svm-scale (option -s), as an input map.
+
+The reference is svm-scale's formula, lower + (upper - lower) * (x - least) / (greatest - least), in float64 and in this
+order; bounds hold for the real numbers as well. Its output text has six digits, so rows that went through a file differ
+from it by about 1e-6 of their range.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
+from approxsvm.frontends import e1071
+from approxsvm.frontends.plain_numbers import plain_float
+from approxsvm.frontends.sklearn.kernel_machines import restored, rounded_float
+from approxsvm.ir.input_map import InputMap
+from approxsvm.ir.kernel_model import MAX_FEATURES, KernelModel
+from approxsvm.ir.outputs import LaplaceNoise, Outputs
+
+
+@dataclass(frozen=True)
+class ScaleRange:
+    """What a range file says."""
+
+    # Limits that the training rows were scaled to; other rows may lie outside
+    lower: float
+    upper: float
+    # Index -> (least, greatest) value of the training rows. Features with one value only, and those never seen, are not
+    # in the file: svm-scale turns them into 0.
+    features: dict[int, tuple[float, float]]
+    # (y_lower, y_upper, y_min, y_max) of a file with a y section
+    target: tuple[float, float, float, float] | None = None
+
+    def target_unit(self) -> tuple[Fraction, Fraction] | None:
+        """What turns a scaled target into the raw one: a factor, then a number to add; None without a y section."""
+        if self.target is None:
+            return None
+        y_lower, y_upper, y_min, y_max = self.target
+        factor = (Fraction(y_max) - Fraction(y_min)) / (Fraction(y_upper) - Fraction(y_lower))
+        return factor, Fraction(y_min) - Fraction(y_lower) * factor
+
+    def input_map(self, n_features: int, first_index: int = 1) -> InputMap:
+        """Map of raw rows to scaled rows; `first_index` is the index of column 0.
+
+        Raises ModelFormatError: the file scales a feature outside the columns.
+        """
+        first, last = min(self.features, default=first_index), max(self.features, default=first_index)
+        if first < first_index:
+            raise ModelFormatError(f"the range file scales index {first}, but the first index is {first_index}")
+        if last - first_index >= n_features:
+            raise ModelFormatError(
+                f"the range file scales index {last}, but the last index is {n_features - 1 + first_index}"
+            )
+        subtract, multiply, divide, add, error = np.zeros((5, n_features))
+        divide[:] = 1.0  # features that are not in the file become 0
+        width = Fraction(self.upper) - Fraction(self.lower)
+        for index, (least, greatest) in self.features.items():
+            column = index - first_index
+            subtract[column], add[column] = least, self.lower
+            multiply[column], divide[column] = self.upper - self.lower, greatest - least
+            exact = width / (Fraction(greatest) - Fraction(least))
+            given = Fraction(multiply[column]) / Fraction(divide[column])
+            error[column] = float(abs(given - exact) / given) * (1 + 2.0**-50)
+        return InputMap.identity(n_features).then_affine(
+            subtract=subtract, multiply=multiply, divide=divide, add=add, relative_error=error
+        )
+
+
+def read_range_file(path: str | os.PathLike[str]) -> ScaleRange:
+    """Read a file that ``svm-scale -s`` wrote; DataFormatError names the line that is not of that form."""
+    name = os.fspath(path)
+    with open(name, encoding="utf-8-sig", errors="replace") as file:
+        lines = [line.split() for line in file]
+    while lines and not lines[-1]:
+        lines.pop()
+    at = 0
+
+    def numbers(count: int) -> list[float]:
+        nonlocal at
+        at += 1
+        try:
+            values = [plain_float(token) for token in lines[at - 1]]
+            if len(values) != count or not np.isfinite(values).all():
+                raise ValueError
+        except (ValueError, IndexError):
+            raise DataFormatError(f"{name}, line {at}: expected {count} finite numbers") from None
+        return values
+
+    target = None
+    if lines and lines[0] == ["y"]:
+        at = 1
+        y_lower, y_upper = numbers(2)
+        y_min, y_max = numbers(2)
+        if not (y_upper > y_lower and y_max > y_min):
+            raise DataFormatError(f"{name}, line {at}: the limits of y do not ascend")
+        target = (y_lower, y_upper, y_min, y_max)
+    if at >= len(lines) or lines[at] != ["x"]:
+        raise DataFormatError(f"{name}, line {at + 1}: expected x; this is not a range file of svm-scale")
+    at += 1
+    lower, upper = numbers(2)
+    if not upper > lower:
+        raise DataFormatError(f"{name}, line {at}: the upper limit {upper} is not above the lower limit {lower}")
+    if not np.isfinite(upper - lower):
+        raise DataFormatError(f"{name}, line {at}: from {lower} to {upper} is beyond the range of float64")
+    features: dict[int, tuple[float, float]] = {}
+    while at < len(lines):
+        index, least, greatest = numbers(3)
+        if index != int(index) or not 0 <= index <= MAX_FEATURES or int(index) in features:
+            raise DataFormatError(
+                f"{name}, line {at}: {lines[at - 1][0]} is not a new feature index, from 0 to {MAX_FEATURES}"
+            )
+        if least > greatest:
+            raise DataFormatError(f"{name}, line {at}: the least value {least} is above the greatest {greatest}")
+        if not np.isfinite(greatest - least):
+            raise DataFormatError(f"{name}, line {at}: from {least} to {greatest} is beyond the range of float64")
+        if least < greatest:
+            features[int(index)] = (least, greatest)
+    return ScaleRange(lower, upper, features, target)
+
+
+def with_range_file(model: Any, path: str | os.PathLike[str], *, restore_target: bool = False) -> KernelModel:
+    """The same model for rows that have not been scaled, ready for `compile`.
+
+    Parameters
+    ----------
+    model : KernelModel, fitted estimator, or path
+        Trained on the output of svm-scale; whatever `read_any` reads.
+    path : str or path
+        The range file that svm-scale saved, or the scale file of e1071's write.svm (R).
+    restore_target : bool
+        Also turn values of a regression back into the units of the raw target, as the file's y section says, or the
+        file beside that of e1071 whose name ends in .yscale; svm-predict does not.
+
+    Returns
+    -------
+    KernelModel
+        With more columns where the range file scales features that no support vector uses.
+
+    Raises
+    ------
+    DataFormatError
+        The file is not a range file; the message names the line.
+    UnsupportedModelError
+        The model has an input map already or is an ensemble, or `restore_target` finds no y section or no
+        regression.
+    """
+    from approxsvm.frontends import read_any
+
+    model = read_any(model)
+    if not isinstance(model, KernelModel):
+        raise UnsupportedModelError(
+            f"a range file of svm-scale is for models with support vectors, not for this {model.source}; "
+            "put a scaler in front of it, in a pipeline"
+        )
+    return _scaled(model, path, restore_target)
+
+
+def _scaled(model: KernelModel, path: str | os.PathLike[str], restore_target: bool) -> KernelModel:
+    if model.input_map is not None:
+        raise UnsupportedModelError("the model scales its rows already")
+    if e1071.is_scale_file(path):
+        map_, unit = e1071.input_map(path, model.n_features), None
+        if restore_target and model.task == "regression":
+            center, scale = e1071.target_scale(path)
+            unit = Fraction(scale), Fraction(center)
+    else:
+        scaling = read_range_file(path)
+        n_features = max(model.n_features, max(scaling.features, default=0) + 1 - model.first_index)
+        map_, unit = scaling.input_map(n_features, model.first_index), scaling.target_unit()
+    changes: dict[str, Any] = {"input_map": map_}
+    if map_.n_features > model.n_features:
+        changes["support_vectors"] = _widened(model, map_.n_features)
+    if restore_target:
+        if unit is None or model.task != "regression":
+            raise UnsupportedModelError(f"{os.fspath(path)}: no target to restore for a {model.task} model")
+        model = restored(model, *unit)
+        noise = model.outputs.probability
+        if isinstance(noise, LaplaceNoise):
+            changes["outputs"] = Outputs(probability=LaplaceNoise(noise.sigma * rounded_float(unit[0])))
+    return replace(model, **changes)
+
+
+def _widened(model: KernelModel, n_features: int) -> Any:
+    if isinstance(model.support_vectors, np.ndarray):
+        return np.pad(model.support_vectors, [(0, 0), (0, n_features - model.n_features)])
+    from scipy.sparse import csr_array
+
+    rows = model.support_vectors
+    return csr_array((rows.data, rows.indices, rows.indptr), shape=(model.n_sv, n_features))

@@ -1,0 +1,358 @@
+"""Record batch in, record batch out: what every table engine calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import InputError
+from approxsvm.frames.columns import Features, Tell, check_names, choose_columns, warn
+from approxsvm.frames.raw_columns import RawColumns
+from approxsvm.frames.rows import finite_rows, zero_unused
+from approxsvm.integrations.arrow.answers import AnswerColumns
+from approxsvm.integrations.arrow.columns import FeatureColumns, TextRowsColumn, are_narrow
+from approxsvm.system.packages import import_package
+
+pa = import_package("pyarrow", "arrow", "scoring tables")
+pc = import_package("pyarrow.compute", "arrow", "scoring tables")
+
+Columns = FeatureColumns | TextRowsColumn
+OnError = Literal["fail", "null", "skip"]
+ON_ERROR = ("fail", "null", "skip")
+_MAX_REASONS = 20  # reported for one batch
+_CAREFUL_ROWS = 1 << 9  # rows at a time after the core has refused one of a batch
+# Rows at a time of a whole table: their matrix stays in a cache while the core reads it.
+_BATCH_ROWS = 1 << 16
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows from a reader."""
+
+    batch: Any  # pyarrow.RecordBatch of the columns; for LIBSVM text only those that can be kept
+    place: Callable[[int], str]  # the name of a row, by its position: "rows.parquet, row 17"
+    sparse: Any = None  # csr_array of the features, if they are not columns
+    unreadable: Mapping[int, str] = field(default_factory=dict)  # rows that could not be read, empty here, and why
+    lost: tuple[str, ...] = ()  # place and fault of earlier rows that are not in any block
+    share: float | None = None  # how much of the source has been read, from 0 to 1
+    is_end: bool = False  # whether the source has ended; the block then has no rows
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Answers for a block."""
+
+    batch: Any  # pyarrow.RecordBatch
+    n_rows: int  # rows of the block, lost ones included
+    n_bad: int  # those without an answer
+    reasons: tuple[str, ...]  # place and fault of the first of these
+    skipped: tuple[int, ...] = ()  # rows of the block that are left out
+
+
+class Scorer:
+    """Models and options, before the columns of a table are known.
+
+    `evaluators` are by the prefix of the answers' columns, `outputs` as for `AnswerColumns`. `keep` are columns to copy
+    to the result, in front; `columns` are the features in the models' order. A row without an answer raises, is null,
+    or is left out, by `on_error` "fail", "null" or "skip". InputError if there is no model, an option is invalid, or
+    two columns have the same name.
+    """
+
+    def __init__(
+        self,
+        evaluators: Mapping[str, Any],
+        *,
+        outputs: Sequence[str] | None = None,
+        keep: Sequence[str] = (),
+        columns: Sequence[str] | None = None,
+        on_error: OnError = "fail",
+    ) -> None:
+        if not evaluators:
+            raise InputError("there is no model to score with")
+        if on_error not in ON_ERROR:
+            raise InputError(f"on_error must be one of {', '.join(map(repr, ON_ERROR))}, not {on_error!r}")
+        self.evaluators = dict(evaluators)
+        self.keep = tuple(keep)
+        self.columns = None if columns is None else tuple(columns)
+        self.on_error = on_error
+        several = len(self.evaluators) > 1
+        self.answers = {
+            name: AnswerColumns(evaluator.artifact, outputs, f"{name}_" if several else "")
+            for name, evaluator in self.evaluators.items()
+        }
+        names = [*self.keep, *(field.name for answer in self.answers.values() for field in answer.fields)]
+        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        if twice:
+            raise InputError(f"two columns of the output would be named {twice[0]!r}")
+
+    def features(
+        self,
+        names: Sequence[str],
+        *,
+        made_up: bool = False,
+        others: Sequence[str] | None = None,
+        tell: Tell | None = None,
+    ) -> dict[str, Features]:
+        """The feature columns of each model, chosen from these names by `choose_columns`.
+
+        A model without names takes no column in `others`, by default those that are kept.
+        """
+        check_names(self.keep, names)
+        return {
+            name: choose_columns(
+                names,
+                evaluator.artifact.raw_columns,
+                columns=self.columns,
+                others=self.keep if others is None else others,
+                made_up=made_up,
+                tell=None if evaluator.artifact.takes_texts else tell,  # a column of texts is what its rows are of
+            )
+            for name, evaluator in self.evaluators.items()
+        }
+
+    def needed(self, features: Mapping[str, Features]) -> list[str]:
+        """All columns to read, each once."""
+        read = (name for names in features.values() for name in names if name is not None)
+        return list(dict.fromkeys([*self.keep, *read]))
+
+    def bind(self, schema: Any, features: Mapping[str, Features], *, text: bool = False) -> BoundScorer:
+        """Fix the columns; with `text`, columns of strings are parsed as numbers."""
+        matrices: dict[Any, Columns] = {}
+        bound = {}
+        for name, names in features.items():
+            artifact = self.evaluators[name].artifact
+            columns = artifact.raw_columns
+            only = names[0] if len(names) == 1 else None
+            is_text = artifact.takes_texts and only and TextRowsColumn.takes(schema.field(only).type)
+            narrow = not is_text and are_narrow(schema, names, artifact.row_dtypes)
+            key = (names, name if columns.texts or artifact.takes_texts else "", narrow)
+            if key not in matrices and is_text and only:
+                matrices[key] = TextRowsColumn(only, artifact.text_rows, columns)
+            elif key not in matrices:
+                matrices[key] = FeatureColumns(schema, names, columns.n_columns, columns, text=text, narrow=narrow)
+            bound[name] = matrices[key]
+        return BoundScorer(self, schema, bound)
+
+    def bind_schema(self, schema: Any) -> BoundScorer:
+        """Fix the columns by the names of a schema."""
+        return self.bind(schema, self.features(schema.names))
+
+    def bind_sparse(self, schema: Any) -> BoundScorer:
+        """Bind to blocks whose features are CSR matrices."""
+        check_names(self.keep, schema.names)
+        return BoundScorer(self, schema, {})
+
+
+class BoundScorer:
+    """Scores batches of one schema, from any number of threads; `schema` is that of the answers."""
+
+    def __init__(self, scorer: Scorer, schema: Any, features: Mapping[str, Columns]) -> None:
+        self._scorer = scorer
+        self._features = dict(features)
+        self._of_rows = schema
+        kept = [pa.field(name, _plain_type(schema.field(name).type)) for name in scorer.keep]
+        self.schema = pa.schema([*kept, *(field for answer in scorer.answers.values() for field in answer.fields)])
+
+    def end(self) -> Block:
+        """A block without rows, which follows the last block of a source."""
+        sparse = None
+        if not self._features:
+            from scipy.sparse import csr_array
+
+            sparse = csr_array((0, next(iter(self._scorer.evaluators.values())).artifact.n_raw_features))
+        # from_pylist() does not support every type that a column may have.
+        nothing = [pa.nulls(0, column.type) for column in self._of_rows]
+        return Block(pa.RecordBatch.from_arrays(nothing, schema=self._of_rows), str, sparse, share=1.0, is_end=True)
+
+    def score(self, block: Block) -> Scored:
+        """Score a block of rows; InputError if a row is bad and `on_error` is "fail"."""
+        n_rows = block.batch.num_rows
+        faults = dict(block.unreadable)
+        columns = [_plain(block.batch.column(name)) for name in self._scorer.keep]
+        rows: dict[int, Any] = {}
+        for name, evaluator in self._scorer.evaluators.items():
+            features = self._features.get(name)
+            if id(features) not in rows:
+                rows[id(features)] = block.sparse if features is None else features.matrix(block.batch)
+            answers = self._scorer.answers[name]
+            columns += self._answers(evaluator, answers, rows[id(features)], block, features, faults)
+        reasons = tuple(f"{block.place(row)}: {faults[row]}" for row in sorted(faults)[:_MAX_REASONS])
+        if faults and self._scorer.on_error == "fail":
+            raise InputError(reasons[0])
+        batch = pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        skipped = tuple(sorted(faults)) if self._scorer.on_error == "skip" else ()
+        if skipped:
+            try:
+                batch = batch.take(pa.array(np.setdiff1d(np.arange(n_rows), skipped)))
+            except pa.ArrowNotImplementedError as error:  # lists of views, say
+                raise InputError(f"rows of a kept column cannot be skipped, only nulled: {error}") from None
+        n_lost = len(block.lost)
+        return Scored(batch, n_rows + n_lost, len(faults) + n_lost, (*block.lost[:_MAX_REASONS], *reasons), skipped)
+
+    def _answers(
+        self,
+        evaluator: Any,
+        answers: AnswerColumns,
+        rows: Any,
+        block: Block,
+        features: Columns | None,
+        faults: dict[int, str],
+    ) -> list[Any]:
+        """One model's columns, null where an answer is missing; the reasons are added to `faults`."""
+        own: dict[int, str] = dict(block.unreadable)
+        if not own:
+            try:
+                return answers.arrays(evaluator.answers(rows, answers.outputs))
+            except InputError:
+                pass  # now the long way: which rows, and why
+        columns = evaluator.artifact.raw_columns
+        finite = finite_rows(zero_unused(rows, columns), columns)
+        for row in np.flatnonzero(~finite).tolist():
+            reason = "" if len(own) > _MAX_REASONS else _fault(block, features, rows, row, columns)
+            own.setdefault(row, reason)
+        parts, answered = [], []
+        asked = np.flatnonzero(finite & ~np.isin(np.arange(block.batch.num_rows), list(block.unreadable)))
+        start, n_at_once = 0, len(asked)
+        while True:
+            left = asked[start : start + n_at_once]
+            part, refused, reason = _until_refused(evaluator, rows[left], answers.outputs)
+            parts.append(part)
+            answered.append(left[:refused])
+            if refused is None:
+                start += len(left)
+            else:
+                own[int(left[refused])] = reason
+                if self._scorer.on_error == "fail":
+                    break
+                # Continue in small pieces: the rows after a refused one are copied and evaluated again.
+                start, n_at_once = start + refused + 1, _CAREFUL_ROWS
+            if start >= len(asked):
+                break
+        for row, reason in own.items():
+            faults.setdefault(row, reason)
+        whole = {output: np.concatenate([part[output] for part in parts]) for output in answers.outputs}
+        positions, has_answer = np.zeros(block.batch.num_rows, np.int64), np.zeros(block.batch.num_rows, np.bool_)
+        there = np.concatenate(answered)
+        positions[there], has_answer[there] = np.arange(len(there)), True
+        where = pa.array(positions, mask=~has_answer)
+        return [array.take(where) for array in answers.arrays(whole)]
+
+
+def predict_stream(
+    evaluator: Any,
+    data: Any,
+    *,
+    outputs: Sequence[str] | None,
+    keep: Sequence[str],
+    columns: Sequence[str] | None,
+    on_error: OnError,
+) -> Any:
+    """Implement `Predictor.predict_arrow`: Arrow columns of any kind in, a table out."""
+    scorer = Scorer({"model": evaluator}, outputs=outputs, keep=keep, columns=columns, on_error=on_error)
+    schema, batches = _stream(data)
+    sentences: list[str] = []
+    bound = scorer.bind(schema, scorer.features(schema.names, tell=sentences.append))
+    for sentence in sentences:
+        warn(sentence, stacklevel=3)  # at the caller of predict_arrow
+    return score_batches(bound, schema, batches)[0]
+
+
+def score_batches(
+    bound: BoundScorer, schema: Any, batches: Iterable[Any], place: Callable[[int], str] = "row {}".format
+) -> tuple[Any, slice | npt.NDArray[np.intp]]:
+    """A table of answers for batches of one schema, and the rows that it holds; `place` names rows in errors."""
+    first, answers, skipped = 0, [], []
+    for batch in batches:
+        for piece in pieces(batch):
+            if piece.schema != schema:
+                raise InputError(f"a batch has the columns {piece.schema.names}, but the first one has {schema.names}")
+            scored = bound.score(Block(piece, _behind(first, place)))
+            answers.append(scored.batch)
+            skipped += [first + row for row in scored.skipped]
+            first += piece.num_rows
+    rows = np.setdiff1d(np.arange(first), skipped) if skipped else slice(first)
+    return pa.Table.from_batches(answers, bound.schema), rows
+
+
+def pieces(batch: Any, n_rows: int = _BATCH_ROWS) -> Iterator[Any]:
+    """Slices of a batch, of at most so many rows and without copies; none if the batch is empty."""
+    for first in range(0, batch.num_rows, n_rows):
+        yield batch.slice(first, n_rows)
+
+
+def _stream(data: Any) -> tuple[Any, Iterable[Any]]:
+    """Schema and batches of Arrow data of any kind."""
+    if isinstance(data, pa.RecordBatch):
+        return data.schema, [data]
+    if isinstance(data, pa.Table):
+        return data.schema, data.to_batches()
+    if hasattr(data, "__arrow_c_stream__"):
+        reader = pa.RecordBatchReader.from_stream(data)
+        return reader.schema, reader
+    try:
+        batches = iter(data)
+        first = next(batches, None)
+    except TypeError:
+        raise InputError(f"expected Arrow columns or batches, got {type(data).__name__}") from None
+    if not isinstance(first, pa.RecordBatch):
+        raise InputError(f"expected Arrow columns or batches, got {type(first).__name__}")
+    return first.schema, (batch for some in ([first], batches) for batch in some)
+
+
+def _behind(first: int, place: Callable[[int], str]) -> Callable[[int], str]:
+    return lambda row: place(first + row)
+
+
+def _until_refused(
+    evaluator: Any, rows: Any, outputs: Sequence[str]
+) -> tuple[dict[str, npt.NDArray[Any]], int | None, str]:
+    """Answers of the rows before the first that the core refuses, its position, and the reason."""
+    try:
+        return evaluator.answers(rows, outputs), None, ""
+    except InputError as error:
+        place = re.search(r"\brow (\d+)", str(error))
+        if place is None:
+            raise
+        row, reason = int(place[1]), re.sub(r"\s*\brow \d+(?: of X)?:?", "", str(error), count=1).strip()
+        # With several threads an earlier row may be bad, too.
+        before = _until_refused(evaluator, rows[:row], outputs)
+        return before if before[1] is not None else (before[0], row, reason)
+
+
+def _fault(block: Block, features: Columns | None, rows: Any, row: int, used: RawColumns) -> str:
+    if features is not None:
+        return features.fault(block.batch, row, used)
+    columns = rows.indices[rows.indptr[row] : rows.indptr[row + 1]]
+    values = rows.data[rows.indptr[row] : rows.indptr[row + 1]]
+    k = int(np.flatnonzero(~used.are_taken(values, columns) & np.isin(columns, used.used))[0])
+    return f"the feature in column {int(columns[k])} {'is NaN' if np.isnan(values[k]) else 'is infinite'}"
+
+
+def _plain_type(kind: Any) -> Any:
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        kind = kind.value_type
+    return {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}.get(kind, kind)
+
+
+def _plain(column: Any) -> Any:
+    """A kept column, with a type that can be written and whose rows can be selected.
+
+    Dictionaries are decoded, as they would differ from batch to batch, which files do not allow. Views, which Polars
+    produces, are converted: neither CSV files nor `take` support them.
+    """
+    if pa.types.is_dictionary(column.type):
+        return _plain(column.dictionary).take(column.indices)
+    if pa.types.is_run_end_encoded(column.type):
+        column = pc.run_end_decode(column)
+    kind = _plain_type(column.type)
+    if column.type == kind:
+        return column
+    try:
+        return column.cast(kind)
+    except pa.ArrowNotImplementedError:  # views in pyarrow 16
+        return pa.array(column.to_pylist(), kind)

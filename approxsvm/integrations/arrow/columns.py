@@ -1,0 +1,354 @@
+"""Columns of record batches as float matrices for the core, without a copy or with one for each batch."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import InputError
+from approxsvm.frames.columns import Features, rounded
+from approxsvm.frames.dtypes import RowDtypes, numpy_dtype
+from approxsvm.frames.raw_columns import RawColumns
+from approxsvm.frames.text_columns import MISSING_CELLS, UNKNOWN
+from approxsvm.frames.texts import TextRows
+from approxsvm.system.packages import import_package
+
+pa = import_package("pyarrow", "arrow", "scoring tables")
+pc = import_package("pyarrow.compute", "arrow", "scoring tables")
+
+_NATIVE = (pa.float32(), pa.float64())
+_MISSING = pa.array(MISSING_CELLS)
+_TRUTH = {"true": 1.0, "false": 0.0}
+# Numbers between columns of the buffer: with a power of two of rows, columns would share few sets of the cache.
+_PADDING = 16
+
+
+class TextRowsColumn:
+    """Makes sparse rows of one column of texts; with the methods of FeatureColumns."""
+
+    def __init__(self, name: str, texts: TextRows, columns: RawColumns) -> None:
+        self.names = (name,)
+        self._texts = texts
+        self._columns = columns
+
+    @classmethod
+    def takes(cls, kind: Any) -> bool:
+        """Whether a column has texts."""
+        return _is_text(_value_type(kind))
+
+    def matrix(self, batch: Any) -> Any:
+        """What the vectorizers make of the texts of a batch, a csr_array; one that is missing is infinite: refused."""
+        texts = batch.column(self.names[0]).to_pylist()
+        rows = self._texts.rows(["" if text is None else text for text in texts])
+        missing = np.array([k for k, text in enumerate(texts) if text is None], np.intp)
+        if not len(missing):
+            return rows
+        somewhere = np.full(len(missing), self._columns.used[0])
+        return rows + type(rows)((np.full(len(missing), np.inf), (missing, somewhere)), shape=rows.shape)
+
+    def fault(self, batch: Any, row: int, columns: RawColumns) -> str:
+        """What is wrong with a row."""
+        return f"column {self.names[0]!r} is null"
+
+
+class FeatureColumns:
+    """Makes matrices of the features of batches of one schema, from any number of threads.
+
+    `names` are the feature columns in the model's order, None for features that it does not use; or one column of lists
+    of `n_features` numbers. With `text`, columns of strings, as in CSV files, are parsed as numbers. Columns of texts
+    that the model's raw `columns` name become codes. With `narrow`, matrices are float32 (`are_narrow`). InputError if
+    a column is of another type.
+    """
+
+    def __init__(
+        self,
+        schema: Any,
+        names: Features,
+        n_features: int,
+        columns: RawColumns | None = None,
+        *,
+        text: bool = False,
+        narrow: bool = False,
+    ) -> None:
+        self.names = tuple(name for name in names if name is not None)
+        self.n_features = n_features
+        self._positions = [k for k, name in enumerate(names) if name is not None]
+        self._room = threading.local()
+        types = [_value_type(schema.field(name).type) for name in self.names]
+        # A column of nulls has no list type, so with several features it is taken for one of lists.
+        is_one = len(names) == 1
+        no_list = is_one and n_features > 1 and pa.types.is_null(types[0])
+        self._is_list = is_one and (_is_list(types[0]) or no_list)
+        if pa.types.is_fixed_size_list(types[0]) and self._is_list and types[0].list_size != n_features:
+            raise InputError(
+                f"column {self.names[0]!r} has lists of {types[0].list_size} numbers, but the model has {n_features} "
+                "features"
+            )
+        if not self._is_list and len(names) != n_features:
+            raise InputError(f"there is 1 feature column, {self.names[0]!r}, but the model has {n_features} features")
+        numbers = [types[0].value_type] if self._is_list and not no_list else types
+        texts = {} if self._is_list or columns is None else columns.texts
+        self._looked_up = frozenset() if columns is None else columns.looked_up
+        self._texts = {k: _CodeColumn(columns, k, text) for k in self._positions if columns and k in texts}
+        for position, name, kind in zip(self._positions, self.names, numbers, strict=True):
+            if position in texts and not (_is_text(kind) or pa.types.is_null(kind)):
+                raise InputError(f"column {name!r} is {kind}, but the model takes texts there")
+            if position not in texts and not (_is_number(kind) or (text and _is_text(kind))):
+                raise InputError(f"column {name!r} is {kind}, but a feature must be a number")
+        self._dtype = np.float32 if narrow or all(kind == pa.float32() for kind in numbers) else np.float64
+
+    def matrix(self, batch: Any) -> npt.NDArray[Any]:
+        """The features of a batch, (n_rows, n_features), float32 or float64, NaN where a value is missing.
+
+        The result is the batch's own memory or a buffer that the next call of the same thread overwrites. Unused
+        features are 0, except in lists and in the batch's own memory.
+        """
+        columns = [batch.column(name) for name in self.names]
+        if self._is_list:
+            return self._of_lists(columns[0])
+        own = _side_by_side(columns) if len(columns) == self.n_features and not self._texts else None
+        return self._gathered(columns) if own is None else own
+
+    def _gathered(self, columns: Sequence[Any]) -> npt.NDArray[Any]:
+        """Copy column after column: the core takes any strides."""
+        n_rows = len(columns[0])
+        room = getattr(self._room, "buffer", None)
+        if room is None or room.shape[1] < n_rows + _PADDING:
+            room = self._room.buffer = np.zeros((self.n_features, n_rows + _PADDING), self._dtype)
+        for k, column in zip(self._positions, columns, strict=True):
+            room[k, :n_rows] = self._texts[k].codes(column) if k in self._texts else _floats(column)
+            if k in self._looked_up:
+                room[k, _rounded(column)] = math.inf  # it would be another category
+        rows: npt.NDArray[Any] = room[:, :n_rows].T
+        return rows
+
+    def _of_lists(self, lists: Any) -> npt.NDArray[Any]:
+        if pa.types.is_dictionary(lists.type):
+            lists = lists.dictionary_decode()
+        width, n_rows = self.n_features, len(lists)
+        if pa.types.is_null(lists.type):
+            return np.full((n_rows, width), np.nan)
+        if pa.types.is_fixed_size_list(lists.type):
+            starts = width * (lists.offset + np.arange(n_rows + 1))
+        else:
+            starts = lists.offsets.to_numpy()
+        values = _floats(lists.values.slice(starts[0], starts[-1] - starts[0])).astype(self._dtype, copy=False)
+        whole = np.diff(starts) == width
+        if lists.null_count:
+            whole &= lists.is_valid().to_numpy(zero_copy_only=False)
+        if whole.all():
+            return values.reshape(n_rows, width)
+        rows = np.full((n_rows, width), np.nan, self._dtype)
+        rows[whole] = values[(starts[:-1] - starts[0])[whole, np.newaxis] + np.arange(width)]
+        return rows
+
+    def fault(self, batch: Any, row: int, columns: RawColumns) -> str:
+        """What is wrong with a row that holds something else than finite numbers where it is used, in words."""
+        may_miss = set(columns.takes_null.tolist())
+        for position, name in zip(self._positions, self.names, strict=True):
+            value = batch.column(name)[row].as_py()
+            if position in self._texts:
+                words = self._texts[position].fault(value)
+                if words and not (position in may_miss and words == "is null"):
+                    return f"column {name!r} {words}"
+                continue
+            if isinstance(value, list) and len(value) != self.n_features:
+                return f"column {name!r} has {len(value)} numbers, expected {self.n_features}"
+            numbers = [(k, value[k]) for k in columns.used] if isinstance(value, list) else [(position, value)]
+            for k, number in numbers:
+                words = _fault(number)
+                if not words and k in self._looked_up and isinstance(number, int) and number != int(float(number)):
+                    words = f"holds {number}, which is no number of float64"
+                if words and not (k in may_miss and words in ("is null", "is NaN")):
+                    return f"column {name!r} {words}"
+        return "a number is beyond the range of the model"
+
+
+def are_narrow(schema: Any, names: Features, dtypes: RowDtypes) -> bool:
+    """Whether the source computes in float32 with feature columns of a schema; InputError for types that it must not.
+
+    A column that is not float32 beside such ones must be of a type whose numbers are float32 numbers.
+    """
+    if not dtypes:
+        return False
+    positions = [k for k, name in enumerate(names) if name is not None]
+    read = [name for name in names if name is not None]
+    kinds = [numpy_dtype(schema.field(name).type) for name in read]
+    is_list = len(read) == 1 and _is_list(_value_type(schema.field(read[0]).type))
+    if not dtypes.check_columns(kinds, None if is_list else positions, read, "columns cast to float64"):
+        return False
+    for name, kind in zip(read, kinds, strict=True):
+        given = schema.field(name).type
+        if pa.types.is_decimal(given) or not (kind.kind == "O" or np.can_cast(kind, np.float32)):
+            raise InputError(
+                f"column {name!r} is {given} beside columns of float32, in which the source computes: cast the "
+                "latter to float64"
+            )
+    return True
+
+
+class _CodeColumn:
+    """Codes of a column of texts; infinity for one that the source refuses, which makes the row a bad one."""
+
+    def __init__(self, columns: RawColumns, position: int, parses: bool) -> None:
+        self._known = columns.texts[position]
+        self._values = pa.array(self._known.texts, pa.large_string())
+        self._unknown = math.inf if UNKNOWN in columns.refused[position] else UNKNOWN
+        self._null = math.inf if self._known.null in columns.refused[position] else self._known.null
+        # Cells of a CSV file that mean a missing value, unless they are categories. pandas leaves the cell of an empty
+        # text as empty as that of a missing value, so where the former is a category nobody knows which it is.
+        missing = [text for text in MISSING_CELLS if text not in self._known.texts] if parses else []
+        self._missing = pa.array(missing, pa.large_string())
+        self._is_open = parses and "" in self._known.texts
+
+    def codes(self, column: Any) -> npt.NDArray[np.float64]:
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        texts = _large(column)
+        found = pc.index_in(texts, value_set=self._values)
+        codes = np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), np.float64)
+        codes[codes < 0] = self._unknown
+        if len(self._missing):
+            codes[pc.is_in(texts, value_set=self._missing).to_numpy(zero_copy_only=False)] = self._null
+        codes[texts.is_null().to_numpy(zero_copy_only=False)] = math.inf if self._is_open else self._null
+        return codes
+
+    def fault(self, text: str | None) -> str:
+        """What is wrong with a value, in words; empty where nothing is."""
+        if text is None and self._is_open:
+            return "is empty, which may be missing or the text '': write the text in quotes, and NA for what is missing"
+        if text is None or text in self._missing.to_pylist():
+            return "is null"
+        is_fine = text in self._known.texts or self._unknown == UNKNOWN
+        return "" if is_fine else f"holds {text[:40]!r}, which is no category of the model"
+
+
+def _large(column: Any) -> Any:
+    """Texts of any type of Arrow's as one; nulls as null texts."""
+    try:
+        return column.cast(pa.large_string())
+    except pa.ArrowNotImplementedError:  # views in pyarrow 16
+        return pa.array(column.to_pylist(), pa.large_string())
+
+
+def _fault(value: Any) -> str:
+    if value is None or (isinstance(value, str) and value.strip() in MISSING_CELLS):
+        return "is null"
+    number = _number(value) if isinstance(value, str) else float(value)
+    if isinstance(value, str) and math.isnan(number):
+        return f"holds {value[:40]!r}, which is not a number"
+    return "is NaN" if math.isnan(number) else "is infinite" if math.isinf(number) else ""
+
+
+def _value_type(kind: Any) -> Any:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _is_list(kind: Any) -> bool:
+    of_types = pa.types
+    return bool(of_types.is_fixed_size_list(kind) or of_types.is_list(kind) or of_types.is_large_list(kind))
+
+
+def _is_number(kind: Any) -> bool:
+    of_types = pa.types
+    return bool(
+        of_types.is_integer(kind)
+        or of_types.is_floating(kind)
+        or of_types.is_boolean(kind)
+        or of_types.is_decimal(kind)
+        or of_types.is_null(kind)
+    )
+
+
+def _is_text(kind: Any) -> bool:
+    """Whether a column has texts."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _floats(column: Any) -> npt.NDArray[Any]:
+    """A column as numbers, NaN where it is null; storing them as floats then rounds as NumPy does."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if _is_text(column.type):
+        column = _parsed(column)
+    elif pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())  # booleans with nulls would become objects
+    elif pa.types.is_decimal(column.type):
+        column = column.cast(pa.string()).cast(pa.float64())  # Arrow's direct cast rounds several times
+    elif pa.types.is_null(column.type):
+        return np.full(len(column), np.nan)
+    found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return found
+
+
+def _rounded(column: Any) -> list[int]:
+    """Rows of the integers that float64 rounds."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if not (pa.types.is_int64(column.type) or pa.types.is_uint64(column.type)):
+        return []
+    return rounded(column.fill_null(0).to_numpy(zero_copy_only=False))
+
+
+def _parsed(texts: Any) -> Any:
+    """Texts as float64, null where they stand for nothing, infinite where they are no numbers: NaN may be a value."""
+    try:
+        return texts.cast(pa.float64())
+    except pa.ArrowInvalid:
+        pass
+    texts = pc.utf8_trim_whitespace(texts)
+    texts = pc.if_else(pc.is_in(texts, value_set=_MISSING.cast(texts.type)), None, texts)
+    try:
+        return texts.cast(pa.float64())
+    except pa.ArrowInvalid:
+        numbers = [math.nan if text is None else _number(text) for text in texts.to_pylist()]
+        given = zip(numbers, texts.to_pylist(), strict=True)
+        return pa.array([math.inf if math.isnan(x) and text is not None else x for x, text in given], pa.float64())
+
+
+def _number(text: str) -> float:
+    """The number, or NaN; underscores, which Python allows between digits, are refused. True is 1, and False 0."""
+    try:
+        if text.strip().lower() in _TRUTH:
+            return _TRUTH[text.strip().lower()]
+        return float(text) if "_" not in text else math.nan
+    except ValueError:
+        return math.nan
+
+
+def _side_by_side(columns: Sequence[Any]) -> npt.NDArray[Any] | None:
+    """Columns as one matrix in their own memory; None unless they lie at equal distances in one buffer."""
+    kind = columns[0].type
+    if kind not in _NATIVE or any(column.type != kind or column.null_count for column in columns):
+        return None
+    n_rows, dtype = len(columns[0]), np.dtype(kind.to_pandas_dtype())
+    buffers = [column.buffers()[1] for column in columns]
+    whole = _whole(buffers[0])
+    if n_rows == 0 or whole is None:
+        return None
+    starts = [buffer.address + column.offset * dtype.itemsize for buffer, column in zip(buffers, columns, strict=True)]
+    step = starts[1] - starts[0] if len(starts) > 1 else dtype.itemsize * n_rows
+    if step <= 0 or step % dtype.itemsize or starts[0] % dtype.itemsize:
+        return None
+    if any(start != starts[0] + k * step for k, start in enumerate(starts)):
+        return None
+    # The last number must lie within the buffer that contains all of them.
+    last = starts[-1] + n_rows * dtype.itemsize
+    if not (whole.address <= starts[0] and last <= whole.address + whole.size):
+        return None
+    if any((found := _whole(buffer)) is None or found.address != whole.address for buffer in buffers):
+        return None
+    memory = np.frombuffer(whole, np.uint8)
+    return np.ndarray((n_rows, len(columns)), dtype, memory, starts[0] - whole.address, strides=(dtype.itemsize, step))
+
+
+def _whole(buffer: Any) -> Any:
+    """The root buffer that a buffer is a slice of, or itself."""
+    while buffer is not None and buffer.parent is not None:
+        buffer = buffer.parent
+    return buffer

@@ -1,0 +1,111 @@
+"""Dask data frames: partitions in, partitions of answers out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from approxsvm.system.packages import import_package
+
+pa = import_package("pyarrow", "dask", "approxsvm.dask")
+dask = import_package("dask", "dask", "approxsvm.dask")
+dd = import_package("dask.dataframe", "dask", "approxsvm.dask")
+
+from approxsvm.errors import InputError  # noqa: E402
+from approxsvm.frames.columns import warn  # noqa: E402
+from approxsvm.integrations.arrow.batches import score_batches  # noqa: E402  # behind what names the extra
+from approxsvm.integrations.scoring.jobs import Job  # noqa: E402
+
+
+def score(
+    ddf: Any,
+    model: Any,
+    *,
+    outputs: Sequence[str] | None = None,
+    keep: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+    on_error: Literal["fail", "null", "skip"] = "fail",
+) -> Any:
+    """Score a Dask data frame, lazily, partition by partition.
+
+    The artifact is a task of its own, so the scheduler sends it to each worker once. A worker checks its checksum and
+    opens it once. Workers need the same version of approxsvm.
+
+    Parameters
+    ----------
+    ddf : dask.dataframe.DataFrame
+        Columns are matched as by `Predictor.predict_arrow`.
+    model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
+        Several models are applied in one pass; their columns begin with their names.
+    outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
+        Default: "label", or "value" for a regression.
+    keep : sequence of str
+        Columns to copy to the result, in front.
+    columns : sequence of str, optional
+        The feature columns, in the models' order; or one column of lists. These are Arrow lists, or Python lists if
+        Dask's option ``dataframe.convert-string`` is off; otherwise Dask turns Python lists into strings.
+    on_error : {"fail", "null", "skip"}
+        What to do with rows that hold a null, NaN, infinity, or a number beyond the model's range. With "null", answers
+        have pandas' nullable types.
+
+    Returns
+    -------
+    dask.dataframe.DataFrame
+        With the index and the partitions of `ddf`.
+
+    Raises
+    ------
+    InputError
+        A column is missing or not numeric, or an output does not exist. A bad row raises when the result is computed.
+    MissingPackageError
+        dask or pyarrow is not installed: ``pip install 'approxsvm[dask]'``.
+    """
+    if not isinstance(ddf, dd.DataFrame):
+        raise InputError(f"expected a Dask data frame, got {type(ddf).__module__}.{type(ddf).__name__}")
+    job = Job.of(model, outputs, [*map(str, keep)], None if columns is None else [*map(str, columns)], on_error)
+    told: list[str] = []
+    job.scorer(lambda: job.contents).features([*map(str, ddf.columns)], tell=told.append)
+    for sentence in dict.fromkeys(told):
+        warn(sentence, stacklevel=2)
+    meta = _score_partition(ddf._meta, job.contents, job.without_contents())
+    shipped = dask.delayed(job.contents, name=f"approxsvm-{job.token}")
+    return ddf.map_partitions(_score_partition, shipped, job.without_contents(), meta=meta, enforce_metadata=False)
+
+
+def _score_partition(frame: Any, contents: dict[str, bytes], job: Job) -> Any:
+    """Answers for a partition, with its index, after the columns that are kept."""
+    import pandas as pd
+
+    scorer = job.scorer(lambda: contents)
+    names = [str(column) for column in frame.columns]
+    features = scorer.features(names)
+    read = {name for some in features.values() for name in some}
+    table = _as_arrow(frame.loc[:, [name in read for name in names]])
+    for name in job.keep:
+        if name not in read:
+            table = table.append_column(name, pa.nulls(len(frame)))  # placeholders: Arrow might change the values
+    bound = scorer.bind(table.schema, features)
+    found, rows = score_batches(
+        bound, table.schema, table.to_batches(), lambda row: f"the row of index {frame.index[row]}"
+    )
+    nullable = _nullable().get if job.on_error == "null" else None
+    answers = found.drop_columns(list(job.keep)).to_pandas(types_mapper=nullable)
+    kept = frame.iloc[rows, [names.index(name) for name in job.keep]]
+    answers.index = kept.index
+    return pd.concat([kept, answers], axis=1)
+
+
+def _as_arrow(features: Any) -> Any:
+    try:
+        return pa.Table.from_pandas(features, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise InputError(f"a feature must be a number: {' '.join(map(str, error.args))}") from None
+
+
+def _nullable() -> dict[Any, Any]:
+    """Pandas' nullable types by Arrow type."""
+    import pandas as pd
+
+    kinds = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64")
+    by_name = {pa.type_for_alias(kind.lower()): pd.api.types.pandas_dtype(kind) for kind in kinds}
+    return {**by_name, pa.bool_(): pd.BooleanDtype()}

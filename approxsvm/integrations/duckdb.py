@@ -1,0 +1,165 @@
+"""Models as functions of SQL: ``SELECT id, svm(a, b, c) FROM 'rows.parquet'``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import InputError
+from approxsvm.runtime.evaluator import open_evaluators
+from approxsvm.system.packages import import_package
+
+pa = import_package("pyarrow", "duckdb", "approxsvm.duckdb")
+duckdb = import_package("duckdb", "duckdb", "approxsvm.duckdb")
+
+from approxsvm.integrations.arrow.batches import Block, Scorer  # noqa: E402  # behind what names the extra
+
+_TYPES = {
+    pa.string(): "VARCHAR",
+    pa.bool_(): "BOOLEAN",
+    pa.int8(): "TINYINT",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INTEGER",
+    pa.int64(): "BIGINT",
+    pa.uint8(): "UTINYINT",
+    pa.uint16(): "USMALLINT",
+    pa.uint32(): "UINTEGER",
+    pa.uint64(): "UBIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+}
+_STORED = {pa.float16(): pa.float32()}  # label types that DuckDB lacks
+
+
+def register(
+    connection: Any,
+    name: str,
+    model: Any,
+    *,
+    outputs: Sequence[str] | None = None,
+    on_error: Literal["fail", "null"] = "fail",
+) -> None:
+    """Register a model as a function of a DuckDB connection, which is called with whole vectors of rows.
+
+    The function takes the features in the model's order, each as DOUBLE, or as VARCHAR where the model takes texts; one
+    VARCHAR where it takes whole texts. Features that the model does not use, as columns that a ColumnTransformer drops,
+    may have any type and value. It gives the label, with the type that the source model's labels have; where several
+    columns are wanted, a STRUCT of them. A NULL among the features that are used gives NULL, as everywhere in SQL, but
+    where a step of the pipeline has a value for it. Every cursor of the connection may call it; it is replaced through
+    the one that it was registered with.
+
+    Parameters
+    ----------
+    connection : duckdb.DuckDBPyConnection
+    name : str
+        Name of the function. A function of that name that was registered before is replaced.
+    model : path, bytes, Artifact, Predictor or compiled estimator
+    outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
+        Default: "label", or "value" for a regression.
+    on_error : {"fail", "null"}
+        Whether NaN, infinity and numbers beyond the model's range fail the query or give NULL.
+
+    Raises
+    ------
+    InputError
+        `model` is more than one model or has no such output, or `on_error` is invalid.
+    MissingPackageError
+        duckdb or pyarrow is not installed: ``pip install 'approxsvm[duckdb]'``.
+
+    Examples
+    --------
+    >>> import approxsvm.duckdb, duckdb
+    >>> connection = duckdb.connect()
+    >>> approxsvm.duckdb.register(connection, "tumor", "models/breast_cancer.asvm")
+    >>> connection.sql(f"SELECT tumor({', '.join(30 * ['0.5'])})").fetchall()
+    [(-1,)]
+    """
+    if on_error not in ("fail", "null"):
+        raise InputError(f"on_error must be one of 'fail', 'null', not {on_error!r}")
+    if isinstance(model, Mapping):
+        raise InputError(f"a function has one model, but {len(model)} are given")
+    evaluators = open_evaluators(model)
+    (evaluator,) = evaluators.values()
+    takes_texts = evaluator.artifact.takes_texts
+    n_features = 1 if takes_texts else evaluator.artifact.n_raw_features
+    names = ["text"] if takes_texts else [f"f{k}" for k in range(n_features)]
+    scorer = Scorer(evaluators, outputs=outputs, columns=names, on_error=on_error)
+    features = scorer.features(names)
+    raw_columns = evaluator.artifact.raw_columns
+    used = [0] if takes_texts else raw_columns.used.tolist()
+    texts = {0} if takes_texts else raw_columns.texts
+    needed = names if takes_texts else [names[k] for k in np.setdiff1d(used, raw_columns.takes_null)]
+    schema = pa.schema([(names[k], pa.string() if k in texts else pa.float64()) for k in used])
+    bound = scorer.bind(schema, features)
+    # Where DuckDB's own rule would look at columns that are not used, or that may be NULL.
+    finds_nulls = on_error == "fail" and len(needed) < n_features
+
+    def function(*columns: Any) -> Any:
+        batch = pa.RecordBatch.from_arrays([_whole(columns[k]) for k in used], schema=schema)
+        rows = np.flatnonzero(_has_no_null(batch, needed)) if finds_nulls else np.arange(batch.num_rows)
+        whole = batch.take(pa.array(rows)) if len(rows) < batch.num_rows else batch
+        found = bound.score(Block(whole, lambda row: f"{name}(), row {rows[row]} of a vector")).batch
+        if whole is not batch:
+            places = np.full(batch.num_rows, -1)
+            places[rows] = np.arange(len(rows))
+            found = found.take(pa.array(places, mask=places < 0))
+        answers = [_with_sql_type(column) for column in found.columns]
+        if len(answers) == 1:
+            return answers[0]
+        # A row has all of its answers or none.
+        return pa.StructArray.from_arrays(answers, found.schema.names, mask=answers[0].is_null())
+
+    # DuckDB reads the number of parameters; one without an annotation takes any type.
+    kind, any_type = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.empty
+    parameters = [
+        inspect.Parameter(one, kind, annotation=any_type if k not in set(used) else str if k in texts else float)
+        for k, one in enumerate(names)
+    ]
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    types = [_TYPES[_STORED.get(field.type, field.type)] for field in bound.schema]
+    answer = types[0]
+    if len(types) > 1:
+        fields = (_quoted(field.name) + f" {one}" for field, one in zip(bound.schema, types, strict=True))
+        answer = f"STRUCT({', '.join(fields)})"
+    with suppress(duckdb.InvalidInputException):  # there is none of that name
+        connection.remove_function(name)
+    connection.create_function(
+        name,
+        function,
+        ["VARCHAR" if k in texts else "DOUBLE" for k in range(n_features)] if len(used) == n_features else None,
+        answer,
+        type="arrow",
+        null_handling="special" if on_error == "null" or finds_nulls else "default",
+    )
+
+
+def _has_no_null(batch: Any, names: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Which rows have a value in each of these columns."""
+    found = np.ones(batch.num_rows, np.bool_)
+    for name in names:
+        found &= batch.column(name).is_valid().to_numpy(zero_copy_only=False)
+    return found
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _with_sql_type(column: Any) -> Any:
+    return column.cast(_STORED.get(column.type, column.type))
+
+
+def _whole(column: Any) -> Any:
+    """One array from DuckDB's chunks, of which there is one."""
+    if isinstance(column, pa.ChunkedArray):
+        return (
+            column.chunk(0)
+            if column.num_chunks == 1
+            else pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+        )
+    return column

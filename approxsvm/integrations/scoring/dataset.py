@@ -1,0 +1,111 @@
+"""score_dataset(), the public entry point to pipeline.py."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from approxsvm.integrations.scoring.result import Progress, Scoring
+
+
+def score_dataset(
+    model: Any,
+    inputs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    outputs: Sequence[str] | None = None,
+    keep: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+    on_error: Literal["fail", "null", "skip"] = "fail",
+    input_format: str | None = None,
+    output_format: str | None = None,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    batch_rows: int | None = None,
+    n_jobs: int | None = -1,
+    progress: Progress | None = None,
+) -> Scoring:
+    """Score files of any size in constant memory.
+
+    Rows are read in batches, while earlier batches are predicted and written. Answers are exactly those of `predict`
+    and the related methods.
+
+    Parameters
+    ----------
+    model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
+        Several models are applied in one pass; their columns begin with their names.
+    inputs : path or sequence of paths
+        CSV (compressed or not), Parquet and Arrow files, LIBSVM text; folders of them, patterns like ``day=*/*.csv``,
+        "-" for standard input. Columns are matched as by `Predictor.predict_arrow`. A CSV file without a header has the
+        columns 1, 2, ... LIBSVM text has a column "target", the first number of each line, which can be kept.
+    output : path
+        A .csv, .parquet or .arrow file, or "-" for standard output. A name without a suffix is a folder, which gets one
+        file for each input file; after a run that was killed, the same call continues with the first missing file.
+    outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
+        Default: "label", or "value" for a regression.
+    keep : sequence of str
+        Columns to copy to the output, in front. Those of a CSV file are copied as text, unchanged.
+    columns : sequence of str, optional
+        The feature columns, in the models' order.
+    on_error : {"fail", "null", "skip"}
+        What to do with rows that hold a null, NaN, infinity, text that is not a number, or a number beyond the model's
+        range.
+    input_format : {"csv", "parquet", "arrow", "libsvm"}, optional
+        Default: by the name of each file; CSV for standard input; LIBSVM text for other names, without a delimiter.
+    output_format : {"csv", "parquet", "arrow"}, optional
+        Default: by the name; Parquet in a folder, CSV on standard output.
+    delimiter : str, optional
+        The character between columns of CSV inputs, a comma when left out; files whose names imply no format are CSV
+        then.
+    header : bool, optional
+        Whether the first line of CSV inputs holds column names. Default: it does, unless all its cells are numbers or
+        empty. 0, 1, 2, ... are names, as pandas writes them for an array; where they may be a row, that is asked.
+    batch_rows : int, optional
+        Default: 65,536, or fewer with more than 32 columns.
+    n_jobs : int, optional
+        Threads that predict. Default: all processors.
+    progress : callable, optional
+        Called with the number of rows written, and the share of the input that this is, from 0 to 1, or None if it is
+        unknown.
+
+    Returns
+    -------
+    Scoring
+
+    Raises
+    ------
+    InputError
+        A column is missing, an output does not exist, or a row is bad; the message names file and row. Or the output is
+        the same file as an input or a model, under any name.
+    DataFormatError
+        A file is not in the expected format.
+    OSError
+        A file cannot be read or written. Files under their final names are complete.
+    MissingPackageError
+        pyarrow is not installed: ``pip install 'approxsvm[arrow]'``.
+
+    Examples
+    --------
+    >>> import approxsvm, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     scored = approxsvm.score_dataset("models/breast_cancer.asvm", "models/breast_cancer.t", folder + "/bc.csv")
+    >>> scored.n_rows
+    150
+    """
+    from approxsvm.integrations.scoring.pipeline import run  # here, as it imports pyarrow
+
+    found = Scoring()
+    run(
+        found,
+        model,
+        [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs,
+        os.fspath(output),
+        wanted={"outputs": outputs, "keep": keep, "columns": columns, "on_error": on_error},
+        input_format=input_format,
+        output_format=output_format,
+        reading=(batch_rows, delimiter, header),
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    return found

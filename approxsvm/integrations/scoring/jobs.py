@@ -1,0 +1,98 @@
+"""Models and options as they are sent to the workers of a cluster; each process there opens a model once."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from typing import Any
+from weakref import WeakValueDictionary
+
+from approxsvm.errors import ApproxSVMError, ArtifactError
+from approxsvm.integrations.arrow.batches import OnError, Scorer
+from approxsvm.runtime.evaluator import Evaluator, artifact_of
+
+_MOST_OPEN = 8  # jobs whose models a worker keeps open
+_open_jobs: OrderedDict[Any, Scorer] = OrderedDict()
+# Models by checksum, shared by jobs with other outputs or columns.
+_open_models: WeakValueDictionary[str, Evaluator] = WeakValueDictionary()
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Job:
+    """Models by checksum, and the options of `Scorer`."""
+
+    checksums: tuple[tuple[str, str], ...]  # name and SHA-256 of each artifact
+    outputs: tuple[str, ...] | None
+    keep: tuple[str, ...]
+    columns: tuple[str, ...] | None
+    on_error: OnError
+    version: str  # the version of approxsvm that made the job
+    # The artifacts by name; empty if they are sent another way.
+    contents: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        outputs: Sequence[str] | None,
+        keep: Sequence[str],
+        columns: Sequence[str] | None,
+        on_error: OnError,
+    ) -> Job:
+        """Make a job of a model or a mapping of names to models."""
+        models = model if isinstance(model, Mapping) else {"model": model}
+        contents = {str(name): artifact_of(one).data for name, one in models.items()}
+        checksums = tuple((name, checksum(data)) for name, data in contents.items())
+        wanted, chosen = (None if names is None else tuple(names) for names in (outputs, columns))
+        return cls(checksums, wanted, tuple(keep), chosen, on_error, version("approxsvm"), contents)
+
+    @property
+    def token(self) -> str:
+        """Equal for two jobs if and only if their artifacts are."""
+        return checksum(repr(self.checksums).encode())
+
+    def without_contents(self) -> Job:
+        """The job without the artifacts."""
+        return replace(self, contents={})
+
+    def scorer(self, contents: Callable[[], Mapping[str, bytes]]) -> Scorer:
+        """The scorer of this job, opened by the first call in a process; fails for another version or checksum.
+
+        `contents` returns the artifacts by name; it is called only if one of them has to be opened.
+        """
+        installed = version("approxsvm")
+        if installed != self.version:
+            raise ApproxSVMError(f"this worker has approxsvm {installed}, but the job was made by {self.version}")
+        key = self.without_contents()
+        with _lock:
+            if key not in _open_jobs:
+                _open_jobs[key] = self._opened(contents)
+            _open_jobs.move_to_end(key)
+            while len(_open_jobs) > _MOST_OPEN:
+                _open_jobs.popitem(last=False)
+            return _open_jobs[key]
+
+    def _opened(self, contents: Callable[[], Mapping[str, bytes]]) -> Scorer:
+        evaluators: dict[str, Evaluator] = {}
+        artifacts: Mapping[str, bytes] = {}
+        for name, digits in self.checksums:
+            evaluator = _open_models.get(digits)
+            if evaluator is None:
+                artifacts = artifacts or contents()
+                if checksum(artifacts[name]) != digits:
+                    raise ArtifactError(
+                        f"the artifact of {name} has the checksum {checksum(artifacts[name])}, but the job has {digits}"
+                    )
+                evaluator = _open_models[digits] = Evaluator(artifact_of(artifacts[name]))
+            evaluators[name] = evaluator
+        return Scorer(evaluators, outputs=self.outputs, keep=self.keep, columns=self.columns, on_error=self.on_error)
+
+
+def checksum(data: bytes) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,236 @@
+"""Read, predict and write at the same time, in constant memory."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from approxsvm.errors import InputError
+from approxsvm.frames.columns import warn
+from approxsvm.integrations.arrow.batches import Block, BoundScorer, Scored, Scorer
+from approxsvm.integrations.scoring import parts
+from approxsvm.integrations.scoring.readers import Reading, open_source
+from approxsvm.integrations.scoring.result import Progress, Scoring
+from approxsvm.integrations.scoring.sources import STANDARD, Source, find_sources
+from approxsvm.runtime.evaluator import open_evaluators
+from approxsvm.system.output_files import File, refuse_shared_files
+from approxsvm.system.packages import import_package
+from approxsvm.system.threads import n_threads
+
+pa = import_package("pyarrow", "arrow", "scoring files")
+
+_SHORT = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}  # types with the same values
+_MAX_REASONS = 100  # kept for all bad rows
+
+
+def run(
+    found: Scoring,
+    model: Any,
+    inputs: Sequence[str | os.PathLike[str]],
+    output: str,
+    *,
+    wanted: Mapping[str, Any],
+    input_format: str | None,
+    output_format: str | None,
+    reading: tuple[int | None, str | None, bool | None],
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> None:
+    """Implement `score_dataset`; the figures go into `found`."""
+    start, n_workers = time.perf_counter(), n_threads(n_jobs)
+    scorer = Scorer(open_evaluators(model), **wanted)
+    is_folder = _is_folder(output)
+    how = Reading(*reading, tell=cache(warn))  # by the reading thread, once for all files
+    unnamed = "libsvm" if how.delimiter is None else "csv"
+    sources = find_sources(inputs, input_format, Path(output) if is_folder else None, unnamed=unnamed)
+    kind = parts.output_format(output, output_format, is_folder)
+    folder = parts.PartFolder(Path(output), kind, sources) if is_folder else None
+    refuse_shared_files(_read(model, sources), _written(output) if folder is None else folder.written())
+    left = sources
+    if folder is not None:
+        folder.claim({**parts.what_is_asked(scorer), "delimiter": how.delimiter or ",", "header": how.header})
+        left = [source for source in sources if not folder.is_done(source)]
+        found.n_kept = len(sources) - len(left)
+    share = _Share(left, progress)
+    with closing(_scored(left, scorer, how, n_workers, found)) as results:
+        for first in results:  # the first result of each output file
+            path = output if folder is None else folder.path(left[first.source])
+            _write(path, kind, _of_one_file(first, results, by_source=folder is not None), found, share)
+            found.written.append(path)
+    found.seconds = time.perf_counter() - start
+
+
+def _is_folder(output: str) -> bool:
+    """Whether an output is a folder, or would be one by its name if nothing exists there."""
+    if output == STANDARD or (os.path.exists(output) and not os.path.isdir(output)):
+        return False
+    return os.path.isdir(output) or output.endswith(os.sep) or not Path(output).suffix
+
+
+def _read(model: Any, sources: Sequence[Source]) -> Iterator[tuple[str, File]]:
+    for one in model.values() if isinstance(model, Mapping) else [model]:
+        if isinstance(one, (str, os.PathLike)):
+            yield f"model {os.fspath(one)}", one
+    for source in sources:
+        if source.path is not None:
+            yield f"input {source.name}", source.path
+        else:
+            yield from _open_file(source.name, sys.stdin)
+
+
+def _written(output: str) -> Iterator[tuple[str, File]]:
+    return _open_file("standard output", sys.stdout) if output == STANDARD else iter([(f"output {output}", output)])
+
+
+def _open_file(called: str, stream: Any) -> Iterator[tuple[str, File]]:
+    """The file of a stream, if it has one."""
+    with suppress(AttributeError, OSError, ValueError):
+        yield called, stream.fileno()
+
+
+@dataclass(frozen=True)
+class _Result:
+    """Answers on their way to a file."""
+
+    source: int
+    schema: Any
+    scored: Scored
+    share: float | None
+    is_end: bool
+    seconds: float
+
+
+def _scored(
+    sources: Sequence[Source], scorer: Scorer, reading: Reading, n_workers: int, found: Scoring
+) -> Generator[_Result, None, None]:
+    """Answers for all blocks of all sources, in order.
+
+    One thread reads a block ahead, `n_workers` threads predict one each, and the consumer writes: at most
+    `n_workers` + 3 blocks are in memory.
+    """
+    blocks = _blocks(sources, scorer, reading, found)
+    pending: deque[Future[_Result]] = deque()
+    # Threads end before the files that they read are closed.
+    with closing(blocks), ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(n_workers) as predicting:
+        try:
+            upcoming = reader.submit(next, blocks, None)
+            while True:
+                try:
+                    block = upcoming.result()
+                except Exception:
+                    while pending:  # earlier blocks are written first
+                        yield pending.popleft().result()
+                    raise
+                if block is None:
+                    break
+                upcoming = reader.submit(next, blocks, None)
+                pending.append(predicting.submit(_score, *block))
+                if len(pending) > n_workers:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            upcoming.cancel()
+            for future in pending:
+                future.cancel()
+
+
+def _score(source: int, bound: BoundScorer, block: Block) -> _Result:
+    start = time.perf_counter()
+    scored = bound.score(block)
+    return _Result(source, bound.schema, scored, block.share, block.is_end, time.perf_counter() - start)
+
+
+def _blocks(
+    sources: Sequence[Source], scorer: Scorer, reading: Reading, found: Scoring
+) -> Generator[tuple[int, BoundScorer, Block], None, None]:
+    for k, source in enumerate(sources):
+        start = time.perf_counter()
+        bound, blocks = open_source(source, scorer, reading)
+        for block in blocks:
+            found.seconds_reading += time.perf_counter() - start
+            yield k, bound, block
+            start = time.perf_counter()
+        yield k, bound, bound.end()
+
+
+def _of_one_file(first: _Result, results: Iterator[_Result], *, by_source: bool) -> Iterator[_Result]:
+    """The first result and those for the same file: up to the end of its source, or all."""
+    for result in chain([first], results):
+        yield result
+        if by_source and result.is_end:
+            return
+
+
+def _write(path: str, kind: str, results: Iterator[_Result], found: Scoring, share: _Share) -> None:
+    first = next(results)
+    with parts.open_output(path, first.schema, kind) as write:
+        for result in chain([first], results):
+            batch = _of_schema(result.scored.batch, first.schema, share.names[result.source])
+            start = time.perf_counter()
+            if batch.num_rows:
+                write(batch)
+            found.seconds_writing += time.perf_counter() - start
+            found.seconds_predicting += result.seconds
+            found.n_rows += result.scored.n_rows
+            found.n_bad += result.scored.n_bad
+            found.bad_rows += result.scored.reasons[: _MAX_REASONS - len(found.bad_rows)]
+            share.tell(found.n_rows, result)
+
+
+def _of_schema(batch: Any, schema: Any, name: str) -> Any:
+    """A batch of another file, cast to the columns of the first one."""
+    if batch.schema == schema:
+        return batch
+    try:
+        _check_casts(batch.schema, schema)
+        return pa.RecordBatch.from_arrays(
+            [column.cast(kept.type) for column, kept in zip(batch.columns, schema, strict=True)], schema=schema
+        )
+    except pa.ArrowException as error:
+        raise InputError(f"{name}: kept columns have other types than in the first file: {error}") from None
+
+
+def _check_casts(given: Any, schema: Any) -> None:
+    """Refuse casts that would lose values: Arrow rounds or truncates some of them silently."""
+    for one, kept in zip(given, schema, strict=True):
+        both = [pa.field("", _SHORT.get(column.type, column.type)) for column in (kept, one)]
+        common = pa.unify_schemas([pa.schema([column]) for column in both], promote_options="permissive")
+        if common.field(0) != both[0]:
+            raise pa.ArrowTypeError(f"{one.name} is {one.type}, and {kept.type} cannot hold all of its values")
+
+
+class _Share:
+    """The share of all sources that has been scored, by bytes."""
+
+    def __init__(self, sources: Sequence[Source], progress: Progress | None) -> None:
+        self.names = [source.name for source in sources]
+        self._progress = progress
+        sizes = [None if source.path is None else source.path.stat().st_size for source in sources]
+        self._starts: list[float] | None = None
+        if None not in sizes and sum(filter(None, sizes)) > 0:
+            total, done = sum(filter(None, sizes)), 0
+            self._starts = []
+            for size in [*sizes, 0]:
+                self._starts.append(done / total)
+                done += size or 0
+
+    def tell(self, n_rows: int, result: _Result) -> None:
+        """Report that a result has been written."""
+        if self._progress is None:
+            return
+        if self._starts is None or result.share is None:
+            self._progress(n_rows, None)
+            return
+        start, end = self._starts[result.source : result.source + 2]
+        self._progress(n_rows, start + (end - start) * result.share)

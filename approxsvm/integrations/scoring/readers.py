@@ -1,0 +1,487 @@
+"""Read files as blocks of rows, a batch at a time, with a name for every row."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import os
+import re
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from approxsvm import _native
+from approxsvm.errors import DataFormatError, InputError
+from approxsvm.frames.columns import Tell
+from approxsvm.frames.first_line import has_names, refuse_other_delimiter
+from approxsvm.integrations.arrow.batches import Block, BoundScorer, Scorer, pieces
+from approxsvm.integrations.scoring.sources import COMPRESSED, Source
+from approxsvm.system.options import is_whole_number
+from approxsvm.system.packages import import_package
+
+pa = import_package("pyarrow", "arrow", "scoring files")
+
+_TEXT_BYTES = 1 << 22  # of a CSV or LIBSVM file parsed at a time; a line of a CSV file must be shorter
+_LIBSVM_BYTES = 64  # added to this limit for each feature of a line of LIBSVM text: index, number and ample room
+_SMALL_TEXT_BYTES = 1 << 15
+_COLUMN_BYTES = 1 << 16  # of a column chunk of a Parquet file read at a time, for any size of the row group
+_MAX_NUMBERS = 1 << 21  # in a batch
+_MAX_ROWS = 1 << 16
+TARGET = "target"  # name of the first number of a line of LIBSVM text
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Options for reading files; InputError for a `batch_rows` below 1 or a delimiter of several characters."""
+
+    batch_rows: int | None = None  # None leaves it to `rows_of`
+    delimiter: str | None = None  # between columns of CSV files; a comma when left out
+    header: bool | None = None  # whether the first line of a CSV file has names; None: `has_names` decides
+    tell: Tell | None = None  # called with a sentence if columns are taken by position
+
+    def __post_init__(self) -> None:
+        if self.batch_rows is not None and not is_whole_number(self.batch_rows, 1):
+            raise InputError(f"batch_rows is {self.batch_rows!r}, but must be a positive integer")
+        if self.delimiter is not None and len(self.delimiter) != 1:
+            raise InputError(f"the delimiter is {self.delimiter!r}, but must be one character")
+
+    def rows_of(self, n_columns: int) -> int:
+        """`batch_rows`, or as many rows as fit 16 MB of float64."""
+        return self.batch_rows or max(1, min(_MAX_ROWS, _MAX_NUMBERS // max(n_columns, 1)))
+
+
+Blocks = tuple[BoundScorer, Iterator[Block]]
+
+
+def open_source(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
+    """Open a file; return a scorer for its blocks and an iterator over them.
+
+    Errors name the file: InputError for a missing or non-numeric column, DataFormatError for a file that is not in its
+    format (also raised while its blocks are read), OSError for one that cannot be read.
+    """
+    if source.regular_path is not None:
+        open(source.regular_path, "rb").close()  # raises an error that names the file; Arrow's may not
+    with contextlib.ExitStack() as opened:
+        try:
+            scorer_of_blocks, blocks = _READERS[source.format](source, scorer, reading, opened)
+        except InputError as error:
+            raise InputError(f"{source.name}: {error}") from None
+        except _ARROW_ERRORS as error:
+            raise _unreadable(source, error) from error
+        return scorer_of_blocks, _named(source, blocks, opened.pop_all())
+
+
+_ARROW_ERRORS = (pa.ArrowException, OSError, EOFError, UnicodeDecodeError)
+
+
+def _named(source: Source, blocks: Iterator[Block], opened: contextlib.ExitStack) -> Iterator[Block]:
+    """The same blocks, with the file's name in errors; closes what is opened at the end."""
+    try:
+        with opened:
+            yield from blocks
+    except _ARROW_ERRORS as error:
+        raise _unreadable(source, error) from error
+
+
+def _unreadable(source: Source, error: Exception) -> Exception:
+    if isinstance(error, OSError) and error.errno is not None:
+        return OSError(error.errno, error.strerror, source.name)
+    words = " ".join(str(error).split())
+    if source.format == "csv" and "straddl" in words:
+        words = f"a line is longer than {_TEXT_BYTES} bytes"
+    return DataFormatError(f"{source.name}: not a readable {source.format} file: {words}")
+
+
+def _numbered(source: Source, first: int) -> Callable[[int], str]:
+    return lambda row: f"{source.name}, row {first + row}"
+
+
+# --- columns with types
+
+
+def _open_parquet(source: Source, scorer: Scorer, reading: Reading, opened: contextlib.ExitStack) -> Blocks:
+    parquet = import_package("pyarrow.parquet", "arrow", "reading Parquet files")
+    if source.path is None:
+        raise InputError("a Parquet file cannot be read from standard input, as its index is at the end")
+    # Column chunks are read in pieces: a row group, which may be the whole file, need not fit in memory.
+    file = opened.enter_context(parquet.ParquetFile(source.path, buffer_size=_COLUMN_BYTES, pre_buffer=False))
+    schema = file.schema_arrow
+    features = scorer.features(schema.names, tell=reading.tell)
+    needed = scorer.needed(features)
+    bound = scorer.bind(schema, features)
+    n_rows = reading.rows_of(len(needed))
+
+    def blocks() -> Iterator[Block]:
+        first = 0
+        for batch in file.iter_batches(batch_size=n_rows, columns=needed):
+            share = (first + batch.num_rows) / max(file.metadata.num_rows, 1)
+            yield Block(batch, _numbered(source, first), share=share)
+            first += batch.num_rows
+
+    return bound, blocks()
+
+
+def _open_arrow(source: Source, scorer: Scorer, reading: Reading, opened: contextlib.ExitStack) -> Blocks:
+    is_file = False
+    path = source.regular_path
+    if path is not None:
+        with open(path, "rb") as file:
+            is_file = file.read(6) == b"ARROW1"
+        # Mapped, so that the core reads uncompressed columns without a copy.
+        stream: Any = opened.enter_context(pa.memory_map(os.fspath(path)))
+    else:
+        stream = source.open_stream(opened)
+    reader: Any = pa.ipc.open_file(stream) if is_file else pa.ipc.open_stream(stream)
+    schema = reader.schema
+    features = scorer.features(schema.names, tell=reading.tell)
+    needed = scorer.needed(features)
+    bound = scorer.bind(schema, features)
+    n_rows = reading.rows_of(len(needed))
+    n_batches: int | None = None
+    batches: Iterator[Any]
+    if not is_file:
+        batches = iter(reader)
+    else:
+        # Other columns of a compressed file would be decompressed, too.
+        options = pa.ipc.IpcReadOptions(included_fields=sorted(map(schema.get_field_index, needed)))
+        reader = pa.ipc.open_file(stream, options=options)
+        n_batches = reader.num_record_batches
+        batches = map(reader.get_batch, range(n_batches))
+
+    def blocks() -> Iterator[Block]:
+        first = 0
+        for k, whole in enumerate(batches):
+            # Without this, Arrow trusts the buffer sizes in the file and would read beyond them.
+            whole.validate()
+            for batch in pieces(whole.select(needed), n_rows):
+                batch.validate(full=True)
+                yield Block(batch, _numbered(source, first), share=k / n_batches if n_batches else None)
+                first += batch.num_rows
+
+    return bound, blocks()
+
+
+# --- text
+
+
+class _Text:
+    """A text stream for Arrow whose first line has been peeked at.
+
+    `position` is the number of bytes read from a file that is not compressed.
+    """
+
+    closed = False
+
+    def __init__(self, source: Source, opened: contextlib.ExitStack) -> None:
+        self._stream: Any = source.open_stream(opened)
+        path = source.regular_path
+        self.n_bytes = None if path is None else path.stat().st_size
+        compression = None if source.path is None else COMPRESSED.get(source.path.suffix.lower())
+        if compression is not None:
+            self._stream, self.n_bytes = pa.CompressedInputStream(self._stream, compression), None
+        self.position = 0
+        self._head = b""
+
+    def first_lines(self) -> tuple[bytes, bytes]:
+        """The first two lines that are not blank, including quoted line breaks; empty if there are none."""
+        while True:
+            text = self._head.lstrip(b"\r\n")
+            first = _first_line(text)
+            text = text[len(first) :].lstrip(b"\r\n")
+            second = _first_line(text)
+            if len(second) < len(text.rstrip(b"\r\n")) or len(self._head) >= _TEXT_BYTES:
+                return first, second
+            more = self._stream.read(1 << 16)
+            if not more:
+                # Arrow refuses a file that ends within the line of names.
+                self._head += b"" if second else b"\n"
+                return first, second
+            self._head += more
+
+    def read(self, n: int = -1) -> bytes:
+        """Up to n bytes, as files give them."""
+        found, self._head = self._head, b""
+        if n is not None and n >= 0:
+            found, self._head = found[:n], found[n:]
+            found += self._stream.read(n - len(found)) if n > len(found) else b""
+        else:
+            found += self._stream.read()
+        self.position += len(found)
+        return found
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        """Do nothing: the caller closes the stream."""
+
+    @property
+    def share(self) -> float | None:
+        return None if self.n_bytes is None else min(1.0, self.position / max(self.n_bytes, 1))
+
+
+def _first_line(text: bytes) -> bytes:
+    """The text up to the first line break outside quotation marks, or all of it."""
+    n_bytes = n_quotes = 0
+    for line in text.splitlines(keepends=True):
+        n_bytes += len(line)
+        n_quotes += line.count(b'"')
+        if n_quotes % 2 == 0:
+            break
+    return text[:n_bytes].rstrip(b"\r\n")
+
+
+def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextlib.ExitStack) -> Blocks:
+    """Features are read as text, and parsed when the block is scored: on all processors, with bad rows named."""
+    arrow_csv = import_package("pyarrow.csv", "arrow", "reading CSV files")
+    text = _Text(source, opened)
+    delimiter = reading.delimiter or ","
+    how = arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    first, second = text.first_lines()
+    names = _cells(first, how)
+    if reading.delimiter is None:
+        refuse_other_delimiter(names, source.name)
+    is_named = has_names(names, second.decode(errors="replace").split(delimiter), reading.header)
+    if not is_named:
+        names = [str(k + 1) for k in range(len(names))]
+    features = scorer.features(names, made_up=not is_named, tell=reading.tell)
+    needed = scorer.needed(features)
+    ragged = array("q")  # numbers of the rows that are left out
+    lost: list[str] = []  # messages on those that have not been reported yet
+
+    def of_another_width(row: Any) -> str:
+        if scorer.on_error != "skip":
+            return "error"
+        number = row.number - 1 - is_named
+        ragged.append(number)
+        lost.append(f"{source.name}, row {number}: {row.actual_columns} columns, expected {row.expected_columns}")
+        return "skip"
+
+    def told() -> tuple[str, ...]:
+        found = tuple(lost)
+        lost.clear()
+        return found
+
+    how.invalid_row_handler = of_another_width
+    reader = arrow_csv.open_csv(
+        pa.PythonFile(text, mode="r"),
+        # Arrow numbers lines only with a single thread, which is fast enough as it parses no numbers.
+        read_options=arrow_csv.ReadOptions(
+            use_threads=False, block_size=_TEXT_BYTES, column_names=None if is_named else names
+        ),
+        parse_options=how,
+        convert_options=arrow_csv.ConvertOptions(
+            include_columns=needed,
+            column_types=dict.fromkeys(needed, pa.string()),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,  # an empty text stands in quotes
+            check_utf8=False,
+        ),
+    )
+    schema = pa.schema([(name, pa.string()) for name in needed])
+    kept_alone = set(needed).difference(*features.values())
+
+    def place(first: int) -> Callable[[int], str]:
+        def name(row: int) -> str:
+            # ragged[k] - k other rows precede the k-th ragged one.
+            n_ragged = bisect_right(range(len(ragged)), first + row, key=lambda k: ragged[k] - k)
+            return f"{source.name}, row {first + row + n_ragged}"
+
+        return name
+
+    def blocks() -> Iterator[Block]:
+        first = 0
+        for whole in reader:
+            for piece in pieces(whole, reading.rows_of(len(needed))):
+                batch, unreadable = _valid_text(_as_written(piece, kept_alone))
+                yield Block(batch, place(first), unreadable=unreadable, lost=told(), share=text.share)
+                first += batch.num_rows
+        if lost:
+            yield Block(pa.RecordBatch.from_pylist([], schema), place(first), lost=told(), share=text.share)
+
+    return scorer.bind(schema, features, text=True), blocks()
+
+
+def _cells(line: bytes, how: Any) -> list[str]:
+    """The cells of a line, as Arrow parses them."""
+    arrow_csv = import_package("pyarrow.csv", "arrow", "reading CSV files")
+    if not line:
+        raise InputError("the file is empty, without a line of names")
+    options = arrow_csv.ReadOptions(use_threads=False, block_size=len(line) + 2)
+    try:
+        return list(arrow_csv.read_csv(pa.BufferReader(line + b"\n"), options, how).schema.names)
+    except UnicodeDecodeError:
+        raise InputError(f"the first line is not UTF-8 text: {line[:40]!r}") from None
+
+
+def _as_written(batch: Any, names: Set[str]) -> Any:
+    """The batch with empty texts for the empty cells of these columns."""
+    columns = [
+        column.fill_null("") if name in names and column.null_count else column
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def _valid_text(batch: Any) -> tuple[Any, dict[int, str]]:
+    """The batch with null for cells that are not UTF-8, and the rows that have them."""
+    unreadable: dict[int, str] = {}
+    columns = []
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid:
+            pass
+        else:
+            columns.append(column)
+            continue
+        cells = column.cast(pa.binary()).to_pylist()
+        for row, cell in enumerate(cells):
+            try:
+                cell.decode()
+            except UnicodeDecodeError:
+                cells[row] = None
+                unreadable.setdefault(row, f"column {name!r} holds {cell[:40]!r}, which is not UTF-8 text")
+        columns.append(pa.array(cells, pa.binary()).cast(pa.string()))
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema), unreadable
+
+
+def _open_libsvm(source: Source, scorer: Scorer, reading: Reading, opened: contextlib.ExitStack) -> Blocks:
+    from scipy.sparse import csr_array
+
+    if scorer.columns is not None:
+        raise InputError("LIBSVM text has no columns to choose")
+    artifacts = [evaluator.artifact for evaluator in scorer.evaluators.values()]
+    width, first_index = artifacts[0].n_raw_features, int(artifacts[0].header["first_index"])
+    for artifact in artifacts:
+        if (artifact.n_raw_features, int(artifact.header["first_index"])) != (width, first_index):
+            raise InputError("LIBSVM text needs models with the same number of features and the same first index")
+    text = _Text(source, opened)
+    most_bytes = _TEXT_BYTES + _LIBSVM_BYTES * width
+    schema = pa.schema([(TARGET, pa.float64())])
+    bound = scorer.bind_sparse(schema)
+
+    def block(lines: bytes, first_line: int, share: float | None) -> Block:
+        labels, indptr, indices, values, unreadable, no_label = _parse(lines, width, first_index)
+        rows = csr_array((values, indices, indptr), shape=(len(labels), width))
+        has_none = np.zeros(len(labels), np.bool_)
+        has_none[no_label] = True
+        batch = pa.RecordBatch.from_arrays([pa.array(labels, mask=has_none)], schema=schema)
+        return Block(batch, lambda row: f"{source.name}, line {first_line + row}", rows, unreadable, share=share)
+
+    def blocks() -> Iterator[Block]:
+        left, line = b"", 1
+        while True:
+            more = text.read(_TEXT_BYTES)
+            cut = more.rfind(b"\n") + 1
+            if more and not cut:
+                left += more
+                if len(left) > most_bytes:
+                    words = f"the line has more than {most_bytes} bytes, too many for {width} features"
+                    raise DataFormatError(f"{source.name}, line {line}: {words}")
+                continue
+            piece, left = left + more[:cut], more[cut:]
+            if not more:
+                piece, left = piece + left, b""
+            if piece:
+                piece = piece.removeprefix(codecs.BOM_UTF8) if line == 1 else piece
+                found = block(piece, line, text.share)
+                yield found
+                line += found.batch.num_rows
+            if not more:
+                return
+
+    return bound, blocks()
+
+
+def _parse(text: bytes, width: int, first_index: int) -> tuple[Any, Any, Any, Any, dict[int, str], list[int]]:
+    """Rows of LIBSVM text; the reasons for unreadable rows, which are empty; and the rows without a label."""
+    unreadable: dict[int, str] = {}
+    try:
+        parts = [_native.parse_libsvm_data(text)[:4]]
+    except DataFormatError:
+        parts, n_rows = [], 0
+        for part, reason in _around_bad_lines(text):
+            if reason:
+                unreadable[n_rows] = reason
+            parts.append(part)
+            n_rows += len(part[0])
+    no_label = list(unreadable)
+    labels, indptr, indices, values = _joined(parts)
+    for row in _outside(indptr, indices, width, first_index):
+        bad = indices[indptr[row] : indptr[row + 1]]
+        worst = int(bad.max() if bad.max() >= width + first_index else bad.min())
+        unreadable.setdefault(row, f"index {worst} lies outside {first_index} to {width + first_index - 1}")
+    if unreadable and len(indices):
+        keep = ~np.isin(np.repeat(np.arange(len(labels)), np.diff(indptr)), list(unreadable))
+        lengths = np.diff(indptr)
+        lengths[list(unreadable)] = 0
+        indices, values, indptr = indices[keep], values[keep], np.concatenate([[0], np.cumsum(lengths)])
+    columns = indices - first_index
+    return labels, indptr.astype(np.int32), columns.astype(np.int32), values, unreadable, no_label
+
+
+def _around_bad_lines(text: bytes) -> Iterator[tuple[tuple[Any, Any, Any, Any], str]]:
+    """Yield the readable rows of a text, and an empty one with the reason for each of the others."""
+    no_row = (np.zeros(1), np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0))
+    start = 0
+    while start < len(text):
+        # In small pieces, as each is parsed again for every bad line in it.
+        end = text.find(b"\n", start + _SMALL_TEXT_BYTES) + 1 or len(text)
+        while start < end:
+            try:
+                yield _native.parse_libsvm_data(text[start:end])[:4], ""
+                start = end
+            except DataFormatError as error:
+                found = re.match(r"line (\d+): (.*)", str(error), re.DOTALL)
+                if found is None:
+                    raise
+                bad = _line_start(text, start, int(found[1]) - 1)
+                if bad > start:
+                    yield _native.parse_libsvm_data(text[start:bad])[:4], ""
+                yield no_row, found[2]
+                start = _line_start(text, bad, 1)
+
+
+def _line_start(text: bytes, start: int, n_lines: int) -> int:
+    """The position after so many lines."""
+    for _ in range(n_lines):
+        found = text.find(b"\n", start)
+        if found < 0:
+            return len(text)
+        start = found + 1
+    return start
+
+
+def _joined(parts: list[tuple[Any, Any, Any, Any]]) -> tuple[Any, Any, Any, Any]:
+    if len(parts) == 1:
+        return parts[0]
+    starts = np.cumsum([0, *(len(part[2]) for part in parts)])
+    indptr = [part[1][:-1] + start for part, start in zip(parts, starts[:-1], strict=True)]
+    labels, indices, values = (np.concatenate([part[k] for part in parts]) for k in (0, 2, 3))
+    return labels, np.concatenate([*indptr, starts[-1:]]), indices, values
+
+
+def _outside(indptr: Any, indices: Any, width: int, first_index: int) -> list[int]:
+    """Rows with an index for which the model has no column."""
+    outside = np.flatnonzero((indices < first_index) | (indices >= width + first_index))
+    return np.unique(np.searchsorted(indptr, outside, side="right") - 1).tolist() if len(outside) else []
+
+
+_READERS: dict[str, Callable[[Source, Scorer, Reading, contextlib.ExitStack], Blocks]] = {
+    "csv": _open_csv,
+    "parquet": _open_parquet,
+    "arrow": _open_arrow,
+    "libsvm": _open_libsvm,
+}

@@ -1,0 +1,123 @@
+"""Linear models on random Fourier features: sums of cosines."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from approxsvm.errors import ModelFormatError
+from approxsvm.ir.compensated import norms_above
+from approxsvm.ir.constants import UNIT64
+from approxsvm.ir.feature_model import FeatureModel
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.ir.schema import MAX_PHASE
+
+
+@dataclass(frozen=True, eq=False)
+class CosineModel(FeatureModel):
+    """f_k(z) = intercept_k + sum_j coef_kj cos(frequencies_j . z + phases_j), of a classification or regression."""
+
+    frequencies: FloatArray  # shape (n_terms, n_features)
+    phases: FloatArray  # shape (n_terms,); at most 8 in modulus, so that all from 0 to 2 pi are allowed
+    coef: FloatArray  # shape (n_decisions, n_terms), or (n_terms,) of one function
+    intercept: FloatArray  # shape (n_decisions,)
+    kind = kernel = "cosine"
+    # As of a kernel that has neither.
+    gamma = 0.0
+    degree = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.frequencies.ndim != 2 or 0 in self.frequencies.shape:
+            raise ModelFormatError(f"frequencies have shape {self.frequencies.shape}, expected rows of numbers")
+        if self.coef.ndim == 1:
+            object.__setattr__(self, "coef", self.coef[np.newaxis])
+        n_terms = len(self.frequencies)
+        for name, expected in (
+            ("phases", (n_terms,)),
+            ("coef", (self.n_decisions, n_terms)),
+            ("intercept", (self.n_decisions,)),
+        ):
+            if getattr(self, name).shape != expected:
+                raise ModelFormatError(f"{name} has shape {getattr(self, name).shape}, expected {expected}")
+        numbers = (self.frequencies, self.phases, self.coef, self.intercept, self.value_error)
+        if not all(np.isfinite(array).all() for array in numbers):
+            raise ModelFormatError("frequencies, phases, coef, intercept or value_error hold NaN or infinity")
+        largest = float(np.abs(self.phases).max())
+        if largest > MAX_PHASE:
+            raise ModelFormatError(f"a phase is {largest} in modulus, but at most {MAX_PHASE} is allowed")
+
+    def decision_function(self, X: FloatArray) -> FloatArray:
+        """Row by row."""
+        values = [self.coef @ np.cos(self.frequencies @ z + self.phases) + self.intercept for z in X]
+        return np.array(values).reshape(len(X), self.n_decisions)
+
+    def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
+        """Twice the bound of backends/onnx/exact_graph.py: angles (n_features + 8) u S ||z||, the sum (n + 40) u A1.
+
+        The phase is the last to be added to an angle, so it is rounded once: at most 8 u A1, among the 40.
+        """
+        of_angles = (self.n_features + 8) * norms_above(mapped)[:, np.newaxis] * self.slope
+        of_sum = (self.n_terms + 40) * self.sum_moduli + np.abs(values)
+        return np.asarray(2.0 * UNIT64 * (of_angles + of_sum) + 2.0**-1000)
+
+    def moved(self, errors: FloatArray) -> FloatArray:
+        """By the slope of every cosine."""
+        return np.minimum(self.slope * errors, 2.0 * self.sum_moduli)
+
+    @property
+    def n_terms(self) -> int:
+        """How many there are."""
+        return len(self.frequencies)
+
+    @property
+    def n_features(self) -> int:
+        return int(self.frequencies.shape[1])
+
+    @property
+    def all_moduli(self) -> FloatArray:
+        """A1 of each function, the sum of the moduli of its coefficients, rounded up; may be infinite."""
+        with np.errstate(over="ignore"):
+            return np.asarray(np.abs(self.coef).sum(axis=1) * self._up)
+
+    @property
+    def all_slopes(self) -> FloatArray:
+        """S of each function, the sum of |coef_kj| times the norms of frequencies_j, rounded up; may be infinite.
+
+        A row that moves by e changes the function by e S at most.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            slopes = np.abs(self.coef) @ norms_above(self.frequencies) * self._up + 2.0**-1000
+        return np.where(np.isnan(slopes), math.inf, slopes)
+
+    @property
+    def sum_moduli(self) -> float:
+        """The largest A1."""
+        return float(self.all_moduli.max())
+
+    @property
+    def slope(self) -> float:
+        """The largest S."""
+        return float(self.all_slopes.max())
+
+    @property
+    def _up(self) -> float:
+        """What a sum of as many terms, in any order, is to be multiplied by not to be below the real number."""
+        return 1.0 + (self.n_terms + 8) * 2.0 * UNIT64
+
+    @property
+    def work(self) -> tuple[int, int]:
+        """Multiply-adds, and functions like exp, of a row by the definition."""
+        return self.n_terms * self.n_features, self.n_terms
+
+    def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
+        """Fields of the same times a factor, intercepts apart; and the moduli that a relative `rounding` counts by."""
+        coef = self.coef * factor
+        return {"coef": coef}, float(np.abs(coef).sum(axis=1).max())
+
+    def negated(self) -> CosineModel:
+        """The same two-class model with its labels in the other order: every value changes its sign."""
+        return replace(self, coef=-self.coef, intercept=-self.intercept, labels=self.labels[::-1])

@@ -1,0 +1,237 @@
+"""Several models as one: their outputs say how members' answers become one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import ModelFormatError
+from approxsvm.ir.kernel_model import Task
+from approxsvm.ir.outputs import BY_PROBABILITY, ClassProbability, MembersMean, Outputs, class_pairs
+from approxsvm.ir.single_model import SingleModel
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Models of the same raw columns, and what becomes of their answers.
+
+    Of classifiers of the same labels in the same order
+
+    * the mean of their probabilities, which labels by the greatest, the first class of several, or by a threshold
+      (``outputs.probability`` is a `MembersMean`): CalibratedClassifierCV, soft votes, bags;
+    * the sum of their votes by weight, the first class of several (``label_rule="votes"``); with `classes` members may
+      know some of these alone.
+
+    Of classifiers of any labels among `classes`, and regressions, whose values mean the second of two where they are
+    above 0,
+
+    * their labels side by side, one for each target (``label_rule="targets"``).
+
+    Of regressions, each of one function but for the first,
+
+    * their values side by side: several targets;
+    * the sum of their values times `weights`, and an addend;
+    * the functions of several classes, one for each label (``decision_shape="each"``, with `classes`), or one for each
+      pair of labels (``label_rule="scores"``, ``decision_shape="ovr"``).
+    * with weights such functions are sums of all values of the members; classifiers of some of these classes count by
+      their probabilities, or by their scores where they have none.
+    * that sum as the value of a classifier of two `classes`, by a threshold or by probabilities; classifiers of these
+      two among the members count by the probability of the first.
+
+    Parameters
+    ----------
+    members : tuple of KernelModel or FeatureModel
+    source : str
+        Where they came from, for people.
+    outputs : Outputs, optional
+        Default: the mean of probabilities, or values side by side.
+    classes : array of labels, optional
+        Of functions of classes, in the members' order; of targets all labels that any of them has; of a sum the two; of
+        votes all that there are, where not every member knows them all.
+    real_weights : tuple of Fraction, optional
+        Of a mean or a sum: what weights and addend have been rounded from, for an ensemble that this becomes a part of.
+
+    Raises
+    ------
+    ModelFormatError
+        The members do not match.
+    """
+
+    members: tuple[SingleModel, ...]
+    source: str = "members"
+    outputs: Outputs = field(default_factory=Outputs)
+    classes: npt.NDArray[Any] | None = None
+    real_weights: tuple[Fraction, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.members:
+            raise ModelFormatError("an ensemble without members")
+        if self.is_plain and self.task == "classification":
+            object.__setattr__(self, "outputs", Outputs(MembersMean(), "probability"))
+        if self.of_targets or self.labels_sum or self.outputs.of_sums:
+            self._check_targets() if self.of_targets else self._check_sum()
+            return
+        if self.classes is not None and not self.counts_votes:
+            self._check_functions()
+        elif self.outputs.of_each_class:
+            raise ModelFormatError("functions of each class need the classes")
+        own = self.members[0].task
+        for member in self.members:
+            if member.task != own or own == "one_class":
+                raise ModelFormatError(f"an ensemble has a {own} and a {member.task} as members")
+            if own == "regression" and member.n_decisions != 1 and not self.is_plain:
+                raise ModelFormatError(f"a member ({member.source}) has {member.n_decisions} targets")
+            if self.averages and not isinstance(member.outputs.probability, ClassProbability):
+                raise ModelFormatError(f"a member ({member.source}) has no class probabilities")
+            known, every = (
+                member.labels.tolist(),
+                (self.labels if self.counts_votes else self.members[0].labels).tolist(),
+            )
+            if known != every and not (self.counts_votes and {*known} <= {*every}):
+                raise ModelFormatError(f"members have the labels {every} and {known}")
+            if member.n_raw_features != self.n_raw_features:
+                raise ModelFormatError(f"members take {self.n_raw_features} and {member.n_raw_features} features")
+        self._check_outputs()
+
+    def _check_targets(self) -> None:
+        labels = self.labels.tolist()
+        if self.outputs.probability is not None or self.outputs.weights is not None:
+            raise ModelFormatError("labels side by side have no probabilities and no weights of their own")
+        for member in self.members:
+            fits = len(labels) == 2 if member.task == "regression" else set(member.labels.tolist()) <= set(labels)
+            if member.task == "one_class" or not fits:
+                raise ModelFormatError(f"a member ({member.source}) has other labels than {labels}")
+            if member.n_raw_features != self.n_raw_features:
+                raise ModelFormatError(f"members take {self.n_raw_features} and {member.n_raw_features} features")
+
+    def _check_sum(self) -> None:
+        outputs, labels, of_sums = self.outputs, self.labels.tolist(), self.outputs.of_sums
+        n_columns = sum(map(n_columns_of, self.members)) if of_sums else len(self.members)
+        assert outputs.weights is not None
+        shape = (len(labels), n_columns + 1) if of_sums else (n_columns,)
+        if outputs.weights.shape != shape or not np.isfinite([*outputs.weights.ravel(), outputs.addend]).all():
+            raise ModelFormatError(f"the weights of {len(self.members)} members are {outputs.weights.tolist()}")
+        replace(outputs, weights=None).check("classification", len(labels))
+        for member in self.members:
+            head = member.outputs.probability
+            if member.task == "classification":
+                fits = set(member.labels.tolist()) <= set(labels) and (of_sums or len(labels) == 2)
+                has_scores = of_sums and head is None and len(member.labels) > 2
+                fits = fits and (isinstance(head, ClassProbability) or has_scores)
+            else:
+                fits = member.task == "regression" and (of_sums or member.n_decisions == 1)
+            if not fits or member.n_raw_features != self.n_raw_features:
+                raise ModelFormatError(f"a member ({member.source}) has no value of {labels} to add up")
+
+    def _check_functions(self) -> None:
+        n_labels = len(self.labels)
+        n_functions = len(class_pairs(n_labels)) if self.of_pairs else n_labels
+        if n_functions != len(self.members) or self.members[0].task != "regression":
+            raise ModelFormatError(
+                f"{len(self.members)} members ({self.members[0].source}) are no functions of {n_labels} classes"
+            )
+        if not (self.outputs.of_each_class or self.of_pairs):
+            raise ModelFormatError("functions of classes need the decision shape 'each', or scores of pairs")
+        self.outputs.check("classification", len(self.labels))
+
+    def _check_outputs(self) -> None:
+        outputs, weights = self.outputs, self.outputs.weights
+        if self.classes is not None and not self.counts_votes:
+            return
+        if weights is not None and (weights.shape != (len(self.members),) or not np.isfinite(weights).all()):
+            raise ModelFormatError(f"the weights of {len(self.members)} members are {weights.tolist()}")
+        if not np.isfinite(outputs.addend):
+            raise ModelFormatError(f"the addend is {outputs.addend}, but must be finite")
+        if self.task == "regression":
+            return
+        if self.averages != (outputs.label_rule in BY_PROBABILITY) or outputs.label_rule in (
+            "scores",
+            "value_threshold",
+        ):
+            raise ModelFormatError(f"an ensemble cannot label by {outputs.label_rule}")
+        if outputs.label_rule == "probability_threshold" and len(self.labels) != 2:
+            raise ModelFormatError(f"a threshold cannot tell {len(self.labels)} classes apart")
+        if weights is None and outputs.label_rule != "probability":
+            raise ModelFormatError("votes and thresholds need weights")
+        if weights is not None and not ((weights >= 0).all() and 0 < sum(weights.tolist()) < np.inf):
+            raise ModelFormatError(
+                f"the weights {weights.tolist()} must be at least 0, not all 0, and have a sum within float64"
+            )
+        if not -1 <= outputs.addend <= 0 or (self.averages and outputs.addend != 0):
+            raise ModelFormatError(f"a vote cannot count {outputs.addend} times its weight against other classes")
+
+    @property
+    def task(self) -> Task:
+        """That of every member, or of what they are functions of."""
+        return self.members[0].task if self.classes is None else "classification"
+
+    @property
+    def labels(self) -> npt.NDArray[Any]:
+        """Class labels in the order of every member."""
+        return self.members[0].labels if self.classes is None else self.classes
+
+    @property
+    def of_targets(self) -> bool:
+        """Whether the members' labels are side by side."""
+        return self.outputs.label_rule == "targets"
+
+    @property
+    def labels_sum(self) -> bool:
+        """Whether a weighted sum of the members' values labels."""
+        outputs = self.outputs
+        of_others = outputs.weights is None or outputs.of_each_class or self.counts_votes
+        return self.classes is not None and not of_others
+
+    @property
+    def counts_votes(self) -> bool:
+        """Whether the members' labels are votes."""
+        return self.task == "classification" and self.outputs.label_rule == "votes" and self.outputs.weights is not None
+
+    @property
+    def asks_for_signs(self) -> bool:
+        """Whether nobody asks for members' values but as closely as a label needs them, or exactly."""
+        return self.labels_sum or self.of_pairs
+
+    @property
+    def of_pairs(self) -> bool:
+        """Whether members are the functions of pairs of classes."""
+        return self.classes is not None and self.outputs.label_rule == "scores" and not self.outputs.of_each_class
+
+    @property
+    def averages(self) -> bool:
+        """Whether its probabilities are a mean of the members'."""
+        return isinstance(self.outputs.probability, MembersMean)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the outputs are those that an ensemble has by itself."""
+        return self.classes is None and self.outputs.weights is None
+
+    @property
+    def n_decisions(self) -> int:
+        """Number of decision values: none of means, votes and targets."""
+        has_none = not (self.outputs.of_each_class or self.of_pairs or self.labels_sum)
+        if self.task == "classification" and has_none:
+            return 0
+        if self.outputs.of_sums:
+            return len(self.labels)
+        return 1 if self.outputs.weights is not None else sum(member.n_decisions for member in self.members)
+
+    @property
+    def n_raw_features(self) -> int:
+        """Number of columns of raw rows."""
+        return self.members[0].n_raw_features
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the raw columns, where the source knew them."""
+        return self.members[0].feature_names
+
+
+def n_columns_of(member: SingleModel) -> int:
+    """How many numbers of a member sums of several classes are of: values, or one of each class."""
+    return len(member.labels) if member.task == "classification" else member.n_decisions

@@ -1,0 +1,336 @@
+"""The one intermediate form of every model: sums of kernels, as the source computed them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.frames.dtypes import SAME, RowDtypes
+from approxsvm.ir.compensated import FloatArray as FloatArray
+from approxsvm.ir.input_map import InputMap
+from approxsvm.ir.outputs import Outputs, class_pairs
+from approxsvm.ir.schema import MAX_FEATURES as MAX_FEATURES
+from approxsvm.ir.schema import MAX_FORM_DEGREE as MAX_FORM_DEGREE
+from approxsvm.ir.schema import MAX_KERNEL_DEGREE as MAX_KERNEL_DEGREE
+from approxsvm.ir.schema import Task as Task
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class KernelModel:
+    """Decision functions that share support vectors: f(z) = sum_i a_i K(x_i, z) + intercept.
+
+    The kernel K is Gaussian, exp(-gamma ||x_i - z||^2), or where `degree` is 1 to 6 polynomial,
+    (gamma x_i.z + coef0)^degree, the linear kernel among these; or tanh(gamma x_i.z + coef0) where `is_sigmoid`.
+
+    Decision values keep the orientation of LIBSVM: for the pair of classes (i, j), i < j, a positive value votes
+    for ``labels[i]`` and any other for ``labels[j]``. Or there is a function for each of several classes
+    (``outputs.decision_shape == "each"``), or several targets: these are functions of all support vectors.
+
+    Arrays of other types are converted, so that a least-squares machine, say, is
+    ``KernelModel("regression", support_vectors=X, dual_coef=alpha, intercept=b, gamma=0.1)``.
+
+    Parameters
+    ----------
+    task : {"classification", "regression", "one_class"}
+        What the decision values mean.
+    support_vectors : array or sparse matrix of shape (n_sv, n_features)
+        The x_i; grouped by class in the order of `labels` when there are more than two classes. Kept as float64
+        ndarray or csr_array.
+    dual_coef : array of shape (max(1, n_classes - 1), n_sv), or (n_sv,) for one row
+        LIBSVM's block: for the pair (i, j) the support vectors of class i use row j - 1, those of class j row i.
+        One row of coefficients when there are at most two classes, and one for each function of all support vectors.
+    intercept : array of shape (n_decisions,), or a number
+        One number per pair of classes, (0, 1), (0, 2), ..., (1, 2), ...; LIBSVM's -rho. Or one per class or target.
+    gamma : float
+        The number in the kernel, already resolved; at least 0 in the Gaussian.
+    labels : array of shape (n_classes,), optional
+        Class labels in the model's own order, of any dtype: of two, a positive value means the first. Empty unless
+        the task is classification.
+    n_support : array of shape (n_classes,), optional
+        Support vectors per class. It may be left empty unless there are functions of pairs of classes.
+    source : str
+        Where the model came from, for people: "libsvm c_svc", "sklearn SVC", ...
+    feature_names : tuple of str, optional
+        Names of the raw columns, where the source knew them.
+    first_index : {0, 1}
+        The index that LIBSVM text gives to column 0.
+    outputs : Outputs
+        What the source makes of decision values: labels, scores, probabilities.
+    input_map : InputMap, optional
+        How raw rows become rows of `n_features` columns; they are the same without.
+    value_error : array of shape (n_decisions,), optional
+        How far, at any row, these decision functions may be from the source's over the real numbers: what its reader
+        rounded. Zero when left out; part of every bound.
+    degree : int
+        Of a polynomial kernel, from 1 to 6; 0 for the Gaussian.
+    coef0 : float
+        Of a polynomial or sigmoid kernel.
+    coef_error : float
+        How far, relatively, `dual_coef` may be from the source's, where the kernel is polynomial: the larger the
+        kernel, the more that is.
+    is_sigmoid : bool
+        Whether the kernel is tanh(gamma x_i.z + coef0).
+    row_dtypes : RowDtypes
+        Which dtypes of rows change the source's answers.
+
+    Raises
+    ------
+    ModelFormatError
+        Shapes contradict each other, or a number is not finite.
+    UnsupportedModelError
+        There are more columns than an artifact can have.
+    """
+
+    task: Task
+    support_vectors: FloatArray | csr_array[Any]
+    dual_coef: FloatArray
+    intercept: FloatArray
+    gamma: float
+    labels: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0))
+    n_support: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    source: str = "arrays"
+    feature_names: tuple[str, ...] | None = None
+    first_index: int = 1
+    outputs: Outputs = field(default_factory=Outputs)
+    input_map: InputMap | None = None
+    value_error: FloatArray = field(default_factory=lambda: np.empty(0))
+    degree: int = 0
+    coef0: float = 0.0
+    coef_error: float = 0.0
+    is_sigmoid: bool = False
+    row_dtypes: RowDtypes = SAME
+
+    def __post_init__(self) -> None:
+        """Convert and check once, so that nobody has to check again."""
+        self._convert()
+        widest = max(self.n_features, self.n_raw_features)
+        if widest > MAX_FEATURES:  # before anybody makes an array of that length: sparse rows only claim it
+            raise UnsupportedModelError(f"the model has {widest} features, but at most {MAX_FEATURES} are supported")
+        n_sv = self.n_sv
+        n_classes = len(self.labels)
+        if self.task not in ("classification", "regression", "one_class"):
+            raise ModelFormatError(f"unknown task {self.task!r}")
+        if (n_classes > 0) != (self.task == "classification"):
+            raise ModelFormatError(f"a {self.task} model cannot have {n_classes} labels")
+        if len(self.n_support) != n_classes and (self.has_pairs or len(self.n_support) > 0):
+            raise ModelFormatError(f"{len(self.n_support)} support vector counts for {n_classes} classes")
+        if len(self.n_support) and int(np.sum(self.n_support)) != n_sv:
+            raise ModelFormatError(
+                f"the classes have {int(np.sum(self.n_support))} support vectors in all, but the model holds {n_sv}"
+            )
+        if len(set(self.labels.tolist())) != n_classes:
+            raise ModelFormatError(f"the labels {self.labels.tolist()} are not distinct")
+        n_decisions = self._expected_decisions()
+        expected = (n_classes - 1 if self.has_pairs else max(1, n_decisions), n_sv)
+        if self.dual_coef.shape != expected:
+            raise ModelFormatError(f"dual_coef has shape {self.dual_coef.shape}, expected {expected}")
+        if self.intercept.shape != (n_decisions,):
+            raise ModelFormatError(f"intercept has shape {self.intercept.shape}, expected {(n_decisions,)}")
+        if self.value_error.shape != (n_decisions,) or not (self.value_error >= 0).all():
+            raise ModelFormatError(f"value_error is {self.value_error}, expected {n_decisions} numbers of at least 0")
+        self._check_kernel()
+        if self.input_map is not None and self.input_map.n_features != self.n_features:
+            raise ModelFormatError(
+                f"the input map gives {self.input_map.n_features} features, but the model takes {self.n_features}"
+            )
+        if self.feature_names is not None and len(self.feature_names) != self.n_raw_features:
+            raise ModelFormatError(f"{len(self.feature_names)} feature names for {self.n_raw_features} features")
+        if self.first_index not in (0, 1):
+            raise ModelFormatError(f"first_index is {self.first_index}, but must be 0 or 1")
+        stored = self.support_vectors if isinstance(self.support_vectors, np.ndarray) else self.support_vectors.data
+        numbers = {"support_vectors": stored} | {k: getattr(self, k) for k in ("dual_coef", "intercept", "value_error")}
+        for name, values in numbers.items():
+            if not np.isfinite(values).all():
+                raise ModelFormatError(f"{name} holds NaN or infinity")
+        self.outputs.check(self.task, n_classes)
+
+    def _expected_decisions(self) -> int:
+        n_classes = len(self.labels)
+        if self.outputs.of_each_class:
+            return n_classes
+        if n_classes > 0:
+            return n_classes * (n_classes - 1) // 2
+        return max(1, len(self.intercept)) if self.task == "regression" else 1
+
+    def _check_kernel(self) -> None:
+        if self.degree != int(self.degree) or not 0 <= self.degree <= MAX_KERNEL_DEGREE:
+            raise ModelFormatError(f"degree is {self.degree}, but must be 0 (Gaussian) or 1 to {MAX_KERNEL_DEGREE}")
+        if self.is_sigmoid and self.degree > 0:
+            raise ModelFormatError(f"degree is {self.degree}, but a sigmoid kernel has none")
+        if not np.isfinite(self.gamma) or (self.gamma < 0 and self.kernel == "gaussian"):
+            least = " of at least 0" if self.kernel == "gaussian" else ""
+            raise ModelFormatError(f"gamma is {self.gamma}, but must be a finite number{least}")
+        if not np.isfinite(self.coef0):
+            raise ModelFormatError(f"coef0 is {self.coef0}, but must be finite")
+        if not 0 <= self.coef_error < 1:
+            raise ModelFormatError(f"coef_error is {self.coef_error}, but must be at least 0 and below 1")
+
+    def _convert(self) -> None:
+        """Give every field the type that it is documented to have."""
+        converted = {
+            "support_vectors": _float64_rows(self.support_vectors),
+            "dual_coef": np.atleast_2d(_float64(self.dual_coef, "dual_coef")),
+            "intercept": np.atleast_1d(_float64(self.intercept, "intercept")),
+            "gamma": float(self.gamma),
+            "value_error": np.atleast_1d(_float64(self.value_error, "value_error")),
+            "labels": np.asarray(self.labels),
+            "n_support": np.asarray(self.n_support, dtype=np.int64),
+        }
+        for name, value in converted.items():
+            object.__setattr__(self, name, value)
+        if len(self.value_error) == 0:
+            object.__setattr__(self, "value_error", np.zeros_like(self.intercept))
+
+    @property
+    def is_polynomial(self) -> bool:
+        """Whether the kernel is polynomial, the linear one among these."""
+        return self.degree > 0
+
+    @property
+    def kernel(self) -> str:
+        """Its name in an artifact."""
+        return "sigmoid" if self.is_sigmoid else "polynomial" if self.is_polynomial else "gaussian"
+
+    @property
+    def kind(self) -> str:
+        """How it is compiled: as the kernel says."""
+        return self.kernel
+
+    @property
+    def work(self) -> tuple[int, int]:
+        """Multiply-adds, and functions like exp, of a row by the definition."""
+        return self.n_sv * (self.n_features + self.n_decisions), self.n_sv
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether there is a decision function for each pair of several classes."""
+        return len(self.labels) > 2 and not self.outputs.of_each_class
+
+    @property
+    def has_several(self) -> bool:
+        """Whether several decision functions share all support vectors, one for each class or target."""
+        return self.n_decisions > 1 and not self.has_pairs
+
+    @property
+    def n_sv(self) -> int:
+        """Number of support vectors."""
+        return int(self.support_vectors.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of the support vectors."""
+        return int(self.support_vectors.shape[1])
+
+    @property
+    def n_raw_features(self) -> int:
+        """Number of columns of the rows that the source takes, before its input map."""
+        return self.n_features if self.input_map is None else self.input_map.n_raw_features
+
+    @property
+    def n_decisions(self) -> int:
+        """Number of decision functions."""
+        return len(self.intercept)
+
+    def coefficients(self, decision: int) -> FloatArray:
+        """Coefficients a_i of one decision function over all support vectors.
+
+        Parameters
+        ----------
+        decision : int
+            Position in `intercept`.
+
+        Returns
+        -------
+        ndarray of shape (n_sv,), float64
+            Zero for support vectors of classes outside the pair.
+        """
+        if not self.has_pairs:
+            own: FloatArray = self.dual_coef[decision]
+            return own
+        i, j = class_pairs(len(self.labels))[decision]
+        ends = np.cumsum(self.n_support)
+        starts = ends - self.n_support
+        coef = np.zeros(self.n_sv)
+        coef[starts[i] : ends[i]] = self.dual_coef[j - 1, starts[i] : ends[i]]
+        coef[starts[j] : ends[j]] = self.dual_coef[i, starts[j] : ends[j]]
+        return coef
+
+    def absolute_sums(self) -> FloatArray:
+        """Return sum_i |a_i| of each decision function, shape (n_decisions,), as rounded."""
+        with np.errstate(over="ignore"):
+            if not self.has_pairs:
+                return np.asarray(np.abs(self.dual_coef).sum(axis=1))
+            # Sums over the support vectors of each class, of the coefficients against each other class.
+            moduli = np.hstack([np.abs(self.dual_coef), np.zeros((len(self.dual_coef), 1))])
+            starts = np.cumsum(self.n_support) - self.n_support
+            sums = np.where(self.n_support > 0, np.add.reduceat(moduli, starts, axis=1), 0.0)
+            i, j = np.array(class_pairs(len(self.labels))).T
+            return np.asarray(sums[j - 1, i] + sums[i, j])
+
+    def dense_support_vectors(self, first: int, last: int) -> FloatArray:
+        """Support vectors first .. last - 1 as an array of shape (last - first, n_features), float64."""
+        rows = self.support_vectors[first:last]
+        return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
+
+    def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
+        """Fields of the same times a factor, intercepts apart; and the moduli that a relative `rounding` counts by.
+
+        A Gaussian and a sigmoid are at most 1. What is rounded of coefficients of polynomials counts by how large they
+        are at a row.
+        """
+        dual_coef = self.dual_coef * factor
+        if not self.is_polynomial:
+            return {"dual_coef": dual_coef}, float(np.abs(dual_coef).sum(axis=1).max())
+        coef_error = (self.coef_error + rounding) * (1.0 + 2.0**-30)
+        return {"dual_coef": dual_coef, "coef_error": coef_error}, 0.0
+
+    def negated(self) -> KernelModel:
+        """The same two-class model with its labels in the other order: every value changes its sign.
+
+        A value of exactly 0 votes for the other class then, so this is for models that do not label by votes.
+        """
+        return replace(
+            self,
+            dual_coef=-self.dual_coef,
+            intercept=-self.intercept,
+            labels=self.labels[::-1],
+            n_support=np.empty(0, np.int64),
+        )
+
+
+def _float64(values: Any, name: str) -> FloatArray:
+    try:
+        return np.ascontiguousarray(values, dtype=np.float64) if np.ndim(values) else np.asarray(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelFormatError(f"{name} is not an array of numbers: {error}") from None
+
+
+def _float64_rows(rows: Any) -> FloatArray | csr_array[Any]:
+    """Rows as float64: sparse ones in canonical CSR form, all others as a contiguous array."""
+    if hasattr(rows, "tocsr"):
+        from scipy.sparse import csr_array
+
+        if isinstance(rows, csr_array) and rows.dtype == np.float64 and rows.has_canonical_format:
+            return rows
+        sparse: csr_array[Any] = csr_array(rows, dtype=np.float64, copy=True)
+        sparse.sort_indices()
+        twice = np.flatnonzero(np.diff(sparse.indices) == 0) + 1
+        twice = np.setdiff1d(twice, sparse.indptr)  # neighbours of one row
+        if len(twice):
+            row = int(np.searchsorted(sparse.indptr, twice[0], side="right")) - 1
+            raise ModelFormatError(
+                f"support_vectors has several entries in row {row}, column {int(sparse.indices[twice[0]])}, which not "
+                "every source adds up: fit it on rows after X.sum_duplicates()"
+            )
+        return sparse
+    dense = _float64(rows, "support_vectors")
+    if dense.ndim != 2:
+        raise ModelFormatError(f"support_vectors has {dense.ndim} dimensions instead of 2")
+    return dense

@@ -1,0 +1,402 @@
+"""What a source makes of decision values: how it labels, and the numbers of its probabilities.
+
+Decision values have LIBSVM's orientation and order everywhere: one column per pair of classes (0, 1), (0, 2), ...,
+(1, 2), ...; a value above 0 votes for the first class of the pair, any other value for the second. Classes are numbers
+here, in the model's own label order. The core evaluates this (predictor.native_outputs); tests/zoo/class_numbers.py is
+the judge of it, in extended precision.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from typing import Any, ClassVar, Final, Literal, get_args
+
+import numpy as np
+
+from approxsvm.errors import ModelFormatError
+from approxsvm.ir.compensated import FloatArray
+from approxsvm.ir.schema import MAX_EXCESS, MAX_INVERSE_TEMPERATURE, Task, limit
+
+LabelRule = Literal["votes", "scores", "probability", "value_threshold", "probability_threshold", "targets"]
+DecisionShape = Literal["ovo", "ovr", "each"]
+
+
+_SHAPES: Final[tuple[DecisionShape, ...]] = get_args(DecisionShape)
+
+# Rules that ask for probabilities, and for a threshold.
+BY_PROBABILITY: Final = ("probability", "probability_threshold")
+BY_THRESHOLD: Final = ("value_threshold", "probability_threshold")
+
+
+@lru_cache(maxsize=4)
+def class_pairs(n_classes: int) -> tuple[tuple[int, int], ...]:
+    """Return the pairs (i, j), i < j, in LIBSVM's order."""
+    return tuple(combinations(range(n_classes), 2))
+
+
+def count_classes(n_pairs: int) -> int:
+    """Number of classes that have `n_pairs` pairs; 1 for none."""
+    n_classes = round((1 + math.sqrt(1 + 8 * n_pairs)) / 2)
+    if n_classes * (n_classes - 1) // 2 != n_pairs:
+        raise ModelFormatError(f"{n_pairs} decision values are not one per pair of classes")
+    return n_classes
+
+
+class Probability:
+    """A kind of probabilities: what it is for, how it is stored, how it is read."""
+
+    kind: ClassVar[str]  # its name in schema.inc
+    task: ClassVar[Task]  # of the models that may have it
+    has_values: ClassVar[bool] = True  # whether the source has decision values besides
+
+    @property
+    def facts(self) -> tuple[int, int, int]:
+        """The last three numbers of the section's header: positive, calibration_shape, n_calibrators."""
+        return 0, 0, 0
+
+    def stored(self) -> list[Any]:
+        """Numbers behind the header: arrays of float64, or bytes."""
+        return []
+
+    @classmethod
+    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> Probability:
+        """What `stored` gave, off a SectionReader."""
+        return cls()
+
+    def check(self, n_classes: int) -> None:
+        """Raise ModelFormatError unless it fits so many classes."""
+
+
+class ClassProbability(Probability):
+    """Probabilities of classes."""
+
+    task = "classification"
+
+
+@dataclass(frozen=True, eq=False)
+class PairwiseSigmoid(ClassProbability):
+    """LIBSVM's probabilities: a sigmoid per pair of classes, coupled when there are several."""
+
+    # shape (n_pairs,); P(first class of the pair | value f) = 1 / (1 + exp(prob_a f + prob_b)); probA and probB of
+    # model files
+    prob_a: FloatArray
+    prob_b: FloatArray
+    # scikit-learn's copy of LIBSVM runs the iteration of Wu, Lin and Weng for two classes, too, and stops up to 0.005
+    # away from the sigmoid; LIBSVM itself (3.37) takes the sigmoid as it is
+    couple_two_classes: bool = False
+    kind = "pairwise_sigmoid"
+
+    def __post_init__(self) -> None:
+        if self.prob_a.ndim != 1 or self.prob_a.shape != self.prob_b.shape:
+            raise ModelFormatError(f"prob_a has shape {self.prob_a.shape}, but prob_b {self.prob_b.shape}")
+        _check_finite(prob_a=self.prob_a, prob_b=self.prob_b)
+        count_classes(len(self.prob_a))
+
+    @property
+    def facts(self) -> tuple[int, int, int]:
+        return int(self.couple_two_classes), 0, 0
+
+    def stored(self) -> list[Any]:
+        return [self.prob_a, self.prob_b]
+
+    @classmethod
+    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> PairwiseSigmoid:
+        n_pairs = n_classes * (n_classes - 1) // 2
+        return cls(reader.numbers(n_pairs), reader.numbers(n_pairs), bool(facts[0]))
+
+    def check(self, n_classes: int) -> None:
+        n_pairs = n_classes * (n_classes - 1) // 2
+        if len(self.prob_a) != n_pairs:
+            raise ModelFormatError(f"{len(self.prob_a)} pairwise sigmoids for {n_pairs} pairs of classes")
+
+
+@dataclass(frozen=True, eq=False)
+class LaplaceNoise(Probability):
+    """LIBSVM's probability model of regression: target = predicted value + z with density exp(-|z|/sigma)/(2 sigma).
+
+    ``svm-predict -b 1`` prints sigma on its standard output and changes nothing in the output file.
+    """
+
+    sigma: float  # probA of the model file; above 0
+    kind, task = "laplace_noise", "regression"
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.sigma) and self.sigma >= 0):
+            raise ModelFormatError(f"the laplace sigma is {self.sigma}, but must be a finite number of at least 0")
+
+    def stored(self) -> list[Any]:
+        return [self.sigma]
+
+    @classmethod
+    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> LaplaceNoise:
+        return cls(float(reader.numbers(1)[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class DensityMarks(Probability):
+    """LIBSVM's probability of being normal, for one-class models: a step function of the decision value."""
+
+    marks: FloatArray  # shape (10,); prob_density_marks of the model file, ascending
+    kind, task = "density_marks", "one_class"
+    n_marks: ClassVar[int] = limit("n_density_marks")
+
+    def __post_init__(self) -> None:
+        if self.marks.shape != (self.n_marks,):
+            raise ModelFormatError(f"there are {self.marks.size} density marks instead of {self.n_marks}")
+        _check_finite(prob_density_marks=self.marks)
+        if (np.diff(self.marks) < 0).any():
+            raise ModelFormatError(f"the density marks {self.marks.tolist()} do not ascend")
+
+    def stored(self) -> list[Any]:
+        return [self.marks]
+
+    @classmethod
+    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> DensityMarks:
+        return cls(reader.numbers(cls.n_marks))
+
+
+@dataclass(frozen=True)
+class SigmoidCalibrator:
+    """1 / (1 + exp(slope f + intercept)), scikit-learn's method='sigmoid'."""
+
+    slope: float
+    intercept: float
+
+    def __post_init__(self) -> None:
+        _check_finite(slope=np.array([self.slope]), intercept=np.array([self.intercept]))
+
+    def stored(self) -> list[Any]:
+        """0 knots, then its numbers."""
+        return [bytes(8), self.slope, self.intercept]
+
+
+@dataclass(frozen=True, eq=False)
+class IsotonicCalibrator:
+    """A monotone piecewise linear function, constant outside its knots: scikit-learn's method='isotonic'."""
+
+    # shape (n_knots,); `knots` ascend strictly, `heights` do not descend; they are probabilities, up to scikit-learn's
+    # own rounding
+    knots: FloatArray
+    heights: FloatArray
+
+    def __post_init__(self) -> None:
+        if self.knots.ndim != 1 or self.knots.shape != self.heights.shape or len(self.knots) == 0:
+            raise ModelFormatError(f"{self.knots.shape} knots do not match {self.heights.shape} heights")
+        _check_finite(knots=self.knots, heights=self.heights)
+        with np.errstate(over="ignore", under="ignore"):
+            gaps, steps = np.diff(self.knots), np.diff(self.heights)
+            slopes = steps[steps > 0] / gaps[steps > 0] if (gaps > 0).all() else gaps
+        if not (gaps > 0).all() or not (steps >= 0).all():
+            raise ModelFormatError("the isotonic calibrator is not monotone, or its knots do not ascend")
+        if self.heights[0] < 0 or self.heights[-1] > 1 + MAX_EXCESS:
+            raise ModelFormatError(f"the isotonic calibrator goes from {self.heights[0]} to {self.heights[-1]}")
+        # So that interpolation rounds relatively to its result.
+        if not ((slopes >= np.finfo(np.float64).tiny) & (slopes < np.inf)).all():
+            raise ModelFormatError("the isotonic calibrator is too steep or too flat for float64")
+
+    def stored(self) -> list[Any]:
+        """The number of knots, knots, heights."""
+        return [len(self.knots).to_bytes(8, "little"), self.knots, self.heights]
+
+
+def _read_calibrator(reader: Any) -> SigmoidCalibrator | IsotonicCalibrator:
+    n_knots = int(reader.array("<u8", 1)[0])
+    if n_knots == 0:
+        return SigmoidCalibrator(*reader.numbers(2).tolist())
+    return IsotonicCalibrator(reader.numbers(n_knots), reader.numbers(n_knots))
+
+
+@dataclass(frozen=True, eq=False)
+class OneVsRestCalibration(ClassProbability):
+    """A calibrator per class (one in all for two classes), normalised: scikit-learn's sigmoid and isotonic methods."""
+
+    # In the model's label order. Two classes have one calibrator, for the class `positive`.
+    calibrators: tuple[SigmoidCalibrator | IsotonicCalibrator, ...]
+    # For two classes, the one whose probability is calibrated; its decision value is the model's when it is 0 and the
+    # negated one when it is 1 (scikit-learn's orientation for its own support vector machines). For more, what
+    # probabilities become that are all 0: alike when it is 1, and when it is 0 they stay 0, as OneVsRestClassifier
+    # leaves them.
+    positive: int = 1
+    # What several classes were calibrated on: one-vs-rest scores, or (as scikit-learn does, though it means little) the
+    # values of the first n_classes pairs
+    decision_shape: DecisionShape = "ovr"
+    kind = "one_vs_rest_calibration"
+
+    def __post_init__(self) -> None:
+        if len(self.calibrators) in (0, 2):
+            raise ModelFormatError(f"{len(self.calibrators)} calibrators: two classes have 1, k > 2 classes have k")
+        if self.positive not in (0, 1):
+            raise ModelFormatError(f"positive is {self.positive}, but must be 0 or 1")
+
+    @property
+    def facts(self) -> tuple[int, int, int]:
+        return self.positive, _SHAPES.index(self.decision_shape), len(self.calibrators)
+
+    def stored(self) -> list[Any]:
+        return [part for calibrator in self.calibrators for part in calibrator.stored()]
+
+    @classmethod
+    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> OneVsRestCalibration:
+        positive, shape, n_calibrators = facts
+        return cls(tuple(_read_calibrator(reader) for _ in range(n_calibrators)), positive, _SHAPES[shape])
+
+    def check(self, n_classes: int) -> None:
+        if len(self.calibrators) != (1 if n_classes == 2 else n_classes):
+            raise ModelFormatError(f"{len(self.calibrators)} calibrators for {n_classes} classes")
+
+
+@dataclass(frozen=True)
+class TemperatureCalibration(ClassProbability):
+    """softmax(inverse_temperature * scores), scikit-learn's method='temperature'; two classes have scores (-f, f)."""
+
+    inverse_temperature: float  # above 0, and at most MAX_INVERSE_TEMPERATURE, twice which times 0 is no NaN
+    positive: int = 1  # as for `OneVsRestCalibration`
+    kind = "temperature_calibration"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.inverse_temperature <= MAX_INVERSE_TEMPERATURE:
+            raise ModelFormatError(
+                f"the inverse temperature is {self.inverse_temperature}, but must be above 0, and at most "
+                f"{MAX_INVERSE_TEMPERATURE}"
+            )
+        if self.positive not in (0, 1):
+            raise ModelFormatError(f"positive is {self.positive}, but must be 0 or 1")
+
+    @property
+    def facts(self) -> tuple[int, int, int]:
+        return self.positive, 0, 0
+
+    def stored(self) -> list[Any]:
+        return [self.inverse_temperature]
+
+    @classmethod
+    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> TemperatureCalibration:
+        return cls(float(reader.numbers(1)[0]), facts[0])
+
+
+SOFTMAX: Final = TemperatureCalibration(1.0)
+
+
+@dataclass(frozen=True)
+class MembersMean(ClassProbability):
+    """An ensemble's probabilities: the weighted mean of its members'."""
+
+    kind = "members_mean"
+
+
+@dataclass(frozen=True)
+class GaussianDensity(Probability):
+    """Values are a mean of Gaussian kernels: the density of rows but for a factor (density.py gives its logarithm)."""
+
+    kind, task = "gaussian_density", "regression"
+
+
+@dataclass(frozen=True)
+class SignAlone(Probability):
+    """Labels are the sign of a latent function: there are no decision values, and probabilities are not read."""
+
+    kind, task, has_values = "sign_alone", "classification", False
+
+
+PROBABILITIES: Final[dict[str, type[Probability]]] = {
+    one.kind: one
+    for one in (
+        PairwiseSigmoid,
+        LaplaceNoise,
+        DensityMarks,
+        OneVsRestCalibration,
+        TemperatureCalibration,
+        MembersMean,
+        GaussianDensity,
+        SignAlone,
+    )
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """What the source makes of decision values."""
+
+    probability: Probability | None = None  # how they become probabilities; None when the source has none
+    # How `predict` labels: most votes (LIBSVM, scikit-learn), best score (break_ties=True, linear models), or greatest
+    # probability, the first class of several (CalibratedClassifierCV). Of two classes, or an inlier and an outlier, by
+    # a threshold: one where the value in its favour, or its probability, is at least that. Of an ensemble also the
+    # labels of its members, side by side.
+    label_rule: LabelRule = "votes"
+    # What decision_function returns for more than two classes: the values of pairs, one-vs-rest scores made of them,
+    # or, where the model has a function for each class instead, their values, which are the scores then. Of labels side
+    # by side "ovr" says that each is whether a row is of one of several classes; of votes that the source has shares of
+    # them as probabilities, and decision values.
+    decision_shape: DecisionShape = "ovo"
+    # Whether a regression's values have the shape (n_rows, 1), as where a source was fitted with such targets
+    is_column: bool = False
+    threshold: float | None = None  # of label rules with a threshold
+    threshold_label: int = 0  # the label that it is for; the other one is that of lower numbers
+    # shape (n_members,); of an ensemble: how much each member counts in a mean of probabilities, as a vote, or in a sum
+    # of values. Without them probabilities count alike, and values are side by side. With a function for each of
+    # several classes these are sums, (n_classes, n_columns + 1): weights of all numbers that members have, an addend.
+    weights: FloatArray | None = None
+    # What a sum of values begins with; or what the weight of a vote is multiplied by for the labels that it is not for
+    addend: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.label_rule not in get_args(LabelRule):
+            raise ModelFormatError(f"unknown label rule {self.label_rule!r}")
+        if self.decision_shape not in get_args(DecisionShape):
+            raise ModelFormatError(f"decision_shape is {self.decision_shape!r}, but must be 'ovo', 'ovr' or 'each'")
+        if self.label_rule in BY_PROBABILITY and not isinstance(self.probability, ClassProbability):
+            raise ModelFormatError("labels by probability need class probabilities")
+        if (self.threshold is not None) != (self.label_rule in BY_THRESHOLD):
+            raise ModelFormatError(f"the threshold is {self.threshold} of labels by {self.label_rule}")
+        if self.threshold is not None and not math.isfinite(self.threshold):
+            raise ModelFormatError(f"the threshold is {self.threshold}, but must be finite")
+        if self.threshold_label not in (0, 1):
+            raise ModelFormatError(f"threshold_label is {self.threshold_label}, but must be 0 or 1")
+
+    @property
+    def of_each_class(self) -> bool:
+        """Whether there is a decision function for each of several classes, rather than for each pair."""
+        return self.decision_shape == "each"
+
+    @property
+    def of_sums(self) -> bool:
+        """Whether the functions of several classes are weighted sums of what members have."""
+        return self.of_each_class and self.weights is not None
+
+    @property
+    def sums(self) -> tuple[FloatArray, FloatArray]:
+        """Weights of sums, (n_sums, n_columns), and what each begins with."""
+        assert self.weights is not None
+        if self.of_each_class:
+            return self.weights[:, :-1], self.weights[:, -1]
+        return self.weights[np.newaxis], np.array([self.addend])
+
+    def check(self, task: str, n_classes: int) -> None:
+        """Raise ModelFormatError unless these outputs fit a model of this task with so many classes."""
+        head = self.probability
+        if isinstance(head, MembersMean) or self.weights is not None:
+            raise ModelFormatError("a single model has no members to weigh")
+        if head is not None and head.task != task:
+            raise ModelFormatError(f"a {task} model cannot have probabilities by {type(head).__name__}")
+        is_inlier_rule = task == "one_class" and self.label_rule == "value_threshold"
+        if self.label_rule != "votes" and task != "classification" and not is_inlier_rule:
+            raise ModelFormatError(f"a {task} model cannot label by {self.label_rule}")
+        if self.label_rule in BY_THRESHOLD and n_classes > 2:
+            raise ModelFormatError(f"a threshold cannot tell {n_classes} classes apart")
+        if self.label_rule == "targets":
+            raise ModelFormatError("a single model has no members whose labels are side by side")
+        if self.of_each_class and (n_classes < 3 or self.label_rule == "votes" or isinstance(head, PairwiseSigmoid)):
+            raise ModelFormatError(f"functions of each of {n_classes} classes give neither votes nor sigmoids of pairs")
+        if self.is_column and task != "regression":
+            raise ModelFormatError(f"a {task} model cannot have values of the shape (n_rows, 1)")
+        if head is not None:
+            head.check(n_classes)
+
+
+def _check_finite(**arrays: FloatArray) -> None:
+    for name, values in arrays.items():
+        if not np.isfinite(values).all():
+            raise ModelFormatError(f"{name} holds NaN or infinity")

@@ -1,0 +1,97 @@
+"""Machines with the same kernel and the same rows in front of it, as one model that evaluates each kernel once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from approxsvm.ir.input_map import InputMap
+from approxsvm.ir.kernel_model import FloatArray, KernelModel
+from approxsvm.ir.steps import Affine
+from approxsvm.ir.steps.affine import AFFINE_PARTS
+
+
+def of_functions(machines: Sequence[KernelModel]) -> KernelModel:
+    """One regression of several values: those of the machines, which are alike, one for each."""
+    rows, where = shared_rows(machines, sums=False)
+    dual_coef = np.zeros((len(machines), rows.shape[0]))
+    for row, at, machine in zip(dual_coef, where, machines, strict=True):
+        row[at] = machine.dual_coef[0]
+    return replace(
+        machines[0],
+        support_vectors=rows,
+        dual_coef=dual_coef,
+        intercept=np.concatenate([machine.intercept for machine in machines]),
+        value_error=np.concatenate([machine.value_error for machine in machines]),
+        coef_error=max(machine.coef_error for machine in machines),
+    )
+
+
+def difference(machines: Sequence[KernelModel]) -> str:
+    """What keeps machines from being one model, for a message; nothing where they can be."""
+    first = machines[0]
+    for machine in machines[1:]:
+        for key in ("kernel", "degree", "gamma", "coef0"):
+            mine, its = getattr(first, key), getattr(machine, key)
+            if mine != its:
+                number = ", where one number for all makes them one model" if key == "gamma" else ""
+                return f"whose members have the {key} {mine} and {its}{number}"
+        if not _same_map(first.input_map, machine.input_map) or first.n_features != machine.n_features:
+            return "whose members scale or choose columns in ways of their own; put what scales in front"
+    return ""
+
+
+def _same_map(one: InputMap | None, other: InputMap | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return (
+        one.n_raw_features == other.n_raw_features
+        and np.array_equal(one.columns, other.columns)
+        and one.checked == other.checked
+        and len(one.stages) == len(other.stages)
+        and all(map(_same_stage, one.stages, other.stages))
+    )
+
+
+def _same_stage(one: Any, other: Any) -> bool:
+    if not (isinstance(one, Affine) and isinstance(other, Affine)):
+        return False  # what has other stages is not compared
+    parts = [(getattr(one, name), getattr(other, name)) for name in AFFINE_PARTS]
+    return all(np.array_equal(a, b) if a is not None and b is not None else a is b for a, b in parts)
+
+
+def shared_rows(machines: Sequence[KernelModel], *, sums: bool = True) -> tuple[Any, list[Any]]:
+    """Support vectors of all machines, and where each one has its own.
+
+    Machines that share rows have them once; sparse ones, and the rows that one machine has twice, are kept apart. So
+    are those of polynomials where coefficients are going to be summed up: rounding is relative to the sum, and counts
+    by how large kernels are.
+    """
+    stacked = [machine.support_vectors for machine in machines]
+    ends = np.cumsum([rows.shape[0] for rows in stacked])
+    apart = [np.arange(end - rows.shape[0], end) for end, rows in zip(ends, stacked, strict=True)]
+    if not all(isinstance(rows, np.ndarray) for rows in stacked):
+        from scipy.sparse import csr_array, vstack
+
+        return csr_array(vstack([csr_array(rows) for rows in stacked])), apart
+    dense: FloatArray = np.concatenate(stacked)
+    if sums and machines[0].kernel != "gaussian":
+        return dense, apart
+    positions: dict[tuple[bytes, int], int] = {}
+    kept: list[int] = []
+    where = []
+    for own in apart:
+        seen: dict[bytes, int] = {}
+        at = []
+        for k in own.tolist():
+            row = (dense[k] + 0.0).tobytes()  # -0.0 is 0.0
+            seen[row] = seen.get(row, -1) + 1
+            if (row, seen[row]) not in positions:
+                positions[row, seen[row]] = len(kept)
+                kept.append(k)
+            at.append(positions[row, seen[row]])
+        where.append(np.array(at, np.intp))
+    return dense[kept], where

@@ -1,0 +1,53 @@
+"""The kinds of steps that an input map consists of, each in a file of its own."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from approxsvm.ir.schema import number_of
+from approxsvm.ir.steps.affine import Affine
+from approxsvm.ir.steps.interval import Interval
+from approxsvm.ir.steps.inverse_normal import InverseNormal
+from approxsvm.ir.steps.logarithm import Logarithm
+from approxsvm.ir.steps.monomials import Monomials
+from approxsvm.ir.steps.normalizer import Normalizer
+from approxsvm.ir.steps.pieces import Piecewise
+from approxsvm.ir.steps.power import Power
+from approxsvm.ir.steps.projection import Projection
+from approxsvm.ir.steps.step import Step
+from approxsvm.ir.steps.table import Table
+from approxsvm.ir.steps.waves import Waves
+
+__all__ = [
+    "STEPS",
+    "STEP_KINDS",
+    "Affine",
+    "Interval",
+    "InverseNormal",
+    "Logarithm",
+    "Monomials",
+    "Normalizer",
+    "Piecewise",
+    "Power",
+    "Projection",
+    "Step",
+    "Table",
+    "Waves",
+]
+
+# In the order in which stages that come next in maps side by side go first.
+STEPS: Final[tuple[type[Step], ...]] = (
+    Table,
+    Affine,
+    Logarithm,
+    Power,
+    Interval,
+    Piecewise,
+    InverseNormal,
+    Waves,
+    Monomials,
+    Projection,
+    Normalizer,
+)
+# By their numbers in artifacts.
+STEP_KINDS: Final = tuple(sorted(STEPS, key=lambda step: number_of("stage_kind", step.kind)))

@@ -1,0 +1,45 @@
+"""Intervals that numbers are moved into by whole turns, or refused beyond: splines that repeat, or end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import ModelFormatError
+from approxsvm.ir.compensated import FloatArray
+from approxsvm.ir.steps.step import PerFeature
+
+RULES = ("turns", "refuses")
+
+
+@dataclass(frozen=True, eq=False)
+class Interval(PerFeature):
+    """x -> low + (x - low) % length ("turns"), or an error unless low <= x <= high ("refuses"), per feature."""
+
+    kind = "interval"
+    as_source = True
+    neutral: ClassVar = {"low": 0.0, "second": np.inf}
+    choice, choices = "rule", RULES
+
+    rule: str
+    low: FloatArray  # shape (n_features,)
+    second: FloatArray  # shape (n_features,); the length, above 0, or high; infinite for features that stay as they are
+
+    def __post_init__(self) -> None:
+        self.check_numbers()
+        if not (self.second >= (2.0**-1022 if self.rule == "turns" else -np.finfo(np.float64).max)).all():
+            raise ModelFormatError(f"the end of an interval is {self.second.min()}")
+
+    def may_refuse(self) -> npt.NDArray[np.bool_]:
+        return (self.second < np.inf) & (self.rule == "refuses")
+
+    def preimage(self, y: FloatArray) -> FloatArray:
+        """Numbers that are in the interval already."""
+        return y
+
+    def in_words(self) -> str:
+        does = "repeats" if self.rule == "turns" else "refuses numbers beyond"
+        return f"{does} the ranges of {int((self.second < np.inf).sum()):,} features"

@@ -1,0 +1,86 @@
+"""Normalizers: x / ||x||, over neighbouring features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from approxsvm.errors import ModelFormatError
+from approxsvm.ir.compensated import FloatArray
+from approxsvm.ir.steps.step import IntArray, Step, Stored, check
+
+NORMS = ("l1", "l2", "max")
+# scikit-learn takes a smaller norm for 1, to divide no zero by zero.
+LEAST_NORM = 10.0 * 2.0**-52
+
+
+@dataclass(frozen=True, eq=False)
+class Normalizer(Step):
+    """x -> x / ||x||, where the norm is at least `LEAST_NORM`; else x stays as it is."""
+
+    kind = "normalizer"
+
+    norm: str
+    # shape (n_features,); neighbouring features of one number, 1 or more and ascending, are one vector. Those of 0 stay
+    # as they are.
+    groups: IntArray
+
+    def __post_init__(self) -> None:
+        check("groups", self.groups, (self.groups.size,))
+        if self.norm not in NORMS:
+            raise ModelFormatError(f"the norm of an input step is {self.norm!r}, expected one of {NORMS}")
+        before, greatest = 0, 0
+        for group in self.groups.tolist():
+            if group not in (0, greatest + 1) and group != before:
+                raise ModelFormatError(f"group {group} of a normalizer follows group {before}")
+            before, greatest = group, max(greatest, group)
+
+    @classmethod
+    def of(cls, n_features: int, norm: str) -> Normalizer:
+        """Of all features."""
+        return cls(norm, np.ones(n_features, np.intp))
+
+    @property
+    def n_features(self) -> int:
+        return len(self.groups)
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.groups)
+
+    def origin(self, output: int) -> int | None:
+        return output if self.groups[output] == 0 else None
+
+    @property
+    def group(self) -> Any:
+        return type(self), self.norm
+
+    def select(self, features: IntArray) -> None:
+        """None: norms are of all features."""
+        return
+
+    def preimage(self, y: FloatArray) -> FloatArray:
+        """Rows that are normalized already."""
+        return y
+
+    @classmethod
+    def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Normalizer:
+        groups, greatest = [], 0
+        for stage, n in zip(stages, widths, strict=True):
+            own = np.zeros(n, np.intp) if stage is None else np.where(stage.groups > 0, stage.groups + greatest, 0)
+            greatest = max(greatest, int(own.max(initial=0)))
+            groups.append(own)
+        return cls(next(stage.norm for stage in stages if stage is not None), np.concatenate(groups))
+
+    def stored(self) -> Stored:
+        return NORMS.index(self.norm), [self.groups.astype(np.uint32)]
+
+    @classmethod
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Normalizer:
+        return cls(NORMS[parts], reader.array("<u4", n_features).astype(np.intp))
+
+    def in_words(self) -> str:
+        return f"normalizes rows ({self.norm}, {int((self.groups > 0).sum()):,} features)"

@@ -1,0 +1,115 @@
+"""Linear models on Taylor features: a Gaussian times a polynomial, which is an expansion without truncation error."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations_with_replacement
+from typing import Any, Final
+
+import numpy as np
+
+from approxsvm.errors import ModelFormatError
+from approxsvm.ir.constants import UNIT64, gaussian_slope
+from approxsvm.ir.feature_model import FeatureModel
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.ir.schema import LAST_NORM_DEGREE
+
+MAX_TAYLOR_DEGREE: Final = 6
+
+
+@dataclass(frozen=True, eq=False)
+class TaylorModel(FeatureModel):
+    """f(z) = intercept + exp(-gamma ||z||^2) sum_alpha weights_alpha sqrt((2 gamma)^|alpha| / alpha!) z^alpha."""
+
+    # weights[k] are those of the monomials of degree k, from 0 to 6 at most, in the order of
+    # itertools.combinations_with_replacement; there are as many of degree 1 as columns.
+    weights: tuple[FloatArray, ...]
+    intercept: FloatArray  # shape (1,)
+    gamma: float  # above 0
+    kind = "taylor"
+    kernel = "gaussian"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 1 <= self.degree <= MAX_TAYLOR_DEGREE:
+            raise ModelFormatError(f"degree is {self.degree}, but must be 1 to {MAX_TAYLOR_DEGREE}")
+        for k, part in enumerate(self.weights):
+            expected = math.comb(self.n_features + k - 1, k)
+            if part.shape != (expected,):
+                raise ModelFormatError(f"weights of degree {k} have shape {part.shape}, expected {(expected,)}")
+        if not 0.0 < self.gamma < math.inf:
+            raise ModelFormatError(f"gamma is {self.gamma}, but must be a positive number")
+        if not all(np.isfinite(numbers).all() for numbers in (*self.weights, self.intercept, self.value_error)):
+            raise ModelFormatError("weights, intercept or value_error hold NaN or infinity")
+
+    @property
+    def degree(self) -> int:
+        """The highest one."""
+        return len(self.weights) - 1
+
+    def decision_function(self, X: FloatArray) -> FloatArray:
+        """One monomial after the other."""
+        with np.errstate(over="ignore", under="ignore"):
+            gaussian = np.exp(-self.gamma * (X**2).sum(axis=1))
+            columns = np.where(gaussian > 0.0, X.T, 0.0) * math.sqrt(2.0 * self.gamma)
+        values = np.zeros(len(X))
+        for k, weights in enumerate(self.weights):
+            for weight, factors in zip(weights, combinations_with_replacement(range(self.n_features), k), strict=True):
+                factorials = math.prod(math.factorial(factors.count(i)) for i in set(factors))
+                values += weight / math.sqrt(factorials) * gaussian * columns[list(factors)].prod(axis=0)
+        return (values + self.intercept)[:, np.newaxis]
+
+    def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
+        """Rounding of features and sum; s has n_features roundings in the Gaussian, and s phi_k(s) is below 8."""
+        path = sum(map(len, self.weights)) + 8 * self.n_features + 64
+        return np.asarray(path * 2.0 * UNIT64 * self.sum_moduli + 8.0 * UNIT64 * np.abs(values))
+
+    def moved(self, errors: FloatArray) -> FloatArray:
+        """As of Gaussians (expansion/taylor_features.py)."""
+        return np.asarray(self.sum_moduli * np.minimum(gaussian_slope(self.gamma) * errors, 1.0))
+
+    @property
+    def n_features(self) -> int:
+        return len(self.weights[1])
+
+    @property
+    def work(self) -> tuple[int, int]:
+        """Multiply-adds, and functions like exp, of a row by the definition: a feature costs about as much as one."""
+        return 0, sum(map(len, self.weights))
+
+    def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
+        """Fields of the same times a factor, intercepts apart; and the moduli that a relative `rounding` counts by."""
+        weights = tuple(part * factor for part in self.weights)
+        return {"weights": weights}, sum(float(np.abs(part).sum()) for part in weights)
+
+    @cached_property
+    def norms(self) -> FloatArray:
+        """Norms N_k of the weights of each degree from 0 to 8, rounded up."""
+        norms = np.zeros(LAST_NORM_DEGREE + 1)
+        with np.errstate(over="ignore", under="ignore"):
+            norms[: self.degree + 1] = [_norm_above(weights) for weights in self.weights]
+        return norms
+
+    @property
+    def total(self) -> float:
+        """W, the norm of all weights, rounded up; may be infinite."""
+        with np.errstate(over="ignore", under="ignore"):
+            return _norm_above(self.norms)
+
+    @property
+    def sum_moduli(self) -> float:
+        """sqrt(e) W, rounded up, which stands for the A1 of a sum of kernels (expansion/taylor_features.py)."""
+        return self.total * 1.6488
+
+    def negated(self) -> TaylorModel:
+        """The same two-class model with its labels in the other order: every value changes its sign."""
+        weights = tuple(-part for part in self.weights)
+        return replace(self, weights=weights, intercept=-self.intercept, labels=self.labels[::-1])
+
+
+def _norm_above(numbers: FloatArray) -> float:
+    """The Euclidean norm, rounded up; of numbers of unit size, whose squares cannot overflow."""
+    unit = 2.0 ** min(int(np.frexp(np.abs(numbers).max())[1]), 1023)
+    return float(np.linalg.norm(numbers / unit)) * unit * (1.0 + (len(numbers) + 8) * UNIT64) + 2.0**-1000

@@ -1,0 +1,1 @@
+"""Answers of an artifact: the only package that calls the native predictor."""

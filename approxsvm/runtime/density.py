@@ -1,0 +1,85 @@
+"""Log densities of the Gaussian kernel, with a bound.
+
+A density of the Gaussian kernel in d features with the bandwidth h, gamma = 1 / (2 h^2), is
+
+    p(z) = (gamma / pi)^(d / 2) f(z),    f(z) = sum_i w_i exp(-gamma ||z - x_i||^2),   w_i >= 0, sum_i w_i = 1.
+
+The artifact has f, as a regression. Where the core's value v of it is within b <= 2^-26 v, its log is off by
+-log(1 - b / v) at most. In the tails f is less than what float64 rounds of sums up to 1; there terms are added up
+relative to the largest of them,
+
+    log f = m + log sum_i w_i exp(-h_i - m),    h_i = gamma ||z - x_i||^2,   m = max(-h_i).
+
+As no term is negative nothing cancels: an exponent is off by (d + 12) u h_i, u = 2^-53, the rounding of gamma included,
+and the sum relatively by the mean of these, weighted by the terms, and n + 24 roundings. A row that steps in front have
+moved by e has a log f that differs by gamma e (2 max_i ||z - x_i|| + e) at most, as each term's does. Logs of the
+factors, and sums of them, err by a few roundings of each.
+
+Where the source computes in float32, b alone has that rounding: the log of v is kept while b < v, and nothing is known
+behind.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from approxsvm.frames.rows import chunks, zero_unused
+from approxsvm.ir.compensated import FloatArray
+from approxsvm.ir.constants import UNIT64
+from approxsvm.runtime.evaluator import BOUNDS, VALUES, Evaluator, Values
+
+_UP: Final = 1.01
+_CLOSE: Final = 2.0**-26  # a value that is off by more, relatively, is computed again
+
+
+def log_densities(evaluator: Evaluator, rows: Any) -> tuple[FloatArray, FloatArray]:
+    """Log p of each row, and what it is off by at most; without support vectors that may be infinite."""
+    artifact = evaluator.artifact
+    exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # the former has its expansions alone
+    values, bounds = evaluator.evaluate(rows, VALUES | BOUNDS, exact)
+    gamma, d = float(artifact.header["gamma"]), artifact.n_features
+    shift = 0.5 * d * (math.log(gamma) - math.log(math.pi))
+    of_shift = 8.0 * UNIT64 * d * (abs(math.log(gamma)) + 2.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(values > 0.0, bounds / values, np.inf)
+        logs, errors = np.log(values), np.where(share < 1.0, -np.log(1.0 - share) * _UP + 4.0 * UNIT64, np.inf)
+    in_float32 = artifact.row_dtypes.rounded is not None and rows.dtype == np.float32
+    far = np.flatnonzero(~(share < 1.0) if in_float32 else ~(share <= _CLOSE))
+    if len(far) and len(artifact.support_vectors()):
+        logs[far], of_tails = _in_the_tails(evaluator, rows[far])
+        errors[far] = np.inf if in_float32 else of_tails
+    logs = np.where(np.isnan(logs), -np.inf, logs)
+    return logs + shift, errors + of_shift + 4.0 * UNIT64 * (np.abs(logs) + abs(shift))
+
+
+def _in_the_tails(evaluator: Evaluator, rows: Any) -> tuple[FloatArray, FloatArray]:
+    from scipy.spatial.distance import cdist
+
+    artifact = evaluator.artifact
+    vectors, weights, gamma = artifact.support_vectors(), artifact.dual_coef()[0], float(artifact.header["gamma"])
+    present = weights > 0.0
+    vectors, weights = vectors[present], weights[present]
+    n, d = vectors.shape
+    logs, errors = np.empty((2, rows.shape[0]))
+    for piece in chunks(rows.shape[0], max(n, artifact.n_raw_features)):
+        some = rows[piece]
+        dense = np.asarray(some if isinstance(some, np.ndarray) else some.toarray(), np.float64)
+        moved = np.zeros(len(dense))
+        if artifact.input_map is not None:
+            dense, moved = artifact.input_map.mapped_with_errors(zero_unused(dense, artifact.raw_columns))
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            h = gamma * cdist(dense, vectors, "sqeuclidean")
+            least = h.min(axis=1, keepdims=True)
+            terms = weights * np.exp(least - h)
+            sums = terms.sum(axis=1)
+            mean = np.einsum("ij,ij->i", terms, np.minimum(h, 1e300)) / sums
+            reach = np.sqrt(h.max(axis=1) / gamma) if gamma > 0.0 else np.zeros(len(h))
+            logs[piece] = np.log(sums) - least[:, 0]
+            errors[piece] = (
+                (d + 12) * UNIT64 * mean + (n + 24) * UNIT64 + gamma * moved * (2.0 * reach + moved)
+            ) * _UP + 4.0 * UNIT64 * (np.abs(np.log(sums)) + least[:, 0])
+    known = np.isfinite(logs) & np.isfinite(errors)
+    return logs, np.where(known, errors, np.inf)

@@ -1,0 +1,1 @@
+"""Files, packages, threads and terminals: where the package meets the machine it runs on."""
