@@ -225,9 +225,11 @@ def finished(map_: InputMap) -> InputMap:
         for k in np.flatnonzero(map_.columns == column).tolist():
             _check_is_looked_up(map_, k)
         nan, none, unknown = (map_.reached(column, code) for code in (np.nan, NONE, UNKNOWN))
-        # What the source has been fitted with is known to it: a step replaces it, or it is a category.
-        fitted_on_none = not np.isnan(none).any() and (np.isnan(nan).any() or (nan == unknown != none))
-        known[column] = replace(texts, null=NONE if fitted_on_none or texts.null == NONE else np.nan)
+        # The source knows its own missing value: a step replaces it, or it is a category. Where it knows neither, and
+        # refuses NaN alone, a null is refused: pandas makes NaN of it or None, by its version.
+        knows_none = not np.isnan(none).any() and none != unknown
+        knows_nan = not np.isnan(nan).any() and nan != unknown
+        known[column] = replace(texts, null=NONE if knows_none and not knows_nan or texts.null == NONE else np.nan)
     # Of texts that nothing is made of nothing is refused.
     checked = {column: takes_nan for column, takes_nan in map_.checked.items() if column not in map_.texts}
     return replace(map_, texts=known, checked=checked)
