@@ -229,7 +229,7 @@ def finished(map_: InputMap) -> InputMap:
         # refuses NaN alone, a null is refused: pandas makes NaN of it or None, by its version.
         knows_none = not np.isnan(none).any() and none != unknown
         knows_nan = not np.isnan(nan).any() and nan != unknown
-        known[column] = replace(texts, null=NONE if knows_none and not knows_nan or texts.null == NONE else np.nan)
+        known[column] = replace(texts, null=NONE if (knows_none and not knows_nan) or texts.null == NONE else np.nan)
     # Of texts that nothing is made of nothing is refused.
     checked = {column: takes_nan for column, takes_nan in map_.checked.items() if column not in map_.texts}
     return replace(map_, texts=known, checked=checked)
