@@ -74,7 +74,7 @@ def test_tolerance(tmp_path):
 def test_options(tmp_path):
     refused = run("convert-model", GOLDEN / "breast_cancer.asvm", "-o", tmp_path / "out")
     assert refused.exit_code == 1
-    assert "an artifact is compiled already" in refused.stderr
+    assert "an artifact is already compiled" in refused.stderr
     output = tmp_path / "bc.asvm"
     assert (
         run(
@@ -121,7 +121,7 @@ def test_a_delimiter_decides_what_text_is(tmp_path):
                 assert (refused.exit_code, refused.stderr[: len(start)]) == (1, start)
     refused = run(*convert, tmp_path / "rows.dat", "--delimiter", "|")
     assert (
-        "has 2 columns beside the label, expected 3: --no-labels (labels=False) if there is no label" in refused.stderr
+        "has 2 columns besides the label, expected 3: --no-labels (labels=False) if there is no label" in refused.stderr
     )
     np.save(tmp_path / "rows.npy", rows)
     assert "a delimiter is for .csv files" in run(*convert, tmp_path / "rows.npy", "--delimiter", ";").stderr

@@ -217,14 +217,14 @@ def test_distances_of_codes_that_lose_the_code():
         (
             make_pipeline(Nystroem(n_components=3), StackingClassifier([("a", LinearSVC())], passthrough=True, cv=2)),
             KINDS,
-            "passthrough=True behind it",
+            "passthrough=True after it",
         ),
         (MultiOutputClassifier(CalibratedClassifierCV(SVC(), cv=2)), SEVERAL[:, :2], "around a mean of 2"),
         (OneVsRestClassifier(CalibratedClassifierCV(SVC(), cv=2)), SEVERAL, "around a mean of 2"),
         (StackingClassifier([("a", SVC())], SVC(), cv=2), KINDS % 2, "whose final_estimator_ is a SVC"),
         (StackingClassifier([("a", SVC())], stack_method="predict", cv=2), KINDS % 2, "asks a sklearn SVC for predict"),
         (OneVsRestClassifier(SVC()), csr_array(SEVERAL), "sparse indicator matrix"),
-        (OneVsRestClassifier(SVC()), 0 * SEVERAL, "none of whose labels depends on rows"),
+        (OneVsRestClassifier(SVC()), 0 * SEVERAL, "with only constant labels"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -364,5 +364,5 @@ def test_sparse_rows_that_a_scaler_of_dense_ones_treats_otherwise() -> None:
     ],
 )
 def test_what_is_no_section_of_dtypes(content: bytes) -> None:
-    with pytest.raises(ArtifactError, match="section dtypes is none of"):
+    with pytest.raises(ArtifactError, match="section dtypes does not follow"):
         RowDtypes.read(content)

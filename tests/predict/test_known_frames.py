@@ -289,5 +289,5 @@ def test_keys_that_are_no_names_do_not_disturb(models: Any) -> None:
             return False
 
     assert known.predict_one(rows[0]) == expected[0]
-    with pytest.raises(InputError, match="names of columns are strings"):
+    with pytest.raises(InputError, match="column names must be strings"):
         known.predict_one({Nosy(): 1, **rows[0]})
