@@ -162,10 +162,10 @@ def test_requests_that_rules_refuse():
     boost = approxsvm.compile(AdaBoostClassifier(LogisticRegression(), n_estimators=3).fit(X, y))
     for method in ("predict_proba", "decision_function"):
         assert hasattr(boost, method)
-        with pytest.raises(InputError, match=r"from the estimators of compile\(\) and load\(\) alone"):
+        with pytest.raises(InputError, match=r"only available from the estimators of compile\(\) and load\(\)"):
             getattr(approxsvm.Predictor(boost.artifact.data), method)(X)
     rest = approxsvm.compile(OneVsRestClassifier(SVC(probability=True)).fit(X, KINDS))
-    with pytest.raises(AttributeError, match="the source has none, or none that are read"):
+    with pytest.raises(AttributeError, match="the source has none, or none that can be read"):
         rest.predict_proba(X)
 
 
@@ -272,14 +272,14 @@ def machine(**changes):
         ),
         (
             lambda: Ensemble((machine(),) * 2, outputs=EACH, classes=np.arange(3)),
-            r"2 members .arrays. are no functions of 3 classes",
+            r"2 members .arrays. are not functions of 3 classes",
         ),
         (lambda: Ensemble((machine(),) * 3, outputs=EACH), "functions of each class need the classes"),
         (
             lambda: Outputs(label_rule="value_threshold", threshold=0.0).check("classification", 3),
-            "a threshold cannot tell 3 classes apart",
+            "a threshold cannot separate 3 classes",
         ),
-        (lambda: Outputs(label_rule="value_threshold"), "the threshold is None of labels by value_threshold"),
+        (lambda: Outputs(label_rule="value_threshold"), "the threshold is None for labels by value_threshold"),
     ],
 )
 def test_rules_that_contradict_themselves(make, message):
