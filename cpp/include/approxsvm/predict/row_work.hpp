@@ -14,6 +14,11 @@ struct RowWork {
     double with_definition = 0.0;  // and by the definition, which rows take that float64 leaves undecided, such as ties
 };
 
+// So many entries of a list as tiles of any target's width.
+constexpr std::size_t listed_at_most(std::size_t n_vectors) {
+    return n_vectors + 7;
+}
+
 // Of the kernel values of so many lanes.
 inline double work_of_kernels(std::size_t n_lanes, std::size_t n_features) {
     return static_cast<double>(n_lanes) * (static_cast<double>(n_features) + work_of_exp);
@@ -50,11 +55,11 @@ APPROXSVM_COLD inline double work_of_subspaces(const ModelView& view) {
         }
         double most = 0.0;
         for_subspace_groups(view, [&](std::size_t, const SubspaceGroup& group) {
-            std::size_t n_tiles = tiles_for(group.n_own) * n_forms;
-            for (std::size_t f = 0; f < n_forms; ++f) n_tiles += tiles_for(group.counts[1 + f]);
+            std::size_t n_listed = listed_at_most(group.n_own) * n_forms;
+            for (std::size_t f = 0; f < n_forms; ++f) n_listed += listed_at_most(group.counts[1 + f]);
             const std::size_t n_lanes = KernelSumMemory<float>::n_lanes(group.n_own + group.n_others);
-            most = std::fmax(most, work_of_kernels(n_lanes, 2 * pairs_for(n_coordinates)) +
-                                       static_cast<double>(n_tiles * tile_rows));
+            most =
+                std::fmax(most, work_of_kernels(n_lanes, 2 * pairs_for(n_coordinates)) + static_cast<double>(n_listed));
         });
         work += most;
     }
@@ -67,15 +72,15 @@ APPROXSVM_COLD inline double work_of_winner(const ModelView& view, std::size_t n
     double work = n_attempts * work_of_subspaces(view) + work_of_kernels(n_lanes, d);
     if (view.sections[section::presumption]) {
         const std::size_t n_landmarks = presumption_of(view).n_landmarks;
-        work += static_cast<double>(KernelSumMemory<float>::n_lanes(n) * d + tiles_for(n_landmarks) * tile_rows * n) +
+        work += static_cast<double>(KernelSumMemory<float>::n_lanes(n) * d + listed_at_most(n_landmarks) * n) +
                 work_of_kernels(KernelSumMemory<float>::n_lanes(n_landmarks), d);
     }
     // The lists of a class and the two parts of each of its pairs, two sums each: of each presumed class when it is
     // presumed and when votes are counted, and then of all classes.
     std::size_t most = 0, all = 0;
     for (std::size_t w = 0; w < n; ++w) {
-        const std::size_t own = KernelSumMemory<float>::n_lanes(view.class_counts[w]) + tile_rows;
-        const std::size_t sums = 3 * ((n - 1) * own + n_lanes) + n * tile_rows;
+        const std::size_t own = listed_at_most(KernelSumMemory<float>::n_lanes(view.class_counts[w]));
+        const std::size_t sums = 3 * ((n - 1) * own + n_lanes) + listed_at_most(0) * n;
         most = sums > most ? sums : most;
         all += sums;
     }
