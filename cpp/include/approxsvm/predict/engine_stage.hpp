@@ -341,7 +341,7 @@ class EngineStage {
     }
 
     // False for a row that is cheaper as a dense one: with more than `limit` non-zeros.
-    bool add_sparse(std::size_t i, std::size_t limit, const Offer<Real>& offer) {
+    APPROXSVM_NOINLINE bool add_sparse(std::size_t i, std::size_t limit, const Offer<Real>& offer) {
         if (n_sparse_ == sparse_rows_ || capacity_ - starts_[n_sparse_] < limit) settle_sparse(offer);
         const std::size_t r = n_sparse_, start = starts_[r];
         double unseen;
@@ -355,7 +355,7 @@ class EngineStage {
         return true;
     }
 
-    void settle_sparse(const Offer<Real>& offer) {
+    APPROXSVM_NOINLINE void settle_sparse(const Offer<Real>& offer) {
         const std::size_t n = n_sparse_;
         n_sparse_ = 0;
         if (n == 0) return;
