@@ -376,7 +376,7 @@ class EngineStage {
         bool is_settled[dense_capacity] = {};
         std::size_t stride = 1;
         if (has(parts, batches) && n_together > 0) {
-            const std::size_t n_registers = (n_together + width - 1) / width;
+            const std::size_t n_registers = registers_for(n_together, width);
             stride = n_registers * width;
             add_up_block(n_registers, n_together, half_sq_norm);
             offer.take_block(stride, dense_, n_together, room_, half_sq_norm, is_settled);
