@@ -194,7 +194,7 @@ APPROXSVM_NOINLINE inline void cosine_sums_rows(const CosineSum<Real>& cosines, 
                                                 std::size_t n_rows, double* sums) {
     alignas(cache_line_bytes) double partial[sparse_block_rows][lanes64];
     for (std::size_t r = 0; r < n_rows; ++r) store(partial[r], zero64());
-    for_panels(0, cosines.kernels.n_panels, [&](auto n, std::size_t panel) {
+    for_panels(0, cosines.kernels.n_panels, [&](auto n, std::size_t panel) APPROXSVM_INLINE_LAMBDA {
         for (std::size_t r = 0; r < n_rows; ++r) {
             typename RegisterOf<Real>::type turns[n.value * panel_registers];
             row_products<n.value>(cosines.kernels, panel, rows[r], turns);
@@ -210,7 +210,7 @@ APPROXSVM_NOINLINE inline void cosine_sums_rows(const CosineSum<Real>& cosines, 
 template <class Real>
 APPROXSVM_NOINLINE inline void keep_cosines(const CosineSum<Real>& cosines, std::size_t first_panel,
                                             std::size_t n_panels, const RowTerms<Real>& row, double* kept) {
-    for_panels(first_panel, first_panel + n_panels, [&](auto n, std::size_t panel) {
+    for_panels(first_panel, first_panel + n_panels, [&](auto n, std::size_t panel) APPROXSVM_INLINE_LAMBDA {
         constexpr int n_registers = n.value * panel_registers;
         typename RegisterOf<Real>::type turns[n_registers];
         row_products<n.value>(cosines.kernels, panel, row, turns);
@@ -219,7 +219,7 @@ APPROXSVM_NOINLINE inline void keep_cosines(const CosineSum<Real>& cosines, std:
             turns[i] = add(turns[i], load(phases + i * lanes_of<Real>));
         }
         cosine_of_turns(turns);
-        store_widened(turns, kept + (panel - first_panel) * panel_width<Real>);
+        store_widened<Real>(turns, kept + (panel - first_panel) * panel_width<Real>);
     });
 }
 

@@ -427,11 +427,11 @@ inline void polynomial_sums_block(const PolynomialKernel& kernel, const double* 
 // Kernel values of a row with the support vectors of n_panels panels. Not inlined, as in rbf_classes.hpp.
 APPROXSVM_NOINLINE inline void fill_kernels(const PolynomialKernel& kernel, std::size_t first_panel,
                                             std::size_t n_panels, const RowTerms<double>& row, double* kernels) {
-    for_panels(first_panel, first_panel + n_panels, [&](auto n, std::size_t panel) {
+    for_panels(first_panel, first_panel + n_panels, [&](auto n, std::size_t panel) APPROXSVM_INLINE_LAMBDA {
         f64v total[n.value * panel_registers];
         row_products<n.value>(kernel.engine.kernels, panel, row, total);
         raise(kernel, total);
-        store_widened(total, kernels + (panel - first_panel) * panel_width<double>);
+        store_widened<double>(total, kernels + (panel - first_panel) * panel_width<double>);
     });
 }
 

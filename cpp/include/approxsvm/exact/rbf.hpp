@@ -13,8 +13,6 @@
 // (sparse_columns.hpp), and then all rows are sparse ones.
 #pragma once
 
-#include <type_traits>
-
 #include "../carver.hpp"
 #include "../simd/exp.hpp"
 #include "../simd/norms.hpp"
@@ -240,12 +238,12 @@ APPROXSVM_INLINE f64v widened(f64v kernel) {
 }
 
 // N registers of kernel values, in float64.
-template <int N, class Register>
-APPROXSVM_INLINE void store_widened(const Register (&kernel)[N], double* out) {
+template <class Real, int N>
+APPROXSVM_INLINE void store_widened(const typename RegisterOf<Real>::type (&kernel)[N], double* out) {
+    constexpr int width = lanes_of<Real>;
     APPROXSVM_UNROLL for (int i = 0; i < N; ++i) {
-        store(out, widened<0>(kernel[i]));
-        if constexpr (std::is_same_v<Register, f32v>) store(out + lanes64, widened<1>(kernel[i]));
-        out += std::is_same_v<Register, f32v> ? lanes : lanes64;
+        store(out + i * width, widened<0>(kernel[i]));
+        if constexpr (width == lanes) store(out + i * width + lanes64, widened<1>(kernel[i]));
     }
 }
 
@@ -573,7 +571,7 @@ template <class Real>
 inline void kernel_sums_row(const KernelSum<Real>& expansion, const Real* u, Real half_sq_norm, double& sum,
                             double& moduli) {
     f64v s = zero64(), m = zero64();
-    for_panels(0, expansion.n_panels, [&](auto n, std::size_t panel) {
+    for_panels(0, expansion.n_panels, [&](auto n, std::size_t panel) APPROXSVM_INLINE_LAMBDA {
         typename RegisterOf<Real>::type total[n.value * panel_registers];
         panel_products<n.value>(expansion, panel, u, expansion.n_features, [](std::size_t k) { return k; }, total);
         add_panel_kernels<n.value>(expansion, panel, total, half_sq_norm, s, m);
@@ -599,7 +597,7 @@ APPROXSVM_NOINLINE inline void kernel_sums_sparse_block(const KernelSum<Real>& e
         store(partial[r][0], zero64());
         store(partial[r][1], zero64());
     }
-    for_panels(0, expansion.n_panels, [&](auto n, std::size_t panel) {
+    for_panels(0, expansion.n_panels, [&](auto n, std::size_t panel) APPROXSVM_INLINE_LAMBDA {
         for (std::size_t r = 0; r < n_rows; ++r) {
             const std::size_t start = row_starts[r], n_nonzero = row_starts[r + 1] - start;
             typename RegisterOf<Real>::type total[n.value * panel_registers];

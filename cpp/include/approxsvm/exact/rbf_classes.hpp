@@ -323,11 +323,11 @@ template <class Real>
 APPROXSVM_NOINLINE inline void chunk_kernels(const KernelSum<Real>& expansion, std::size_t first_panel,
                                              std::size_t n_panels, const RowTerms<Real>& row, Real half_sq_norm,
                                              double* kernel) {
-    for_panels(first_panel, first_panel + n_panels, [&](auto n, std::size_t panel) {
+    for_panels(first_panel, first_panel + n_panels, [&](auto n, std::size_t panel) APPROXSVM_INLINE_LAMBDA {
         typename RegisterOf<Real>::type total[n.value * panel_registers];
         row_products<n.value>(expansion, panel, row, total);
         panel_kernels<n.value>(expansion, panel, half_sq_norm, total);
-        store_widened(total, kernel + (panel - first_panel) * panel_width<Real>);
+        store_widened<Real>(total, kernel + (panel - first_panel) * panel_width<Real>);
     });
 }
 

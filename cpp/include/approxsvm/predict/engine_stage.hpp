@@ -341,7 +341,7 @@ class EngineStage {
     }
 
     // False for a row that is cheaper as a dense one: with more than `limit` non-zeros.
-    bool add_sparse(std::size_t i, std::size_t limit, const Offer<Real>& offer) {
+    APPROXSVM_NOINLINE bool add_sparse(std::size_t i, std::size_t limit, const Offer<Real>& offer) {
         if (n_sparse_ == sparse_rows_ || capacity_ - starts_[n_sparse_] < limit) settle_sparse(offer);
         const std::size_t r = n_sparse_, start = starts_[r];
         double unseen;
@@ -355,7 +355,7 @@ class EngineStage {
         return true;
     }
 
-    void settle_sparse(const Offer<Real>& offer) {
+    APPROXSVM_NOINLINE void settle_sparse(const Offer<Real>& offer) {
         const std::size_t n = n_sparse_;
         n_sparse_ = 0;
         if (n == 0) return;
@@ -376,7 +376,7 @@ class EngineStage {
         bool is_settled[dense_capacity] = {};
         std::size_t stride = 1;
         if (has(parts, batches) && n_together > 0) {
-            const std::size_t n_registers = (n_together + width - 1) / width;
+            const std::size_t n_registers = registers_for(n_together, width);
             stride = n_registers * width;
             add_up_block(n_registers, n_together, half_sq_norm);
             offer.take_block(stride, dense_, n_together, room_, half_sq_norm, is_settled);

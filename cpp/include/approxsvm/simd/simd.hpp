@@ -383,6 +383,7 @@ APPROXSVM_INLINE f64v widen_high(f32v x) {
 constexpr int lanes = 4;
 constexpr int lanes64 = 2;
 constexpr int tile_rows = 4;
+#define APPROXSVM_ONE_OR_THREE 1  // registers, see with_registers_for
 
 #if defined(__GNUC__)
 typedef float f32v __attribute__((vector_size(16)));
@@ -594,13 +595,26 @@ struct Number {
     static constexpr int value = Value;
 };
 
-// Calls take(Number<Registers>) with as many registers of `width` lanes as n rows need, at most three; nothing where
-// the caller's rows are never taken together.
+// How many registers of `width` lanes a block of n rows takes: as many as it needs, at most three. Of the portable
+// target, which programs have that choose no instructions, never two: that is a third less code, and blocks of other
+// rows than one to two registers cost the same.
+constexpr std::size_t registers_for(std::size_t n, std::size_t width) {
+#if defined(APPROXSVM_ONE_OR_THREE)
+    return n > width ? 3 : 1;
+#else
+    return n > 2 * width ? 3 : n > width ? 2 : 1;
+#endif
+}
+
+// Calls take(Number<Registers>) with that many; nothing where the caller's rows are never taken together.
 template <bool are_together, class Take>
 APPROXSVM_INLINE void with_registers_for(std::size_t n, std::size_t width, const Take& take) {
     if constexpr (are_together) {
-        if (n > 2 * width) return take(Number<3>{});
-        if (n > width) return take(Number<2>{});
+        const std::size_t n_registers = registers_for(n, width);
+        if (n_registers == 3) return take(Number<3>{});
+#if !defined(APPROXSVM_ONE_OR_THREE)
+        if (n_registers == 2) return take(Number<2>{});
+#endif
         take(Number<1>{});
     }
 }
