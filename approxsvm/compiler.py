@@ -38,7 +38,7 @@ from approxsvm.system.progress_bar import compiling
 from approxsvm.system.threads import n_threads
 
 # Lowerings of models to artifacts, by the kind of model.
-_WAYS: Final = gaussian.WAYS | polynomial.WAYS | features.WAYS
+_LOWERINGS: Final = gaussian.WAYS | polynomial.WAYS | features.WAYS
 
 
 def compile(
@@ -164,8 +164,8 @@ def compile(
     n_threads(n_jobs)
     if labels not in ("source", "probability"):
         raise InputError(f"labels must be 'source' or 'probability', got {labels!r}")
-    with compiling(verbose) if progress is None else nullcontext(progress) as told:
-        request = Request(mode, center, tolerance, limits, told)
+    with compiling(verbose) if progress is None else nullcontext(progress) as report:
+        request = Request(mode, center, tolerance, limits, report)
         request.check()
         compiled, doubt = _compiled(model, X, n_features, request, labels, n_jobs)
     if doubt is not None:
@@ -181,13 +181,13 @@ def _compiled(
     labels: str,
     n_jobs: int | None,
 ) -> tuple[CompiledModel, str | None]:
-    """The predictor, and what may be said against the source's own answers."""
+    """Return the predictor, and a doubt about the source's answers if there is one."""
     start = time.perf_counter()
     texts, model = split(model)
     X = known_rows(X)
     if texts is not None and X is not None and are_texts(X):
         X = texts.rows(X)
-    source = read_any(model, n_features=n_features)  # before X is looked at: it may have what no model takes
+    source = read_any(model, n_features=n_features)  # before X, whose errors may follow from the model's
     if X is not None:
         rows = _sample_rows(X, RawColumns.of(source))
         if isinstance(model, (str, os.PathLike)) and n_features is None and rows.shape[1] > source.n_raw_features:
@@ -216,7 +216,7 @@ def _compiled(
         artifact = writer.with_vectorizers(artifact, texts)
         try:
             _ = artifact.text_rows
-        except ArtifactError as error:  # of a vectorizer that was changed after `fit`
+        except ArtifactError as error:  # the vectorizer was changed after `fit`
             raise ModelFormatError(f"its vectorizer does not fit the steps behind it: {error}") from None
     limits = request.limits
     if limits.max_bytes is not None and artifact.n_bytes > limits.max_bytes:
@@ -234,7 +234,7 @@ def _compiled(
 
 
 def _by_probability(model: SingleModel | Ensemble) -> SingleModel | Ensemble:
-    """The same with labels by the greatest probability, as ensembles have them anyway."""
+    """Make a model label by the greatest probability, as ensembles do."""
     if not isinstance(model.outputs.probability, ClassProbability):
         raise UnsupportedModelError(
             f"labels='probability' needs a model with class probabilities, but this {model.source} has none"
@@ -251,17 +251,17 @@ def _build(model: SingleModel, request: Request) -> Built:
         raise UnsupportedModelError(
             f"the model has one class and always predicts {model.labels[0]}: nothing to compile"
         )
-    return _WAYS[model.kind](model, request)
+    return _LOWERINGS[model.kind](model, request)
 
 
 def _non_default(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Options of `compile` with a value other than their default, as Python source."""
+    """Return options of `compile` that differ from their defaults, as Python source."""
     known = inspect.signature(compile).parameters
     return tuple((name, repr(value)) for name, value in options.items() if value != known[name].default)
 
 
 def _sample_rows(X: Any, columns: RawColumns) -> Any:
-    """float64 rows, dense or CSR."""
+    """Convert sample rows to float64, dense or CSR."""
     from sklearn.utils import check_array
 
     as_numbers = partial(check_array, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)

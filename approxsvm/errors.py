@@ -53,4 +53,4 @@ class OpenAnswersWarning(ApproxSVMWarning):
 
 
 class SourceAccuracyWarning(ApproxSVMWarning):
-    """The source's own float64 rounding may change its answers."""
+    """Float64 rounding in the source may change its answers."""

@@ -57,12 +57,12 @@ class Predictor(Predicting):
     """
 
     def __init__(self, artifact: str | os.PathLike[str] | bytes | Artifact, *, n_jobs: int | None = None) -> None:
-        found = artifact if isinstance(artifact, Artifact) else read_artifact(artifact)
-        self.artifact = found
-        self._evaluator = Evaluator(found, n_jobs)
-        self.classes = np.sort(found.labels)
-        self.n_features = int(found.n_raw_features)
-        self.feature_names: tuple[str, ...] | None = found.feature_names
+        opened = artifact if isinstance(artifact, Artifact) else read_artifact(artifact)
+        self.artifact = opened
+        self._evaluator = Evaluator(opened, n_jobs)
+        self.classes = np.sort(opened.labels)
+        self.n_features = int(opened.n_raw_features)
+        self.feature_names: tuple[str, ...] | None = opened.feature_names
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(Predictor, n_jobs=self._evaluator.n_jobs), (self.artifact,)

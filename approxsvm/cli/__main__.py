@@ -1,5 +1,6 @@
-"""``python -m approxsvm.cli``, the same as ``approxsvm``."""
+"""Entry point of ``python -m approxsvm.cli``, the same as ``approxsvm``."""
 
 from approxsvm.cli import main
 
-main(prog_name="approxsvm")
+if __name__ == "__main__":
+    main(prog_name="approxsvm")

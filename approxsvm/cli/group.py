@@ -24,6 +24,7 @@ _SHELL_WORDS = {
     r"labels='probability'": "--labels-by probability",
     r"\bmax_bytes\b": "--max-bytes",
     r"\btarget_error\b": "--target-error",
+    r"\bn_features is\b": "--n-features is",
     r"\bn_jobs\b": "--jobs",
     r"\brandom_state\b": "--seed",
 }

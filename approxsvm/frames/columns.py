@@ -350,11 +350,11 @@ def check_exact(rows: Any, model: RawColumns) -> None:
         return
     if hasattr(rows, "tocsr"):
         entries = rows.tocoo()
-        found = [(entries.row[k], entries.col[k], entries.data[k]) for k in rounded(entries.data)]
+        faults = [(entries.row[k], entries.col[k], entries.data[k]) for k in rounded(entries.data)]
     else:
         columns = sorted(model.looked_up)
-        found = [(row, column, rows[row, column]) for column in columns for row in rounded(rows[:, column])]
-    for row, column, value in found:
+        faults = [(row, column, rows[row, column]) for column in columns for row in rounded(rows[:, column])]
+    for row, column, value in faults:
         if column in model.looked_up:
             raise model.wrong_value(int(row), int(column), "a number of float64", int(value))
 

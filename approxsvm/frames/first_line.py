@@ -48,9 +48,9 @@ def _is_number(text: str) -> bool:
 
 def refuse_other_delimiter(cells: Sequence[str], name: str) -> None:
     """Reject a first line without a comma that contains another delimiter."""
-    found = next((c for c in ";\t|" if len(cells) == 1 and c in cells[0]), None)
-    if found is not None:
+    delimiter = next((c for c in ";\t|" if len(cells) == 1 and c in cells[0]), None)
+    if delimiter is not None:
         raise DataFormatError(
-            f"{name}: give --delimiter {found!r} (delimiter={found!r}), or ',' if there is one column: the first line "
-            f"has no comma, {cells[0][:40]!r}"
+            f"{name}: give --delimiter {delimiter!r} (delimiter={delimiter!r}), or ',' if there is one column: the "
+            f"first line has no comma, {cells[0][:40]!r}"
         )

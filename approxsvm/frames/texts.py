@@ -66,10 +66,10 @@ class TextRows:
     def read(cls, content: bytes, width: int | None = None) -> TextRows:
         """Read a section of an artifact."""
         try:
-            found = json.loads(content)
-            parts = tuple(map(tuple, found["side_by_side"] if "side_by_side" in found else [found["steps"]]))
+            section = json.loads(content)
+            parts = tuple(map(tuple, section["side_by_side"] if "side_by_side" in section else [section["steps"]]))
             made = sum(map(width_of, parts))
-            if len(found) != 1 or not parts:
+            if len(section) != 1 or not parts:
                 raise ValueError("it has neither steps nor parts side by side")
             if width not in (None, made):
                 raise ValueError(f"it makes {made} columns, but the model takes {width}")
@@ -85,10 +85,10 @@ class TextRows:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Dtype of the vectorizers' rows, before `rows` converts them to float64."""
-        own = [np.dtype(steps[0]["parameters"]["dtype"]) for steps in self.parts]
+        dtypes = [np.dtype(steps[0]["parameters"]["dtype"]) for steps in self.parts]
         weighed = [
             np.result_type(dtype, np.float32) if len(steps) > 1 else dtype
-            for dtype, steps in zip(own, self.parts, strict=True)
+            for dtype, steps in zip(dtypes, self.parts, strict=True)
         ]
         return np.result_type(*weighed)
 

@@ -78,7 +78,7 @@ class _Graph:
 
     def columns(self) -> dict[str, range]:
         """Return the raw columns of each input, in the order of the inputs."""
-        found, first = {}, 0
+        by_input, first = {}, 0
         for name, value in self.inputs.items():
             sizes = value.type.tensor_type.shape.dim
             n = int(sizes[1].dim_value) if len(sizes) == 2 else 0
@@ -86,9 +86,9 @@ class _Graph:
                 raise UnsupportedModelError(
                     f"input {name!r} has {n} columns by its shape, but must have 1 to {MAX_FEATURES}"
                 )
-            found[name] = range(first, first + n)
+            by_input[name] = range(first, first + n)
             first += n
-        return found
+        return by_input
 
 
 def _read(graph: _Graph) -> KernelModel:
@@ -201,12 +201,12 @@ def _classifier(graph: _Graph, node: Any, attributes: Mapping[str, Any], common:
 
 def _changes(graph: _Graph, machine: Any, output: int) -> set[str]:
     """Return the operations on an output of the machine, except changes of types and containers."""
-    names, found = set(machine.output[output : output + 1]), set()
+    names, operations = set(machine.output[output : output + 1]), set()
     for node in graph.nodes:  # nodes are sorted, by ONNX's rules
         if names & set(node.input):
-            found.add(str(node.op_type))
+            operations.add(str(node.op_type))
             names |= set(node.output)
-    return found - set(_CONTAINERS)
+    return operations - set(_CONTAINERS)
 
 
 def _text(value: Any) -> str:

@@ -196,7 +196,7 @@ class _Yaml:
         if depth > _DEEPEST:
             raise self._error(f"nested more than {_DEEPEST} deep")
         is_list = self._is_item(self.lines[self.at][2])
-        found: Any = [] if is_list else {}
+        collection: Any = [] if is_list else {}
         while self.at < len(self.lines) and self.lines[self.at][1] == indent:
             number, _, content = self.lines[self.at]
             if self._is_item(content) != is_list:
@@ -206,20 +206,20 @@ class _Yaml:
                 if _KEY.match(rest) and rest[:1] not in '[{"':  # a mapping on the item's line
                     inner = indent + len(content) - len(rest)
                     self.lines[self.at] = (number, inner, rest)
-                    found.append(self._block(inner, depth + 1))
+                    collection.append(self._block(inner, depth + 1))
                     continue
-                found.append(self._value(rest, indent, depth))
+                collection.append(self._value(rest, indent, depth))
                 continue
             key = _KEY.match(content)
             if key is None:
                 raise self._error(f"expected a field, got {content[:40]!r}")
             name = key[1].strip('"')
-            if name in found:
+            if name in collection:
                 raise self._error(f"the field {name} occurs twice")
-            found[name] = self._value(content[key.end() :], indent, depth)
+            collection[name] = self._value(content[key.end() :], indent, depth)
         if self.at < len(self.lines) and self.lines[self.at][1] > indent:
             raise self._error("this line is indented more than its siblings")
-        return found
+        return collection
 
     @staticmethod
     def _is_item(content: str) -> bool:

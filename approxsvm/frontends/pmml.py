@@ -95,10 +95,10 @@ class _Reader:
         return UnsupportedModelError(f"{self.name}, line {element.line}: {what}")
 
     def needed(self, element: Element, name: str) -> Element:
-        found = element.first(name)
-        if found is None:
+        child = element.first(name)
+        if child is None:
             raise self.error(element, f"{element.name} has no {name}")
-        return found
+        return child
 
     def attribute(self, element: Element, name: str) -> str:
         if name not in element.attributes:
@@ -212,21 +212,21 @@ class _Reader:
 
     def kernel(self) -> dict[str, Any]:
         """Return the kernel as fields of KernelModel."""
-        found = next((child for child in self.model.children if child.name.endswith("KernelType")), None)
-        if found is None:
+        element = next((child for child in self.model.children if child.name.endswith("KernelType")), None)
+        if element is None:
             raise self.error(self.model, "the model has no kernel")
-        if found.name == "LinearKernelType":
+        if element.name == "LinearKernelType":
             return {"gamma": 1.0, "degree": 1}
-        if found.name == "RadialBasisKernelType":
-            return {"gamma": self.number(found, "gamma", 1.0)}
-        if found.name == "PolynomialKernelType":
-            degree = self.number(found, "degree", 1.0)
+        if element.name == "RadialBasisKernelType":
+            return {"gamma": self.number(element, "gamma", 1.0)}
+        if element.name == "PolynomialKernelType":
+            degree = self.number(element, "degree", 1.0)
             if degree in range(1, MAX_KERNEL_DEGREE + 1):
-                numbers = {key: self.number(found, key, 1.0) for key in ("gamma", "coef0")}
+                numbers = {key: self.number(element, key, 1.0) for key in ("gamma", "coef0")}
                 return {"degree": int(degree), **numbers}
         raise self.unsupported(
-            found,
-            f"the kernel is {found.name}, only linear, radial basis and polynomial ones of degree 1 to "
+            element,
+            f"the kernel is {element.name}, only linear, radial basis and polynomial ones of degree 1 to "
             f"{MAX_KERNEL_DEGREE} can be compiled",
         )
 
@@ -246,8 +246,8 @@ class _Reader:
             intercept=np.array([terms.intercept]),
             **common,
         )
-        for found in self.model.all("Targets"):
-            for one in found.all("Target"):
+        for targets in self.model.all("Targets"):
+            for one in targets.all("Target"):
                 if one.attributes.get("field", target) == target:
                     model = self.rescaled(model, one)
         return model
@@ -301,11 +301,11 @@ class _Reader:
             raise self.error(self.model, f"values of the target occur twice: {given}")
         if given:
             return given
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         for machine in machines:
-            found[self.attribute(machine.element, "targetCategory")] = None
-            found[self.alternate(machine.element)] = None
-        return list(found)
+            names[self.attribute(machine.element, "targetCategory")] = None
+            names[self.alternate(machine.element)] = None
+        return list(names)
 
     def alternate(self, element: Element) -> str:
         both = {**self.model.attributes, **element.attributes}

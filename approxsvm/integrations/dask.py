@@ -85,11 +85,11 @@ def _score_partition(frame: Any, contents: dict[str, bytes], job: Job) -> Any:
         if name not in read:
             table = table.append_column(name, pa.nulls(len(frame)))  # placeholders: Arrow might change the values
     bound = scorer.bind(table.schema, features)
-    found, rows = score_batches(
+    scored, rows = score_batches(
         bound, table.schema, table.to_batches(), lambda row: f"the row of index {frame.index[row]}"
     )
     nullable = _nullable().get if job.on_error == "null" else None
-    answers = found.drop_columns(list(job.keep)).to_pandas(types_mapper=nullable)
+    answers = scored.drop_columns(list(job.keep)).to_pandas(types_mapper=nullable)
     kept = frame.iloc[rows, [names.index(name) for name in job.keep]]
     answers.index = kept.index
     return pd.concat([kept, answers], axis=1)

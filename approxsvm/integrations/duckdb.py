@@ -103,16 +103,16 @@ def register(
         batch = pa.RecordBatch.from_arrays([_whole(columns[k]) for k in used], schema=schema)
         rows = np.flatnonzero(_has_no_null(batch, needed)) if finds_nulls else np.arange(batch.num_rows)
         whole = batch.take(pa.array(rows)) if len(rows) < batch.num_rows else batch
-        found = bound.score(Block(whole, lambda row: f"{name}(), row {rows[row]} of a vector")).batch
+        scored = bound.score(Block(whole, lambda row: f"{name}(), row {rows[row]} of a vector")).batch
         if whole is not batch:
             places = np.full(batch.num_rows, -1)
             places[rows] = np.arange(len(rows))
-            found = found.take(pa.array(places, mask=places < 0))
-        answers = [_with_sql_type(column) for column in found.columns]
+            scored = scored.take(pa.array(places, mask=places < 0))
+        answers = [_with_sql_type(column) for column in scored.columns]
         if len(answers) == 1:
             return answers[0]
         # All answers of a row are null, or none.
-        return pa.StructArray.from_arrays(answers, found.schema.names, mask=answers[0].is_null())
+        return pa.StructArray.from_arrays(answers, scored.schema.names, mask=answers[0].is_null())
 
     # DuckDB reads the number of parameters; one without an annotation takes any type.
     kind, any_type = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.empty
@@ -140,10 +140,10 @@ def register(
 
 def _has_no_null(batch: Any, names: Sequence[str]) -> npt.NDArray[np.bool_]:
     """Return which rows have a value in each of these columns."""
-    found = np.ones(batch.num_rows, np.bool_)
+    has_values = np.ones(batch.num_rows, np.bool_)
     for name in names:
-        found &= batch.column(name).is_valid().to_numpy(zero_copy_only=False)
-    return found
+        has_values &= batch.column(name).is_valid().to_numpy(zero_copy_only=False)
+    return has_values
 
 
 def _quoted(name: str) -> str:

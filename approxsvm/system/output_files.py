@@ -26,13 +26,13 @@ def refuse_shared_files(read: Iterable[tuple[str, File]], written: Iterable[tupl
 
     `read` and `written` are the files with their names in messages.
     """
-    known = {_identity(file): (called, "which would be lost") for called, file in read}
-    for called, file in written:
+    known = {_identity(file): (label, "which would be lost") for label, file in read}
+    for label, file in written:
         identity = _identity(file)
         if identity is not None and identity in known:
             other, why = known[identity]
-            raise InputError(f"{called} is the same file as {other}, {why}")
-        known[identity] = called, "which is also written"
+            raise InputError(f"{label} is the same file as {other}, {why}")
+        known[identity] = label, "which is also written"
 
 
 def _identity(file: File) -> tuple[object, ...] | None:

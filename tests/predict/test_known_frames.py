@@ -261,7 +261,7 @@ def test_mappings_and_sequences_go_as_the_general_way_has_them(models: Any, monk
             row[one(rng, "more", "n9", 7)] = 1.0
         for given in (row, list(row.values()), tuple(row.values())):
             found = outcome(known.predict_one, given)
-            monkeypatch.setattr(evaluator, "_OF_PYTHON", ())
+            monkeypatch.setattr(evaluator, "_PYTHON_ROWS", ())
             wanted = outcome(general.predict_one, given)
             monkeypatch.undo()
             assert isinstance(found, str) == isinstance(wanted, str), (given, found, wanted)

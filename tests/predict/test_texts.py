@@ -201,7 +201,7 @@ def test_refused_cells_are_named(tmp_path):
 
 @pytest.mark.parametrize("handle", ["error", "ignore"])
 def test_more_categories_than_an_encoder_is_asked_about_at_once(handle, monkeypatch):
-    monkeypatch.setattr(lookups, "_PROBED_TOGETHER", 5)
+    monkeypatch.setattr(lookups, "_PROBED_PER_CALL", 5)
     names = [f"id{k}" for k in range(32)]
     frame = pd.DataFrame({"t": pd.Series([*names, None], dtype=object), "x": np.linspace(-1, 1, 33)})
     columns = [("t", OneHotEncoder(handle_unknown=handle), ["t"]), ("x", "passthrough", ["x"])]

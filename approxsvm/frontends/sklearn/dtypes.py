@@ -455,8 +455,8 @@ def _kernel_of(rows: str) -> _Rule:
     """Make a rule for kernels, which are computed in float32 if both sides are float32."""
 
     def rule(step: Any, dtype: DType) -> _Behaviour:
-        own = np.dtype(host_array(getattr(step, rows)).dtype)
-        return _Behaviour(_F64, _F32 if dtype == own == _F32 else _F64)
+        side_dtype = np.dtype(host_array(getattr(step, rows)).dtype)
+        return _Behaviour(_F64, _F32 if dtype == side_dtype == _F32 else _F64)
 
     return rule
 

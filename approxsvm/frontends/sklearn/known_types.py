@@ -72,8 +72,7 @@ _OF_TEXTS: Final = (
     "encoding decode_error strip_accents lowercase stop_words token_pattern ngram_range analyzer binary dtype "
     "preprocessor tokenizer input"
 )
-# Rows are in the order of docs/sources.md: role and module; then names, attributes that answers depend on, what is
-# refused.
+# Rows are in the order of docs/sources.md: role and module; then names, attributes that answers depend on, limits.
 _TABLE: Final = f"""\
 kernel machine: sklearn.svm
     SVC NuSVC | {_LIBSVM} classes_ decision_function_shape break_ties probability | {_KERNELS}
@@ -296,10 +295,10 @@ def recognise(candidate: Any) -> Known | None:
     Raises UnsupportedModelError if its class is a subclass with more than other data, the object has a method, or a
     method of its class has been replaced.
     """
-    found = _nearest(type(candidate))
-    if found is None:
+    match = _nearest(type(candidate))
+    if match is None:
         return None
-    known, anchor = found
+    known, anchor = match
     cls = type(candidate)
     if type(cls) not in (type, ABCMeta, type(anchor)):
         raise UnsupportedModelError(
@@ -444,7 +443,7 @@ def _authors(value: Any) -> Iterator[str]:
 
 
 def table() -> list[tuple[str, str, str, str]]:
-    """Return rows for the documentation: role, classes, attributes that answers depend on, what is refused."""
+    """Return rows for the documentation: role, classes, attributes that answers depend on, limits."""
 
     def alike(known: Known) -> tuple[str, ...]:
         return known.role, known.library, " ".join(known.relies), known.refused

@@ -216,7 +216,7 @@ def complete(map_: InputMap) -> InputMap:
     stages = list(map_.stages)
     for k, stage in enumerate(stages):
         if isinstance(stage, Table) and stage.gives_nan:
-            if any(isinstance(behind, Table) for behind in stages[k + 1 :]):
+            if any(isinstance(later, Table) for later in stages[k + 1 :]):
                 raise UnsupportedModelError("unknown categories become NaN, which a later step replaces")
             stages[k] = stage.refusing_nan()
     map_ = replace(map_, stages=tuple(stages))

@@ -202,10 +202,10 @@ def read_stacking_classifier(estimator: Any, read: Read) -> Model:
     for (model, method), weight in zip(requested, weights, strict=True):
         if isinstance(model, Ensemble) and model.averages and method != "predict_proba":
             raise UnsupportedModelError(refusal(estimator, f"that uses {method} of a {model.source}"))
-        members, shares, own = _flattened(estimator, [model], [weight])
+        members, fractions, inner_addend = _flattened(estimator, [model], [weight])
         functions += [_stacked(estimator, member, method, labels) for member in members]
-        counts += shares
-        addend += own
+        counts += fractions
+        addend += inner_addend
     return _sum_of_values(estimator, functions, counts, addend, labels, parts.outputs)
 
 
@@ -222,15 +222,17 @@ def _stack_of_several(estimator: Any, requested: Sequence[tuple[Model, str]], cl
     for width, seen, addend in columns:
         for member, order, share in seen:
             members.append(member)
-            for own, row in zip(sums, coef, strict=True):
-                own += [row[start + at] * share for at in order]
+            for class_sum, row in zip(sums, coef, strict=True):
+                class_sum += [row[start + at] * share for at in order]
         addends = [total + row[start] * addend for total, row in zip(addends, coef, strict=True)]
         start += width
     if estimator.passthrough:
         members.append(_passthrough_model(estimator, parts.coef[:, n_columns:]))
-        for c, own in enumerate(sums):
-            own += [Fraction(int(k == c)) for k in range(len(classes))]
-    weights = np.array([[*map(rounded_float, (*own, addend))] for own, addend in zip(sums, addends, strict=True)])
+        for c, class_sum in enumerate(sums):
+            class_sum += [Fraction(int(k == c)) for k in range(len(classes))]
+    weights = np.array(
+        [[*map(rounded_float, (*class_sum, addend))] for class_sum, addend in zip(sums, addends, strict=True)]
+    )
     source = f"sums of {len(members)}: {members[0].source}"
     return Ensemble(tuple(members), source, replace(parts.outputs, weights=weights), classes)
 
@@ -286,11 +288,11 @@ def _flattened(
             continue
         if not (model.averages or (model.task == "regression" and model.real_weights)):
             raise UnsupportedModelError(refusal(estimator, f"around a {model.source}"))
-        *inner, own = model.real_weights or ((Fraction(1),) * len(model.members) + (Fraction(0),))
+        *inner, inner_addend = model.real_weights or ((Fraction(1),) * len(model.members) + (Fraction(0),))
         total = sum(inner) if model.averages else Fraction(1)
         members += model.members
         counts += [weight * share / total for share in inner]
-        addend += weight * own
+        addend += weight * inner_addend
     return members, counts, addend
 
 
@@ -421,8 +423,8 @@ def read_one_vs_rest(estimator: Any, read: Read) -> Model:
         return _multilabel(estimator, read)
     models, classes = _models(estimator, read), ascending_classes(estimator.classes_, "OneVsRestClassifier")
     expected = (0, 1, "multiclass" if len(classes) > 2 else "binary")
-    found = (binarizer.neg_label, binarizer.pos_label, binarizer.y_type_)
-    if found != expected or binarizer.sparse_input_ or not np.array_equal(binarizer.classes_, classes):
+    actual = (binarizer.neg_label, binarizer.pos_label, binarizer.y_type_)
+    if actual != expected or binarizer.sparse_input_ or not np.array_equal(binarizer.classes_, classes):
         raise ModelFormatError("label_binarizer_ of this OneVsRestClassifier is not as fit leaves it")
     if len(models) != (len(classes) if len(classes) > 2 else 1):
         raise ModelFormatError(f"this OneVsRestClassifier has {len(models)} estimators_ for {len(classes)} classes")
@@ -474,9 +476,9 @@ def _one_vs_rest_means(estimator: Any, models: Sequence[Model], classes: Any) ->
         members, weights, _ = _flattened(estimator, [model], [Fraction(1)])
         _check_binary(members)
         seen += [replace(member, labels=classes[: len(member.labels)]) for member in members]
-        for k, own in enumerate(sums):
+        for k, class_sum in enumerate(sums):
             for member, weight in zip(members, weights, strict=True):
-                own += [weight * int(k == c and label == 1) for label in member.labels.tolist()]
+                class_sum += [weight * int(k == c and label == 1) for label in member.labels.tolist()]
     return _class_sums(seen, sums, classes, source)
 
 
@@ -791,7 +793,7 @@ def _class_sums(
     members: Sequence[SingleModel], sums: Sequence[Sequence[Fraction]], classes: Any, source: str
 ) -> Ensemble:
     """Build a weighted sum of the members' probabilities for each class, proportional to its probability."""
-    numbers = np.array([[*map(rounded_float, own), 0.0] for own in sums])
+    numbers = np.array([[*map(rounded_float, class_sum), 0.0] for class_sum in sums])
     as_they_are = IsotonicCalibrator(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
     probability = OneVsRestCalibration((as_they_are,) * len(classes), positive=0)
     return Ensemble(tuple(members), source, Outputs(probability, "probability", "each", weights=numbers), classes)
@@ -825,7 +827,7 @@ def _with_class_labels(estimator: Any, members: Sequence[SingleModel]) -> list[S
     name = class_name(estimator)
     classes = ascending_classes(estimator.classes_, name)
     every = range(len(classes))
-    found = []
+    labelled = []
     for member in members:
         if member.task != "classification":
             raise UnsupportedModelError(f"a member of this {name} is a {member.source}")
@@ -836,8 +838,8 @@ def _with_class_labels(estimator: Any, members: Sequence[SingleModel]) -> list[S
             raise ModelFormatError(f"a member of this {name} knows the classes {known}, not those of {len(classes)}")
         if member.labels.tolist() != sorted(member.labels.tolist()):  # two labels, in the other order
             member = _with_labels_reversed(member, name)
-        found.append(replace(member, labels=classes[known]))
-    return found
+        labelled.append(replace(member, labels=classes[known]))
+    return labelled
 
 
 def _with_labels_reversed(member: SingleModel, name: str) -> SingleModel:

@@ -162,9 +162,9 @@ def _rounded(number: Fraction) -> float:
 def _on_span(t: list[Fraction], degree: int, span: int) -> list[Polynomial]:
     """Compute basis splines between neighbouring knots, as polynomials in the distance to the first (Cox, de Boor)."""
     n = len(t) - 1
-    found: list[Polynomial] = [[Fraction(int(k == span))] for k in range(n)]
+    splines: list[Polynomial] = [[Fraction(int(k == span))] for k in range(n)]
     for p in range(1, degree + 1):
-        lower, found = found, []
+        lower, splines = splines, []
         for k in range(n - p):
             polynomial = [Fraction(0)] * (p + 1)
             for other, low, high, sign in ((k, k, k + p, 1), (k + 1, k + 1, k + p + 1, -1)):
@@ -176,8 +176,8 @@ def _on_span(t: list[Fraction], degree: int, span: int) -> list[Polynomial]:
                 for power, coef in enumerate(lower[other]):
                     polynomial[power] += constant * coef
                     polynomial[power + 1] += sign * coef / length
-            found.append(polynomial)
-    return found
+            splines.append(polynomial)
+    return splines
 
 
 def _value_and_slope(polynomial: Polynomial, by: Fraction) -> Polynomial:

@@ -35,7 +35,7 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
     After a feature map that approximates a kernel, this is a linear model, or an estimator of the classes `around` one,
     which the functions in `around` read.
 
-    The reference is that of the last step, at rows that the steps before it compute in float64, operation by operation;
+    The reference is the last step's, at rows that the steps before it compute in float64, operation by operation;
     from the first projection or logarithm on, over the real numbers (input_map.py).
     """
     steps = _flat(pipeline)

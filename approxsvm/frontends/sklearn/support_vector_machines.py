@@ -109,11 +109,11 @@ def check_kernel(estimator: Any, name: str) -> None:
         kernel in ("rbf", "linear", "sigmoid") or (polynomial and estimator.degree in KERNEL_DEGREES)
     ):
         return
-    found = f"the callable {getattr(kernel, '__name__', kernel)!r}" if callable(kernel) else repr(kernel)
+    description = f"the callable {getattr(kernel, '__name__', kernel)!r}" if callable(kernel) else repr(kernel)
     degree = f" of degree {estimator.degree}" if polynomial else ""
     raise UnsupportedModelError(
-        f"the kernel of this {name} is {found}{degree}; only 'rbf', 'linear', 'sigmoid' and 'poly' of degree 1 to "
-        f"{MAX_KERNEL_DEGREE} can be read"
+        f"the kernel of this {name} is {description}{degree}; only 'rbf', 'linear', 'sigmoid' and 'poly' of degree 1 "
+        f"to {MAX_KERNEL_DEGREE} can be read"
     )
 
 
@@ -229,7 +229,7 @@ def _check_attributes(estimator: Any, name: str, n_classes: int, n_sv: int) -> N
     if not estimator._sparse and len(estimator.support_) != n_sv:
         raise ModelFormatError(f"support_ names {len(estimator.support_)} rows, but there are {n_sv} support vectors")
     counts = np.ravel(estimator._n_support)
-    # Unused, but LIBSVM takes their number for that of classes; sklearnex has one number, and another library.
+    # Unused, but LIBSVM takes its length for the number of classes; sklearnex has one number, and not LIBSVM.
     if n_classes == 0 and len(counts) != 2 and not hasattr(estimator, "_onedal_estimator"):
         raise ModelFormatError(f"_n_support of this {name} is {counts.tolist()}, but must be 2 numbers")
     if name == "OneClassSVM" and not np.array_equal(np.ravel(estimator.offset_), -np.ravel(estimator._intercept_)):
@@ -268,8 +268,8 @@ def _outputs(estimator: Any, task: Task, n_classes: int, *, has_all: bool) -> Ou
 
 def _probability_number(estimator: Any, name: str) -> Any:
     """Return probA or probB; before scikit-learn 0.23 they are arrays on the object, under other names."""
-    found = getattr(estimator, f"_{name}", None)
-    return np.array(vars(estimator)[f"{name}_"] if found is None else found, dtype=np.float64)
+    values = getattr(estimator, f"_{name}", None)
+    return np.array(vars(estimator)[f"{name}_"] if values is None else values, dtype=np.float64)
 
 
 def _n_support(estimator: Any, n_classes: int, n_sv: int) -> Any:

@@ -101,8 +101,8 @@ class _Places:
         inside = "best_estimator_" if role == "search" else _INSIDE.get(name)
         if inside is None:
             return None
-        found = vars(estimator).get(inside)
-        made = [self._inside(one) for one in found] if isinstance(found, list) else [self._inside(found)]
+        inner = vars(estimator).get(inside)
+        made = [self._inside(one) for one in inner] if isinstance(inner, list) else [self._inside(inner)]
         take_texts = {rest is not None for rest in made if not _is_dropped(rest)}
         if True not in take_texts:
             return None
@@ -111,7 +111,7 @@ class _Places:
                 f"some estimators inside this {class_name(estimator)} take texts, others do not"
             )
         rest = copy(estimator)
-        setattr(rest, inside, made if isinstance(found, list) else made[0])
+        setattr(rest, inside, made if isinstance(inner, list) else made[0])
         return rest
 
     def _inside(self, one: Any) -> Any | None:
@@ -193,27 +193,27 @@ def describe(name: str, vectorizer: Any) -> dict[str, Any]:
         parameters["stop_words"] = None if words is None else sorted(_texts(name, "stop_words", words))
         parameters["dtype"] = np.dtype(parameters["dtype"]).name
         parameters["ngram_range"] = [int(n) for n in parameters["ngram_range"]]
-    found: dict[str, Any] = {"class": kind, "parameters": parameters}
+    description: dict[str, Any] = {"class": kind, "parameters": parameters}
     if kind in ("CountVectorizer", "TfidfVectorizer"):
-        found["terms"] = _terms(name, vectorizer.vocabulary_)
+        description["terms"] = _terms(name, vectorizer.vocabulary_)
     if kind == "TfidfTransformer":
         require_fitted(vectorizer, kind, "n_features_in_")
-        found["n_features"] = int(vectorizer.n_features_in_)
+        description["n_features"] = int(vectorizer.n_features_in_)
     if getattr(tfidf, "use_idf", False) and not hasattr(tfidf, "idf_"):
         raise ModelFormatError(
             f"step {name!r} has use_idf, but no idf_: it was fitted without it, or by an older scikit-learn; refit it"
         )
     if hasattr(tfidf, "idf_"):
         idf = np.asarray(tfidf.idf_, np.float64)
-        width = len(found["terms"]) if "terms" in found else found["n_features"]
+        width = len(description["terms"]) if "terms" in description else description["n_features"]
         if idf.shape != (width,):
             raise ModelFormatError(f"step {name!r}: idf_ has shape {idf.shape}, but there are {width} terms")
         if not np.isfinite(idf).all():
             raise UnsupportedModelError(f"step {name!r} has an infinite idf_; refit it with smooth_idf=True")
         if not tfidf.use_idf:
             raise ModelFormatError(f"step {name!r} has idf_, but use_idf is False")
-        found["idf"] = idf.tolist()
-    return found
+        description["idf"] = idf.tolist()
+    return description
 
 
 def _check_calls(name: str, vectorizer: Any) -> None:

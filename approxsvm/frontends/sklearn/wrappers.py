@@ -99,8 +99,8 @@ def _restored_targets(model: Any, transformer: Any) -> SingleModel:
         only = {name: getattr(model, name)[k : k + 1] for name in by_target}
         parts.append(_restored(replace(model, **only), transformer, k))
     together = {name: np.concatenate([getattr(part, name) for part in parts]) for name in by_target}
-    found: SingleModel = replace(model, **together)
-    return found
+    restored_model: SingleModel = replace(model, **together)
+    return restored_model
 
 
 def _restored(model: Regression, transformer: Any, target: int) -> Regression:

@@ -34,13 +34,13 @@ class AnswerColumns:
 
     def arrays(self, answers: dict[str, npt.NDArray[Any]]) -> list[Any]:
         """Convert answers of `Evaluator.answers` to columns, one for each field."""
-        found: list[Any] = []
+        converted: list[Any] = []
         for output in self.outputs:
             answer = answers[output]
             columns = [answer] if answer.ndim == 1 else [np.ascontiguousarray(column) for column in answer.T]
             arrays = map(pa.array, columns)
-            found.extend(map(self._labels.take, arrays) if output == "label" else arrays)
-        return found
+            converted.extend(map(self._labels.take, arrays) if output == "label" else arrays)
+        return converted
 
 
 def _label_array(artifact: Any) -> Any:

@@ -210,8 +210,8 @@ class _CodeColumn:
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         texts = _large(column)
-        found = pc.index_in(texts, value_set=self._values)
-        codes = np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), np.float64)
+        positions = pc.index_in(texts, value_set=self._values)
+        codes = np.asarray(positions.fill_null(-1).to_numpy(zero_copy_only=False), np.float64)
         codes[codes < 0] = self._unknown
         if len(self._missing):
             codes[pc.is_in(texts, value_set=self._missing).to_numpy(zero_copy_only=False)] = self._null
@@ -282,8 +282,8 @@ def _floats(column: Any) -> npt.NDArray[Any]:
         column = column.cast(pa.string()).cast(pa.float64())  # Arrow's direct cast rounds several times
     elif pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
-    found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
-    return found
+    numbers: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return numbers
 
 
 def _rounded(column: Any) -> list[int]:
@@ -341,7 +341,7 @@ def _in_own_memory(columns: Sequence[Any]) -> npt.NDArray[Any] | None:
     last = starts[-1] + n_rows * dtype.itemsize
     if not (root.address <= starts[0] and last <= root.address + root.size):
         return None
-    if any((found := _root(buffer)) is None or found.address != root.address for buffer in buffers):
+    if any((other := _root(buffer)) is None or other.address != root.address for buffer in buffers):
         return None
     memory = np.frombuffer(root, np.uint8)
     return np.ndarray((n_rows, len(columns)), dtype, memory, starts[0] - root.address, strides=(dtype.itemsize, step))

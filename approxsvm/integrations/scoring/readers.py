@@ -204,14 +204,14 @@ class _Text:
 
     def read(self, n: int = -1) -> bytes:
         """Read up to n bytes, like a file."""
-        found, self._head = self._head, b""
+        data, self._head = self._head, b""
         if n is not None and n >= 0:
-            found, self._head = found[:n], found[n:]
-            found += self._stream.read(n - len(found)) if n > len(found) else b""
+            data, self._head = data[:n], data[n:]
+            data += self._stream.read(n - len(data)) if n > len(data) else b""
         else:
-            found += self._stream.read()
-        self.position += len(found)
-        return found
+            data += self._stream.read()
+        self.position += len(data)
+        return data
 
     def readable(self) -> bool:
         return True
@@ -268,9 +268,9 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
         return "skip"
 
     def take_lost() -> tuple[str, ...]:
-        found = tuple(lost)
+        messages = tuple(lost)
         lost.clear()
-        return found
+        return messages
 
     how.invalid_row_handler = handle_ragged
     reader = arrow_csv.open_csv(
@@ -396,9 +396,9 @@ def _open_libsvm(source: Source, scorer: Scorer, reading: Reading, opened: conte
                 piece, left = piece + left, b""
             if piece:
                 piece = piece.removeprefix(codecs.BOM_UTF8) if line == 1 else piece
-                found = block(piece, line, text.share)
-                yield found
-                line += found.batch.num_rows
+                parsed = block(piece, line, text.share)
+                yield parsed
+                line += parsed.batch.num_rows
             if not more:
                 return
 
@@ -444,23 +444,23 @@ def _around_bad_lines(text: bytes) -> Iterator[tuple[tuple[Any, Any, Any, Any], 
                 yield _native.parse_libsvm_data(text[start:end])[:4], ""
                 start = end
             except DataFormatError as error:
-                found = re.match(r"line (\d+): (.*)", str(error), re.DOTALL)
-                if found is None:
+                match = re.match(r"line (\d+): (.*)", str(error), re.DOTALL)
+                if match is None:
                     raise
-                bad = _line_start(text, start, int(found[1]) - 1)
+                bad = _line_start(text, start, int(match[1]) - 1)
                 if bad > start:
                     yield _native.parse_libsvm_data(text[start:bad])[:4], ""
-                yield no_row, found[2]
+                yield no_row, match[2]
                 start = _line_start(text, bad, 1)
 
 
 def _line_start(text: bytes, start: int, n_lines: int) -> int:
     """Return the position `n_lines` lines further."""
     for _ in range(n_lines):
-        found = text.find(b"\n", start)
-        if found < 0:
+        line_end = text.find(b"\n", start)
+        if line_end < 0:
             return len(text)
-        start = found + 1
+        start = line_end + 1
     return start
 
 

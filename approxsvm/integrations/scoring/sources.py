@@ -69,7 +69,7 @@ def find_sources(
     """List all files that the inputs name, in order; files of a folder or a pattern are sorted by name.
 
     `inputs` are files, folders, patterns with ``*``, ``?``, ``[...]`` and ``**``, or "-" for standard input. A folder
-    stands for its files with a known suffix, at any depth, except those that begin with "." or "_", and those in
+    means its files with a known suffix, at any depth, except those that begin with "." or "_", and those in
     `without`. A file that is given by name and has another suffix has the format `unnamed`, and so has a pipe;
     `input_format` overrides all. Raises InputError if there is no file, or the format is unknown.
     """
