@@ -37,10 +37,11 @@ def page(notebook: str) -> str:
 
 
 def _run(cell: str, namespace: dict[str, Any]) -> str:
-    """Execute a cell and return its output, and the value of a last line that is an expression."""
+    """Execute a cell and return its output, and the value of a last line that is an expression without semicolon."""
     body = ast.parse(cell).body
     last = ast.unparse(body.pop()) if body and isinstance(body[-1], ast.Expr) else "None"
     with redirect_stdout(StringIO()) as printed:
         exec(compile(ast.Module(body, []), "cell", "exec"), namespace)
         value = eval(last, namespace)
-    return printed.getvalue() + ("" if value is None else repr(value))
+    shown = "" if value is None or cell.endswith(";") else repr(value)
+    return printed.getvalue() + shown
