@@ -38,7 +38,7 @@ from approxsvm.system.progress_bar import compiling
 from approxsvm.system.threads import n_threads
 
 # From a model to its artifact, by the kind of model.
-_WAYS: Final = gaussian.WAYS | polynomial.WAYS | features.WAYS
+_LOWERINGS: Final = gaussian.LOWERINGS | polynomial.LOWERINGS | features.LOWERINGS
 
 
 def compile(
@@ -250,7 +250,7 @@ def _build(model: SingleModel, request: Request) -> Built:
         raise UnsupportedModelError(
             f"the model has one class and always predicts {model.labels[0]}: nothing to compile"
         )
-    return _WAYS[model.kind](model, request)
+    return _LOWERINGS[model.kind](model, request)
 
 
 def _non_default(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:
