@@ -1,7 +1,7 @@
-"""The charts of the suite: bars of ratios, lines, points. Drawn by matplotlib, readable on white and on black.
+"""Charts of the suite: bars of ratios, lines, points. Drawn by matplotlib, readable on white and on black.
 
-A chart is data; `svg` draws it and writes its numbers into the file as its description, for those who cannot see it
-and for the test that compares pictures with figures:
+A chart is data; `svg` draws it and adds its numbers to the file as a description, for readers who cannot see it and
+for the test that compares pictures with figures:
 
     chart = Lines("Time per row", "support vectors", "µs", {"ours": [(500, 0.1), (5000, 0.2)]})
     path.write_text(svg(chart))
@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from approxsvm.analysis.plots import BROKEN, EXACT, EXPANDED, NEUTRAL, drawn_svg, import_matplotlib
 
 INK = NEUTRAL
-# Colours of the series in order, the same as in reports; all can be read on white and on black.
+# Colours of the series in order, the same as in reports; all are readable on white and on black.
 COLORS = (EXPANDED, EXACT, "#4c9a52", "#8e6bbf", NEUTRAL, "#a3812c", "#3f9d97", BROKEN)
 _MARKERS = "os^Dvph*"
 _STYLE = {
@@ -52,7 +52,7 @@ Series: TypeAlias = Mapping[str, Sequence[tuple[float, float | None]]]
 
 @dataclass(frozen=True)
 class Bars:
-    """Bars on a logarithmic scale from 1, one for each series of each name; None leaves one out."""
+    """Bars on a logarithmic scale from 1, one per series and name; None omits a bar."""
 
     title: str
     label: str
@@ -60,12 +60,12 @@ class Bars:
     series: Mapping[str, Sequence[float | None]]
 
     def numbers(self) -> Series:
-        """Values by series, numbered by name."""
+        """Return values by series, numbered by name."""
         return {name: list(enumerate(values)) for name, values in self.series.items()}
 
     @property
     def inches(self) -> float:
-        """Height: with the number of bars."""
+        """Height, proportional to the number of bars."""
         return 0.9 + 0.25 * ((len(self.series) + 2) // 3) + len(self.names) * (0.16 + 0.2 * len(self.series))
 
     def draw(self, axes: Any) -> None:
@@ -76,8 +76,8 @@ class Bars:
             at = [i + (k - (len(self.series) - 1) / 2) * height for i, _ in shown]
             bars = axes.barh(at, [v - 1 for _, v in shown], height * 0.9, left=1, color=COLORS[k], label=name)
             axes.bar_label(bars, [_digits(v) for _, v in shown], padding=4, fontsize=9.5 if height < 0.5 else 10.5)
-        found = [v for values in self.series.values() for v in values if v is not None] or [1.0]
-        axes.set(xscale="log", xlim=(min(1.0, 0.5 * min(found)), 2.2 * max(found)), xlabel=self.label)
+        known = [v for values in self.series.values() for v in values if v is not None] or [1.0]
+        axes.set(xscale="log", xlim=(min(1.0, 0.5 * min(known)), 2.2 * max(known)), xlabel=self.label)
         axes.set_yticks(range(len(self.names)), self.names)
         axes.invert_yaxis()
         axes.tick_params(axis="y", length=0)
@@ -90,7 +90,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class _Plane:
-    """Two scales, both logarithmic unless said otherwise."""
+    """Two scales, both logarithmic by default."""
 
     title: str
     x_label: str
@@ -100,15 +100,15 @@ class _Plane:
     y_scale: str = "log"
 
     def numbers(self) -> Series:
-        """Points by series."""
+        """Return points by series."""
         return self.series
 
     def set_scales(self, axes: Any) -> None:
-        """Before anything is drawn."""
+        """Set scales and labels, before drawing."""
         axes.set(xscale=self.x_scale, yscale=self.y_scale, xlabel=self.x_label, ylabel=self.y_label)
 
     def set_numbers(self, axes: Any) -> None:
-        """When ticks are known."""
+        """Format numbers, after ticks are known."""
         for axis, scale in ((axes.xaxis, self.x_scale), (axes.yaxis, self.y_scale)):
             if scale == "log":
                 _plain_numbers(axis)
@@ -116,7 +116,7 @@ class _Plane:
 
 @dataclass(frozen=True)
 class Lines(_Plane):
-    """A line for each series, its name at its end."""
+    """A line per series, labelled at its end."""
 
     inches = 4.4
 
@@ -141,7 +141,7 @@ class Lines(_Plane):
 class Points(_Plane):
     """Points of several series, with a legend.
 
-    `diagonal` names the line where both are equal, where there is to be one.
+    `diagonal` names the line of equal coordinates; empty for none.
     """
 
     diagonal: str = ""
@@ -165,7 +165,7 @@ Chart: TypeAlias = Bars | Lines | Points
 
 
 def words(chart: Chart) -> str:
-    """The numbers of a chart to three digits: what its file must contain."""
+    """Return the numbers of a chart to three digits, which its file must contain."""
     shown = (
         f"{name}: " + " ".join(f"{x:.3g},{'-' if y is None else format(y, '.3g')}" for x, y in points)
         for name, points in chart.numbers().items()
@@ -174,9 +174,9 @@ def words(chart: Chart) -> str:
 
 
 def svg(chart: Chart) -> str:
-    """A file of its own, transparent.
+    """Draw a chart as a transparent SVG file.
 
-    Raises MissingPackageError: matplotlib is not installed.
+    Raises MissingPackageError if matplotlib is not installed.
     """
     drawn = drawn_svg(chart.draw, (_WIDTH, chart.inches), _STYLE, {"Title": chart.title, "Description": "@"})
     lines = drawn.replace("<dc:description>@<", f"<dc:description>{words(chart)}<")
@@ -188,7 +188,7 @@ def _digits(value: float) -> str:
 
 
 def _plain_numbers(axis: Any) -> None:
-    """0.01, 1, 10,000 instead of powers of ten."""
+    """Format ticks as 0.01, 1, 10,000 instead of powers of ten."""
     formatter = import_matplotlib("matplotlib.ticker").FuncFormatter(
         lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:.12g}"
     )
@@ -197,8 +197,8 @@ def _plain_numbers(axis: Any) -> None:
 
 
 def _label_ends(axes: Any, ends: Sequence[tuple[str, str, float, float]]) -> None:
-    """Names to the right of where the lines end, pushed apart where they would overlap."""
-    axes.figure.draw_without_rendering()  # so that data have their place on the page
+    """Write names to the right of the lines' ends, moved apart if they overlap."""
+    axes.figure.draw_without_rendering()  # fixes the positions of data on the page
     points = 72.0 / axes.figure.dpi
     last = -float("inf")
     placed = sorted((axes.transData.transform((x, y))[1] * points, name, color, x, y) for name, color, x, y in ends)

@@ -1,4 +1,4 @@
-"""The pictures of docs/images that show figures of the suite, as charts, from the records and nothing else."""
+"""Pictures in docs/images with figures of the suite, as charts, from the records alone."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _compiling(records: Records) -> Chart:
 
 
 def _cotter(data: str) -> Callable[[Records], Chart]:
-    """Test error against multiply-adds, as in the paper's figures; the exact machine is a level."""
+    """Plot test error against multiply-adds, as in the paper's figures; the exact machine is a horizontal line."""
 
     def chart(records: Records) -> Chart:
         tables = records["cotter"].tables
@@ -137,7 +137,7 @@ def _cotter(data: str) -> Callable[[Records], Chart]:
 
 
 def _overview(records: Records) -> Chart:
-    """Accuracy against what a row costs, the higher and the further left the better: from compiled to as trained."""
+    """Plot accuracy against the cost of a row, from compiled to as trained; up and left is better."""
     series: dict[str, list[tuple[float, float | None]]] = {}
     for x in sorted(records["overview"].tables["models"], key=lambda x: not x["compiled"]):
         series.setdefault(x["model"], []).append((x["microseconds_per_row"], x["accuracy_percent"]))
@@ -169,5 +169,5 @@ PICTURES: Final[dict[str, Callable[[Records], Chart]]] = {
 
 
 def pictures_of(records: Records) -> dict[str, Chart]:
-    """Those that the records have figures for, by name."""
+    """Return the pictures for which the records have figures, by name."""
     return {name: chart(records) for name, chart in PICTURES.items()}

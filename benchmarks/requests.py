@@ -1,13 +1,13 @@
-"""One request and one table: rows with texts and gaps as services have them, beside the source in the same run.
+"""Requests and tables: rows with texts and gaps, as in services, compared with the source in the same run.
 
-Pipelines of generated rows: numbers with missing values behind an imputer and a scaler, texts behind a OneHotEncoder,
-an SVC. "one row" has microseconds of a call of one row by what the row is, over different rows; "tables" microseconds a
-row in calls of many, by container. Codes are raw numbers, in which a text is its code: no conversion is left. The
-source gets data frames. All take turns, on one thread; the least processor time over the rounds counts, which other
-programs on the machine hardly change. Labels are compared with the source's first.
+Pipelines of generated rows have numbers with missing values, an imputer and a scaler, texts with a OneHotEncoder, and
+an SVC. "one row" has microseconds of a call of one row by the row's type, over different rows; "tables" has
+microseconds per row in calls of many, by container. Codes are raw numbers in which texts are encoded, so no conversion
+is left. The source gets data frames. All take turns, on one thread; the minimum processor time over the rounds counts,
+because other programs hardly change it. Labels are first compared with the source's.
 
-"service" has what a client of one worker of uvicorn sees, where FastAPI is installed: a JSON object a request, over a
-connection that is kept, by the wall clock.
+"service" has the wall-clock time of a client of one uvicorn worker, if FastAPI is installed: a JSON object per request,
+over a persistent connection.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from benchmarks.experiment import Experiment, MissingError, Rows, Run, WrongAnsw
 from benchmarks.timing import processor_microseconds
 
 _N_LEVELS: Final = (7, 16, 5, 2, 4, 12)
-_SOURCE_ROWS: Final = 600  # of large tables: the source takes as long for each row of them
+_SOURCE_ROWS: Final = 600  # rows of large tables for the source, whose time per row is constant
 
 
 class Shape(NamedTuple):
-    """How many columns of numbers and of texts, how many training rows; whether the encoder makes dense rows."""
+    """Numbers of number columns, text columns and training rows; whether the encoder makes dense rows."""
 
     n_numbers: int
     n_texts: int
@@ -58,7 +58,7 @@ _SHAPES: Final = {
 
 
 def table(shape: Shape, n_rows: int, seed: int = 0) -> pd.DataFrame:
-    """Rows with gaps; the last column is the answer."""
+    """Generate rows with gaps; the last column is the answer."""
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame({f"number{k}": rng.normal(40, 12, n_rows).round(1) for k in range(shape.n_numbers)})
     for k, n_levels in enumerate(_N_LEVELS[: shape.n_texts]):
@@ -72,7 +72,7 @@ def table(shape: Shape, n_rows: int, seed: int = 0) -> pd.DataFrame:
 
 
 def source_of(shape: Shape) -> Any:
-    """The pipeline, not fitted."""
+    """Build the pipeline without fitting it."""
     numbers = [f"number{k}" for k in range(shape.n_numbers)]
     texts = [f"text{k}" for k in range(shape.n_texts)]
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=not shape.is_dense)
@@ -84,7 +84,7 @@ def source_of(shape: Shape) -> Any:
 
 
 def measure(run: Run, shape: Shape) -> Rows:
-    """Rows alone, then tables."""
+    """Measure single rows, then tables."""
     name = next(name for name, one in _SHAPES.items() if one is shape)
     train = table(shape, shape.n_train)
     X, y = train.drop(columns="answer"), train["answer"]
@@ -158,7 +158,7 @@ def theirs(row: dict) -> str:
 
 
 def _service(run: Run, source: Any, rows: Any) -> Rows:
-    """Requests to one worker that has both models, in turns."""
+    """Time requests to one worker that has both models, taking turns."""
     if find_spec("fastapi") is None or find_spec("uvicorn") is None:
         return
     joblib.dump(source, run.scratch / "source.joblib")
@@ -213,7 +213,7 @@ def _each(predict: Callable[[Any], Any], given: list[Any]) -> None:
 
 
 def _foreign(rows: Any) -> dict[str, Any]:
-    """The rows as tables of other libraries that are here."""
+    """Convert the rows to tables of other installed libraries."""
     found = {}
     try:
         import pyarrow as pa
@@ -243,7 +243,7 @@ EXPERIMENT = Experiment(
     __doc__,
     measure,
     _SHAPES,
-    [number("--rows", 100), number("--rounds", 5), number("--most", 16_000, "Rows of the large tables.")],
+    [number("--rows", 100), number("--rounds", 5), number("--most", 16_000, "Rows in the large tables.")],
 )
 
 if __name__ == "__main__":
