@@ -109,18 +109,18 @@ def _files(name: str, exact: npt.NDArray[Any], artifacts: dict[str, Any], model_
     for mode, compiled in artifacts.items():
         given[mode] = scratch / f"{mode}.asvm"
         compiled.save(given[mode])
-    found = {}
+    processes = {}
     for what, path in given.items():
         arguments = ("-q", "-j", "1", test_path, path, output)
-        found[what] = _run(OUR_TOOL, arguments, _ROUNDS, may_refuse=path == model_path)
+        processes[what] = _run(OUR_TOOL, arguments, _ROUNDS, may_refuse=path == model_path)
     old = scratch / "of_2014.approx"
     if _run(TOOLS_OF_2014[0], ("-model", model_path, "-o", old), 1).seconds is not None:
         arguments_of_2014 = ("-q", "-truth", "-data", test_path, "-model", old, "-o", output)
-        found["2014 tool"] = _run(TOOLS_OF_2014[1], arguments_of_2014, _ROUNDS)
-    for what, process in {"svm-predict": libsvm, **found}.items():
+        processes["2014 tool"] = _run(TOOLS_OF_2014[1], arguments_of_2014, _ROUNDS)
+    for what, process in {"svm-predict": libsvm, **processes}.items():
         if process.seconds is not None and what not in ("approximate", "2014 tool"):
             demand_labels(f"{name}: {what}", process.labels, exact)
-    for what, process in found.items():
+    for what, process in processes.items():
         both = libsvm.seconds is not None and process.seconds is not None
         row = {
             "model": name,

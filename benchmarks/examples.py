@@ -142,7 +142,7 @@ def _table(read: Callable[[Run], tuple[pd.DataFrame, Any]], n_train: int, C: flo
 def paragraphs(package: str, most: int) -> list[str]:
     """Return the distinct first paragraphs of the docstrings of an installed package."""
     folder = Path(sklearn.__file__).parent.parent / package
-    found: dict[str, None] = {}
+    unique: dict[str, None] = {}
     for path in sorted(folder.rglob("*.py")):
         if "test" in str(path.relative_to(folder)):
             continue
@@ -150,10 +150,10 @@ def paragraphs(package: str, most: int) -> list[str]:
         kinds = (ast.FunctionDef, ast.ClassDef, ast.Module)
         docs = (ast.get_docstring(node) or "" for node in nodes if isinstance(node, kinds))
         pieces = (" ".join(piece.split()) for doc in docs for piece in doc.split("\n\n"))
-        found |= dict.fromkeys(piece for piece in pieces if len(piece) > 80)
-        if len(found) >= most:
+        unique |= dict.fromkeys(piece for piece in pieces if len(piece) > 80)
+        if len(unique) >= most:
             break
-    return list(found)[:most]
+    return list(unique)[:most]
 
 
 def _docstrings(run: Run) -> Example:
@@ -356,8 +356,8 @@ def _doors(fast: Any, example: Example, scratch: Path) -> Iterator[tuple[str, fl
     exact._rows(X).astype(np.float32).tofile(scratch / "rows.bin")
     subprocess.run(["gcc", "-std=c99", "-O2", "-ffp-contract=off", "-o", "program", "main.c"], cwd=scratch, check=True)
     took = float(subprocess.run(["./program"], cwd=scratch, check=True, capture_output=True, text=True).stdout)
-    found = exact.artifact.labels[np.fromfile(scratch / "labels.bin", np.int32)]
-    yield "C99 header, gcc", 1e6 * took / len(X), int((found != labels).sum())
+    answers = exact.artifact.labels[np.fromfile(scratch / "labels.bin", np.int32)]
+    yield "C99 header, gcc", 1e6 * took / len(X), int((answers != labels).sum())
 
 
 _OPTIONS = [number("--rows", 4_000, "Maximum test rows."), number("--train-rows", None, "Maximum training rows.")]

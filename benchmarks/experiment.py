@@ -96,8 +96,8 @@ class Experiment:
             help="Folder for the JSON file.",
         )
         only = click.Option(["--only"], default="", help="Run only cases whose name contains this.")
-        own = [option for option in self.options if option.name == "only"]
-        parameters: list[click.Parameter] = [*self.options, *([] if own else [only]), results]
+        replaced = [option for option in self.options if option.name == "only"]
+        parameters: list[click.Parameter] = [*self.options, *([] if replaced else [only]), results]
         click.Command(self.name, params=parameters, help=self.help, callback=self._run)()
 
     def _run(self, results: Path, **options: Any) -> None:

@@ -128,10 +128,10 @@ def _of_peak(d: int, run: Run) -> Rows:
         "form": partial(warm_seconds, partial(form.predict, rows)),
         "engine": partial(warm_seconds, partial(engine.predict, rows)),
     }
-    found = medians(turns, _ROUNDS)
+    rates = medians(turns, _ROUNDS)
     per_second = {"form": d * (d + 1) / 2 * len(rows), "engine": d * len(svc.support_) * len(rows)}
-    shares = {name: n / found[name] / found["peak"] for name, n in per_second.items()}
-    row = {"n_features": d, "peak": found["peak"]}
+    shares = {name: n / rates[name] / rates["peak"] for name, n in per_second.items()}
+    row = {"n_features": d, "peak": rates["peak"]}
     yield "peak", row | {"quadratic_form": shares["form"], "exact_engine": shares["engine"]}
 
 

@@ -77,22 +77,22 @@ class KarlTree:
 
     def positive(self, rows: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.bool_], float]:
         """Return whether each decision value is positive, and the share of support vectors that were summed."""
-        found = np.empty(len(rows), np.bool_)
+        positive = np.empty(len(rows), np.bool_)
         n, d = ctypes.c_size_t(len(rows)), ctypes.c_size_t(self._n_features)
-        n_visited = _library().karl_predict(self._handle, _pointer(rows), n, d, _pointer(found))
-        return found, n_visited / (len(rows) * self._n_sv)
+        n_visited = _library().karl_predict(self._handle, _pointer(rows), n, d, _pointer(positive))
+        return positive, n_visited / (len(rows) * self._n_sv)
 
 
 def best_tree(model: approxsvm.KernelModel, rows: npt.NDArray[np.float32]) -> tuple[Shape, KarlTree]:
     """Return the tree that is fastest on some of the rows."""
     some = np.ascontiguousarray(rows[spread(len(rows), _TRIED_ROWS)])
-    found = {}
+    trees = {}
     for shape in (Shape(tree, leaf_rows) for tree in TREES for leaf_rows in LEAF_ROWS):
         tree = KarlTree(model, shape)
         times = medians({shape: partial(warm_seconds, partial(tree.positive, some))}, _ROUNDS)
-        found[shape] = (times[shape], tree)
-    best = min(found, key=lambda shape: found[shape][0])
-    return best, found[best][1]
+        trees[shape] = (times[shape], tree)
+    best = min(trees, key=lambda shape: trees[shape][0])
+    return best, trees[best][1]
 
 
 def _pointer(values: npt.NDArray[np.generic]) -> ctypes.c_void_p:

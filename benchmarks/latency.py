@@ -82,8 +82,8 @@ def measure(run: Run, read: Callable[[Path], Model]) -> Rows:
     model, options, rows_path = read(run.data), run.options, run.scratch / "rows"
     rows = np.ascontiguousarray(model.X_test[spread(len(model.X_test), options.rows)], np.float32)
     rows.tofile(rows_path)
-    for plan, asked in _PLANS.items():
-        fast = approxsvm.compile(model.source, model.X, n_jobs=1, **asked)
+    for plan, choices in _PLANS.items():
+        fast = approxsvm.compile(model.source, model.X, n_jobs=1, **choices)
         fast.save(run.scratch / "model.asvm")
         yield "calls", _calls(run, model, plan, fast, rows)
         sizes = [size for size in _SIZES if size <= min(options.most, len(rows))]
@@ -96,26 +96,26 @@ def measure(run: Run, read: Callable[[Path], Model]) -> Rows:
 
 
 def _calls(run: Run, model: Model, plan: str, fast: Any, rows: npt.NDArray[np.float32]) -> dict[str, Any]:
-    found: dict[str, Any] = {"model": model.name, "mode": plan, "certified": fast.certified(rows).mean()}
+    row: dict[str, Any] = {"model": model.name, "mode": plan, "certified": fast.certified(rows).mean()}
     here = run.record.machine.target
     built = set(_native.runnable_targets()) if here == "avx512" else set()  # the library may have a single target
     for target in {here: None} | {target: None for target in _FLAGS if target in built}:
         suffix = "" if target == here else f"_{target}"
         times = _printed(run, target, rows.shape[1])
         keys = ("cpp_nanoseconds", "cpp_p99_nanoseconds", "c_nanoseconds", "c_p99_nanoseconds")
-        found |= {f"{key}{suffix}": time for key, time in zip(keys, times, strict=True)}
+        row |= {f"{key}{suffix}": time for key, time in zip(keys, times, strict=True)}
     predictor = approxsvm.Predictor(run.scratch / "model.asvm")
     calls: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
         "predict_one": (predictor.predict_one, list(rows)),
         "predict": (predictor.predict, list(rows[:, None])),
     }
     for name, (predict, each) in calls.items():
-        found |= _percentiles(name, _one_by_one(predict, each, run.options.rounds))
-    found["share_of_peak"] = None
+        row |= _percentiles(name, _one_by_one(predict, each, run.options.rounds))
+    row["share_of_peak"] = None
     if run.peak is not None and plan == "approximate" and fast.artifact.header["n_decisions"] == 1:
         d = fast.artifact.n_features
-        found["share_of_peak"] = d * (d + 1) / 2 / (found["cpp_nanoseconds"] * 1e-9) / run.peak()
-    return found
+        row["share_of_peak"] = d * (d + 1) / 2 / (row["cpp_nanoseconds"] * 1e-9) / run.peak()
+    return row
 
 
 def _peers(model: Model, rows: npt.NDArray[np.float32], scratch: Path) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
@@ -144,14 +144,14 @@ def _peers(model: Model, rows: npt.NDArray[np.float32], scratch: Path) -> Iterat
 
 def _one_by_one(predict: Callable[[Any], Any], rows: list[Any], rounds: int) -> npt.NDArray[np.float64]:
     """Return nanoseconds per call of each row, the median over the rounds, minus the cost of reading the clock."""
-    found = np.empty((rounds, len(rows)))
-    for of_round in found:
+    nanoseconds = np.empty((rounds, len(rows)))
+    for of_round in nanoseconds:
         for k, row in enumerate(rows):
             start = perf_counter_ns()
             predict(row)
             of_round[k] = perf_counter_ns() - start
     clock = [perf_counter_ns() for _ in range(1001)]
-    times: npt.NDArray[np.float64] = np.median(found, axis=0) - float(np.median(np.diff(clock)))
+    times: npt.NDArray[np.float64] = np.median(nanoseconds, axis=0) - float(np.median(np.diff(clock)))
     return times
 
 

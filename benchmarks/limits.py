@@ -72,13 +72,14 @@ def measure(run: Run, case: Chosen) -> Rows:
     peak = Peak(run.scratch)
     figures = [peak.all() | {"seconds": warm_seconds(partial(fast.predict, X))} for _ in range(_ROUNDS)]
     # Take the minimum time, and the maximum of peaks: other programs can only slow a run down.
-    found = {name: (min if name == "seconds" else max)(x[name] for x in figures) for name in figures[0]}
-    taken = found["seconds"] / X.shape[0]
+    measured = {name: (min if name == "seconds" else max)(x[name] for x in figures) for name in figures[0]}
+    taken = measured["seconds"] / X.shape[0]
     row_bytes = (12.0 * X.nnz / X.shape[0]) if issparse(X) else float(X.itemsize * X.shape[1])
-    multiply_adds, exponentials = work.multiply_adds / found["fma"], work.exponentials / found["exp"]
+    multiply_adds, exponentials = work.multiply_adds / measured["fma"], work.exponentials / measured["exp"]
     # Narrow rows stay in the second-level cache.
     n_bytes = (
-        work.n_bytes / found["cache"] + row_bytes / found["cache" if row_bytes * X.shape[0] < 1 << 20 else "third"]
+        work.n_bytes / measured["cache"]
+        + row_bytes / measured["cache" if row_bytes * X.shape[0] < 1 << 20 else "third"]
     )
     row = {
         "model": name_of({"model": problem.name, "scaler": problem.scaler}),
@@ -93,7 +94,7 @@ def measure(run: Run, case: Chosen) -> Rows:
         "share_of_limit": max(multiply_adds + exponentials, n_bytes) / taken,
     }
     yield "models", row
-    yield "peaks", {"model": row["model"], **{name: found[name] for name in FIGURES}}
+    yield "peaks", {"model": row["model"], **{name: measured[name] for name in FIGURES}}
 
 
 def work_of(fast: Any, model: KernelModel, X: Any) -> Work:

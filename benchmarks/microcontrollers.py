@@ -83,8 +83,8 @@ def measure(run: Run, case: tuple[str, Any, Any]) -> Rows:
                 size, stack = _linked_bytes(folder, board, flags), _stack_bytes(folder, board, flags)
                 _in_folder(folder, *board.link(*flags, "-I.", "-o", "program.elf", "main.c"))
                 _in_folder(folder, *board.run("program.elf"))
-                found = _answers(folder, n_values)
-                if any(not np.array_equal(found[field], host[field]) for field in ("label", "values", "bounds")):
+                answers = _answers(folder, n_values)
+                if any(not np.array_equal(answers[field], host[field]) for field in ("label", "values", "bounds")):
                     raise WrongAnswerError(f"{board.name} disagrees with the host")
                 row = {
                     **about,
@@ -93,8 +93,8 @@ def measure(run: Run, case: tuple[str, Any, Any]) -> Rows:
                     "flags": optimize,
                     "code_and_constant_bytes": size,
                     "stack_bytes": stack,
-                    "instructions_per_row": found["spent"].mean(),
-                    "rows_that_agree": len(found),
+                    "instructions_per_row": answers["spent"].mean(),
+                    "rows_that_agree": len(answers),
                 }
                 yield "headers", row
 

@@ -120,7 +120,7 @@ def measured(
         times |= microseconds({"sklearn": partial(svc.predict, slow)}, slow.shape[0], _SLOW_ROUNDS)
         libsvm = list(_of_peers((LIBSVM,), trained, engine, X))
         is_fair = model.n_decisions == 1 and not issparse(X)  # rows for which those peers are made
-        found = list(_of_peers(peers, trained, engine, X)) if is_fair else []
+        peer_rows = list(_of_peers(peers, trained, engine, X)) if is_fair else []
     about = {"model": problem.name, "scaler": problem.scaler}
     row = {
         "table": table,
@@ -145,7 +145,7 @@ def measured(
         "expansion_differs": None if alone is None else np.mean(alone.predict(X) != labels),
     }
     yield "models", row
-    for peer in found:
+    for peer in peer_rows:
         yield "peers", {**about, **peer}
 
 

@@ -99,11 +99,11 @@ def peers_of(record: Record, row: Row) -> dict[str, Row]:
 
 def files(records: Records) -> dict[str, dict[str, Row]]:
     """Return figures of whole processes, by LIBSVM model and input of the tool."""
-    found: dict[str, dict[str, Row]] = {}
+    by_model: dict[str, dict[str, Row]] = {}
     for row in records["libsvm"].tables["files"]:
         if row["seconds"] is not None:
-            found.setdefault(row["model"], {})[row["given"]] = row
-    return found
+            by_model.setdefault(row["model"], {})[row["given"]] = row
+    return by_model
 
 
 def _shown_of(part: str, table: str, columns: Mapping[str, Cell]) -> Callable[[Records], str]:

@@ -195,10 +195,15 @@ def _generated_text(n_rows: int, n_words: int, seed: int) -> tuple[Rows, Labels]
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n_rows)
     usual = np.arange(1, n_words + 1) ** -0.8
-    own = usual * np.random.default_rng(0).gamma(0.3, size=(2, n_words))
+    word_shares = usual * np.random.default_rng(0).gamma(0.3, size=(2, n_words))
     lengths = np.maximum(rng.poisson(75, n_rows), 5)
     words = [
-        np.concatenate([rng.choice(n_words, n // 4, p=own[k] / own[k].sum()), rng.choice(n_words, n - n // 4, p=share)])
+        np.concatenate(
+            [
+                rng.choice(n_words, n // 4, p=word_shares[k] / word_shares[k].sum()),
+                rng.choice(n_words, n - n // 4, p=share),
+            ]
+        )
         for n, k, share in ((n, k, usual / usual.sum()) for n, k in zip(lengths, y, strict=True))
     ]
     ends = np.concatenate([[0], np.cumsum(lengths)])
@@ -262,8 +267,8 @@ PROBLEM_OPTIONS = (
 def chosen(options: SimpleNamespace) -> dict[str, Chosen]:
     """Return every problem with every requested scaler."""
     scalers = tuple(_SCALERS) if options.scaler == "both" else (options.scaler,)
-    found = {}
+    problems = {}
     for source in _SOURCES:
         for scaler in scalers if source.is_scaled else ("none",):
-            found[f"{source.name}, {scaler}"] = Chosen(source, scaler, options.C)
-    return found
+            problems[f"{source.name}, {scaler}"] = Chosen(source, scaler, options.C)
+    return problems

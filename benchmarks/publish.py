@@ -77,8 +77,8 @@ def main(measure: bool, some: tuple[str, ...], experiments: bool, quick: bool) -
     """Write the pages and pictures."""
     results = _QUICK if quick else RESULTS.relative_to(REPOSITORY)
     target = REPOSITORY / _QUICK if quick else REPOSITORY
-    asked = some or [*(PARTS if measure or quick else ()), *(EXPERIMENTS if experiments or quick else ())]
-    for part in asked:
+    parts = some or [*(PARTS if measure or quick else ()), *(EXPERIMENTS if experiments or quick else ())]
+    for part in parts:
         _measure(part, results, quick=quick)
     records = records_in(REPOSITORY / results)
     for page in PAGES:

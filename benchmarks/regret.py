@@ -118,9 +118,9 @@ def _best(prefix: str, chosen: Any, forced: list[Path], call: Callable[[Any], ob
     hopeful = {name: run for name, run in runs.items() if first[name] < _HOPELESS * min(first.values())}
     times = processor_microseconds(hopeful | {plan_of(chosen): runs[plan_of(chosen)]}, n_rows, _ROUNDS)
     best = min(times, key=times.__getitem__)
-    found = {"chosen": plan_of(chosen), "microseconds": times[plan_of(chosen)], "best": best}
-    found |= {"best_microseconds": times[best], "regret": times[plan_of(chosen)] / times[best]}
-    return {f"{prefix}{name}": value for name, value in found.items()}
+    figures = {"chosen": plan_of(chosen), "microseconds": times[plan_of(chosen)], "best": best}
+    figures |= {"best_microseconds": times[best], "regret": times[plan_of(chosen)] / times[best]}
+    return {f"{prefix}{name}": value for name, value in figures.items()}
 
 
 def _together(rows: Any, plan: Any) -> None:

@@ -119,8 +119,8 @@ def _one_row(name: str, run: Run, source: Any, fast: Any, predictor: Any, rows: 
     calls |= {"frame of Polars": (predictor.predict, polars)} if (polars := _one_by_one_of_polars(rows)) else {}
     expected = source.predict(rows).tolist()
     for call, (predict, given) in calls.items():
-        found = [predict(one) for one in given]
-        labels = [one["label"] if isinstance(one, dict) else np.ravel(one)[0] for one in found]
+        answers = [predict(one) for one in given]
+        labels = [one["label"] if isinstance(one, dict) else np.ravel(one)[0] for one in answers]
         _check(f"{name}, {call}", labels, expected)
     runs = {call: partial(_each, predict, given) for call, (predict, given) in calls.items()}
     n_rows = {call: len(rows) for call in runs}
@@ -176,9 +176,9 @@ def _service(run: Run, source: Any, rows: Any) -> Rows:
                 _check("service", answers["ours"], answers["source"])
         finally:
             server.terminate()
-    for path, found in times.items():
-        p50, p99 = (1e6 * float(q) for q in np.quantile(found, [0.5, 0.99]))
-        second = {"p50_microseconds": p50, "p99_microseconds": p99, "requests_a_second": 1 / float(np.mean(found))}
+    for path, latencies in times.items():
+        p50, p99 = (1e6 * float(q) for q in np.quantile(latencies, [0.5, 0.99]))
+        second = {"p50_microseconds": p50, "p99_microseconds": p99, "requests_a_second": 1 / float(np.mean(latencies))}
         yield "service", {"model": path, **second}
 
 
@@ -214,17 +214,17 @@ def _each(predict: Callable[[Any], Any], given: list[Any]) -> None:
 
 def _foreign(rows: Any) -> dict[str, Any]:
     """Convert the rows to tables of other installed libraries."""
-    found = {}
+    tables = {}
     try:
         import pyarrow as pa
 
-        found["table of Arrow"] = pa.Table.from_pandas(rows, preserve_index=False)
+        tables["table of Arrow"] = pa.Table.from_pandas(rows, preserve_index=False)
         import polars as pl
 
-        found["frame of Polars"] = pl.from_arrow(found["table of Arrow"])
+        tables["frame of Polars"] = pl.from_arrow(tables["table of Arrow"])
     except ImportError:
         pass
-    return found
+    return tables
 
 
 def _one_by_one_of_polars(rows: Any) -> list[Any]:
@@ -232,10 +232,10 @@ def _one_by_one_of_polars(rows: Any) -> list[Any]:
     return [] if whole is None else [whole[k : k + 1] for k in range(len(rows))]
 
 
-def _check(what: str, found: list[Any], expected: list[Any]) -> None:
-    wrong = [k for k, (one, other) in enumerate(zip(found, expected, strict=True)) if one != other]
+def _check(what: str, answers: list[Any], expected: list[Any]) -> None:
+    wrong = [k for k, (one, other) in enumerate(zip(answers, expected, strict=True)) if one != other]
     if wrong:
-        raise WrongAnswerError(f"{what}: row {wrong[0]} is {found[wrong[0]]}, expected {expected[wrong[0]]}")
+        raise WrongAnswerError(f"{what}: row {wrong[0]} is {answers[wrong[0]]}, expected {expected[wrong[0]]}")
 
 
 EXPERIMENT = Experiment(

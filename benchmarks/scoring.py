@@ -106,11 +106,11 @@ def in_a_process(program: str, *arguments: Any) -> dict[str, Any]:
     begun, _, measured = program.partition("# --- measured\n")
     start = 'result, before, start = {}, held("VmRSS"), time.perf_counter()\n'
     command = [sys.executable, "-c", _BEGIN + begun + start + measured + _END, *map(str, arguments)]
-    found = subprocess.run(command, capture_output=True, text=True)
-    if found.returncode:
-        raise RuntimeError(found.stderr)
-    told: dict[str, Any] = json.loads(found.stdout.splitlines()[-1])
-    return told
+    finished = subprocess.run(command, capture_output=True, text=True)
+    if finished.returncode:
+        raise RuntimeError(finished.stderr)
+    measured: dict[str, Any] = json.loads(finished.stdout.splitlines()[-1])
+    return measured
 
 
 SCORE = """
@@ -197,10 +197,10 @@ def opened(run: Run) -> tuple[Path, Any]:
 
 def check(path: Path, predictor: Any, n_rows: int) -> None:
     """Require that all labels equal those of predict, in any order of the rows."""
-    found = pyarrow.csv.read_csv(path) if path.suffix == ".csv" else pq.read_table(path)
-    if "id" in found.schema.names:
-        found = found.sort_by("id")
-    labels, first = found["label"].to_numpy(), 0
+    answers = pyarrow.csv.read_csv(path) if path.suffix == ".csv" else pq.read_table(path)
+    if "id" in answers.schema.names:
+        answers = answers.sort_by("id")
+    labels, first = answers["label"].to_numpy(), 0
     if len(labels) != n_rows:
         raise WrongAnswerError(f"{path.name}: {len(labels)} labels of {n_rows} rows")
     for batch in pieces(n_rows):
@@ -228,9 +228,9 @@ def of_files(run: Run) -> Rows:
     def scored(what: str, path: Path, n_rows: int, program: str = SCORE, by: Path = model, out: Path = answers) -> Rows:
         if not path.exists():
             WRITERS[path.suffix](path, n_rows)
-        told = in_a_process(program, by, path, out)
+        measured = in_a_process(program, by, path, out)
         check(out, predictor, n_rows)
-        yield "runs", row_of(what, n_rows, told)
+        yield "runs", row_of(what, n_rows, measured)
 
     options = run.options
     yield from scored("Parquet, approxsvm score", rows, options.rows)
@@ -252,12 +252,12 @@ def of_cluster(name: str, program: str, run: Run) -> Rows:
         for what in ("nothing", "score"):
             output = run.scratch / f"{name}{n_workers}{what}"
             try:
-                told = in_a_process(program, model, run.scratch / "cluster.parquet", output, n_workers, what)
+                measured = in_a_process(program, model, run.scratch / "cluster.parquet", output, n_workers, what)
             except RuntimeError as error:
                 raise MissingError(str(error).strip().splitlines()[-1]) from error
             if what == "score":
                 check(output, predictor, n_rows)
-            yield "runs", row_of(f"{name}, {n_workers} worker(s), {what}", n_rows, told)
+            yield "runs", row_of(f"{name}, {n_workers} worker(s), {what}", n_rows, measured)
 
 
 def cases(options: SimpleNamespace) -> dict[str, Callable[[Run], Rows]]:

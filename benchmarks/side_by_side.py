@@ -32,15 +32,15 @@ def machine_of(record: Record) -> str:
 
 def side_by_side(records: list[Record], table: str, figure: str) -> Table:
     """Build a table with a row per name and a column per machine."""
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    figures: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
         for row in record.tables.get(table, []):
             if isinstance(row.get(figure), (int, float)):
                 name = ", ".join(value for value in row.values() if isinstance(value, str))
-                found[name][machine_of(record)].append(row[figure])
-    machines = list(dict.fromkeys(machine for columns in found.values() for machine in columns))
+                figures[name][machine_of(record)].append(row[figure])
+    machines = list(dict.fromkeys(machine for columns in figures.values() for machine in columns))
     shown = Table(figure, *machines)
-    for name, columns in found.items():
+    for name, columns in figures.items():
         shown.add_row(name, *(_shown(columns.get(machine, [])) for machine in machines))
     return shown
 

@@ -79,11 +79,11 @@ class Ensemble:
             self._check_functions()
         elif self.outputs.of_each_class:
             raise ModelFormatError("functions of each class need the classes")
-        own = self.members[0].task
+        task = self.members[0].task
         for member in self.members:
-            if member.task != own or own == "one_class":
-                raise ModelFormatError(f"an ensemble has a {own} and a {member.task} as members")
-            if own == "regression" and member.n_decisions != 1 and not self.is_plain:
+            if member.task != task or task == "one_class":
+                raise ModelFormatError(f"an ensemble has a {task} and a {member.task} as members")
+            if task == "regression" and member.n_decisions != 1 and not self.is_plain:
                 raise ModelFormatError(f"a member ({member.source}) has {member.n_decisions} targets, expected 1")
             if self.averages and not isinstance(member.outputs.probability, ClassProbability):
                 raise ModelFormatError(f"a member ({member.source}) has no class probabilities")

@@ -107,8 +107,8 @@ def choose_subspaces(
     """
     best = _best(problem, progress, cost_of_plan)
     return best if best is not None and best.n_bytes <= _most_bytes(problem) else None
-    found = _best(problem, progress, cost_of_plan)
-    return found if found is not None and found.n_bytes <= _most_bytes(problem) else None
+    best = _best(problem, progress, cost_of_plan)
+    return best if best is not None and best.n_bytes <= _most_bytes(problem) else None
 
 
 def _most_bytes(problem: Problem) -> float:
@@ -238,15 +238,15 @@ class _Trial:
         most = min(_MAX_ROWS, max(_MAX_NUMBERS // self._model.n_features, 1))
         rows = rows[np.sort(random.permutation(rows.shape[0])[:most])]
         classes = self._problem.winners(rows) if self._model.n_decisions > 1 else np.zeros(rows.shape[0], np.intp)
-        mine = np.isin(classes, self._judged)
-        rows, self._classes = rows[mine], classes[mine]
+        in_groups = np.isin(classes, self._judged)
+        rows, self._classes = rows[in_groups], classes[in_groups]
         shares, weights = ([1.0], [1.0]) if are_support_vectors else (list(_SHRUNK), list(_SHRUNK.values()))
         self._shrunk = random.choice(shares, size=rows.shape[0], p=weights)
         self._rows = (
             np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), np.float64)
             - self._problem.frame.center
         )
-        return bool(mine.any())
+        return bool(in_groups.any())
 
     @cached_property
     def _groups(self) -> dict[int, GroupInSubspace]:
@@ -332,13 +332,13 @@ class _Trial:
         """Return which rows the sums in k coordinates, or an expansion, decide if values shrink as assumed."""
         result = np.ones(len(self._rows), bool)
         for w, group in self._groups.items():
-            mine = self._classes == w
-            for f, (sums, bounds) in enumerate(group.judged(self._stages[k][w], self._rows[mine], expanded)):
+            in_group = self._classes == w
+            for f, (sums, bounds) in enumerate(group.judged(self._stages[k][w], self._rows[in_group], expanded)):
                 decided = bounds <= self._problem.tolerance
                 if self._model.task != "regression":
                     values = sums + self._model.intercept[group.lists.decisions[f]]
-                    decided &= self._shrunk[mine] * np.abs(values) > bounds
-                result[mine] &= decided
+                    decided &= self._shrunk[in_group] * np.abs(values) > bounds
+                result[in_group] &= decided
         return result
 
     def _cost(self, steps: tuple[_Step, ...]) -> Cost:
@@ -416,8 +416,8 @@ def _expanded(group: GroupInSubspace, stage: SubspaceStage, degree: int, gamma: 
     """Expand the function on the subspace about the center."""
     function = group.on_subspace(stage, gamma)
     origin = np.zeros(stage.n_coordinates, np.float32)
-    found = expand_and_certify(function, origin[np.newaxis], degree, typical_s=np.array([typical_s]), directions=False)
-    expanded = Expanded(origin[np.newaxis], degree, (found[0],), (found[1],))
+    result = expand_and_certify(function, origin[np.newaxis], degree, typical_s=np.array([typical_s]), directions=False)
+    expanded = Expanded(origin[np.newaxis], degree, (result[0],), (result[1],))
     return build(function, "approximate", Frame.of(function, "origin"), expanded)
 
 

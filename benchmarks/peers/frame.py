@@ -83,7 +83,7 @@ class Peer:
 
     @property
     def version(self) -> str:
-        """Return the version of its package, if installed."""
+        """Version of its package, if installed."""
         try:
             return version(self.package)
         except PackageNotFoundError:

@@ -38,11 +38,11 @@ def prepare(trained: Trained, sample: Sample) -> Predict:
     library = source.with_suffix(".so")
     subprocess.run([compiler, "-O2", "-shared", "-fPIC", str(source), "-o", str(library), "-lm"], check=True)
     labels = ctypes.CDLL(str(library)).labels
-    rows, found = sample.float64, np.empty(len(sample), np.int32)
+    rows, positive = sample.float64, np.empty(len(sample), np.int32)
 
     def predict() -> npt.NDArray[Any]:
-        labels(rows.ctypes, ctypes.c_long(len(rows)), ctypes.c_long(rows.shape[1]), found.ctypes)
-        return np.where(found, *model.labels[::-1])  # positive values mean the second
+        labels(rows.ctypes, ctypes.c_long(len(rows)), ctypes.c_long(rows.shape[1]), positive.ctypes)
+        return np.where(positive, *model.labels[::-1])  # positive values mean the second
 
     return predict
 

@@ -127,7 +127,7 @@ class Decider {
         return message(Status::unknown_feature);
     }
 
-    /// As in svm-predict: with -b 1 the most probable class is the label, not the winner of the votes.
+    /// Labels as svm-predict does with -b 1: by the most probable class, not the winner of the votes.
     void label_by_probability(Decisions& out) const {
         for (std::size_t i = 0; i < out.labels.size(); ++i) {
             const double* shares = out.probabilities.data() + i * n_classes_;

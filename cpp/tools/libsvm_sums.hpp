@@ -99,7 +99,7 @@ class LibsvmSums {
 
     std::size_t n_lanes() const { return n_vectors_ * lane_sums_.width; }
 
-    /// As many as fit in registers, unless the features or sums of so many rows exceed the cache.
+    /// Returns as many as fit in registers, unless the features or sums of so many rows exceed the cache.
     std::size_t vectors_per_block(const CsrRows<double, std::int32_t>& rows) const {
         const std::size_t n_features = static_cast<std::size_t>(rows.row_starts[rows.n_rows]);
         const std::size_t per_row = n_features / std::max<std::size_t>(rows.n_rows, 1) + 1;
