@@ -300,7 +300,7 @@ def measure(run: Run, build: Callable[[Run], Example]) -> Rows:
         },
     )
     if example.has_names:
-        for door, microseconds, n_differ in _doors(fast, example, run.scratch):
+        for door, microseconds, n_differ in _other_interfaces(fast, example, run.scratch):
             yield "doors", {"example": name, "door": door, "microseconds": microseconds, "differ": n_differ}
 
 
@@ -339,7 +339,7 @@ int main(void) {
 """
 
 
-def _doors(fast: Any, example: Example, scratch: Path) -> Iterator[tuple[str, float, int]]:
+def _other_interfaces(fast: Any, example: Example, scratch: Path) -> Iterator[tuple[str, float, int]]:
     """Yield microseconds per row, and the number of labels that differ from the source's."""
     X, labels = example.rows, example.source.predict(example.rows)
     model, table, scored = (scratch / name for name in ("model.asvm", "rows.csv", "scored.csv"))

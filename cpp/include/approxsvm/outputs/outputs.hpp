@@ -426,7 +426,7 @@ inline bool is_on_one_side(const OutputsView& outputs, double lowest, double hig
     return lowest >= outputs.threshold[0] || highest < outputs.threshold[0];
 }
 
-// The class by all probabilities.
+// The class predicted from the probabilities of all classes.
 inline std::size_t class_of_shares(const OutputsView& outputs, std::size_t n_classes, const double* shares) {
     if (outputs.label_rule != LabelRule::probability_threshold) return first_largest(n_classes, shares);
     return class_of_threshold(outputs, shares[label_of_threshold(outputs)]);
