@@ -145,10 +145,10 @@ class DensityMarks(Probability):
 
     def __post_init__(self) -> None:
         if self.marks.shape != (self.n_marks,):
-            raise ModelFormatError(f"there are {self.marks.size} density marks instead of {self.n_marks}")
+            raise ModelFormatError(f"there are {self.marks.size} density marks, expected {self.n_marks}")
         _check_finite(prob_density_marks=self.marks)
         if (np.diff(self.marks) < 0).any():
-            raise ModelFormatError(f"the density marks {self.marks.tolist()} do not ascend")
+            raise ModelFormatError(f"density marks must ascend, got {self.marks.tolist()}")
 
     def stored(self) -> list[Any]:
         return [self.marks]
