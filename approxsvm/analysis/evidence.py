@@ -205,7 +205,7 @@ def gather(
         y = _flat(y[finite])
     evaluator, artifact = compiled._evaluator, compiled.artifact
     values, bounds, stages, certified = _evaluated(evaluator, rows)
-    asked = rows if artifact.takes_texts else rows_at(as_source_rows(X), positions)  # as in `verify`
+    source_rows = rows if artifact.takes_texts else rows_at(as_source_rows(X), positions)  # as in `verify`
     distances, sv_distances = _distances(artifact, rows)
     return Evidence(
         n_given=len(finite),
@@ -221,7 +221,7 @@ def gather(
         sv_distances=sv_distances,
         probabilities=evaluator.predict_proba(rows) if evaluator.has_probabilities else None,
         y=y,
-        against=None if against is None else _compared(compiled, against, rows, asked, max_rows, progress),
+        against=None if against is None else _compared(compiled, against, rows, source_rows, max_rows, progress),
         speed=_timed(evaluator.predict, rows),
         single_rows=_timed_alone(evaluator.predict, rows),
     )
@@ -311,13 +311,13 @@ def _compared(
     model = read_any(against, n_features=compiled.n_features_in_)
     check_same_kind(compiled, model)
     positions = drawn_positions(rows.shape[0], _affordable_rows(model) if max_rows is None else max_rows)
-    few, asked = rows[positions], rows_at(given, positions)
+    few, few_given = rows[positions], rows_at(given, positions)
     is_ensemble = isinstance(model, Ensemble)
     if is_ensemble:
-        comparison = _compare_members(compiled, against, model, few, asked)
+        comparison = _compare_members(compiled, against, model, few, few_given)
     else:
-        comparison = _compare_single(compiled, against, few, asked, progress)
-    own: FloatArray | None = None
+        comparison = _compare_single(compiled, against, few, few_given, progress)
+    probabilities: FloatArray | None = None
     n_bytes: int | None
     is_definition = not hasattr(against, "predict")
     if not is_definition:
@@ -325,13 +325,13 @@ def _compared(
         texts, takes_sparse = compiled.artifact.raw_columns.texts, compiled.artifact.takes_texts
         speed = _timed(lambda x: source_predictions(against, x, texts=texts, given=x if takes_sparse else None), few)
         if compiled.artifact.has_class_probabilities and hasattr(against, "predict_proba"):
-            own = source_predictions(against, few, "predict_proba", texts=texts, given=asked)
+            probabilities = source_predictions(against, few, "predict_proba", texts=texts, given=few_given)
     else:
         speed_of = "the definition in NumPy"
         n_bytes = os.path.getsize(against) if isinstance(against, (str, os.PathLike)) else None
         speed = _timed(lambda part: [exact_decision_values(member, part) for member in _members(model)], few)
     exact_engine = None if is_ensemble else _exact_engine(compiled, model, rows)
-    return Against(positions, comparison, own, speed, speed_of, is_definition, exact_engine, n_bytes)
+    return Against(positions, comparison, probabilities, speed, speed_of, is_definition, exact_engine, n_bytes)
 
 
 def _name(estimator: Any) -> str:
@@ -374,10 +374,10 @@ def _compare_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any,
     """Compare an ensemble member by member, allowing for float64 rounding; average probabilities of classifiers."""
     steps = [steps_that_round(against, member, k) for k, member in enumerate(ensemble.members)]
     of_members = [
-        source_answers(member, member, rows, steps=own) for member, own in zip(ensemble.members, steps, strict=True)
+        source_answers(member, member, rows, steps=used) for member, used in zip(ensemble.members, steps, strict=True)
     ]
     evaluator = compiled._evaluator
-    own = source_predictions(against, rows, texts=compiled.artifact.raw_columns.texts, given=given)
+    predictions = source_predictions(against, rows, texts=compiled.artifact.raw_columns.texts, given=given)
     exact, slacks = ([getattr(comparison, name) for comparison in of_members] for name in ("values", "slack"))
     errors = bounds = np.zeros((rows.shape[0], 1))  # votes have no numbers to compare
     if ensemble.n_decisions > 0:
@@ -397,12 +397,12 @@ def _compare_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any,
     else:
         broken = np.zeros(rows.shape[0], bool)
     if ensemble.task == "regression":
-        answers, differ = means if own is None else own, np.zeros(rows.shape[0], bool)
+        answers, differ = means if predictions is None else predictions, np.zeros(rows.shape[0], bool)
         near_tie = np.asarray(~np.all([comparison.certain for comparison in of_members], axis=0))
     else:
         best, certain = classes_of(ensemble, exact, slacks)
         near_tie = ~certain
-        answers = ensemble.labels[best] if own is None else own
+        answers = ensemble.labels[best] if predictions is None else predictions
         differ = (evaluator.predict(rows) != answers) & ~near_tie
     worst = (errors / np.maximum(bounds, _TINY)).argmax(axis=1)[:, np.newaxis]
     errors, bounds = (np.take_along_axis(array, worst, axis=1)[:, 0] for array in (errors, bounds))

@@ -205,12 +205,12 @@ class ErrorBoundDisplay(_Display):
             color=NEUTRAL,
         )
         ratio = errors / bounds
-        for mine, color, label in (
+        for chosen, color, label in (
             (by_expansion, EXPANDED, "expansion"),
             (~by_expansion, EXACT, "exact engine"),
             (ratio > 1.0, BROKEN, "above its bound"),
         ):
-            kept = _thinned(np.flatnonzero(mine), ratio)
+            kept = _thinned(np.flatnonzero(chosen), ratio)
             if len(kept):
                 ax.plot(bounds[kept], shown[kept], ".", color=color, markersize=4, alpha=0.7, mew=0, label=label)
         if self.tolerance is not None and np.isfinite(self.tolerance):

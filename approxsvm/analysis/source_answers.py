@@ -99,16 +99,18 @@ def _answers_part(
     noise = source_rounding(definition, model, steps, rows, mapped)
     slack = definition.rounding(mapped, values) + noise
     texts = None if model.input_map is None else model.input_map.texts
-    own = source_predictions(against, own_rows, texts=texts, given=given)
+    predictions = source_predictions(against, own_rows, texts=texts, given=given)
     labels, certain = _labels_in_float64(definition, model, values, noise)
     if labels is None:
         misread = np.zeros(len(rows), bool)
-        if own is not None:
+        if predictions is not None:
             allowed = 64 * slack + float(model.value_error.max())
-            misread = np.any(np.abs(own.reshape(values.shape) - values) > allowed + 1e-9 * np.abs(values), axis=1)
+            misread = np.any(
+                np.abs(predictions.reshape(values.shape) - values) > allowed + 1e-9 * np.abs(values), axis=1
+            )
         return SourceAnswers(values, slack, None, certain, misread, seconds)
-    misread = np.zeros(len(rows), bool) if own is None else (own != labels) & certain
-    return SourceAnswers(values, slack, labels if own is None else own, certain, misread, seconds)
+    misread = np.zeros(len(rows), bool) if predictions is None else (predictions != labels) & certain
+    return SourceAnswers(values, slack, labels if predictions is None else predictions, certain, misread, seconds)
 
 
 def _labels_in_float64(
@@ -172,7 +174,7 @@ def _count_undecided(
     definitions = [definition_of(member) for member in members]
     all_mapped = [rows if one.input_map is None else one.input_map.apply(rows) for one in members]
     of_each = list(zip(definitions, members, steps, all_mapped, strict=True))
-    noises = [source_rounding(definition, one, own, rows, mapped) for definition, one, own, mapped in of_each]
+    noises = [source_rounding(definition, one, used, rows, mapped) for definition, one, used, mapped in of_each]
     noises = [np.where(np.isnan(noise), np.inf, noise) for noise in noises]  # NaN: an overflow
     pairs = list(zip(definitions, noises, strict=True))
     if model.task == "regression":
@@ -208,8 +210,8 @@ def classes_of(
     assert weights is not None
     addend, total = ensemble.outputs.addend, sum(weights.tolist())
     sums, n_open = np.zeros((2, len(values[0]), len(ensemble.labels))), np.zeros(len(values[0]))
-    for member, own, slack, weight in zip(ensemble.members, values, slacks, weights, strict=True):
-        classes, certain = _labels_of(ensemble, member, own, slack)
+    for member, value, slack, weight in zip(ensemble.members, values, slacks, weights, strict=True):
+        classes, certain = _labels_of(ensemble, member, value, slack)
         votes = np.where(np.arange(len(ensemble.labels)) == classes[:, np.newaxis], 1.0, addend)
         sums[0] += weight * votes
         sums[1] += weight * votes * certain[:, np.newaxis]
@@ -238,7 +240,7 @@ def combined(
     ensemble: Ensemble, values: Sequence[FloatArray], slacks: Sequence[FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
     """Return decision values of an ensemble of regressions, stacked or summed, and their errors."""
-    slacks = [np.broadcast_to(slack, own.shape) for slack, own in zip(slacks, values, strict=True)]
+    slacks = [np.broadcast_to(slack, value.shape) for slack, value in zip(slacks, values, strict=True)]
     numbers = [_added(ensemble, *of_member) for of_member in zip(ensemble.members, values, slacks, strict=True)]
     columns, errors = (np.column_stack(same) for same in zip(*numbers, strict=True))
     if ensemble.outputs.weights is None:
@@ -351,11 +353,11 @@ def _source_rows(source: Any, model: SingleModel, rows: Any, given: Any) -> Floa
         assert model.input_map is not None
         return model.input_map.apply(_dense(rows))
     if len(steps) > 1 and name_of(steps[-2]) in feature_maps.NAMES:
-        own = feature_maps.own_map(steps[-2])
+        inner_map = feature_maps.own_map(steps[-2])
         steps = steps[:-2]
     else:
         kernel_machine = read_any(steps[-1])
-        own = None if isinstance(kernel_machine, Ensemble) else kernel_machine.input_map
+        inner_map = None if isinstance(kernel_machine, Ensemble) else kernel_machine.input_map
         steps = steps[:-1]
     texts = model.input_map.texts if model.input_map is not None else None
 
@@ -365,7 +367,7 @@ def _source_rows(source: Any, model: SingleModel, rows: Any, given: Any) -> Floa
         return mapped
 
     mapped = _dense(_answer(through, steps[0], rows, texts, given) if steps else rows)
-    return np.asarray(mapped if own is None else own.apply(mapped))
+    return np.asarray(mapped if inner_map is None else inner_map.apply(mapped))
 
 
 def source_steps(source: Any, member: int = 0) -> list[Any] | None:
@@ -394,9 +396,9 @@ def steps_that_round(source: Any, member: SingleModel, position: int = 0) -> lis
 
     `position` is the member's index in the ensemble.
     """
-    own = source_steps(source, position)
-    inner = (steps for steps in _steps_inside(own) if isinstance(member, KernelModel) and _has_vectors(steps, member))
-    return next(inner, own)
+    steps = source_steps(source, position)
+    inner = (steps for steps in _steps_inside(steps) if isinstance(member, KernelModel) and _has_vectors(steps, member))
+    return next(inner, steps)
 
 
 def _steps_inside(steps: list[Any] | None) -> Iterator[list[Any]]:
@@ -414,10 +416,10 @@ def _steps_inside(steps: list[Any] | None) -> Iterator[list[Any]]:
 def _has_vectors(steps: list[Any], model: KernelModel) -> bool:
     """Return whether an estimator that computes kernels itself has the model's support vectors; it may be unfitted."""
     if len(steps) > 1 and name_of(steps[-2]) == "Nystroem":
-        own = getattr(steps[-2], "components_", None)
-        if own is None or np.shape(own)[1] != model.n_features:
+        components = getattr(steps[-2], "components_", None)
+        if components is None or np.shape(components)[1] != model.n_features:
             return False
-        landmarks, vectors = _dense(own) + 0.0, model.dense_support_vectors(0, model.n_sv) + 0.0  # -0.0 is 0.0
+        landmarks, vectors = _dense(components) + 0.0, model.dense_support_vectors(0, model.n_sv) + 0.0  # -0.0 is 0.0
         if not model.has_pairs:
             return np.array_equal(landmarks, vectors)
         return {row.tobytes() for row in vectors} <= {row.tobytes() for row in landmarks}

@@ -69,8 +69,8 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
             np.add.at(own_coef, where, np.transpose([model.coefficients(k) for k in range(model.n_decisions)]))
             functions = np.asarray(np.linalg.lstsq(normalization, own_coef, rcond=None)[0].T, np.float64)
         sums = np.abs(functions @ normalization.T).sum(axis=1)
-        own = int(np.abs(sums - definition.scale).argmin())
-        coef, summed = functions[own], float(sums[own])
+        target = int(np.abs(sums - definition.scale).argmin())
+        coef, summed = functions[target], float(sums[target])
         # The coefficients may be in the units of another target; rescale to the model's.
         unit = definition.scale / summed if summed > 0.0 else 1.0
         first = np.unique(where, return_index=True)[1]

@@ -272,9 +272,9 @@ def steps(artifact: Artifact, against: Any) -> dict[str, list[str]]:
     """List the steps of the source's pipeline and the operations that replace them."""
     members = artifact.members or (artifact,)
     maps = [member.input_map for member in members if member.input_map is not None]
-    own = source_steps(against) or []
+    steps_of_source = source_steps(against) or []
     return {
-        "own": [cut(" ".join(repr(step).split())) for step in own] if len(own) > 1 else [],
+        "own": [cut(" ".join(repr(step).split())) for step in steps_of_source] if len(steps_of_source) > 1 else [],
         "folded": _folded(maps[0]) if maps else [],
     }
 

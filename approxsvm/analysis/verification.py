@@ -270,8 +270,8 @@ def compare(
         except InputError as error:
             raise with_global_row(error, piece.start) from None
         for few in _slices(part.shape[0], _COMPARED_ROWS):
-            asked = rows_at(given, slice(piece.start + few.start, piece.start + few.stop))
-            yield _compare(compiled, against, model, part[few], settled.part(few), asked)
+            few_given = rows_at(given, slice(piece.start + few.start, piece.start + few.stop))
+            yield _compare(compiled, against, model, part[few], settled.part(few), few_given)
             if progress is not None:
                 progress((piece.start + few.stop) / rows.shape[0])
 

@@ -209,7 +209,7 @@ class Artifact(SealedBytes):
 
     @property
     def mode(self) -> Mode:
-        """How much of the exact model the artifact contains; "certified" if members of an ensemble differ."""
+        """Mode of compilation; "certified" if members of an ensemble differ."""
         if not self.members:
             return MODES[int(self.header["mode"])]
         modes = {member.mode for member in self.members}

@@ -79,11 +79,11 @@ class Ensemble:
             self._check_functions()
         elif self.outputs.of_each_class:
             raise ModelFormatError("functions of each class need the classes")
-        own = self.members[0].task
+        task = self.members[0].task
         for member in self.members:
-            if member.task != own or own == "one_class":
-                raise ModelFormatError(f"an ensemble has a {own} and a {member.task} as members")
-            if own == "regression" and member.n_decisions != 1 and not self.is_plain:
+            if member.task != task or task == "one_class":
+                raise ModelFormatError(f"an ensemble cannot have a {task} and a {member.task} member")
+            if task == "regression" and member.n_decisions != 1 and not self.is_plain:
                 raise ModelFormatError(f"a member ({member.source}) has {member.n_decisions} targets, expected 1")
             if self.averages and not isinstance(member.outputs.probability, ClassProbability):
                 raise ModelFormatError(f"a member ({member.source}) has no class probabilities")
@@ -92,9 +92,11 @@ class Ensemble:
                 (self.labels if self.counts_votes else self.members[0].labels).tolist(),
             )
             if known != every and not (self.counts_votes and {*known} <= {*every}):
-                raise ModelFormatError(f"members have the labels {every} and {known}")
+                raise ModelFormatError(f"members must have the same labels, got {every} and {known}")
             if member.n_raw_features != self.n_raw_features:
-                raise ModelFormatError(f"members take {self.n_raw_features} and {member.n_raw_features} features")
+                raise ModelFormatError(
+                    f"members must take the same rows, got {self.n_raw_features} and {member.n_raw_features} features"
+                )
         self._check_outputs()
 
     def _check_targets(self) -> None:
@@ -106,7 +108,9 @@ class Ensemble:
             if member.task == "one_class" or not fits:
                 raise ModelFormatError(f"a member ({member.source}) has labels that are not among {labels}")
             if member.n_raw_features != self.n_raw_features:
-                raise ModelFormatError(f"members take {self.n_raw_features} and {member.n_raw_features} features")
+                raise ModelFormatError(
+                    f"members must take the same rows, got {self.n_raw_features} and {member.n_raw_features} features"
+                )
 
     def _check_sum(self) -> None:
         outputs, labels, of_sums = self.outputs, self.labels.tolist(), self.outputs.of_sums
@@ -114,7 +118,7 @@ class Ensemble:
         assert outputs.weights is not None
         shape = (len(labels), n_columns + 1) if of_sums else (n_columns,)
         if outputs.weights.shape != shape or not np.isfinite([*outputs.weights.ravel(), outputs.addend]).all():
-            raise ModelFormatError(f"the weights of {len(self.members)} members are {outputs.weights.tolist()}")
+            raise ModelFormatError(f"weights must be {shape} finite numbers, got {outputs.weights.tolist()}")
         replace(outputs, weights=None).check("classification", len(labels))
         for member in self.members:
             head = member.outputs.probability
@@ -143,7 +147,7 @@ class Ensemble:
         if self.classes is not None and not self.counts_votes:
             return
         if weights is not None and (weights.shape != (len(self.members),) or not np.isfinite(weights).all()):
-            raise ModelFormatError(f"the weights of {len(self.members)} members are {weights.tolist()}")
+            raise ModelFormatError(f"weights must be {len(self.members)} finite numbers, got {weights.tolist()}")
         if not np.isfinite(outputs.addend):
             raise ModelFormatError(f"the addend is {outputs.addend}, but must be finite")
         if self.task == "regression":
@@ -159,7 +163,7 @@ class Ensemble:
             raise ModelFormatError("votes and thresholds need weights")
         if weights is not None and not ((weights >= 0).all() and 0 < sum(weights.tolist()) < np.inf):
             raise ModelFormatError(
-                f"the weights {weights.tolist()} must be at least 0, not all 0, and have a sum within float64"
+                f"weights must be at least 0, not all 0, and have a finite sum, got {weights.tolist()}"
             )
         if not -1 <= outputs.addend <= 0 or (self.averages and outputs.addend != 0):
             raise ModelFormatError(f"a vote cannot count {outputs.addend} times its weight against other classes")

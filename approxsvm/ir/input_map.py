@@ -54,7 +54,7 @@ class InputMap:
             raise ModelFormatError(f"the input map selects column {worst} of {self.n_raw_features}")
         for stage in self.stages:
             if stage.n_features != n:
-                raise ModelFormatError(f"a stage of the input map takes {stage.n_features} features, but gets {n}")
+                raise ModelFormatError(f"a step of the input map takes {stage.n_features} features, but gets {n}")
             n = stage.n_outputs
         if self.feature_names is not None and len(self.feature_names) != self.n_raw_features:
             raise ModelFormatError(f"{len(self.feature_names)} feature names for {self.n_raw_features} raw features")

@@ -145,10 +145,10 @@ class DensityMarks(Probability):
 
     def __post_init__(self) -> None:
         if self.marks.shape != (self.n_marks,):
-            raise ModelFormatError(f"there are {self.marks.size} density marks instead of {self.n_marks}")
+            raise ModelFormatError(f"there are {self.marks.size} density marks, expected {self.n_marks}")
         _check_finite(prob_density_marks=self.marks)
         if (np.diff(self.marks) < 0).any():
-            raise ModelFormatError(f"the density marks {self.marks.tolist()} do not ascend")
+            raise ModelFormatError(f"density marks must ascend, got {self.marks.tolist()}")
 
     def stored(self) -> list[Any]:
         return [self.marks]
@@ -331,8 +331,7 @@ class Outputs:
     # means that each label tells whether a row is in one of several classes; for votes, that the source has vote
     # shares as probabilities, and decision values.
     decision_shape: DecisionShape = "ovo"
-    # Whether regression values have the shape (n_rows, 1), as if the source was fitted with such targets
-    is_column: bool = False
+    is_column: bool = False  # whether regression values have the shape (n_rows, 1), like the targets of the source
     threshold: float | None = None  # for label rules with a threshold
     threshold_label: int = 0  # label of values at or above the threshold; the other label belongs to lower values
     # shape (n_members,), ensembles only: weight of each member in a mean of probabilities, in a vote, or in a sum of

@@ -35,10 +35,10 @@ def difference(machines: Sequence[KernelModel]) -> str:
     first = machines[0]
     for machine in machines[1:]:
         for key in ("kernel", "degree", "gamma", "coef0"):
-            mine, its = getattr(first, key), getattr(machine, key)
-            if mine != its:
+            value, other = getattr(first, key), getattr(machine, key)
+            if value != other:
                 number = "; a common number would make them one model" if key == "gamma" else ""
-                return f"whose members have the {key} {mine} and {its}{number}"
+                return f"whose members have the {key} {value} and {other}{number}"
         if not _same_map(first.input_map, machine.input_map) or first.n_features != machine.n_features:
             return "whose members scale or select columns differently; put the scaler before the ensemble"
     return ""
@@ -82,10 +82,10 @@ def shared_rows(machines: Sequence[KernelModel], *, sums: bool = True) -> tuple[
     positions: dict[tuple[bytes, int], int] = {}
     kept: list[int] = []
     where = []
-    for own in separate:
+    for positions_of_machine in separate:
         seen: dict[bytes, int] = {}
         at = []
-        for k in own.tolist():
+        for k in positions_of_machine.tolist():
             row = (dense[k] + 0.0).tobytes()  # -0.0 is 0.0
             seen[row] = seen.get(row, -1) + 1
             if (row, seen[row]) not in positions:

@@ -261,8 +261,8 @@ def machine(**changes):
                 message,
             )
             for outputs, message in (
-                (Outputs(weights=np.ones(3)), "the weights of 2 members"),
-                (Outputs(weights=np.array([1.0, np.inf])), "the weights of 2 members"),
+                (Outputs(weights=np.ones(3)), "weights must be 2 finite numbers"),
+                (Outputs(weights=np.array([1.0, np.inf])), "weights must be 2 finite numbers"),
                 (Outputs(weights=np.array([1.0, -1.0])), "must be at least 0"),
                 (Outputs(weights=np.zeros(2)), "not all 0"),
                 (Outputs(weights=np.ones(2), addend=0.5), "cannot count 0.5 times its weight"),
