@@ -139,7 +139,9 @@ class WinnerStage {
             if (outcome.wins_all) return settle(i, w, level < last ? by_subspace : row_.stage());
             if (is_open) return pass_on(i, false);
             if (attempt++ >= n_attempts || !row_.presume(outcome.beaten_by)) {
-                return row_.is_elected(w) ? settle(i, w, row_.stage()) : pass_on(i, false);
+                // In a batch other rows share the engine of all pairs.
+                if (batch_.engines_alone && row_.is_elected(w)) return settle(i, w, row_.stage());
+                return pass_on(i, !batch_.engines_alone);
             }
             w = outcome.beaten_by;
             level = 0;
