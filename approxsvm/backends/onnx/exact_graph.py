@@ -70,7 +70,12 @@ def kernel_sums(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bo
     find = {"polynomial": _polynomial, "sigmoid": _sigmoid, "gaussian": _gaussian}.get(artifact.kernel)
     if find is None:
         raise UnsupportedModelError(f"the ONNX export has no {artifact.kernel} kernel")
-    return find(g, artifact, rows, vectors, with_bounds)
+    found = find(g, artifact, rows, vectors, with_bounds)
+    if n_sv:
+        return found
+    # A sum of nothing is 0 for rows that a step has made NaN, too.
+    nothing = g.rows_sum(g.op("Mul", rows.values, 0.0), keepdims=True)
+    return KnownValues(g.op("Add", found.values, nothing), found.bounds)
 
 
 def _gaussian(
