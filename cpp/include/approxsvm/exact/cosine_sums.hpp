@@ -60,7 +60,7 @@ struct CosinePieces {
     float* phases32;
     double *phases64, *coef32, *coef64, *vector;
 
-    CosinePieces(const ModelView& view, Carver& carver) {
+    APPROXSVM_COLD CosinePieces(const ModelView& view, Carver& carver) {
         prepared = carver.take<CosineSums>(1);
         in32 = carver.take<unsigned char>(kernel_expansion_bytes<float>(view.n_terms, view.n_features));
         in64 = carver.take<unsigned char>(kernel_expansion_bytes<double>(view.n_terms, view.n_features));
@@ -75,7 +75,7 @@ struct CosinePieces {
 
 // The coefficients of several functions, panel by panel, zeros in the lanes left over.
 template <class Real>
-inline void lay_out_coefficients(const CosinesView& view, std::size_t n_functions, double* coef) {
+APPROXSVM_COLD inline void lay_out_coefficients(const CosinesView& view, std::size_t n_functions, double* coef) {
     constexpr std::size_t width = panel_width<Real>;
     for (std::size_t j = 0; j < KernelSumMemory<Real>::n_lanes(view.n); ++j) {
         for (std::size_t k = 0; k < n_functions; ++k)

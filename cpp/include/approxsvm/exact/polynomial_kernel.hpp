@@ -141,7 +141,7 @@ struct PolynomialPieces {
     FormNorms* form_norms;
     unsigned char* engine;
 
-    PolynomialPieces(const ModelView& view, Carver& carver) {
+    APPROXSVM_COLD PolynomialPieces(const ModelView& view, Carver& carver) {
         prepared = carver.take<PolynomialKernel>(1);
         const std::size_t n_moments = static_cast<std::size_t>(moments_degree(view)) + 1;
         moments = carver.take<double>(has_engines(view) ? n_moments * view.n_decisions : 0);
@@ -217,7 +217,7 @@ APPROXSVM_COLD inline PolynomialMoments find_moments(const ModelView& view, cons
 }
 
 // The support vectors times gamma.
-inline ClassKernelSum<double> lay_out_engine(const ModelView& view, const PolynomialPieces& pieces) {
+APPROXSVM_COLD inline ClassKernelSum<double> lay_out_engine(const ModelView& view, const PolynomialPieces& pieces) {
     constexpr double one = 1.0;  // half_theta: the engine's half_sq_norm of a row is ||z||^2
     double* x = pieces.vector;
     const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n_sv);

@@ -190,8 +190,8 @@ class KernelExpansionWriter {
     }
 
   private:
-    KernelExpansionWriter(Carver carver, std::size_t n_sv, std::size_t n_features, double half_theta,
-                          std::size_t n_values)
+    APPROXSVM_COLD KernelExpansionWriter(Carver carver, std::size_t n_sv, std::size_t n_features, double half_theta,
+                                         std::size_t n_values)
         : memory_(n_sv, n_features, n_values, carver),
           vectors_(memory_.vectors, KernelSumMemory<Real>::n_lanes(n_sv), n_features, half_theta),
           n_sv_(n_sv),

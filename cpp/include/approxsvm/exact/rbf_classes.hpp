@@ -131,8 +131,8 @@ class ClassKernelExpansionWriter {
   private:
     static constexpr std::size_t width = panel_width<Real>;
 
-    ClassKernelExpansionWriter(Carver carver, const ClassSizes<Count>& sizes, std::size_t n_features, double half_theta,
-                               std::size_t n_values)
+    APPROXSVM_COLD ClassKernelExpansionWriter(Carver carver, const ClassSizes<Count>& sizes, std::size_t n_features,
+                                              double half_theta, std::size_t n_values)
         : sizes_(sizes),
           n_features_(n_features),
           n_panels_(class_kernel_panels<Real>(sizes.n_sv_of_class, sizes.n_classes)),
@@ -155,7 +155,7 @@ class ClassKernelExpansionWriter {
     }
 
     // `coefficients` may be null, for zeros.
-    void set_coefficients(std::size_t i, const double* coefficients, std::ptrdiff_t stride, double weight) {
+    APPROXSVM_COLD void set_coefficients(std::size_t i, const double* coefficients, std::ptrdiff_t stride, double weight) {
         double* const coef = memory_.coef + i / width * sizes_.n_numbers * width + i % width;
         const std::size_t n_coefficients = sizes_.n_numbers - 1;
         std::uint32_t& first = memory_.first_of_panel[i / width];

@@ -95,7 +95,7 @@ inline Parts parts_laid_out(const ModelView& model) {
 
 // All parts of an opened model, or of one that is left out those known so far.
 template <Parts parts = all_parts>
-inline Parts parts_needed(const ModelView& model, Status status = Status::ok) {
+APPROXSVM_COLD inline Parts parts_needed(const ModelView& model, Status status = Status::ok) {
     Parts needed = model.needed;
     if (status != Status::ok) return needed;
     if (model.n_members == 0) return needed | parts_laid_out(model);
@@ -176,7 +176,7 @@ struct PreparedPieces : EnginePieces {
     ModelView* expansion = nullptr;  // of a subspace, and the memory that it is laid out in
     unsigned char* of_expansion = nullptr;
 
-    PreparedPieces(const ModelView& view, Carver& carver, bool only_counts)
+    APPROXSVM_COLD PreparedPieces(const ModelView& view, Carver& carver, bool only_counts)
         : winner(view, pair_coefficients(view), carver),
           in_subspaces(view, carver),
           few(view, may_have_few_values(view), carver) {
@@ -205,7 +205,7 @@ struct PreparedPieces : EnginePieces {
 
 // Those of a model that is no ensemble.
 template <Parts parts>
-inline std::size_t single_prepared_bytes(const ModelView& view) {
+APPROXSVM_COLD inline std::size_t single_prepared_bytes(const ModelView& view) {
     Carver counter(nullptr);
     const PreparedPieces<parts> pieces(view, counter, true);
     return counter.bytes_anywhere();
@@ -223,7 +223,7 @@ struct PreparedMembers {
     const PreparedModel** members;
     std::uint32_t* label_positions;
 
-    PreparedMembers(const ModelView& view, Carver& carver) {
+    APPROXSVM_COLD PreparedMembers(const ModelView& view, Carver& carver) {
         std::size_t n_labels = 0;
         for_members(view, [&](const ModelView& member) {
             n_labels += knows_positions(view) ? member.n_labels : 0;
@@ -238,7 +238,7 @@ struct PreparedMembers {
 
 // Bytes of memory for prepare(); they must stay where they are for as long as the prepared model is used.
 template <Parts parts = all_parts>
-inline std::size_t prepared_bytes(const ModelView& view) {
+APPROXSVM_COLD inline std::size_t prepared_bytes(const ModelView& view) {
     if (!has(parts, ensembles) || view.n_members == 0) return single_prepared_bytes<parts>(view);
     Carver counter(nullptr);
     PreparedMembers pieces(view, counter);
@@ -387,7 +387,7 @@ class EngineVectors {
     EngineVectors(const ModelView& view, const double* engine_center, const EnginePieces& pieces)
         : view_(view), center_(engine_center), pieces_(pieces), reader_(view) {}
 
-    Coordinates next() {
+    APPROXSVM_NOINLINE Coordinates next() {
         double* const u = pieces_.vector;
         std::size_t n = 0;
         if (!engine_at_reference(view_)) {
@@ -426,7 +426,7 @@ APPROXSVM_INLINE double lost_in_float32(const Coordinates& x) {
 }
 
 // The mean of gamma ||x_i - center||^2 over the first support vectors, at least 2^-20.
-inline double typical_half_sq_norm(const ModelView& view, double half_theta, EngineVectors vectors) {
+APPROXSVM_COLD inline double typical_half_sq_norm(const ModelView& view, double half_theta, EngineVectors vectors) {
     const std::size_t n = view.n_sv < 256 ? view.n_sv : 256;
     double sum = 0.0;
     for (std::size_t i = 0; i < n; ++i) sum += half_theta * sq_norm_of(vectors.next());
@@ -441,7 +441,8 @@ inline double kernel_slope(double half_theta) {
 
 // Tells writers of columns about all values.
 template <class Writer32, class Writer64>
-inline void count_values(const ModelView& view, EngineVectors vectors, Writer32& writer32, Writer64& writer64) {
+APPROXSVM_COLD inline void count_values(const ModelView& view, EngineVectors vectors, Writer32& writer32,
+                                       Writer64& writer64) {
     if (!by_columns(view)) return;
     for (std::size_t i = 0; i < view.n_sv; ++i) {
         const Coordinates x = vectors.next();
