@@ -500,14 +500,21 @@ struct RowTerms {
 template <int Panels, bool may_be_dense = true, class Real>
 APPROXSVM_INLINE void row_products(const KernelSum<Real>& expansion, std::size_t panel, const RowTerms<Real>& row,
                                    typename RegisterOf<Real>::type (&total)[Panels * panel_registers]) {
+    const auto add_up = [&](const auto& feature_of) APPROXSVM_INLINE_LAMBDA {
+        panel_products<Panels>(expansion, panel, row.values, row.n, feature_of, total);
+    };
+    const auto listed = [&row](std::size_t k) { return static_cast<std::size_t>(row.columns[k]); };
     if (row.products) {
         const Real* const first = row.products + panel * panel_width<Real>;
         APPROXSVM_UNROLL for (int i = 0; i < Panels * panel_registers; ++i) total[i] = load(first + i * lanes_of<Real>);
-    } else if (!may_be_dense || row.columns) {
-        const auto feature_of = [&row](std::size_t k) { return static_cast<std::size_t>(row.columns[k]); };
-        panel_products<Panels>(expansion, panel, row.values, row.n, feature_of, total);
+    } else if constexpr (!may_be_dense) {
+        add_up(listed);
+    } else if constexpr (Panels == 1) {  // the last panels, which wait for each other's sums more than for this
+        add_up([&](std::size_t k) { return row.columns ? listed(k) : k; });
+    } else if (row.columns) {
+        add_up(listed);
     } else {
-        panel_products<Panels>(expansion, panel, row.values, row.n, [](std::size_t k) { return k; }, total);
+        add_up([](std::size_t k) { return k; });
     }
 }
 

@@ -293,18 +293,19 @@ template <Parts parts, class Real>
 class EngineStage {
   public:
     // `block` is room for a block of rows and may be shared, `nonzeros` and `room` for sums_room() may not.
-    EngineStage(const PreparedModel& prepared, const RowSource& source, const Batch& batch,
-                const EngineSums<Real>& sums, float* block, const NonzeroRoom& nonzeros, double* room)
+    APPROXSVM_NOINLINE EngineStage(const PreparedModel& prepared, const RowSource& source, const Batch& batch,
+                                   const EngineSums<Real>& sums, float* block, const NonzeroRoom& nonzeros,
+                                   double* room)
         : prepared_(prepared),
           view_(*prepared.view),
           source_(source),
           sums_(sums),
           batch_(batch),
           stays_sparse_(!has(parts, sparse)  ? false
-                        : sums.counts_unseen ? engine_at_reference(view_)
+                        : sums.counts_unseen ? prepared.at_reference
                                              : source.is_sparse()),
-          sparse_rows_(by_columns(view_) ? 1 : sparse_rows_together(sums.n_sums)),
-          most_nonzeros_(by_columns(view_) ? view_.n_features : view_.n_features / 3),
+          sparse_rows_(prepared.by_columns ? 1 : sparse_rows_together(sums.n_sums)),
+          most_nonzeros_(prepared.by_columns ? view_.n_features : view_.n_features / 3),
           block_(reinterpret_cast<Real*>(block)),
           room_(room),
           capacity_(nonzeros.capacity<Real>()),

@@ -57,6 +57,7 @@ struct PreparedModel {
     const PreparedModel* subspace_expansion;  // in the coordinates of the first of them, or null
     double typical_float32_bound;             // of the engine in float32, for a row at the center
     double largest_moduli;                    // the largest A1 of a decision function
+    bool at_reference, by_columns;            // what engine_at_reference() and by_columns() say of the view
     const void* of_kind;                      // of a kernel that is not Gaussian, in place of all but zeros and gains
     const PreparedModel* const* members;      // of an ensemble, which has nothing else ...
     const std::uint32_t* label_positions;     // ... but where it has the labels of each member, if it knows_positions()
@@ -291,7 +292,7 @@ class EngineBound {
           of_moduli_(1.05 * 6.1 * unit_of<Real> + 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64) {}
 
     // What a row has to do with the bounds of all decision functions.
-    RowRounding of_row(double half_sq_norm, std::size_t n_terms) const {
+    APPROXSVM_NOINLINE RowRounding of_row(double half_sq_norm, std::size_t n_terms) const {
         constexpr double u = unit_of<Real>;
         const double per_reach = 1.01 * u * (static_cast<double>(products_path(engine_, n_terms)) + 8.0);
         const double reach = root_of_furthest_ + std::sqrt(half_sq_norm);
@@ -343,7 +344,7 @@ constexpr double far_beyond = 4.0;
 //
 // The sums add listed_path roundings in float32; what underflows is below 2^-60 of each coefficient. Infinite if the
 // cancellation in a distance may be harmful.
-inline ListedErrors listed_errors(const KernelSum<float>& e, double half_sq_norm) {
+APPROXSVM_NOINLINE inline ListedErrors listed_errors(const KernelSum<float>& e, double half_sq_norm) {
     const double per_reach = 1.01 * unit32 * (static_cast<double>(inner_product_path(e.n_features)) + 8.0);
     const double furthest = std::sqrt(static_cast<double>(e.max_half_sq_norm)), own = std::sqrt(half_sq_norm);
     if (!(per_reach * (furthest + own) * (furthest + own) <= 0x1p-5)) return {infinity, infinity};
@@ -605,6 +606,8 @@ APPROXSVM_COLD inline const PreparedModel& lay_out_single(const ModelView& view,
     const PreparedPieces<parts> pieces(view, carver, false);
     PreparedModel& model = *new (pieces.model) PreparedModel{};
     model.view = &view;
+    model.at_reference = engine_at_reference(view);
+    model.by_columns = by_columns(view);
     for (std::size_t j = 0; j < n_zeros(view); ++j) pieces.zeros[j] = 0.0f;
     if (has(parts, scalers) && view.has_input_map) fill_map_gains<parts>(view.input_map, pieces.map_gains);
     model.map_gains = pieces.map_gains;
