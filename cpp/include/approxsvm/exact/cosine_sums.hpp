@@ -128,7 +128,8 @@ inline double cosines_moved(const DecisionNumbers& decision, double row_error) {
 template <class Real>
 class CosineRounding {
   public:
-    CosineRounding(const ModelView& model, const CosineSum<Real>& sum, Real sq_norm, std::size_t n_terms) {
+    APPROXSVM_NOINLINE CosineRounding(const ModelView& model, const CosineSum<Real>& sum, Real sq_norm,
+                                      std::size_t n_terms) {
         // Squares of numbers that are too small for them are left out of a norm: up to 2^20 of 2^-149, or of 2^-1074.
         constexpr double tiny_norm = narrow ? 0x1p-64 : 0x1p-500, underflow = narrow ? 0x1p-100 : 0x1p-960;
         const double path = static_cast<double>(inner_product_path(n_terms));

@@ -204,7 +204,7 @@ template <class Real>
 inline std::size_t room_for_products(const ModelView& model) {
     if (!by_columns(model)) return 0;
     if (has_classes(model))
-        return class_kernel_panels<Real>(model.class_counts, std::size_t{model.n_labels}) * panel_width<Real>;
+        return class_kernel_panels<Real>(sizes_of_classes(model)) * panel_width<Real>;
     return KernelSumMemory<Real>::n_lanes(model.n_sv);
 }
 

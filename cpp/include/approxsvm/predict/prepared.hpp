@@ -123,8 +123,8 @@ inline std::size_t values_by_columns(const ModelView& view) {
     return by_columns(view) ? view.packed.n_values : in_panels;
 }
 // Coefficients of each function, and a weight.
-inline ClassSizes<std::size_t> sizes_of_functions(const ModelView& view) {
-    return {&view.n_sv, 1, view.n_decisions + 1};
+inline ClassSizes sizes_of_functions(const ModelView& view) {
+    return {nullptr, view.n_sv, 1, view.n_decisions + 1};
 }
 template <class Real>
 inline std::size_t engine_bytes(const ModelView& view) {
@@ -283,7 +283,7 @@ struct RowRounding {
 template <class Real>
 class EngineBound {
   public:
-    EngineBound(const KernelSum<Real>& e, double typical_half_sq_norm)
+    APPROXSVM_NOINLINE EngineBound(const KernelSum<Real>& e, double typical_half_sq_norm)
         : engine_(e),
           t_(typical_half_sq_norm),
           furthest_(static_cast<double>(e.max_half_sq_norm)),
@@ -490,9 +490,9 @@ APPROXSVM_COLD inline void fill_engines(const ModelView& view, const EnginePiece
 APPROXSVM_COLD inline void fill_class_engines(const ModelView& view, const EnginePieces& pieces, PreparedModel& model) {
     const std::size_t d = view.n_features, n_classes = view.n_labels, n_values = values_by_columns(view);
     const double half_theta = view.gamma / view.input_scale / view.input_scale, slope = kernel_slope(half_theta);
-    const ClassSizes<std::uint32_t> sizes = sizes_of_classes(view);
-    ClassKernelExpansionWriter<float, std::uint32_t> writer32(pieces.exact32, sizes, d, half_theta, n_values);
-    ClassKernelExpansionWriter<double, std::uint32_t> writer64(pieces.exact64, sizes, d, half_theta, n_values);
+    const ClassSizes sizes = sizes_of_classes(view);
+    ClassKernelExpansionWriter<float> writer32(pieces.exact32, sizes, d, half_theta, n_values);
+    ClassKernelExpansionWriter<double> writer64(pieces.exact64, sizes, d, half_theta, n_values);
     EngineVectors vectors(view, model.engine_center, pieces);
     count_values(view, vectors, writer32, writer64);
     double *errors32 = pieces.narrowing, *errors64 = errors32 + n_classes;
@@ -521,9 +521,9 @@ APPROXSVM_COLD inline void fill_several_engines(const ModelView& view, const Eng
                                                 PreparedModel& model) {
     const std::size_t d = view.n_features, n = view.n_decisions, n_values = values_by_columns(view);
     const double half_theta = view.gamma / view.input_scale / view.input_scale, slope = kernel_slope(half_theta);
-    const ClassSizes<std::size_t> sizes = sizes_of_functions(view);
-    ClassKernelExpansionWriter<float, std::size_t> writer32(pieces.exact32, sizes, d, half_theta, n_values);
-    ClassKernelExpansionWriter<double, std::size_t> writer64(pieces.exact64, sizes, d, half_theta, n_values);
+    const ClassSizes sizes = sizes_of_functions(view);
+    ClassKernelExpansionWriter<float> writer32(pieces.exact32, sizes, d, half_theta, n_values);
+    ClassKernelExpansionWriter<double> writer64(pieces.exact64, sizes, d, half_theta, n_values);
     EngineVectors vectors(view, model.engine_center, pieces);
     count_values(view, vectors, writer32, writer64);
     double *errors32 = pieces.narrowing, *errors64 = errors32 + n;
