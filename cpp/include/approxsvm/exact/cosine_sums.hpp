@@ -282,7 +282,8 @@ inline void cosine_sums_block(const CosineSum<Real>& cosines, const Real* block,
     }
 }
 
-// What engine_stage.hpp asks of an engine: of one function, whose sums of rows pass over the panels together, or several.
+// What engine_stage.hpp asks of an engine: of one function, whose sums of rows pass over the panels together, or
+// several.
 template <class Real, bool is_single>
 struct CosineEngine {
     static constexpr bool by_row = !is_single, counts_unseen = false;

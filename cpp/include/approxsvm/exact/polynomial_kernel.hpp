@@ -229,7 +229,8 @@ APPROXSVM_COLD inline ClassKernelSum<double> lay_out_engine(const ModelView& vie
     for (std::size_t i = 0; i < view.n_sv; ++i) {
         reader.next(x);
         for (std::size_t j = 0; j < view.n_features; ++j) x[j] *= view.gamma;
-        writer.add_support_vector({x, nullptr, view.n_features}, view.dual_coef + i, stride, weights ? weights[i] : 0.0);
+        writer.add_support_vector({x, nullptr, view.n_features}, view.dual_coef + i, stride,
+                                  weights ? weights[i] : 0.0);
     }
     return writer.expansion();
 }

@@ -605,7 +605,8 @@ APPROXSVM_NOINLINE inline void kernel_sums_sparse_block(const KernelSum<Real>& e
         for (std::size_t r = 0; r < n_rows; ++r) {
             const std::size_t start = row_starts[r], n_nonzero = row_starts[r + 1] - start;
             typename RegisterOf<Real>::type total[n.value * panel_registers];
-            row_products<n.value, false>(expansion, panel, {values + start, n_nonzero, columns + start, products}, total);
+            row_products<n.value, false>(expansion, panel, {values + start, n_nonzero, columns + start, products},
+                                         total);
             f64v s = load(partial[r][0]), m = load(partial[r][1]);
             add_panel_kernels<n.value>(expansion, panel, total, half_sq_norm[r], s, m);
             store(partial[r][0], s);

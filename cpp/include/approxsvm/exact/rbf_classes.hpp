@@ -154,7 +154,8 @@ class ClassKernelExpansionWriter {
     }
 
     // `coefficients` may be null, for zeros.
-    APPROXSVM_COLD void set_coefficients(std::size_t i, const double* coefficients, std::ptrdiff_t stride, double weight) {
+    APPROXSVM_COLD void set_coefficients(std::size_t i, const double* coefficients, std::ptrdiff_t stride,
+                                         double weight) {
         double* const coef = memory_.coef + i / width * sizes_.n_numbers * width + i % width;
         const std::size_t n_coefficients = sizes_.n_numbers - 1;
         std::uint32_t& first = memory_.first_of_panel[i / width];

@@ -126,9 +126,8 @@ class SumsOf : public EngineSums<Real> {
     // Not inlined, as compilers guess what a virtual call may be.
     APPROXSVM_NOINLINE void block(std::size_t n_registers, const Real* u, const Real* half_sq_norm,
                                   double* sums) const override {
-        with_registers_for<has(parts, batches)>(n_registers, 1, [&](auto registers) {
-            sums_.template block<registers.value>(u, half_sq_norm, sums);
-        });
+        with_registers_for<has(parts, batches)>(
+            n_registers, 1, [&](auto registers) { sums_.template block<registers.value>(u, half_sq_norm, sums); });
     }
     APPROXSVM_NOINLINE void row(const Real* u, Real half_sq_norm, double* sums) const override {
         sums_.row(u, half_sq_norm, sums);
@@ -183,7 +182,9 @@ struct ClassSums {
     void block(const Real* u, const Real* half_sq_norm, double* sums) const {
         class_sums_block<Registers>(expansion, u, half_sq_norm, sums);
     }
-    void row(const Real* u, Real half_sq_norm, double* sums) const { class_sums_row(expansion, {u, kernels.n_features}, half_sq_norm, sums); }
+    void row(const Real* u, Real half_sq_norm, double* sums) const {
+        class_sums_row(expansion, {u, kernels.n_features}, half_sq_norm, sums);
+    }
     void sparse(const Real* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n,
                 const Real* half_sq_norm, double* sums) const {
         class_sums_sparse(expansion, values, columns, starts, n, half_sq_norm, sums, products);
@@ -203,8 +204,7 @@ inline std::size_t sums_room(std::size_t n_sums, const CallRows& call) {
 template <class Real>
 inline std::size_t room_for_products(const ModelView& model) {
     if (!by_columns(model)) return 0;
-    if (has_classes(model))
-        return class_kernel_panels<Real>(sizes_of_classes(model)) * panel_width<Real>;
+    if (has_classes(model)) return class_kernel_panels<Real>(sizes_of_classes(model)) * panel_width<Real>;
     return KernelSumMemory<Real>::n_lanes(model.n_sv);
 }
 
@@ -432,7 +432,7 @@ class EngineStage {
 
 // One with the sums of a kind.
 template <Parts parts, class Real, class Sums>
-class EngineOf : SumsOf<parts & (sparse | batches), Real, Sums>, public EngineStage<parts & (sparse | batches), Real> {
+class EngineOf : SumsOf<parts&(sparse | batches), Real, Sums>, public EngineStage<parts&(sparse | batches), Real> {
   public:
     EngineOf(const PreparedModel& prepared, const RowSource& source, const Batch& batch, const Sums& sums, float* block,
              const NonzeroRoom& nonzeros, double* room)

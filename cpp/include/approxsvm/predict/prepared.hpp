@@ -94,17 +94,50 @@ inline Parts parts_laid_out(const ModelView& model) {
     return parts;
 }
 
-// All parts of an opened model, or of one that is left out those known so far.
-template <Parts parts = all_parts>
-APPROXSVM_COLD inline Parts parts_needed(const ModelView& model, Status status = Status::ok) {
+// All parts of an opened model.
+APPROXSVM_COLD inline Parts parts_needed(const ModelView& model) {
     Parts needed = model.needed;
-    if (status != Status::ok) return needed;
     if (model.n_members == 0) return needed | parts_laid_out(model);
     for_members(model, [&](const ModelView& member) {
         needed |= parts_laid_out(member);
         return Status::ok;
     });
     return needed;
+}
+
+// All parts of an artifact that is left out, by its header and the headers of its sections, which takes none of their
+// code; none where the bytes are no artifact.
+APPROXSVM_COLD inline Parts parts_at_sight(const unsigned char* bytes, std::size_t n_bytes, bool is_member = false) {
+    ModelView model{};
+    SectionTable sections{};
+    if (check_envelope(bytes, n_bytes, nullptr) != Status::ok || read_header(bytes, model, nullptr) != Status::ok)
+        return 0;
+    if (read_sections(bytes, n_bytes, sections, nullptr) != Status::ok) return 0;
+    Parts parts = sections.at(section::categories) ? text_columns : Part{};
+    if (const unsigned char* const outputs = sections.at(section::outputs)) {
+        parts |= probabilities;
+        if (sections[section::outputs].bytes < sizeof(OutputsHeader)) return parts;
+        const std::uint32_t shape = read_at<OutputsHeader>(outputs, 0).decision_shape;
+        if (shape >= number_of(DecisionShape::each)) model.outputs.decision_shape = DecisionShape::each;
+    }
+    if (model.mode == Mode::ensemble) {
+        if (is_member) return 0;  // refused by who reads it
+        parts |= ensembles;
+        const unsigned char* member = sections.at(section::members);
+        for (std::size_t n = member ? count_members(member, sections[section::members].bytes) : 0; n > 0; --n) {
+            const std::size_t size = static_cast<std::size_t>(header_of(member).file_bytes);
+            parts |= parts_at_sight(member, size, true);
+            member += size;
+        }
+        return parts;
+    }
+    parts |= parts_of_kinds[number_of(model.kernel)];
+    if (is_gaussian(model)) parts |= has_classes(model) ? one_vs_one : has_several(model) ? several_functions : Part{};
+    if (const unsigned char* const map = sections.at(section::input_map))
+        parts |= only_scales(map, sections[section::input_map].bytes) ? scalers : pipelines;
+    if (sections.at(section::subspaces)) parts |= subspaces;
+    const bool is_known = model.n_decisions > 0 && read_exact_model(sections, model, nullptr) == Status::ok;
+    return is_known ? parts | parts_laid_out(model) : parts;
 }
 
 inline bool has_direction(const ModelView& model) {
@@ -443,7 +476,7 @@ inline double kernel_slope(double half_theta) {
 // Tells writers of columns about all values.
 template <class Writer32, class Writer64>
 APPROXSVM_COLD inline void count_values(const ModelView& view, EngineVectors vectors, Writer32& writer32,
-                                       Writer64& writer64) {
+                                        Writer64& writer64) {
     if (!by_columns(view)) return;
     for (std::size_t i = 0; i < view.n_sv; ++i) {
         const Coordinates x = vectors.next();
