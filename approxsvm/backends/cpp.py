@@ -36,9 +36,15 @@ alignas(64) inline constexpr unsigned char artifact[{n_bytes}] = {{
 """
 
 
-def one_header() -> str:
-    """Return all headers of the C++ library in one, which needs no other."""
-    root = Path(get_include()) / "approxsvm"
+def one_header(include: str | os.PathLike[str] | None = None) -> str:
+    """Return all headers of the C++ library in one, which needs no other.
+
+    Parameters
+    ----------
+    include : path-like, optional
+        Folder that has them; by default the package's own.
+    """
+    root = Path(include or get_include()) / "approxsvm"
     seen: set[Path] = set()
 
     def expanded(path: Path) -> str:
