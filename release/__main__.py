@@ -4,7 +4,7 @@
     python -m release fill         # pyproject.toml, CITATION.cff, SECURITY.md and others get repository, contact, DOI
     python -m release build        # dist/*.tar.gz, a wheel for this machine, and approxsvm.hpp, all C++ headers in one
     python -m release build --zig x86_64-linux-gnu.2.17 --zig aarch64-linux-gnu.2.17   # and manylinux wheels
-    python -m release try dist/*   # install each in a new environment, away from the sources, and predict; compile the header
+    python -m release try dist/*   # install each in a new environment, away from the sources, and predict
 
 Needs Python 3.11, and the packages build and, for --zig, ziglang and wheel. Wheels for Windows and macOS, for every
 Python, come from .github/workflows/wheels.yml, whose artifacts `try` takes on the systems that they are for. Before:
@@ -197,7 +197,7 @@ def _wheel_by_zig(target: str, wheel: list[str | Path], out: Path) -> None:
 @main.command("try")
 @click.argument("files", nargs=-1, type=click.Path(exists=True, path_type=Path, resolve_path=True))
 def try_out(files: tuple[Path, ...]) -> None:
-    """Install each in an environment that has nothing else, and predict from there; compile a program with the header."""
+    """Install each where nothing else is, and predict from there; compile a program with the header."""
     for file in files:
         with tempfile.TemporaryDirectory() as folder:
             if file.suffix == ".hpp":
