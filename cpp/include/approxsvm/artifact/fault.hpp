@@ -204,7 +204,7 @@ class Check {
     }
     // Each of n numbers.
     template <class Number>
-    bool each(field::Id field, const Number* numbers, std::size_t n, const Expected& expected) {
+    APPROXSVM_COLD bool each(field::Id field, const Number* numbers, std::size_t n, const Expected& expected) {
         for (std::size_t k = 0; k < n; ++k) {
             if (!holds(expected, stored(numbers[k]))) return refuse(field, numbers[k], expected, k);
         }
@@ -231,7 +231,7 @@ class Check {
     }
 
     // Bytes between parts of the section, from `first` to before `last` of it, are zeros.
-    bool zeros(const unsigned char* section, std::size_t first, std::size_t last) {
+    APPROXSVM_COLD bool zeros(const unsigned char* section, std::size_t first, std::size_t last) {
         for (; first < last; ++first) {
             if (section[first] != 0) return refuse(field::any_padding, section[first], equal_to(0), first);
         }

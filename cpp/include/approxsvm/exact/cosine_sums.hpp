@@ -60,7 +60,7 @@ struct CosinePieces {
     float* phases32;
     double *phases64, *coef32, *coef64, *vector;
 
-    CosinePieces(const ModelView& view, Carver& carver) {
+    APPROXSVM_COLD CosinePieces(const ModelView& view, Carver& carver) {
         prepared = carver.take<CosineSums>(1);
         in32 = carver.take<unsigned char>(kernel_expansion_bytes<float>(view.n_terms, view.n_features));
         in64 = carver.take<unsigned char>(kernel_expansion_bytes<double>(view.n_terms, view.n_features));
@@ -75,7 +75,7 @@ struct CosinePieces {
 
 // The coefficients of several functions, panel by panel, zeros in the lanes left over.
 template <class Real>
-inline void lay_out_coefficients(const CosinesView& view, std::size_t n_functions, double* coef) {
+APPROXSVM_COLD inline void lay_out_coefficients(const CosinesView& view, std::size_t n_functions, double* coef) {
     constexpr std::size_t width = panel_width<Real>;
     for (std::size_t j = 0; j < KernelSumMemory<Real>::n_lanes(view.n); ++j) {
         for (std::size_t k = 0; k < n_functions; ++k)
@@ -128,7 +128,8 @@ inline double cosines_moved(const DecisionNumbers& decision, double row_error) {
 template <class Real>
 class CosineRounding {
   public:
-    CosineRounding(const ModelView& model, const CosineSum<Real>& sum, Real sq_norm, std::size_t n_terms) {
+    APPROXSVM_NOINLINE CosineRounding(const ModelView& model, const CosineSum<Real>& sum, Real sq_norm,
+                                      std::size_t n_terms) {
         // Squares of numbers that are too small for them are left out of a norm: up to 2^20 of 2^-149, or of 2^-1074.
         constexpr double tiny_norm = narrow ? 0x1p-64 : 0x1p-500, underflow = narrow ? 0x1p-100 : 0x1p-960;
         const double path = static_cast<double>(inner_product_path(n_terms));
@@ -281,7 +282,8 @@ inline void cosine_sums_block(const CosineSum<Real>& cosines, const Real* block,
     }
 }
 
-// What engine_stage.hpp asks of an engine: of one function, whose sums of rows pass over the panels together, or several.
+// What engine_stage.hpp asks of an engine: of one function, whose sums of rows pass over the panels together, or
+// several.
 template <class Real, bool is_single>
 struct CosineEngine {
     static constexpr bool by_row = !is_single, counts_unseen = false;

@@ -120,15 +120,17 @@ inline bool has_polynomial_engine(const ModelView& view) {
 }
 // Of pairs of classes the weights are zero. All functions of other models are of one class, and the last one's
 // coefficients are where weights are.
-inline ClassSizes<std::uint32_t> sizes_of_classes(const ModelView& view) {
-    return {view.class_counts, view.n_labels, view.n_labels};
+inline ClassSizes sizes_of_classes(const ModelView& view) {
+    return {view.class_counts, 0, view.n_labels, view.n_labels};
 }
-inline ClassSizes<std::size_t> sizes_of_all(const ModelView& view) {
-    return {&view.n_sv, 1, view.n_decisions};
+inline ClassSizes sizes_of_all(const ModelView& view) {
+    return {nullptr, view.n_sv, 1, view.n_decisions};
+}
+inline ClassSizes polynomial_sizes(const ModelView& view) {
+    return has_classes(view) ? sizes_of_classes(view) : sizes_of_all(view);
 }
 inline std::size_t polynomial_engine_bytes(const ModelView& view) {
-    return has_classes(view) ? class_kernel_bytes<double>(sizes_of_classes(view), view.n_features)
-                             : class_kernel_bytes<double>(sizes_of_all(view), view.n_features);
+    return class_kernel_bytes<double>(polynomial_sizes(view), view.n_features);
 }
 
 inline int moments_degree(const ModelView& view) {
@@ -141,7 +143,7 @@ struct PolynomialPieces {
     FormNorms* form_norms;
     unsigned char* engine;
 
-    PolynomialPieces(const ModelView& view, Carver& carver) {
+    APPROXSVM_COLD PolynomialPieces(const ModelView& view, Carver& carver) {
         prepared = carver.take<PolynomialKernel>(1);
         const std::size_t n_moments = static_cast<std::size_t>(moments_degree(view)) + 1;
         moments = carver.take<double>(has_engines(view) ? n_moments * view.n_decisions : 0);
@@ -217,29 +219,18 @@ APPROXSVM_COLD inline PolynomialMoments find_moments(const ModelView& view, cons
 }
 
 // The support vectors times gamma.
-inline ClassKernelSum<double> lay_out_engine(const ModelView& view, const PolynomialPieces& pieces) {
+APPROXSVM_COLD inline ClassKernelSum<double> lay_out_engine(const ModelView& view, const PolynomialPieces& pieces) {
     constexpr double one = 1.0;  // half_theta: the engine's half_sq_norm of a row is ||z||^2
     double* x = pieces.vector;
     const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n_sv);
     SupportVectorReader reader(view);
-    const auto next = [&] {
+    ClassKernelExpansionWriter<double> writer(pieces.engine, polynomial_sizes(view), view.n_features, one);
+    const double* const weights = has_classes(view) ? nullptr : view.dual_coef + (view.n_decisions - 1) * view.n_sv;
+    for (std::size_t i = 0; i < view.n_sv; ++i) {
         reader.next(x);
         for (std::size_t j = 0; j < view.n_features; ++j) x[j] *= view.gamma;
-    };
-    if (!has_classes(view)) {
-        ClassKernelExpansionWriter<double, std::size_t> writer(pieces.engine, sizes_of_all(view), view.n_features, one);
-        const double* const last = view.dual_coef + (view.n_decisions - 1) * view.n_sv;
-        for (std::size_t i = 0; i < view.n_sv; ++i) {
-            next();
-            writer.add_support_vector({x, nullptr, view.n_features}, view.dual_coef + i, stride, last[i]);
-        }
-        return writer.expansion();
-    }
-    ClassKernelExpansionWriter<double, std::uint32_t> writer(pieces.engine, sizes_of_classes(view), view.n_features,
-                                                             one);
-    for (std::size_t i = 0; i < view.n_sv; ++i) {
-        next();
-        writer.add_support_vector({x, nullptr, view.n_features}, view.dual_coef + i, stride, 0.0);
+        writer.add_support_vector({x, nullptr, view.n_features}, view.dual_coef + i, stride,
+                                  weights ? weights[i] : 0.0);
     }
     return writer.expansion();
 }

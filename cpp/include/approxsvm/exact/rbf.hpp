@@ -190,8 +190,8 @@ class KernelExpansionWriter {
     }
 
   private:
-    KernelExpansionWriter(Carver carver, std::size_t n_sv, std::size_t n_features, double half_theta,
-                          std::size_t n_values)
+    APPROXSVM_COLD KernelExpansionWriter(Carver carver, std::size_t n_sv, std::size_t n_features, double half_theta,
+                                         std::size_t n_values)
         : memory_(n_sv, n_features, n_values, carver),
           vectors_(memory_.vectors, KernelSumMemory<Real>::n_lanes(n_sv), n_features, half_theta),
           n_sv_(n_sv),
@@ -496,19 +496,26 @@ struct RowTerms {
     const Real* products = nullptr;
 };
 
-// The inner products of any row with the support vectors of Panels panels. One function for rows of all forms, as what
-// follows the products is most of the code.
-template <int Panels, class Real>
+// The inner products of any row with the support vectors of Panels panels, of dense rows if they may be. One function
+// for rows of all forms, as what follows the products is most of the code.
+template <int Panels, bool may_be_dense = true, class Real>
 APPROXSVM_INLINE void row_products(const KernelSum<Real>& expansion, std::size_t panel, const RowTerms<Real>& row,
                                    typename RegisterOf<Real>::type (&total)[Panels * panel_registers]) {
+    const auto add_up = [&](const auto& feature_of) APPROXSVM_INLINE_LAMBDA {
+        panel_products<Panels>(expansion, panel, row.values, row.n, feature_of, total);
+    };
+    const auto listed = [&row](std::size_t k) { return static_cast<std::size_t>(row.columns[k]); };
     if (row.products) {
         const Real* const first = row.products + panel * panel_width<Real>;
         APPROXSVM_UNROLL for (int i = 0; i < Panels * panel_registers; ++i) total[i] = load(first + i * lanes_of<Real>);
+    } else if constexpr (!may_be_dense) {
+        add_up(listed);
+    } else if constexpr (Panels == 1) {  // the last panels, which wait for each other's sums more than for this
+        add_up([&](std::size_t k) { return row.columns ? listed(k) : k; });
     } else if (row.columns) {
-        const auto feature_of = [&row](std::size_t k) { return static_cast<std::size_t>(row.columns[k]); };
-        panel_products<Panels>(expansion, panel, row.values, row.n, feature_of, total);
+        add_up(listed);
     } else {
-        panel_products<Panels>(expansion, panel, row.values, row.n, [](std::size_t k) { return k; }, total);
+        add_up([](std::size_t k) { return k; });
     }
 }
 
@@ -601,7 +608,8 @@ APPROXSVM_NOINLINE inline void kernel_sums_sparse_block(const KernelSum<Real>& e
         for (std::size_t r = 0; r < n_rows; ++r) {
             const std::size_t start = row_starts[r], n_nonzero = row_starts[r + 1] - start;
             typename RegisterOf<Real>::type total[n.value * panel_registers];
-            row_products<n.value>(expansion, panel, {values + start, n_nonzero, columns + start, products}, total);
+            row_products<n.value, false>(expansion, panel, {values + start, n_nonzero, columns + start, products},
+                                         total);
             f64v s = load(partial[r][0]), m = load(partial[r][1]);
             add_panel_kernels<n.value>(expansion, panel, total, half_sq_norm[r], s, m);
             store(partial[r][0], s);

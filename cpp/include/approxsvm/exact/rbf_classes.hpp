@@ -38,20 +38,19 @@ struct ClassKernelSum {
     std::size_t n_sums() const { return n_classes * n_numbers; }
 };
 
-// Support vectors by class, and how many numbers each has: its coefficients and a weight.
-template <class Count>
+// Support vectors by class, or of a single one, and how many numbers each has: its coefficients and a weight.
 struct ClassSizes {
-    const Count* n_sv_of_class;
-    std::size_t n_classes, n_numbers;
+    const std::uint32_t* n_sv_of_class;  // null where there is one
+    std::size_t n_sv_of_one, n_classes, n_numbers;
+
+    std::size_t n_sv(std::size_t c) const { return n_sv_of_class ? n_sv_of_class[c] : n_sv_of_one; }
 };
 
-// Panels of a model with n_sv_of_class[c] support vectors of class c.
-template <class Real, class Count>
-constexpr std::size_t class_kernel_panels(const Count* n_sv_of_class, std::size_t n_classes) {
+// Panels of a model with so many support vectors.
+template <class Real>
+inline std::size_t class_kernel_panels(const ClassSizes& sizes) {
     std::size_t n_panels = 0;
-    for (std::size_t c = 0; c < n_classes; ++c) {
-        n_panels += kernel_expansion_panels<Real>(static_cast<std::size_t>(n_sv_of_class[c]));
-    }
+    for (std::size_t c = 0; c < sizes.n_classes; ++c) n_panels += kernel_expansion_panels<Real>(sizes.n_sv(c));
     return n_panels;
 }
 
@@ -70,21 +69,21 @@ struct ClassKernelSumMemory {
 };
 
 // Bytes of memory that a ClassKernelSum points into.
-template <class Real, class Count>
-inline std::size_t class_kernel_bytes(const ClassSizes<Count>& sizes, std::size_t n_features,
+template <class Real>
+inline std::size_t class_kernel_bytes(const ClassSizes& sizes, std::size_t n_features,
                                       std::size_t n_values = in_panels) {
     Carver counter(nullptr);
-    const std::size_t n_panels = class_kernel_panels<Real>(sizes.n_sv_of_class, sizes.n_classes);
+    const std::size_t n_panels = class_kernel_panels<Real>(sizes);
     const ClassKernelSumMemory<Real> memory(n_panels, sizes.n_numbers, n_features, n_values, counter);
     return counter.bytes_anywhere();
 }
 
 // Fills a ClassKernelSum, one support vector at a time, in memory of class_kernel_bytes that the caller lends.
-template <class Real, class Count>
+template <class Real>
 class ClassKernelExpansionWriter {
   public:
     // half_theta = gamma / input_scale^2. The counts must outlive the writer.
-    ClassKernelExpansionWriter(void* memory, const ClassSizes<Count>& sizes, std::size_t n_features, double half_theta,
+    ClassKernelExpansionWriter(void* memory, const ClassSizes& sizes, std::size_t n_features, double half_theta,
                                std::size_t n_values = in_panels)
         : ClassKernelExpansionWriter(Carver(memory), sizes, n_features, half_theta, n_values) {}
 
@@ -96,7 +95,7 @@ class ClassKernelExpansionWriter {
     // weight. Called once per support vector, class after class.
     void add_support_vector(const Coordinates& scaled, const double* coefficients, std::ptrdiff_t stride,
                             double weight) {
-        while (n_added_ == static_cast<std::size_t>(sizes_.n_sv_of_class[class_])) {
+        while (n_added_ == sizes_.n_sv(class_)) {
             next_lane_ = (next_lane_ + width - 1) / width * width;
             n_added_ = 0;
             ++class_;
@@ -131,17 +130,17 @@ class ClassKernelExpansionWriter {
   private:
     static constexpr std::size_t width = panel_width<Real>;
 
-    ClassKernelExpansionWriter(Carver carver, const ClassSizes<Count>& sizes, std::size_t n_features, double half_theta,
-                               std::size_t n_values)
+    APPROXSVM_COLD ClassKernelExpansionWriter(Carver carver, const ClassSizes& sizes, std::size_t n_features,
+                                              double half_theta, std::size_t n_values)
         : sizes_(sizes),
           n_features_(n_features),
-          n_panels_(class_kernel_panels<Real>(sizes.n_sv_of_class, sizes.n_classes)),
+          n_panels_(class_kernel_panels<Real>(sizes)),
           half_theta_(half_theta),
           memory_(n_panels_, sizes.n_numbers, n_features, n_values, carver),
           vectors_(memory_.vectors, n_panels_ * width, n_features, half_theta) {
         std::size_t panel = 0;
         for (std::size_t c = 0; c < sizes.n_classes; ++c) {
-            const std::size_t n = static_cast<std::size_t>(sizes.n_sv_of_class[c]), first = panel * width;
+            const std::size_t n = sizes.n_sv(c), first = panel * width;
             n_sv_ += n;
             for (const std::size_t end = panel + kernel_expansion_panels<Real>(n); panel < end; ++panel) {
                 memory_.class_of_panel[panel] = static_cast<std::uint32_t>(c);
@@ -155,7 +154,8 @@ class ClassKernelExpansionWriter {
     }
 
     // `coefficients` may be null, for zeros.
-    void set_coefficients(std::size_t i, const double* coefficients, std::ptrdiff_t stride, double weight) {
+    APPROXSVM_COLD void set_coefficients(std::size_t i, const double* coefficients, std::ptrdiff_t stride,
+                                         double weight) {
         double* const coef = memory_.coef + i / width * sizes_.n_numbers * width + i % width;
         const std::size_t n_coefficients = sizes_.n_numbers - 1;
         std::uint32_t& first = memory_.first_of_panel[i / width];
@@ -166,7 +166,7 @@ class ClassKernelExpansionWriter {
         coef[n_coefficients * width] = weight;
     }
 
-    const ClassSizes<Count> sizes_;
+    const ClassSizes sizes_;
     const std::size_t n_features_, n_panels_;
     const double half_theta_;
     const ClassKernelSumMemory<Real> memory_;

@@ -100,7 +100,7 @@ struct Interval {
 };
 
 // The interval of the exact value.
-inline Interval around(double value, double bound) {
+APPROXSVM_NOINLINE inline Interval around(double value, double bound) {
     if (!(bound >= 0.0 && is_finite(value))) return {-HUGE_VAL, HUGE_VAL};
     const double reach = bound * (1.0 + 0x1p-52);  // not below the bound; each end is rounded once more
     return {std::nextafter(value - reach, -HUGE_VAL), std::nextafter(value + reach, HUGE_VAL)};

@@ -126,9 +126,8 @@ class SumsOf : public EngineSums<Real> {
     // Not inlined, as compilers guess what a virtual call may be.
     APPROXSVM_NOINLINE void block(std::size_t n_registers, const Real* u, const Real* half_sq_norm,
                                   double* sums) const override {
-        with_registers_for<has(parts, batches)>(n_registers, 1, [&](auto registers) {
-            sums_.template block<registers.value>(u, half_sq_norm, sums);
-        });
+        with_registers_for<has(parts, batches)>(
+            n_registers, 1, [&](auto registers) { sums_.template block<registers.value>(u, half_sq_norm, sums); });
     }
     APPROXSVM_NOINLINE void row(const Real* u, Real half_sq_norm, double* sums) const override {
         sums_.row(u, half_sq_norm, sums);
@@ -183,7 +182,9 @@ struct ClassSums {
     void block(const Real* u, const Real* half_sq_norm, double* sums) const {
         class_sums_block<Registers>(expansion, u, half_sq_norm, sums);
     }
-    void row(const Real* u, Real half_sq_norm, double* sums) const { class_sums_row(expansion, {u, kernels.n_features}, half_sq_norm, sums); }
+    void row(const Real* u, Real half_sq_norm, double* sums) const {
+        class_sums_row(expansion, {u, kernels.n_features}, half_sq_norm, sums);
+    }
     void sparse(const Real* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n,
                 const Real* half_sq_norm, double* sums) const {
         class_sums_sparse(expansion, values, columns, starts, n, half_sq_norm, sums, products);
@@ -203,8 +204,7 @@ inline std::size_t sums_room(std::size_t n_sums, const CallRows& call) {
 template <class Real>
 inline std::size_t room_for_products(const ModelView& model) {
     if (!by_columns(model)) return 0;
-    if (has_classes(model))
-        return class_kernel_panels<Real>(model.class_counts, std::size_t{model.n_labels}) * panel_width<Real>;
+    if (has_classes(model)) return class_kernel_panels<Real>(sizes_of_classes(model)) * panel_width<Real>;
     return KernelSumMemory<Real>::n_lanes(model.n_sv);
 }
 
@@ -293,18 +293,19 @@ template <Parts parts, class Real>
 class EngineStage {
   public:
     // `block` is room for a block of rows and may be shared, `nonzeros` and `room` for sums_room() may not.
-    EngineStage(const PreparedModel& prepared, const RowSource& source, const Batch& batch,
-                const EngineSums<Real>& sums, float* block, const NonzeroRoom& nonzeros, double* room)
+    APPROXSVM_NOINLINE EngineStage(const PreparedModel& prepared, const RowSource& source, const Batch& batch,
+                                   const EngineSums<Real>& sums, float* block, const NonzeroRoom& nonzeros,
+                                   double* room)
         : prepared_(prepared),
           view_(*prepared.view),
           source_(source),
           sums_(sums),
           batch_(batch),
           stays_sparse_(!has(parts, sparse)  ? false
-                        : sums.counts_unseen ? engine_at_reference(view_)
+                        : sums.counts_unseen ? prepared.at_reference
                                              : source.is_sparse()),
-          sparse_rows_(by_columns(view_) ? 1 : sparse_rows_together(sums.n_sums)),
-          most_nonzeros_(by_columns(view_) ? view_.n_features : view_.n_features / 3),
+          sparse_rows_(prepared.by_columns ? 1 : sparse_rows_together(sums.n_sums)),
+          most_nonzeros_(prepared.by_columns ? view_.n_features : view_.n_features / 3),
           block_(reinterpret_cast<Real*>(block)),
           room_(room),
           capacity_(nonzeros.capacity<Real>()),
@@ -431,7 +432,7 @@ class EngineStage {
 
 // One with the sums of a kind.
 template <Parts parts, class Real, class Sums>
-class EngineOf : SumsOf<parts & (sparse | batches), Real, Sums>, public EngineStage<parts & (sparse | batches), Real> {
+class EngineOf : SumsOf<parts&(sparse | batches), Real, Sums>, public EngineStage<parts&(sparse | batches), Real> {
   public:
     EngineOf(const PreparedModel& prepared, const RowSource& source, const Batch& batch, const Sums& sums, float* block,
              const NonzeroRoom& nonzeros, double* room)

@@ -377,7 +377,7 @@ APPROXSVM_INLINE f64v widen_high(f32v x) {
     return vcvt_high_f64_f32(x);
 }
 
-#else  // Portable: four lanes, as in SSE2 or any other 128-bit unit. No fused multiply-add.
+#else                             // Portable: four lanes, as in SSE2 or any other 128-bit unit. No fused multiply-add.
 
 constexpr int lanes = 4;
 constexpr int lanes64 = 2;
