@@ -409,8 +409,8 @@ inline void probability_interval(const OutputsView& outputs, std::size_t n_class
         highest[1 - of_class] = 1.0 - share.lowest;
     }
     const bool coupled = outputs.probability == ProbabilityKind::pairwise_sigmoid;
-    // The ends are rounded as the probabilities are: in sums over all classes (share_interval), otherwise by a few units
-    // in the last place of numbers of at most 1.
+    // The ends are rounded as the probabilities are: in sums over all classes (share_interval), otherwise by a few
+    // units in the last place of numbers of at most 1.
     const double slack = (16.0 + 4.0 * static_cast<double>(n_classes)) * 0x1p-53 +
                          (coupled && outputs.couple_two_classes ? coupling_tolerance : 0.0);
     for (std::size_t c = 0; c < n_classes; ++c) {

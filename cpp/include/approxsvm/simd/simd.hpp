@@ -604,8 +604,8 @@ constexpr std::size_t registers_for(std::size_t n, std::size_t width) {
 #endif
 }
 
-// Calls take(Number<Registers>) with as many registers of `width` lanes as n rows need; does nothing if the caller never
-// combines rows.
+// Calls take(Number<Registers>) with as many registers of `width` lanes as n rows need; does nothing if the caller
+// never combines rows.
 template <bool are_together, class Take>
 APPROXSVM_INLINE void with_registers_for(std::size_t n, std::size_t width, const Take& take) {
     if constexpr (are_together) {
