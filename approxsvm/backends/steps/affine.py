@@ -16,7 +16,7 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.steps import Affine
 
 
-def nodes(g: GraphBuilder, stage: Affine, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Affine, x: str, error: str | None, is_source: bool) -> Mapped:
     """Operation after operation; limits do not let errors grow."""
     gain = np.ones(stage.n_features)
     n_operations = 0
@@ -29,12 +29,10 @@ def nodes(g: GraphBuilder, stage: Affine, x: str, error: str | None, with_errors
             elif name == "divide":
                 gain = gain / np.abs(numbers)
             n_operations += 1
-    if with_errors:
-        error = _affine_error(g, stage, x, error, gain, n_operations)
+    error = _affine_error(g, stage, x, error, gain, n_operations)
     if stage.add is not None:
         x = g.op("Add", x, stage.add)
-        if error is not None:
-            error = g.op("Add", error, g.op("Mul", g.op("Abs", x), ROUNDING))
+        error = g.op("Add", error, g.op("Mul", g.op("Abs", x), ROUNDING))
     for limits, operation in ((stage.low, "Max"), (stage.high, "Min")):
         x = x if limits is None else g.op(operation, x, limits)
     return x, error

@@ -14,7 +14,7 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.steps import Interval
 
 
-def nodes(g: GraphBuilder, stage: Interval, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Interval, x: str, error: str | None, is_source: bool) -> Mapped:
     """What is refused is NaN; next to a full turn nothing is proven, unless it is the source's own number."""
     taken, low = stage.second < np.inf, stage.low
     second = np.where(taken, stage.second, 1.0)
@@ -25,8 +25,6 @@ def nodes(g: GraphBuilder, stage: Interval, x: str, error: str | None, with_erro
     rest = g.op("Mod", from_low, second, fmod=1)
     rest = g.op("Where", g.op("Less", rest, 0.0), g.op("Add", rest, second), rest)
     y = g.op("Where", taken, g.op("Add", rest, low), x)
-    if not with_errors:
-        return y, None
     own = g.op("Add", g.op("Mul", g.op("Abs", from_low), ROUNDING), ROUNDING * second)
     off = own if error is None else g.op("Mul", g.op("Add", error, own), UP)
     moved = g.op("Add", off, g.op("Mul", g.op("Abs", y), ROUNDING))

@@ -18,13 +18,11 @@ _MIDDLE: Final = 0.425
 _TAIL: Final = 1.6
 
 
-def nodes(
-    g: GraphBuilder, stage: InverseNormal, x: str, error: str | None, with_errors: bool, is_source: bool
-) -> Mapped:
+def nodes(g: GraphBuilder, stage: InverseNormal, x: str, error: str | None, is_source: bool) -> Mapped:
     """Invert the normal distribution as the core does."""
     y, grown = increasing(g, lambda at: _at(g, stage.n_features, at), x, error)
     mapped = g.op("Where", stage.taken, y, x)
-    return mapped, g.op("Where", stage.taken, grown, 0.0 if error is None else error) if with_errors else None
+    return mapped, g.op("Where", stage.taken, grown, 0.0 if error is None else error)
 
 
 def _at(g: GraphBuilder, n: int, p: str) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.steps import Logarithm
 
 
-def nodes(g: GraphBuilder, stage: Logarithm, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Logarithm, x: str, error: str | None, is_source: bool) -> Mapped:
     """Take logarithms; outside the domain NaN, with an error of NaN."""
     offset = np.where(stage.taken, stage.offset, 0.0)
 
@@ -24,7 +24,7 @@ def nodes(g: GraphBuilder, stage: Logarithm, x: str, error: str | None, with_err
 
     y, grown = increasing(g, at, x, error)
     mapped = g.op("Where", stage.taken, y, x)
-    return mapped, g.op("Where", stage.taken, grown, 0.0 if error is None else error) if with_errors else None
+    return mapped, g.op("Where", stage.taken, grown, 0.0 if error is None else error)
 
 
 def _logarithmic(stage: Logarithm, most: FloatArray) -> list[FloatArray]:

@@ -15,7 +15,7 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.steps import Monomials
 
 
-def nodes(g: GraphBuilder, stage: Monomials, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Monomials, x: str, error: str | None, is_source: bool) -> Mapped:
     """Factor after factor of all products at once; 1 stands behind the features."""
     with_one = _with_column(g, x, 1.0)
     errors = None if error is None else _with_column(g, error, 0.0)
@@ -25,13 +25,12 @@ def nodes(g: GraphBuilder, stage: Monomials, x: str, error: str | None, with_err
     for factors in others:
         other = g.columns(with_one, factors)
         product = g.op("Mul", y, other)
-        if with_errors:
-            own = g.op("Add", g.op("Mul", g.op("Abs", product), ROUNDING), TINY)
-            if grown is not None and errors is not None:
-                came = g.columns(errors, factors)
-                both = g.op("Mul", came, g.op("Add", g.op("Abs", y), grown))
-                own = g.op("Add", own, g.op("Add", g.op("Mul", g.op("Abs", other), grown), both))
-            grown = g.op("Mul", own, UP)
+        own = g.op("Add", g.op("Mul", g.op("Abs", product), ROUNDING), TINY)
+        if grown is not None and errors is not None:
+            came = g.columns(errors, factors)
+            both = g.op("Mul", came, g.op("Add", g.op("Abs", y), grown))
+            own = g.op("Add", own, g.op("Add", g.op("Mul", g.op("Abs", other), grown), both))
+        grown = g.op("Mul", own, UP)
         y = product
     return y, grown
 

@@ -16,7 +16,7 @@ from approxsvm.ir.steps import Normalizer
 from approxsvm.ir.steps.normalizer import LEAST_NORM
 
 
-def nodes(g: GraphBuilder, stage: Normalizer, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Normalizer, x: str, error: str | None, is_source: bool) -> Mapped:
     """Group after group; a row whose squares leave float64 has an infinite error."""
     n_groups = int(stage.groups.max(initial=0))
     member = (stage.groups[:, np.newaxis] == np.arange(1, n_groups + 1)).astype(np.float64)
@@ -36,8 +36,6 @@ def nodes(g: GraphBuilder, stage: Normalizer, x: str, error: str | None, with_er
         "Add", g.op("MatMul", g.op("Where", divided, length, 1.0), spread), (stage.groups == 0).astype(np.float64)
     )
     y = g.op("Div", x, divisor)
-    if not with_errors:
-        return y, None
     rounding = ROUNDING * (stage.n_features + 3)
     off = g.op("Add", g.op("Mul", length, rounding), TINY)
     if error is not None:

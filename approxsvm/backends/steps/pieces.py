@@ -15,7 +15,7 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.steps import Piecewise
 
 
-def nodes(g: GraphBuilder, stage: Piecewise, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Piecewise, x: str, error: str | None, is_source: bool) -> Mapped:
     """Piece by binary search, coefficients by number; next to an edge only what the source has there is proven."""
     picked = g.columns(x, stage.source)
     piece = _piece(g, stage, picked)
@@ -31,8 +31,6 @@ def nodes(g: GraphBuilder, stage: Piecewise, x: str, error: str | None, with_err
     for coef in coefs[-2::-1]:
         y = g.op("Add", g.op("Mul", y, t), coef)
         moduli = g.op("Add", g.op("Mul", moduli, g.op("Abs", t)), g.op("Abs", coef))
-    if not with_errors:
-        return y, None
     own = g.op("Add", g.op("Mul", moduli, (3 * stage.degree + 2) * ROUNDING), TINY)
     if error is None:
         return y, own

@@ -13,12 +13,12 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.steps import Power
 
 
-def nodes(g: GraphBuilder, stage: Power, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Power, x: str, error: str | None, is_source: bool) -> Mapped:
     """Take powers by exp and log, which lose the digits of 1 near 0; a number that is not taken becomes NaN."""
     powers = np.where(stage.taken, stage.powers, 1.0)
     y, grown = increasing(g, lambda at: _at(g, stage, powers, at), x, error)
     mapped = g.op("Where", stage.taken, y, x)
-    return mapped, g.op("Where", stage.taken, grown, 0.0 if error is None else error) if with_errors else None
+    return mapped, g.op("Where", stage.taken, grown, 0.0 if error is None else error)
 
 
 def _at(g: GraphBuilder, stage: Power, powers: FloatArray, x: str) -> tuple[str, str]:

@@ -15,12 +15,10 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.steps import Projection
 
 
-def nodes(g: GraphBuilder, stage: Projection, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Projection, x: str, error: str | None, is_source: bool) -> Mapped:
     """A product of matrices, with moduli for errors."""
     x = g.op("Sub", x, stage.center)
     y = g.op("Add", g.op("MatMul", x, g.doubles(stage.matrix)), stage.bias)
-    if not with_errors:
-        return y, None
     path = ROUNDING * (stage.n_features + 3)
     incoming = added(g, error, g.op("Mul", g.op("Abs", x), path))
     grown = g.op("MatMul", incoming, g.doubles(np.abs(stage.matrix)))

@@ -21,7 +21,7 @@ from approxsvm.ir.steps.table import SAME
 _MOST_PIECES: Final = 256
 
 
-def nodes(g: GraphBuilder, stage: Table, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Table, x: str, error: str | None, is_source: bool) -> Mapped:
     """Piece after piece of all outputs at once. What is refused is NaN; an error that meets an edge proves nothing."""
     n_pieces = max((len(steps.values) for steps in stage.steps), default=1)
     if n_pieces > _MOST_PIECES:

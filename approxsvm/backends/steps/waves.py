@@ -15,7 +15,7 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.steps import Waves
 
 
-def nodes(g: GraphBuilder, stage: Waves, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Waves, x: str, error: str | None, is_source: bool) -> Mapped:
     """Make waves as the core does; NaN of negative numbers."""
     picked, passes = g.columns(x, stage.source), g.constant(stage.passes)
     amplitudes = np.where(stage.passes, 0.0, stage.amplitudes)
@@ -23,8 +23,6 @@ def nodes(g: GraphBuilder, stage: Waves, x: str, error: str | None, with_errors:
     turn = g.op("Mul", g.op("Log", g.op("Where", g.op("Equal", picked, 0.0), 1.0, picked)), stage.frequencies)
     y = g.op("Mul", size, g.op("Where", stage.sines, g.op("Sin", turn), g.op("Cos", turn)))
     mapped = g.op("Where", passes, picked, y)
-    if not with_errors:
-        return mapped, None
     path = g.op("Add", g.op("Mul", g.op("Abs", turn), 4 * ROUNDING), 4 * ROUNDING)
     grown = g.op("Add", g.op("Mul", size, path), 2.0**-400)
     if error is None:

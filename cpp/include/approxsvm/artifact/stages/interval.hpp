@@ -24,7 +24,8 @@ struct IntervalStage : AnyStage {
     APPROXSVM_COLD static bool is_valid(Check& check, const MapStage& stage) {
         const double least = stage.parts_number == turns ? 0x1p-1022 : -largest_double;
         return check.finite(field::stage_low, stage.parts[0], stage.n_inputs) &&
-               check.each(field::stage_high, stage.parts[1], stage.n_inputs, at_least(least));
+               check.each(field::stage_high, stage.parts[1], stage.n_inputs, at_least(least)) &&
+               are_taken_or_stay(check, field::stage_high, stage.parts[1], stage.n_inputs);
     }
 
     static void run(const MapStage& stage, const double*, const RowsOnTheWay& on) {
