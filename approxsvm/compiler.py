@@ -37,8 +37,8 @@ from approxsvm.planning.request import Built, Effort, Limits, Progress, Request
 from approxsvm.system.progress_bar import compiling
 from approxsvm.system.threads import n_threads
 
-# Lowerings of models to artifacts, by the kind of model.
-_LOWERINGS: Final = gaussian.WAYS | polynomial.WAYS | features.WAYS
+# From a model to its artifact, by the kind of model.
+_LOWERINGS: Final = gaussian.LOWERINGS | polynomial.LOWERINGS | features.LOWERINGS
 
 
 def compile(

@@ -395,16 +395,16 @@ def _as_float(value: Any) -> float | None:
 
 
 def _values(table: Any, place: int, null: float) -> list[Any]:
-    """Return one column as Python values; a null of a table becomes the missing value of the source."""
+    """Return one column as Python values; a null of Arrow becomes the missing value of the source."""
     if hasattr(table, "iloc"):
         return list(np.asarray(table.iloc[:, place], dtype=object))  # iterating over pandas takes twice as long
     names = frame_names(table)
     if names is None:
         return list(np.asarray(table)[:, place])
-    # pyarrow and Polars
-    values = table.column(place).to_pylist() if hasattr(table, "column_names") else table[names[place]].to_list()
+    if not hasattr(table, "column_names"):  # Polars, which scikit-learn reads itself: null is None
+        return list(table[names[place]].to_list())
     missing = None if null == NONE else np.nan
-    return [missing if value is None else value for value in values]
+    return [missing if value is None else value for value in table.column(place).to_pylist()]
 
 
 def _select(table: Any, positions: list[int]) -> Any:

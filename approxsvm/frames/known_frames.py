@@ -129,7 +129,7 @@ class KnownFrames:
         if isinstance(values, (list, np.ndarray)):
             return self._make_reader().fill(column, values, out, none_is_null)
         if not hasattr(values, "dtype"):  # Arrow
-            return self._arrow(column, values, out, self._columns.texts[column].null)
+            return self._arrow(column, values, out, self._columns.texts[column].null if none_is_null else NONE)
         has_categories = hasattr(values, "categories")
         null = getattr(values.categories.dtype if has_categories else values.dtype, "na_value", math.nan)
         null = math.nan if is_nan(null) or (is_na(null) and self._takes_na(column, values.dtype)) else None
@@ -204,9 +204,8 @@ def _first(array: Any) -> Any:
 
 
 class _ByTypes:
-    """Layout of a frame in which null is the missing value and few objects describe the types."""
+    """Layout of a frame in which few objects describe the types."""
 
-    none_is_null = True
     labels: Any
 
     def dtypes(self) -> list[Any]:
@@ -217,7 +216,9 @@ class _ByTypes:
 
 
 class _Polars(_ByTypes):
-    """Layout of a Polars frame."""
+    """Layout of a Polars frame. scikit-learn reads its null as None."""
+
+    none_is_null = False
 
     def __init__(self, frame: Any) -> None:
         self.frame, self.labels = frame, frame.columns
@@ -237,7 +238,9 @@ class _Polars(_ByTypes):
 
 
 class _Arrow(_ByTypes):
-    """Layout of an Arrow table or record batch."""
+    """Layout of an Arrow table or record batch, whose null is the missing value of the source."""
+
+    none_is_null = True
 
     def __init__(self, frame: Any) -> None:
         self.frame, self.schema, self.labels = frame, frame.schema, frame.schema.names

@@ -47,7 +47,7 @@ def test_what_an_artifact_has_no_use_for_is_not_shown(tmp_path, mode):
     run("convert-model", GOLDEN / "breast_cancer.model", "-o", output, "--mode", mode)
     shown = run("inspect", output).stdout
     assert not re.search(r"\b(inf|nan|unknown)\b", shown)
-    assert re.search("tolerance +none asked for", shown)
+    assert re.search("tolerance +none requested", shown)
     assert ("n centers" in shown) == (mode != "exact")
     why = {"exact": "every row is exact", "approximate": "labels are not promised"}
     assert re.search(f"certified fraction +not applicable: {why[mode]}", shown)

@@ -100,7 +100,7 @@ def test_fewer_centers_where_there_are_fewer_different_rows() -> None:
         ({"effort": "none"}, "effort must be one of 'low', 'normal', 'high', not 'none'"),
         ({"mode": "exact", "degree": 2}, "mode 'exact' has no expansion"),
         ({"mode": "exact", "n_centers": 2}, "mode 'exact' has no expansion"),
-        ({"target_error": 0.1}, "target_error is for mode 'approximate'"),
+        ({"target_error": 0.1}, "target_error needs mode 'approximate'"),
         ({"mode": "approximate", "target_error": 1.5}, "from 0 to 1; got 1.5"),
     ],
 )

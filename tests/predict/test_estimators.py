@@ -245,7 +245,7 @@ def test_summary():
     ("options", "message"),
     [
         ({"mode": "guess"}, "mode must be .*'guess'"),
-        ({"tolerance": 0.1}, "tolerance cannot be promised in mode 'approximate'"),
+        ({"tolerance": 0.1}, "mode 'approximate' cannot promise a tolerance"),
         ({"mode": "certified", "tolerance": 1e-30}, "float64 cannot promise less than"),
         ({"mode": "exact", "tolerance": 1e-30}, "float64 cannot promise less than"),
         ({"degree": 7}, "degree must be .* 7"),

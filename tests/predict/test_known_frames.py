@@ -232,8 +232,8 @@ def test_frames_go_as_the_general_way_has_them(models: Any, monkeypatch: pytest.
                 for known, general in pairs:
                     found, wanted = outcome(known._rows, given), outcome(general._rows, given)
                     assert is_same(found, wanted), (frame.dtypes, frame)
-                if not isinstance(given, pd.DataFrame):
-                    continue  # other libraries' null is what the source was fitted with, None or NaN
+                if type(given).__module__.startswith("pyarrow"):
+                    continue  # its null is what the source was fitted with, None or NaN
                 labels, expected = outcome(pairs[0][0].predict, given), outcome(source.predict, given)
                 if not (isinstance(labels, str) or isinstance(expected, str)):
                     assert labels.tolist() == expected.tolist(), (frame.dtypes, frame)

@@ -227,9 +227,11 @@ def complete(map_: InputMap) -> InputMap:
         for k in np.flatnonzero(map_.columns == column).tolist():
             _check_is_looked_up(map_, k)
         nan, none, unknown = (map_.reached(column, code) for code in (np.nan, NONE, UNKNOWN))
-        # Values that the source was fitted with are known to it: a step replaces them, or they are categories.
-        fitted_on_none = not np.isnan(none).any() and (np.isnan(nan).any() or (nan == unknown != none))
-        known[column] = replace(texts, null=NONE if fitted_on_none or texts.null == NONE else np.nan)
+        # The source knows a missing value that a step replaces or that is a category. If it knows neither None nor NaN
+        # and rejects NaN alone, a null is rejected: pandas reads it as NaN or None, depending on its version.
+        knows_none = not np.isnan(none).any() and none != unknown
+        knows_nan = not np.isnan(nan).any() and nan != unknown
+        known[column] = replace(texts, null=NONE if (knows_none and not knows_nan) or texts.null == NONE else np.nan)
     # Texts that do not matter are not rejected.
     checked = {column: takes_nan for column, takes_nan in map_.checked.items() if column not in map_.texts}
     return replace(map_, texts=known, checked=checked)

@@ -360,7 +360,7 @@ class Polars(Executor):
         return has_names and is_held and table.has_texts_alone
 
     def seen(self, specimen: Specimen, table: Table) -> Table:
-        return specimen.once(("with nulls", table), lambda one: with_nulls(one, table))
+        return specimen.once(("with None", table), lambda one: with_nulls(one, table, are_none=True))
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:
         import polars as pl
