@@ -86,7 +86,8 @@ class Publisher:
             "docs/index.md": f"The sources: `git clone {url}`.\n",
             ".github/ISSUE_TEMPLATE/config.yml": (
                 f"contact_links:\n  - name: A security problem, or a certified label that is wrong\n"
-                f"    url: {url}/blob/main/SECURITY.md\n    about: Write to the maintainers instead of opening a public issue.\n"
+                f"    url: {url}/blob/main/SECURITY.md\n"
+                "    about: Write to the maintainers instead of opening a public issue.\n"
             ),
         }
 
