@@ -1,7 +1,7 @@
 """The charts of the suite: dots, lines, points. matplotlib draws them, in light and in dark colours.
 
-A chart is data; `svg` draws it and writes its numbers into the file as its description, for those who cannot see it
-and for the test that compares pictures with figures:
+A chart is data; `svg` draws it and adds its numbers to the file as a description, for readers who cannot see it and
+for the test that compares pictures with figures:
 
     chart = Lines("Time per row", "support vectors", "µs", {"ours": [(500, 0.1), (5000, 0.2)]})
     path.write_text(svg(chart))
@@ -73,7 +73,7 @@ class Dots:
     series: Mapping[str, Sequence[float | None]]
 
     def numbers(self) -> Series:
-        """Values by series, numbered by name."""
+        """Return values by series, numbered by name."""
         return {name: list(enumerate(values)) for name, values in self.series.items()}
 
     @property
@@ -118,15 +118,15 @@ class _Plane:
     y_scale: str = "log"
 
     def numbers(self) -> Series:
-        """Points by series."""
+        """Return points by series."""
         return self.series
 
     def set_scales(self, axes: Any) -> None:
-        """Before anything is drawn."""
+        """Set scales and labels, before drawing."""
         axes.set(xscale=self.x_scale, yscale=self.y_scale, xlabel=self.x_label, ylabel=self.y_label)
 
     def set_numbers(self, axes: Any) -> None:
-        """When ticks are known."""
+        """Format numbers, after ticks are known."""
         for axis, scale in ((axes.xaxis, self.x_scale), (axes.yaxis, self.y_scale)):
             if scale == "log":
                 _plain_numbers(axis)
@@ -134,7 +134,7 @@ class _Plane:
 
 @dataclass(frozen=True)
 class Lines(_Plane):
-    """A line for each series, its name at its end."""
+    """A line per series, labelled at its end."""
 
     inches = 4.4
 
@@ -159,7 +159,7 @@ class Lines(_Plane):
 class Points(_Plane):
     """Points of several series, with a legend.
 
-    `diagonal` names the line where both are equal, where there is to be one.
+    `diagonal` names the line of equal coordinates; empty for none.
     """
 
     diagonal: str = ""
@@ -183,7 +183,7 @@ Chart: TypeAlias = Dots | Lines | Points
 
 
 def words(chart: Chart) -> str:
-    """The numbers of a chart to three digits: what its file must contain."""
+    """Return the numbers of a chart to three digits, which its file must contain."""
     shown = (
         f"{name}: " + " ".join(f"{x:.3g},{'-' if y is None else format(y, '.3g')}" for x, y in points)
         for name, points in chart.numbers().items()
@@ -194,7 +194,7 @@ def words(chart: Chart) -> str:
 def svg(chart: Chart) -> str:
     """Return a file whose colours follow the reader's choice of light or dark.
 
-    Raises MissingPackageError: matplotlib is not installed.
+    Raises MissingPackageError if matplotlib is not installed.
     """
 
     def draw(axes: Any) -> None:

@@ -1,6 +1,6 @@
-"""The tables that README, docs/benchmarks.md and docs/experiments.md show, as Markdown, from the records alone.
+"""Tables of README, docs/benchmarks.md and docs/experiments.md, as Markdown, from the records alone.
 
-A table is a heading and a cell for each column; a cell makes text of a row of a record:
+A table is a heading and a cell per column; a cell formats a row of a record:
 
     as_table(record.tables["calls"], {"model": of("model"), "C++": of("cpp_nanoseconds", three)})
 """
@@ -20,7 +20,7 @@ _SCALERS: Final = {"standard": ", StandardScaler", "minmax": ", MinMaxScaler", "
 _UNKNOWN: Final = "-"
 _MOST_DIGITS: Final = 4
 _LINE: Final = 125
-# Peers as they are in the records, and as headings.
+# Names of peers in the records, and as headings.
 PEERS: Final = {
     "scikit-learn-intelex, dense float32": "scikit-learn-intelex",
     "onnxruntime, dense float32": "onnxruntime",
@@ -33,12 +33,12 @@ PEERS: Final = {
 
 
 def three(value: float) -> str:
-    """Three digits, no exponent."""
+    """Format with three digits, without an exponent."""
     return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}"
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """A share; what is not quite all does not look like all."""
+    """Format a share in percent; a share below 1 is never shown as 100 %."""
     while share < 1 and float(f"{100 * share:.{digits}f}") == 100 and digits < _MOST_DIGITS:
         digits += 1
     return f"{100 * share:.{digits}f} %"
@@ -59,17 +59,17 @@ def count(value: float) -> str:
 
 
 def of(key: str, shown: Callable[[Any], str] = str) -> Cell:
-    """A cell that shows one figure of its row."""
+    """Return a cell that shows one figure of its row."""
     return lambda row: _UNKNOWN if row[key] is None else shown(row[key])
 
 
 def ratio(slow: str, fast: str, shown: Callable[[float], str] = three) -> Cell:
-    """A cell that shows how many times one figure is another."""
+    """Return a cell that shows the ratio of two figures."""
     return lambda row: _UNKNOWN if row[slow] is None else shown(row[slow] / row[fast])
 
 
 def as_table(rows: Iterable[Row], columns: Mapping[str, Cell]) -> str:
-    """A Markdown table."""
+    """Format a Markdown table."""
     lines = [columns.keys(), *([cell(row) for cell in columns.values()] for row in rows)]
     if len(lines) == 1:
         return "Not measured yet."
@@ -81,33 +81,33 @@ def as_table(rows: Iterable[Row], columns: Mapping[str, Cell]) -> str:
 
 
 def models_of(record: Record, table: str) -> list[Row]:
-    """Figures of the models of one table."""
+    """Return the figures of the models of one table."""
     return [row for row in record.tables["models"] if row["table"] == table]
 
 
 def name_of(row: Row) -> str:
-    """Model and scaler."""
+    """Return model and scaler."""
     return f"{row['model']}{_SCALERS[row['scaler']]}"
 
 
 def peers_of(record: Record, row: Row) -> dict[str, Row]:
-    """What peers took for the model of a row, by their headings."""
+    """Return the peers' figures for the model of a row, by heading."""
     return {
         PEERS.get(peer["peer"], peer["peer"]): peer for peer in record.tables["peers"] if name_of(peer) == name_of(row)
     }
 
 
 def files(records: Records) -> dict[str, dict[str, Row]]:
-    """Of LIBSVM's models, by model and what the tool was given: whole processes."""
-    found: dict[str, dict[str, Row]] = {}
+    """Return figures of whole processes, by LIBSVM model and input of the tool."""
+    by_model: dict[str, dict[str, Row]] = {}
     for row in records["libsvm"].tables["files"]:
         if row["seconds"] is not None:
-            found.setdefault(row["model"], {})[row["given"]] = row
-    return found
+            by_model.setdefault(row["model"], {})[row["given"]] = row
+    return by_model
 
 
 def _shown_of(part: str, table: str, columns: Mapping[str, Cell]) -> Callable[[Records], str]:
-    """All rows of one table of a record."""
+    """Return a function that formats all rows of one table of a record."""
     return lambda records: as_table(records[part].tables[table], columns)
 
 
@@ -200,7 +200,7 @@ def _peers(table: str) -> Callable[[Records], str]:
 
 
 def _times_faster(table: str) -> Callable[[Records], str]:
-    """Than everybody who takes part."""
+    """Return a function that formats speedups over all peers."""
 
     def shown(records: Records) -> str:
         record = records["ordinary"]

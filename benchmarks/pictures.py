@@ -1,4 +1,4 @@
-"""The pictures of docs/images that show figures of the suite, as charts, from the records and nothing else."""
+"""Pictures in docs/images with figures of the suite, as charts, from the records alone."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _cotter(data: str) -> Callable[[Records], Chart]:
 
 
 def _overview(records: Records) -> Chart:
-    """Draw accuracy against the cost of a row, from the compiled model to the trained one."""
+    """Plot accuracy against the cost of a row, from compiled to as trained; up and left is better."""
     series: dict[str, list[tuple[float, float | None]]] = {}
     for x in sorted(records["overview"].tables["models"], key=lambda x: not x["compiled"]):
         series.setdefault(x["model"], []).append((x["microseconds_per_row"], x["accuracy_percent"]))

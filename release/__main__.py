@@ -2,7 +2,7 @@
 
     python -m release check        # list missing facts
     python -m release fill         # write repository, contact and DOI into pyproject.toml, SECURITY.md and others
-    python -m release build        # dist/*.tar.gz, and a wheel for this machine
+    python -m release build        # dist/*.tar.gz, a wheel for this machine, and approxsvm.hpp with all C++ headers
     python -m release build --zig x86_64-linux-gnu.2.17 --zig aarch64-linux-gnu.2.17   # and manylinux wheels
     python -m release try dist/*   # install each in a new environment, away from the sources, and predict
 
@@ -26,6 +26,8 @@ from pathlib import Path
 
 import click
 
+from approxsvm.backends.cpp import one_header
+
 REPOSITORY = Path(__file__).parent.parent
 PUBLISHER = Path(__file__).with_name("publisher.toml")
 # Comments that enclose the text to fill in.
@@ -41,6 +43,16 @@ assert (fast.predict(X) == exact.predict(X)).all()
 fast.save("iris.asvm")
 assert (approxsvm.Predictor("iris.asvm").predict(X) == exact.predict(X)).all()
 print(approxsvm.__version__, fast._evaluator.native.target)
+"""
+# Two files of one program, as a header must be for that.
+_SMOKE_IN_CPP = """
+#include "approxsvm.hpp"
+int opened();
+#ifdef OTHER
+int opened() { return approxsvm::ModelOf<approxsvm::rbf>().open({}) == approxsvm::Status::ok; }
+#else
+int main() { return opened() + (approxsvm::ModelOf<approxsvm::rbf>().open({}) == approxsvm::Status::ok); }
+#endif
 """
 
 
@@ -136,7 +148,7 @@ def fill() -> None:
 @click.option("--unpublished", is_flag=True, help="Build although publisher.toml is empty.")
 @click.option("--out", type=click.Path(path_type=Path), default=REPOSITORY / "dist")
 def build(targets: tuple[str, ...], unpublished: bool, out: Path) -> None:
-    """Build the source distribution, and the wheels from it."""
+    """Build the source distribution, wheels from it, and the C++ headers as one file."""
     if not unpublished:
         expected = Publisher.read().texts()
         texts = {name: (REPOSITORY / name).read_text(encoding="utf-8") for name in expected}
@@ -148,6 +160,12 @@ def build(targets: tuple[str, ...], unpublished: bool, out: Path) -> None:
     _run(*wheel)
     for target in targets:
         _wheel_by_zig(target, wheel, out)
+    write_header(out)
+
+
+def write_header(out: Path) -> None:
+    """Write approxsvm.hpp, the C++ headers of these sources in one file."""
+    (out / "approxsvm.hpp").write_text(one_header(REPOSITORY / "cpp" / "include"), encoding="utf-8")
 
 
 def _wheel_by_zig(target: str, wheel: list[str | Path], out: Path) -> None:
@@ -180,15 +198,28 @@ def _wheel_by_zig(target: str, wheel: list[str | Path], out: Path) -> None:
 @main.command("try")
 @click.argument("files", nargs=-1, type=click.Path(exists=True, path_type=Path, resolve_path=True))
 def try_out(files: tuple[Path, ...]) -> None:
-    """Install each file in an empty environment and predict there."""
+    """Install each file in an empty environment and predict there; compile a program with the header."""
     for file in files:
         with tempfile.TemporaryDirectory() as folder:
+            if file.suffix == ".hpp":
+                _try_header(file, Path(folder))
+                continue
             venv.create(folder, with_pip=True)
             python = Path(folder) / ("Scripts" if os.name == "nt" else "bin") / "python"
             _run(python, "-m", "pip", "install", "-q", file, cwd=folder)
             _run(python, "-c", _SMOKE, cwd=folder)
             _run(python.with_name("approxsvm"), "--version", cwd=folder)
             click.echo(f"{file.name}: works")
+
+
+def _try_header(header: Path, folder: Path) -> None:
+    (folder / "main.cpp").write_text(_SMOKE_IN_CPP)
+    (folder / "other.cpp").write_text("#define OTHER\n" + _SMOKE_IN_CPP)
+    include = f"-I{header.parent}"
+    for standard in ("c++17", "c++20"):
+        _run("c++", f"-std={standard}", "-O1", include, "main.cpp", "other.cpp", "-o", "program", cwd=folder)
+        _run(folder / "program")
+    click.echo(f"{header.name}: works")
 
 
 if __name__ == "__main__":
