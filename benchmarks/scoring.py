@@ -109,8 +109,8 @@ def in_a_process(program: str, *arguments: Any) -> dict[str, Any]:
     finished = subprocess.run(command, capture_output=True, text=True)
     if finished.returncode:
         raise RuntimeError(finished.stderr)
-    measured: dict[str, Any] = json.loads(finished.stdout.splitlines()[-1])
-    return measured
+    figures: dict[str, Any] = json.loads(finished.stdout.splitlines()[-1])
+    return figures
 
 
 SCORE = """

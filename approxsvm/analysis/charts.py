@@ -56,8 +56,20 @@ def chart(
     name: str, title: str, caption: str, draw: Callable[[Any], Any], inches: tuple[float, float] = _INCHES
 ) -> Chart:
     """Draw a chart on a new axis with `draw(axis)`; `name` prefixes the ids in its SVG and must be unique in a page."""
-    svg = drawn_svg(draw, inches, _STYLE, {"Creator": None, "Type": None, "Format": None})
+
+    def with_scales(axis: Any) -> None:
+        draw(axis)
+        name_log_scales(axis)
+
+    svg = drawn_svg(with_scales, inches, _STYLE, {"Creator": None, "Type": None, "Format": None})
     return Chart(title, caption, _in_page(svg, name, title))
+
+
+def name_log_scales(axes: Any) -> None:
+    """Append the scale to the labels of logarithmic axes."""
+    for axis in (axes.xaxis, axes.yaxis):
+        if axis.get_scale() == "log" and axis.get_label_text():
+            axis.set_label_text(f"{axis.get_label_text()} (log scale)")
 
 
 def _in_page(svg: str, name: str, title: str) -> str:

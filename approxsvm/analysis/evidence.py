@@ -67,6 +67,9 @@ _TIMED_SECONDS: Final = 0.15
 _MAX_REPEATS: Final = 20
 _FIRST_TIMED_ROWS: Final = 16
 _MAX_TIMED_ROWS: Final = 1 << 14
+# Rows that are timed alone, and calls with each.
+_MAX_SINGLE_ROWS: Final = 500
+_SINGLE_ROUNDS: Final = 3
 # Maximum number of support vectors sampled for their distances to the centers.
 _MAX_SUPPORT_VECTORS: Final = 2_000
 _TINY: Final = 2.0**-1000
@@ -77,6 +80,16 @@ class Speed:
     """Measured time per row, in calls of `n_rows` rows."""
 
     seconds_per_row: float
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class SingleRows:
+    """Measured times of calls with one row each, in seconds; of each row the best of several calls."""
+
+    median: float
+    percentile_99: float
+    slowest: float
     n_rows: int
 
 
@@ -140,6 +153,7 @@ class Evidence:
     y: npt.NDArray[Any] | None
     against: Against | None
     speed: Speed  # of `predict`
+    single_rows: SingleRows  # the same
 
     @property
     def by_expansion(self) -> BoolArray:
@@ -209,6 +223,7 @@ def gather(
         y=y,
         against=None if against is None else _compared(compiled, against, rows, source_rows, max_rows, progress),
         speed=_timed(evaluator.predict, rows),
+        single_rows=_timed_alone(evaluator.predict, rows),
     )
 
 
@@ -416,6 +431,15 @@ def _timed(predict: Callable[[Any], Any], rows: Any) -> Speed:
     for _ in range(min(_MAX_REPEATS, int(_TIMED_SECONDS / max(seconds, 1e-9)))):
         seconds = min(seconds, _seconds(predict, part))
     return Speed(seconds / n_rows, n_rows)
+
+
+def _timed_alone(predict: Callable[[Any], Any], rows: Any) -> SingleRows:
+    """Calls with one row each, of rows spread evenly over those given."""
+    n_rows = min(rows.shape[0], _MAX_SINGLE_ROWS)
+    each = [rows[k : k + 1] for k in np.linspace(0, rows.shape[0] - 1, n_rows).astype(int)]
+    seconds = np.min([[_seconds(predict, row) for row in each] for _ in range(_SINGLE_ROUNDS)], axis=0)
+    median, percentile_99 = (float(np.quantile(seconds, share)) for share in (0.5, 0.99))
+    return SingleRows(median, percentile_99, float(seconds.max()), n_rows)
 
 
 def _seconds(predict: Callable[[Any], Any], rows: Any) -> float:

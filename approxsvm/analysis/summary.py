@@ -36,6 +36,9 @@ class Summary:
     gamma: float  # kernel parameter of the source model
     gamma_max_support_vectors: float  # the paper's limit 1 / (4 max||x||^2) over the support vectors, from the center
     n_bytes: int  # size of the artifact
+    # Multiply-adds that the labels of a row alone take at most: with all stages up to the engine in float64, and with
+    # the definition, which decides ties. Exp counts as twelve, float64 twice. None if unknown.
+    most_multiply_adds: tuple[int, int] | None
     cpp: str  # type of the model in C++ programs
     plan: str  # why the compiler chose this plan
     # Share of rows predicted so far whose proof came from an expansion or from sums in few coordinates. Rows
@@ -51,6 +54,11 @@ class Summary:
     def rows(self) -> list[tuple[str, str]]:
         """Return names and values to show, without those that do not apply to the model."""
         texts = {name: shown(value) for name, value in asdict(self).items()}
+        texts["most_multiply_adds"] = ""
+        if self.most_multiply_adds is not None:
+            in_engines, with_definition = self.most_multiply_adds
+            of_ties = f"; {with_definition:,} at a tie" if with_definition > in_engines else ""
+            texts["most_multiply_adds"] = f"{in_engines:,} for a row alone{of_ties}"
         if math.isinf(self.tolerance):
             texts["tolerance"] = "none requested"
         if not any(self.rows_per_stage.values()):
@@ -100,6 +108,7 @@ def summarize(artifact: Artifact, rows_per_stage: dict[str, int], exact_count: i
         gamma=header["gamma"],
         gamma_max_support_vectors=limit(header["max_sv_norm"], header["max_sv_norm"]),
         n_bytes=artifact.n_bytes,
+        most_multiply_adds=artifact.most_multiply_adds,
         cpp=artifact.model_of,
         plan=artifact.plan,
         certified_fraction=proven / n_rows if n_rows and may_prove else None,

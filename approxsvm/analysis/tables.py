@@ -130,6 +130,10 @@ def costs(compiled: Compiled, evidence: Evidence) -> list[tuple[str, str, str]]:
     lines = [
         ("compiled, time per row", *_speed(evidence.speed, f"labels or values, {count(threads, 'thread', 'threads')}"))
     ]
+    alone = evidence.single_rows
+    tail = f"99th percentile {time_text(alone.percentile_99)}, slowest {time_text(alone.slowest)}"
+    how = f"median of {count(alone.n_rows, 'call', 'calls')} from Python; {tail}"
+    lines.append(("a row alone", time_text(alone.median), how))
     if against is not None:
         if against.exact_engine is not None:
             lines.append(("its exact engine alone", *_speed(against.exact_engine, "always a possible plan")))

@@ -17,7 +17,7 @@ from approxsvm.analysis.source_answers import SourceAnswers, as_source_rows, dou
 from approxsvm.analysis.summary import shown
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
-from approxsvm.frames.rows import check_sparse, of_the_whole, zero_unused
+from approxsvm.frames.rows import check_sparse, with_global_row, zero_unused
 from approxsvm.frontends import read_any
 from approxsvm.frontends.sklearn.vectorizers import split
 from approxsvm.ir.ensemble import Ensemble
@@ -268,7 +268,7 @@ def compare(
         try:
             settled = Settled.of(compiled._evaluator, part)
         except InputError as error:
-            raise of_the_whole(error, piece.start) from None
+            raise with_global_row(error, piece.start) from None
         for few in _slices(part.shape[0], _COMPARED_ROWS):
             few_given = rows_at(given, slice(piece.start + few.start, piece.start + few.stop))
             yield _compare(compiled, against, model, part[few], settled.part(few), few_given)

@@ -337,6 +337,12 @@ class Artifact(SealedBytes):
         return int(self.native.n_terms)
 
     @property
+    def most_multiply_adds(self) -> tuple[int, int] | None:
+        """Most work for the labels of a row alone: up to float64, and with the definition; None if unknown."""
+        work = self.native.row_work
+        return None if work is None else (round(work[0]), round(work[1]))
+
+    @property
     def has_form(self) -> bool:
         """True if a polynomial kernel is expanded into a form of its degree."""
         return self.is_polynomial and self.mode != "exact"

@@ -36,9 +36,15 @@ alignas(64) inline constexpr unsigned char artifact[{n_bytes}] = {{
 """
 
 
-def one_header() -> str:
-    """Combine all headers of the C++ library into one self-contained header."""
-    root = Path(get_include()) / "approxsvm"
+def one_header(include: str | os.PathLike[str] | None = None) -> str:
+    """Combine all headers of the C++ library into one self-contained header.
+
+    Parameters
+    ----------
+    include : path-like, optional
+        Folder of the headers; by default the package's own.
+    """
+    root = Path(include or get_include()) / "approxsvm"
     seen: set[Path] = set()
 
     def expanded(path: Path) -> str:

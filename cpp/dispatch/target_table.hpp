@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gram_powers.hpp"
+#include "kernel_block.hpp"
 
 namespace approxsvm::dispatch {
 
@@ -32,6 +33,7 @@ struct TargetTable {
     EvaluateFunction<CsrRows<double, std::int32_t>> evaluate_csr_f64_i32;
     EvaluateFunction<CsrRows<double, std::int64_t>> evaluate_csr_f64_i64;
     void (*gram_powers)(const GramPowers&);
+    void (*kernel_block)(KernelBlock&);
     void (*exp_nonpositive)(const float* x, float* result, std::size_t n);  // n is a multiple of 16; for tests
 };
 

@@ -21,6 +21,7 @@ class PyArtifact {
     PyArtifact& operator=(const PyArtifact&) = delete;
 
     const dispatch::OpenedArtifact& opened() const { return *opened_; }
+    const ModelView& model() const { return opened_->model; }
     std::size_t n_terms() const { return opened_->model.n_terms; }
     Parts parts() const { return opened_->parts; }
     const unsigned char* data() const { return data_; }

@@ -1,5 +1,6 @@
 #include <pybind11/stl.h>
 
+#include <approxsvm/predict/row_work.hpp>
 #include <cstring>
 
 #include "artifact.hpp"
@@ -88,6 +89,13 @@ PyArtifact::~PyArtifact() {
     PyBuffer_Release(&buffer_);  // does nothing the second time
 }
 
+// The numbers of RowWork, or None.
+py::object row_work(const PyArtifact& artifact) {
+    RowWork work;
+    if (!work_of_row(artifact.model(), work)) return py::none();
+    return py::make_tuple(work.all_stages, work.with_definition);
+}
+
 void register_artifact(py::module_& module) {
     module.def("schema", schema, "The numbers of models/FORMAT.md.");
     py::class_<PyArtifact, std::shared_ptr<PyArtifact>>(module, "Artifact", py::buffer_protocol())
@@ -98,6 +106,7 @@ void register_artifact(py::module_& module) {
                                    {static_cast<py::ssize_t>(artifact.size())}, {1}, true);
         })
         .def_property_readonly("n_terms", &PyArtifact::n_terms)
+        .def_property_readonly("row_work", row_work)
         .def_property_readonly("parts", [](const PyArtifact& artifact) { return names_of(artifact.parts()); });
 }
 

@@ -24,6 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     MaxAbsScaler,
     PowerTransformer,
+    SplineTransformer,
     StandardScaler,
 )
 from sklearn.svm import SVC, SVR, OneClassSVM
@@ -383,6 +384,14 @@ def test_bounds_of_cosines_hold_and_no_certain_label_is_wrong(scale: float) -> N
         assert ((found["values"][:, 0] > 0) == (values > 0))[found["sure"]].all()
         assert found["sure"][: len(X)].mean() > 0.99
         assert not found["sure"][-5:].any()
+
+
+def test_a_row_that_a_step_refuses_has_no_value_without_support_vectors_either() -> None:
+    source = make_pipeline(SplineTransformer(extrapolation="error"), SVR(epsilon=1e9)).fit(X, X[:, 0])
+    rows = X[:2].copy()
+    rows[1, 0] = 1e9
+    found = run(approxsvm.compile(source, X).to_onnx(), rows.astype(np.float32))["variable"]
+    assert np.isnan(found).ravel().tolist() == [False, True]
 
 
 def test_a_power_beyond_float64_has_no_value() -> None:

@@ -414,7 +414,7 @@ def test_one_row_no_row_and_rows_of_another_width() -> None:
         assert fast.artifact.mode in ("certified", "exact")
     with pytest.raises(InputError, match="X"):
         approxsvm.compile(model, X[:0])
-    with pytest.raises(UnsupportedModelError, match="the model has 7 features, but 6 were asked for"):
+    with pytest.raises(UnsupportedModelError, match="the model has 7 features, but n_features is 6"):
         approxsvm.compile(model, X, n_features=6)
     with pytest.raises(InputError, match="X has 6 features, but the model has 7"):
         approxsvm.compile(model, X[:, :6])

@@ -185,7 +185,7 @@ def test_classes_with_one_code():
     with pytest.raises(AttributeError, match="all that is read of the source; the probabilities of a Gaussian process"):
         fast.predict_proba(X)
     source.code_book_[2] = source.code_book_[1]
-    with pytest.raises(UnsupportedModelError, match="tells 2 classes apart"):
+    with pytest.raises(UnsupportedModelError, match="distinguishes 2 classes"):
         read_any(source)
 
 
@@ -212,19 +212,19 @@ def test_distances_of_codes_that_lose_the_code():
 @pytest.mark.parametrize(
     ("source", "y", "message"),
     [
-        (StackingClassifier([("a", SVC(decision_function_shape="ovo"))], cv=2), KINDS, "for decision_function"),
-        (StackingClassifier([("a", SVC())], stack_method="predict", cv=2), KINDS, "asks a sklearn SVC for predict"),
+        (StackingClassifier([("a", SVC(decision_function_shape="ovo"))], cv=2), KINDS, "uses decision_function"),
+        (StackingClassifier([("a", SVC())], stack_method="predict", cv=2), KINDS, "uses predict of a sklearn SVC"),
         (
             make_pipeline(Nystroem(n_components=3), StackingClassifier([("a", LinearSVC())], passthrough=True, cv=2)),
             KINDS,
-            "passthrough=True behind it",
+            "passthrough=True after it",
         ),
         (MultiOutputClassifier(CalibratedClassifierCV(SVC(), cv=2)), SEVERAL[:, :2], "around a mean of 2"),
         (OneVsRestClassifier(CalibratedClassifierCV(SVC(), cv=2)), SEVERAL, "around a mean of 2"),
         (StackingClassifier([("a", SVC())], SVC(), cv=2), KINDS % 2, "whose final_estimator_ is a SVC"),
-        (StackingClassifier([("a", SVC())], stack_method="predict", cv=2), KINDS % 2, "asks a sklearn SVC for predict"),
+        (StackingClassifier([("a", SVC())], stack_method="predict", cv=2), KINDS % 2, "uses predict of a sklearn SVC"),
         (OneVsRestClassifier(SVC()), csr_array(SEVERAL), "sparse indicator matrix"),
-        (OneVsRestClassifier(SVC()), 0 * SEVERAL, "none of whose labels depends on rows"),
+        (OneVsRestClassifier(SVC()), 0 * SEVERAL, "with only constant labels"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

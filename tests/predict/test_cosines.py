@@ -104,7 +104,7 @@ def test_what_does_not_compile_is_named(rows):
         approxsvm.compile(pipeline, tolerance=-1.0)
     with pytest.raises(UnsupportedModelError, match="max_bytes is 1,000"):
         approxsvm.compile(pipeline, max_bytes=1000)
-    with pytest.raises(UnsupportedModelError, match="read_any reads it"):
+    with pytest.raises(UnsupportedModelError, match="use read_any"):
         approxsvm.read_model(pipeline)
     approxsvm.compile(pipeline)
     pipeline[0].random_offset_ = pipeline[0].random_offset_ + 10.0

@@ -250,7 +250,7 @@ def test_summary():
         ({"mode": "exact", "tolerance": 1e-30}, "float64 cannot promise less than"),
         ({"degree": 7}, "degree must be .* 7"),
         ({"center": "median"}, "center must be .*'median'"),
-        ({"n_features": 3}, "the model has 7 features, but 3 were asked for"),
+        ({"n_features": 3}, "the model has 7 features, but n_features is 3"),
     ],
 )
 def test_unknown_options_are_refused(options, message):

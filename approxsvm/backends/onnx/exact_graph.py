@@ -70,7 +70,12 @@ def kernel_sums(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bo
     find = {"polynomial": _polynomial, "sigmoid": _sigmoid, "gaussian": _gaussian}.get(artifact.kernel)
     if find is None:
         raise UnsupportedModelError(f"the ONNX export does not support the {artifact.kernel} kernel")
-    return find(g, artifact, rows, vectors, with_bounds)
+    found = find(g, artifact, rows, vectors, with_bounds)
+    if n_sv:
+        return found
+    # An empty sum is 0 even for rows that a step has turned into NaN.
+    empty = g.rows_sum(g.op("Mul", rows.values, 0.0), keepdims=True)
+    return KnownValues(g.op("Add", found.values, empty), found.bounds)
 
 
 def _gaussian(

@@ -32,7 +32,7 @@ from approxsvm.ir.schema import MAX_EXCESS
 
 # Bounds the rounding of probabilities and scores, numbers of at most n_classes; far exceeds an ulp at a tie.
 SLACK: Final = 1e-9
-_INTERPOLATION_LIMIT: Final = 1e300
+_LARGEST: Final = float(np.finfo(np.float64).max)
 
 
 class ClassOutputs:
@@ -217,7 +217,7 @@ class ClassOutputs:
         slopes = np.concatenate([[0.0], slopes, [0.0]])
         starts = np.concatenate([knots[:1], knots])
         bases = np.concatenate([heights[:1], heights])
-        limited = g.op("Min", g.op("Max", values, -_INTERPOLATION_LIMIT), _INTERPOLATION_LIMIT)
+        limited = g.op("Min", g.op("Max", values, -_LARGEST), _LARGEST)
         reached = g.cast(g.op("GreaterOrEqual", limited, knots[np.newaxis]), np.int64)
         piece = g.rows_sum(reached, keepdims=True)
         slope, start, base = (g.op("Gather", numbers, piece) for numbers in (slopes, starts, bases))
@@ -254,6 +254,9 @@ class ClassOutputs:
         g = self.g
         if isinstance(probability, TemperatureCalibration):
             low, high = (g.op("Mul", end, probability.inverse_temperature) for end in self.score_interval())
+            # The intervals of probabilities are widened by less than the rounding of large scores.
+            low = g.op("Sub", low, g.op("Mul", g.op("Abs", low), 1e-14))
+            high = g.op("Add", high, g.op("Mul", g.op("Abs", high), 1e-14))
             top = g.op("ReduceMax", high, axes=[1], keepdims=1)
             return g.op("Exp", g.op("Sub", low, top)), g.op("Exp", g.op("Sub", high, top))
         assert isinstance(probability, OneVsRestCalibration)
@@ -266,10 +269,15 @@ class ClassOutputs:
         g = self.g
         low = g.op("Max", g.op("Sub", g.op("Mul", low, 1.0 - SLACK), 1e-300), 0.0)
         high = g.op("Add", g.op("Mul", high, 1.0 + SLACK), 1e-300)
-        others = np.ones((self.n_classes, self.n_classes)) - np.eye(self.n_classes)
-        least = g.op("Div", low, g.op("Add", low, g.op("MatMul", high, others)))
-        most = g.op("Div", high, g.op("Add", high, g.op("MatMul", low, others)))
+        least = g.op("Div", low, g.op("Add", low, self._sum_of_others(high)))
+        most = g.op("Div", high, g.op("Add", high, self._sum_of_others(low)))
         return least, most
+
+    def _sum_of_others(self, numbers: str) -> str:
+        """Add up the classes before each and those after it: a difference from the sum of all may cancel."""
+        g, axis = self.g, np.array(1, np.int64)
+        before, after = (g.op("CumSum", numbers, axis, exclusive=1, reverse=reverse) for reverse in (0, 1))
+        return g.op("Add", before, after)
 
     def _coupled(self, sigmoids: PairwiseSigmoid) -> str:
         """Run Wu, Lin and Weng's second method (JMLR 2004) as LIBSVM does, each row until it converges."""

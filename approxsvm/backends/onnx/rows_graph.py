@@ -43,7 +43,7 @@ def map_rows(
     raw: str,  # shape (n_rows, n_raw_features), float64
     input_map: InputMap | None,
     *,
-    with_errors: bool,  # whether to compute error bounds
+    with_errors: bool,  # whether to return error bounds
 ) -> GraphRows:
     """Replay an input map."""
     if input_map is None:
@@ -57,7 +57,7 @@ def map_rows(
         nodes, before = exported(stage, "nodes", "ONNX"), x
         if k > 0 and stage.hides_infinity:
             refused = _either(g, refused, g.op("IsInf", x))
-        x, error = nodes(g, stage, x, error, with_errors, is_source)
+        x, error = nodes(g, stage, x, error, is_source)
         is_source &= isinstance(stage, Interval | Table)
         if any(isinstance(later, Table) for later in input_map.stages[k + 1 :]):
             refused = _either(g, refused, _made_nan(g, stage, before, x))
@@ -65,7 +65,7 @@ def map_rows(
         x = g.op("Where", g.op("Greater", refused, 0.0), np.nan, x)
     if input_map.stages:  # because the kernel of an infinite number is 0
         x = g.op("Where", g.op("IsInf", x), np.nan, x)
-    if error is None:
+    if error is None or not with_errors:
         return GraphRows(x)
     distance = g.op("Sqrt", g.rows_sum(g.op("Mul", error, error), keepdims=True))
     # The constant exceeds the squares of errors that underflow.

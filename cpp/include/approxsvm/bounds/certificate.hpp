@@ -59,7 +59,7 @@ constexpr int n_phis = last_norm_degree + 3;
 struct MaxPhis {
     double values[n_phis];
 
-    MaxPhis(double low, double high) {
+    APPROXSVM_COLD MaxPhis(double low, double high) {
         double at_low = std::exp(-low), at_high = std::exp(-high);  // squares of phi_k at both ends
         for (int k = 0; k < n_phis; ++k) {
             if (k > 0) at_low *= low / k, at_high *= high / k;

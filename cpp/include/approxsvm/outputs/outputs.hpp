@@ -100,7 +100,7 @@ struct Interval {
 };
 
 // The interval of the exact value.
-inline Interval around(double value, double bound) {
+APPROXSVM_NOINLINE inline Interval around(double value, double bound) {
     if (!(bound >= 0.0 && is_finite(value))) return {-HUGE_VAL, HUGE_VAL};
     const double reach = bound * (1.0 + 0x1p-52);  // not below the bound; each end is rounded once more
     return {std::nextafter(value - reach, -HUGE_VAL), std::nextafter(value + reach, HUGE_VAL)};
@@ -293,22 +293,30 @@ inline Interval softmax_interval(const Interval& f, double beta) {
 
 // Intervals of x_c / sum(x) over all x between lo and hi, which are at least 0; [0, 1] if the sum may be 0. `lo` and
 // `hi` are widened for their relative rounding and for underflow, after which no `hi` is 0.
-inline void share_interval(std::size_t n, double* lo, double* hi, double* lowest, double* highest) {
+//
+// x_c / (x_c + others) rises with x_c and falls with the others. The others are added up from both sides, because a
+// difference from the sum of all may cancel. Each number goes through n_classes - 1 additions of numbers that are not
+// negative, and one division: the relative error of an end is at most n_classes u, and so is that of the probabilities
+// themselves, in whatever order they are added up. Both are below the 4 n_classes u of probability_interval(), because
+// no probability exceeds 1.
+inline void share_interval(std::size_t n_classes, double* lo, double* hi, double* lowest, double* highest) {
     constexpr double wider = 0x1p-50, tiny = 0x1p-1070;
-    for (std::size_t c = 0; c < n; ++c) {
+    double sum_lo = 0.0, sum_hi = 0.0;
+    for (std::size_t c = n_classes; c-- > 0;) {
         const double low = lo[c] * (1.0 - wider) - tiny;
         lo[c] = low > 0.0 ? low : 0.0;
         hi[c] = hi[c] * (1.0 + wider) + tiny;
+        lowest[c] = sum_hi;  // over the classes after c
+        highest[c] = sum_lo;
+        sum_lo += lo[c];
+        sum_hi += hi[c];
     }
-    for (std::size_t c = 0; c < n; ++c) {
-        double others_lo = 0.0, others_hi = 0.0;  // summed separately, because differences of sums may cancel
-        for (std::size_t k = 0; k < n; ++k) {
-            if (k == c) continue;
-            others_lo += lo[k];
-            others_hi += hi[k];
-        }
-        lowest[c] = lo[c] / (lo[c] + others_hi);
-        highest[c] = hi[c] / (hi[c] + others_lo);
+    sum_lo = sum_hi = 0.0;
+    for (std::size_t c = 0; c < n_classes; ++c) {
+        lowest[c] = lo[c] / (lo[c] + (sum_hi + lowest[c]));
+        highest[c] = hi[c] / (hi[c] + (sum_lo + highest[c]));
+        sum_lo += lo[c];
+        sum_hi += hi[c];
     }
 }
 
@@ -401,7 +409,8 @@ inline void probability_interval(const OutputsView& outputs, std::size_t n_class
         highest[1 - of_class] = 1.0 - share.lowest;
     }
     const bool coupled = outputs.probability == ProbabilityKind::pairwise_sigmoid;
-    // The ends are rounded as the probabilities are: by a few units in the last place of numbers of at most 1.
+    // The ends are rounded as the probabilities are: in sums over all classes (share_interval), otherwise by a few
+    // units in the last place of numbers of at most 1.
     const double slack = (16.0 + 4.0 * static_cast<double>(n_classes)) * 0x1p-53 +
                          (coupled && outputs.couple_two_classes ? coupling_tolerance : 0.0);
     for (std::size_t c = 0; c < n_classes; ++c) {

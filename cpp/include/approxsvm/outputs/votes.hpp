@@ -63,7 +63,7 @@ struct PairKnowledge {
     const std::uint8_t* evaluated;
 };
 
-enum class Outcome { unknown, first, second };
+enum class Outcome : std::uint8_t { unknown, first, second };
 
 // The class of a pair for which the exact value votes, if that is certain. Comparisons are false for NaN, and an
 // infinite value proves nothing.
@@ -77,17 +77,22 @@ APPROXSVM_INLINE Outcome outcome_of(const PairKnowledge& known, std::size_t pair
     return outcome_of(known.values[pair], known.bounds[pair]);
 }
 
-// Fills the certain votes of each class and its maximum number of votes, (n_classes,) each.
-template <class Count>
-inline void tally_votes(std::size_t n_classes, const PairKnowledge& known, Count* certain, Count* possible) {
+// Fills the certain votes of each class and its maximum number of votes, (n_classes,) each, from outcome_of(pair).
+template <class OutcomeOf, class Count>
+inline void tally_outcomes(std::size_t n_classes, const OutcomeOf& outcome_of, Count* certain, Count* possible) {
     for (std::size_t c = 0; c < n_classes; ++c) certain[c] = possible[c] = 0;
     for_each_pair(n_classes, [&](std::size_t pair, std::size_t i, std::size_t j) {
-        const Outcome outcome = outcome_of(known, pair);
+        const Outcome outcome = outcome_of(pair);
         certain[i] += outcome == Outcome::first;
         certain[j] += outcome == Outcome::second;
         possible[i] += outcome != Outcome::second;
         possible[j] += outcome != Outcome::first;
     });
+}
+
+template <class Count>
+inline void tally_votes(std::size_t n_classes, const PairKnowledge& known, Count* certain, Count* possible) {
+    tally_outcomes(n_classes, [&](std::size_t pair) { return outcome_of(known, pair); }, certain, possible);
 }
 
 // Whether class w precedes class c for every outcome of the unknown pairs. The worst case is exact: w loses all its

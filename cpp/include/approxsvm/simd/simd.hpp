@@ -53,6 +53,11 @@
 #define APPROXSVM_TARGET baseline
 #endif
 
+// A test counts the multiply-adds of a row with it (predict/row_work.hpp).
+#if !defined(APPROXSVM_COUNT_WORK)
+#define APPROXSVM_COUNT_WORK(n) ((void)0)
+#endif
+
 #if defined(__GNUC__)
 #define APPROXSVM_INLINE inline __attribute__((always_inline))
 #define APPROXSVM_INLINE_LAMBDA __attribute__((always_inline))
@@ -372,11 +377,12 @@ APPROXSVM_INLINE f64v widen_high(f32v x) {
     return vcvt_high_f64_f32(x);
 }
 
-#else  // Portable: four lanes, as in SSE2 or any other 128-bit unit. No fused multiply-add.
+#else                             // Portable: four lanes, as in SSE2 or any other 128-bit unit. No fused multiply-add.
 
 constexpr int lanes = 4;
 constexpr int lanes64 = 2;
 constexpr int tile_rows = 4;
+#define APPROXSVM_ONE_OR_THREE 1  // registers, see with_registers_for
 
 #if defined(__GNUC__)
 typedef float f32v __attribute__((vector_size(16)));
@@ -588,13 +594,26 @@ struct Number {
     static constexpr int value = Value;
 };
 
-// Calls take(Number<Registers>) with as many registers of `width` lanes as n rows need, at most three; does nothing if
-// the caller never combines rows.
+// How many registers of `width` lanes a block of n rows takes: as many as it needs, at most three. The portable target,
+// for programs that choose no instruction set, never takes two: that is a third less code at the same cost.
+constexpr std::size_t registers_for(std::size_t n, std::size_t width) {
+#if defined(APPROXSVM_ONE_OR_THREE)
+    return n > width ? 3 : 1;
+#else
+    return n > 2 * width ? 3 : n > width ? 2 : 1;
+#endif
+}
+
+// Calls take(Number<Registers>) with as many registers of `width` lanes as n rows need; does nothing if the caller
+// never combines rows.
 template <bool are_together, class Take>
 APPROXSVM_INLINE void with_registers_for(std::size_t n, std::size_t width, const Take& take) {
     if constexpr (are_together) {
-        if (n > 2 * width) return take(Number<3>{});
-        if (n > width) return take(Number<2>{});
+        const std::size_t n_registers = registers_for(n, width);
+        if (n_registers == 3) return take(Number<3>{});
+#if !defined(APPROXSVM_ONE_OR_THREE)
+        if (n_registers == 2) return take(Number<2>{});
+#endif
         take(Number<1>{});
     }
 }
