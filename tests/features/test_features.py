@@ -134,7 +134,7 @@ def test_gamma_may_be_any_real_number(number):
 def test_a_variance_beyond_float64_gives_no_gamma(factor):
     rows = factor * np.array([[1.0], [3.0]])
     for form in (np.array, sp.csr_array):
-        with pytest.raises(ValueError, match=r"gamma='scale' is .* on rows of variance"):
+        with pytest.raises(ValueError, match=r"gamma='scale' is .* for rows of variance"):
             TaylorFeatures("scale").fit(form(rows))
 
 
