@@ -13,7 +13,7 @@ from approxsvm.runtime.evaluator import EXPANSION_STAGES
 
 
 def made_of(n_support_vectors: int, kernel: str) -> str:
-    """How many support vectors a source has, or what it has in their place."""
+    """Return the number of support vectors in words, or the name of the terms that replace them."""
     if n_support_vectors:
         return f"{n_support_vectors:,} support vectors"
     return "Taylor features" if kernel == "Gaussian" else kernel
@@ -41,10 +41,10 @@ class Summary:
     most_multiply_adds: tuple[int, int] | None
     cpp: str  # type of the model in C++ programs
     plan: str  # why the compiler chose this plan
-    # Share of the rows predicted so far that were proven by the bound of an expansion or of sums in few coordinates.
-    # Rows whose exact values were requested do not count. None before the first row, and without such stages.
+    # Share of rows predicted so far whose proof came from an expansion or from sums in few coordinates. Rows
+    # whose exact values were requested do not count. None before the first row, and if there are no such stages.
     certified_fraction: float | None
-    rows_per_stage: dict[str, int]  # number of rows that each stage has answered so far
+    rows_per_stage: dict[str, int]  # number of rows answered by each stage so far
 
     @property
     def made_of(self) -> str:
@@ -52,7 +52,7 @@ class Summary:
         return made_of(self.n_support_vectors, self.kernel)
 
     def rows(self) -> list[tuple[str, str]]:
-        """Names and values to show; those that do not apply to this model are left out."""
+        """Return names and values to show, without those that do not apply to the model."""
         texts = {name: shown(value) for name, value in asdict(self).items()}
         texts["most_multiply_adds"] = ""
         if self.most_multiply_adds is not None:
@@ -60,7 +60,7 @@ class Summary:
             of_ties = f"; {with_definition:,} at a tie" if with_definition > in_engines else ""
             texts["most_multiply_adds"] = f"{in_engines:,} for a row alone{of_ties}"
         if math.isinf(self.tolerance):
-            texts["tolerance"] = "none asked for"
+            texts["tolerance"] = "none requested"
         if not any(self.rows_per_stage.values()):
             texts["certified_fraction"] = texts["rows_per_stage"] = "no rows predicted yet"
         if self.certified_fraction is None and self.mode != "certified":
@@ -84,12 +84,12 @@ class Summary:
         cell = "style='text-align:left;vertical-align:top;padding:2px 12px 2px 0'"
         rows = [(html.escape(name), html.escape(value)) for name, value in self.rows()]
         lines = "".join(f"<tr><th scope='row' {cell}>{name}</th><td {cell}>{value}</td></tr>" for name, value in rows)
-        title = f"What was compiled: {self.made_of}, {self.n_bytes:,} bytes"
+        title = f"Compiled model: {self.made_of}, {self.n_bytes:,} bytes"
         return f"<details><summary>{title}</summary><table style='margin:6px 0'>{lines}</table></details>"
 
 
 def summarize(artifact: Artifact, rows_per_stage: dict[str, int], exact_count: int) -> Summary:
-    """Summary of an artifact and of the predictions so far; exact values were requested for `exact_count` rows."""
+    """Summarize an artifact and the predictions so far; exact values were requested for `exact_count` rows."""
     header = artifact.header
     n_rows = sum(rows_per_stage.values()) - exact_count
     may_prove = artifact.mode == "certified" or bool(artifact.section("subspaces"))
@@ -117,7 +117,7 @@ def summarize(artifact: Artifact, rows_per_stage: dict[str, int], exact_count: i
 
 
 def shown(value: Any) -> str:
-    """A value as text."""
+    """Format a value."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:

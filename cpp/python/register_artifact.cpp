@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::align_val_t alignment{64};
 
-// The code of a number's type in Python's struct.
+// The code of a number's type in Python's struct module.
 template <class Number>
 constexpr const char* code_of() {
     return std::is_same<Number, std::uint16_t>::value   ? "H"
@@ -24,7 +24,7 @@ constexpr const char* code_of() {
 }
 
 // artifact/schema.inc as dictionaries: limits, sections and enumerations by name, records as lists of (name, code,
-// count), and what stages need by kind.
+// count), and the domain conditions of steps by kind.
 py::dict schema() {
     py::dict limits, sections, enumerations, records, domains;
     py::dict enumeration;
@@ -47,7 +47,7 @@ py::dict schema() {
     return all;
 }
 
-// The names of artifacts' parts, as C++ programs write them.
+// The names of an artifact's parts in C++ programs.
 py::list names_of(Parts parts) {
     py::list names;
 #define APPROXSVM_MODEL_PART(name, bit, words) \
@@ -86,7 +86,7 @@ PyArtifact::PyArtifact(const py::object& source) {
 }
 
 PyArtifact::~PyArtifact() {
-    PyBuffer_Release(&buffer_);  // which does nothing a second time
+    PyBuffer_Release(&buffer_);  // does nothing the second time
 }
 
 // The numbers of RowWork, or None.

@@ -81,8 +81,9 @@ inline float part_row(const float* coefficients, int k, const float* zeros, std:
 // part_k of a row by its non-zeros u = values[a] in the columns columns[a] >= first, in float64: n_nonzero^k / k!
 // multiply-adds. The variables are those of the columns first ... n_features - 1.
 template <class Real, class Index>
-inline double part_sparse(const float* coefficients, int k, std::size_t first, std::size_t n_features,
-                          const Real* values, const Index* columns, std::size_t n_nonzero) {
+APPROXSVM_NOINLINE inline double part_sparse(const float* coefficients, int k, std::size_t first,
+                                             std::size_t n_features, const Real* values, const Index* columns,
+                                             std::size_t n_nonzero) {
     const std::size_t n = n_features - first;
     if (k == 2) return quadratic_sparse(coefficients, n, values, columns, n_nonzero, first);
     const std::size_t all = n_monomials(n, k);

@@ -82,11 +82,9 @@ APPROXSVM_COLD inline RowWork work_of_gaussian(const ModelView& view) {
         if (view.direction) work += work_of_form(view.n_varying, 2, 2);
     }
     if (!has_engines(view)) return {work, work};
-    const std::size_t* const all = &view.n_sv;
-    const std::size_t n_lanes = panel_width<float> * (is_of_pairs ? class_kernel_panels<float>(view.class_counts, n)
-                                                                  : class_kernel_panels<float>(all, 1));
-    const std::size_t n_lanes64 = panel_width<double> * (is_of_pairs ? class_kernel_panels<double>(view.class_counts, n)
-                                                                     : class_kernel_panels<double>(all, 1));
+    const ClassSizes sizes = is_of_pairs ? sizes_of_classes(view) : sizes_of_functions(view);
+    const std::size_t n_lanes = panel_width<float> * class_kernel_panels<float>(sizes);
+    const std::size_t n_lanes64 = panel_width<double> * class_kernel_panels<double>(sizes);
     const std::size_t n_sums = is_of_pairs ? n : n_forms + 1;
     const double engine32 = work_of_kernels(n_lanes, d) + static_cast<double>(n_lanes * n_sums);
     const double engine64 = 2.0 * (work_of_kernels(n_lanes64, d) + static_cast<double>(n_lanes64 * n_sums));

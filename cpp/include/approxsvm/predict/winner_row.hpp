@@ -172,9 +172,7 @@ class WinnerRow {
             const std::size_t end = panel + lanes64_of(c) / panel_width<double>;
             for (; panel < end; panel += max_chunk_panels) {
                 const std::size_t n_panels = end - panel < max_chunk_panels ? end - panel : max_chunk_panels;
-                chunk_kernels(
-                    kernels, panel, n_panels, u, view_.n_features, [](std::size_t k) { return k; }, half_sq_norm,
-                    values);
+                chunk_kernels(kernels, panel, n_panels, RowTerms<double>{u, view_.n_features}, half_sq_norm, values);
                 add(panel, n_panels, values);
             }
         });

@@ -27,7 +27,7 @@ inline WinnerRoom::WinnerRoom(const ModelView& model, const CallRows& call, Carv
     others = carver.take<double>(room);
     queues = carver.take<QueuedRow>(call.side_by_side > 1 ? n_levels * room : 0);
     n_rows = carver.take<std::size_t>(n_levels * n);
-    values = carver.take<float>(class_kernel_panels<float>(model.class_counts, n), panel_width<float>);
+    values = carver.take<float>(class_kernel_panels<float>(sizes_of_classes(model)), panel_width<float>);
     lists = carver.take<double>(n * tile_rows);
     parts = carver.take<PartOfPair>(n);
     known = carver.take<Outcome>(model.n_decisions);
