@@ -158,6 +158,26 @@ inline std::size_t presumed_class_row(const Presumption& presumption, const floa
     return best;
 }
 
+// --- its work in multiply-adds (predict/row_work.hpp)
+
+// So many entries of a list as tiles of any target's width.
+constexpr std::size_t listed_at_most(std::size_t n_vectors) {
+    return n_vectors + 7;
+}
+
+// Of the kernel values of so many lanes.
+inline double work_of_kernels(std::size_t n_lanes, std::size_t n_features) {
+    return static_cast<double>(n_lanes) * (static_cast<double>(n_features) + work_of_exp);
+}
+
+// Of the network at a row; 0 without one.
+inline double work_of_network(const ModelView& view) {
+    if (!view.sections[section::presumption]) return 0.0;
+    const std::size_t n = view.n_labels, d = view.n_features, n_landmarks = presumption_of(view).n_landmarks;
+    return static_cast<double>(KernelSumMemory<float>::n_lanes(n) * d + listed_at_most(n_landmarks) * n) +
+           work_of_kernels(KernelSumMemory<float>::n_lanes(n_landmarks), d);
+}
+
 // --- both
 
 struct WinnerEngine {

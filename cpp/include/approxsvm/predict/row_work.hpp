@@ -14,16 +14,6 @@ struct RowWork {
     double with_definition = 0.0;  // and by the definition, which rows take that float64 leaves undecided, such as ties
 };
 
-// So many entries of a list as tiles of any target's width.
-constexpr std::size_t listed_at_most(std::size_t n_vectors) {
-    return n_vectors + 7;
-}
-
-// Of the kernel values of so many lanes.
-inline double work_of_kernels(std::size_t n_lanes, std::size_t n_features) {
-    return static_cast<double>(n_lanes) * (static_cast<double>(n_features) + work_of_exp);
-}
-
 // A form of the parts of degree [first, last] in n features.
 inline double work_of_form(std::size_t n, int first, int last) {
     double work = 0.0;
@@ -69,12 +59,7 @@ APPROXSVM_COLD inline double work_of_subspaces(const ModelView& view) {
 // Several classes by the pairs of presumed winners (winner_row.hpp), up to float32.
 APPROXSVM_COLD inline double work_of_winner(const ModelView& view, std::size_t n_lanes) {
     const std::size_t n = view.n_labels, d = view.n_features;
-    double work = n_attempts * work_of_subspaces(view) + work_of_kernels(n_lanes, d);
-    if (view.sections[section::presumption]) {
-        const std::size_t n_landmarks = presumption_of(view).n_landmarks;
-        work += static_cast<double>(KernelSumMemory<float>::n_lanes(n) * d + listed_at_most(n_landmarks) * n) +
-                work_of_kernels(KernelSumMemory<float>::n_lanes(n_landmarks), d);
-    }
+    double work = n_attempts * work_of_subspaces(view) + work_of_kernels(n_lanes, d) + work_of_network(view);
     // The lists of a class and the two parts of each of its pairs, two sums each: of each presumed class when it is
     // presumed and when votes are counted, and then of all classes.
     std::size_t most = 0, all = 0;
