@@ -272,7 +272,7 @@ def test_the_command_line_takes_the_table(tmp_path: Path) -> None:
         done = CliRunner().invoke(main, command)
         assert done.exit_code == 0, done.stderr
     done = CliRunner().invoke(main, [*verify, str(tmp_path / "bare.csv")])
-    assert (done.exit_code, done.stderr) == (1, "approxsvm: X has shape (2, 2), expected (n_rows, 5)\n")
+    assert (done.exit_code, done.stderr) == (1, "approxsvm: --data has shape (2, 2), expected (n_rows, 5)\n")
 
 
 def test_the_command_line_finds_the_columns_of_a_model_without_names(tmp_path: Path) -> None:

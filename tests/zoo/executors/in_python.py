@@ -56,7 +56,7 @@ def evaluated(evaluator: Evaluator, rows: Any, values: Values = "promised", as_p
     for name, bounds, bits in numbers:
         pair = evaluator.evaluate(rows, bits, values, as_part)
         if name == "values" and artifact.has_decision_function:
-            found["scores"] = np.asarray(evaluator._as_the_source(pair[0])).reshape(rows.shape[0], -1)
+            found["scores"] = np.asarray(evaluator._in_source_order(pair[0])).reshape(rows.shape[0], -1)
         found[name], found[bounds] = (np.asarray(one).reshape(rows.shape[0], -1) for one in pair)
     return Answers(**found)
 

@@ -824,7 +824,7 @@ inline bool takes(const ModelView& model, std::size_t column, double value) {
 }
 // The first of rows that have one among the columns that the model looks at.
 template <Parts parts = all_parts>
-inline BadNumber first_bad_number(const ModelView& model, const RowSource& rows) {
+APPROXSVM_COLD inline BadNumber first_bad_number(const ModelView& model, const RowSource& rows) {
     BadNumber first{rows.n_rows(), model.n_raw_features, HUGE_VAL};
     const auto take = [&first](const BadNumber& other) {
         if (other.row < first.row || (other.row == first.row && other.column < first.column)) first = other;
