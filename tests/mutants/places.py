@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 _NAMES = r"\w*(?:error|bound|rounding|slack|moved|carried|lost|residual|remainder|narrowing)\w*|(?:\w+_)?off"
 _ERROR = re.compile(rf"(?:{_NAMES})")
 _EXPORTED_ERROR = re.compile(rf"(?:{_NAMES}|own|beyond|after)")
+# In programs that the core and exported headers share.
+_PROGRAM_ERROR = re.compile(rf"(?:{_NAMES}|own|of_\w+|added|raised|radius|reach)")
 # Other meanings of such names.
 _NO_ERROR = re.compile(r"with_(?:bounds|errors)|has_\w+|n_\w+|\w*Error|\w*_moduli|\w*degree|on_error")
 # A sum times such a factor is rounded up: its terms are error terms, too.
@@ -27,6 +29,7 @@ _C_TEXTS = ("approxsvm/backends/c99/", "approxsvm/backends/steps/")
 # Where the texts of C99 come out: the value of this function has its marks resolved.
 _C_TEXT_DOOR = ("approxsvm/backends/c99/header.py", "CHeader", "text")
 _CPP = ("cpp/include/", "cpp/dispatch/", "cpp/python/", "cpp/text/")
+_PROGRAM = "cpp/include/approxsvm/program/"
 # Numbers of figures and costs, which nothing is certified by.
 _NO_BOUNDS = ("approxsvm/analysis/", "approxsvm/planning/", "approxsvm/integrations/", "approxsvm/cli/")
 
@@ -61,7 +64,8 @@ class _Edit(NamedTuple):
 
 
 def has_places(file: str) -> bool:
-    return file.startswith(("approxsvm/", *_CPP)) and file.endswith((".py", ".hpp", ".cpp"))
+    is_program = file.startswith(_PROGRAM) and file.endswith(".h")
+    return is_program or (file.startswith(("approxsvm/", *_CPP)) and file.endswith((".py", ".hpp", ".cpp")))
 
 
 def switched(file: str, source: str, number: Callable[[Place], int]) -> str:
@@ -252,6 +256,13 @@ def _each(parts: list[ast.expr]) -> Iterator[ast.expr]:
 # --- C++, and C in texts of Python
 
 
+# Exported headers have the call alone, for which `resolved` of runtime.py gives them a macro.
+_PROGRAM_SWITCH = """\
+#ifndef APPROXSVM_MUTANT
+#include <approxsvm/mutants.hpp>
+#define APPROXSVM_MUTANT(n, term) ::approxsvm_mutants::nothing(n, term)
+#endif
+"""
 _ON = "::approxsvm_mutants::on({n})"
 _NUMBER = re.compile(r"[-+]?(?:0x[\da-f.]+p[-+]?\d+|[\d.]+(?:e[-+]?\d+)?)f?|nullptr|true|false")
 _COUNT = re.compile(r"[1-9]\d*(?:\.\d*)?f?|0\.[5-9]\d*f?")
@@ -265,6 +276,11 @@ _TYPES_OF_NO_NUMBERS = re.compile(r"\b(?:size_t|uint\w+|int|bool|Span|auto)\b")
 
 def _of_cpp(file: str, source: str) -> Iterator[_Edit]:
     text = re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', _blank, source, flags=re.DOTALL)
+    if file.startswith(_PROGRAM):
+        for start, end in _terms_of_c(text, 0, _PROGRAM_ERROR, in_products=True):
+            yield _Edit(start, end, "bound", "APPROXSVM_MUTANT({n}, ", ")")
+        yield _Edit(0, 0, "", _PROGRAM_SWITCH, "")
+        return
     for start, end in _terms_of_c(text, 0, _ERROR) if file.startswith("cpp/include/") else ():
         yield _Edit(start, end, "bound", "::approxsvm_mutants::nothing({n}, ", ")")
     for found in re.finditer(r"\breturn (Status::(?!ok\b)\w+);|\bthrow\b[^;]*;", text):
@@ -324,14 +340,19 @@ def _without_group(text: str) -> str:
     return text
 
 
-def _terms_of_c(text: str, first: int, names: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    """Find what is given to names of errors, in C or C++ from `first` on, and the terms that it is a sum of."""
+def _terms_of_c(
+    text: str, first: int, names: re.Pattern[str], *, in_products: bool = False
+) -> Iterator[tuple[int, int]]:
+    """Find what is given to names of errors, in C or C++ from `first` on, and the terms that it is a sum of.
+
+    `in_products`: also the terms of sums that are factors, and beside counts.
+    """
     given = rf"(?<!\w)({names.pattern})_?(?:@@)?(?:\[[^\]\n]*\])?(?: \+?= )"
     for found in re.compile(given).finditer(text, first):
         before = text[_statement(text, found.start()) : found.start()]
         is_pointer = re.search(r"[\w,>]\s*[*&]+\s*(?:const\s+)?$", before)
         if not is_pointer and not _TYPES_OF_NO_NUMBERS.search(before) and not _NO_ERROR.fullmatch(found[1]):
-            yield from _with_addends_of_c(text, found.end())
+            yield from _with_addends_of_c(text, found.end(), in_products)
     functions = rf"\b(\w+)(?:<\w+>)? ({names.pattern})_?\("
     for found in re.compile(functions).finditer(text, first):
         if found[1] in ("return", "bool", "auto", "void") or _TYPES_OF_NO_NUMBERS.search(found[1]):
@@ -340,16 +361,16 @@ def _terms_of_c(text: str, first: int, names: re.Pattern[str]) -> Iterator[tuple
         body = re.compile(r"\s*(?:const )?\{").match(text, end)
         if body:
             for returned in re.compile(r"\breturn ").finditer(text, body.end(), _closing(text, body.end() - 1)):
-                yield from _with_addends_of_c(text, returned.end())
+                yield from _with_addends_of_c(text, returned.end(), in_products)
 
 
-def _with_addends_of_c(text: str, start: int) -> Iterator[tuple[int, int]]:
+def _with_addends_of_c(text: str, start: int, in_products: bool) -> Iterator[tuple[int, int]]:
     if text[start] in "{[":
         return
     end = _end_of_expression(text, start)
     if end is not None and not _NUMBER.fullmatch(text[start:end]) and "take<" not in text[start:end]:
         yield start, end
-        yield from _addends_of_c(text, start, end)
+        yield from _addends_of_c(text, start, end, in_products)
 
 
 def _end_of_expression(text: str, start: int) -> int | None:
@@ -363,7 +384,7 @@ def _end_of_expression(text: str, start: int) -> int | None:
     return None
 
 
-def _addends_of_c(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _addends_of_c(text: str, start: int, end: int, in_products: bool) -> Iterator[tuple[int, int]]:
     part = re.sub(r"<[\w:, ]+>", lambda found: "_" * len(found[0]), text[start:end])
     tops, depth, groups = [], 0, []
     for at, sign in enumerate(part):
@@ -377,8 +398,8 @@ def _addends_of_c(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     if " ? " in top:
         ways = [top.index(" ? ") + 3, *(at.start() + 3 for at in re.finditer(" : ", top))]
         if top.count(" ? ") == 1 and len(ways) == 2:
-            yield from _addends_of_c(text, start + ways[0], start + ways[1] - 3)
-            yield from _addends_of_c(text, start + ways[1], end)
+            yield from _addends_of_c(text, start + ways[0], start + ways[1] - 3, in_products)
+            yield from _addends_of_c(text, start + ways[1], end, in_products)
         return
     if re.search(r" (?:[<>=!]=?|&&|\|\|) ", top):
         return
@@ -390,15 +411,15 @@ def _addends_of_c(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
             piece = part[a:b]
             a += len(piece) - len(piece.lstrip(" \n+"))
             spans.append((a, a + len(part[a:b].rstrip())))
-        if any(_COUNT.fullmatch(part[a:b]) for a, b in spans):
+        if not in_products and any(_COUNT.fullmatch(part[a:b]) for a, b in spans):
             return  # a count, or a factor above 1
         for a, b in spans:
             if not _NUMBER.fullmatch(part[a:b]):
                 yield start + a, start + b
-                yield from _addends_of_c(text, start + a, start + b)
+                yield from _addends_of_c(text, start + a, start + b, in_products)
         return
     for at in groups:
         closing = _closing(part, at)
         others = (part[:at] + part[closing:]).strip(" *\n")
-        if not others or all(_UP.fullmatch(factor.strip()) for factor in others.split(" * ")):
-            yield from _addends_of_c(text, start + at + 1, start + closing - 1)
+        if in_products or not others or all(_UP.fullmatch(factor.strip()) for factor in others.split(" * ")):
+            yield from _addends_of_c(text, start + at + 1, start + closing - 1, in_products)

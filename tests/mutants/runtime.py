@@ -48,7 +48,10 @@ def resolved(text: str) -> str:
 
     while "⟦" in text:
         text = re.sub(r"⟦(\d+)\|([^⟦⟧]*)⟧", term, text)
-    return text
+    calls = re.findall(r"(\w+_MUTANT)\((\d+), ", text)  # in programs of C
+    reached.update(int(n) for _, n in calls)
+    macros = (f"#define {name}(n, term) ((n) == {active} ? 0.0 : (term))\n" for name in {name for name, _ in calls})
+    return "".join(macros) + text
 
 
 if "APPROXSVM_MUTANTS_REACHED" in os.environ:
