@@ -464,6 +464,7 @@ APPROXSVM_INLINE void panel_products(const KernelSum<Real>& expansion, std::size
                                      typename RegisterOf<Real>::type (&total)[Panels * panel_registers]) {
     using Register = typename RegisterOf<Real>::type;
     constexpr int n_registers = Panels * panel_registers;
+    APPROXSVM_COUNT_WORK(static_cast<double>(n_terms * Panels * cache_line_bytes) / 4.0);  // float64 twice
     const std::size_t panel_size = expansion.n_features * panel_width<Real>;
     const Real* const panels = expansion.panels + first_panel * panel_size;
     const std::size_t chunk = chunk_features(n_terms);
@@ -524,6 +525,7 @@ APPROXSVM_INLINE void panel_kernels(const KernelSum<Real>& expansion, std::size_
                                     typename RegisterOf<Real>::type (&total)[Panels * panel_registers]) {
     using Register = typename RegisterOf<Real>::type;
     constexpr int n_registers = Panels * panel_registers;
+    APPROXSVM_COUNT_WORK(work_of_exp * static_cast<double>(Panels * cache_line_bytes) / 4.0);
     const Real* const half_sq = expansion.half_sq_norms + first_panel * panel_width<Real>;
     const Register theta = set1(expansion.theta), nought = set1(Real{0}), minus_half_sq_norm = set1(-half_sq_norm);
     Register minus_half_sq_norms[n_registers];
@@ -543,6 +545,7 @@ APPROXSVM_INLINE void add_panel_kernels(const KernelSum<Real>& expansion, std::s
     const std::size_t first = first_panel * panel_width<Real>;
     const double* coef = expansion.coef + first;
     const double* coef_moduli = expansion.coef_moduli + first;
+    APPROXSVM_COUNT_WORK(2.0 * static_cast<double>(Panels * cache_line_bytes) / 4.0);
     panel_kernels<Panels>(expansion, first_panel, half_sq_norm, total);
     f64v s[2] = {zero64(), zero64()}, m[2] = {zero64(), zero64()};
     APPROXSVM_UNROLL for (int i = 0; i < n_registers; ++i) {

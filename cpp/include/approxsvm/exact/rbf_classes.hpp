@@ -337,6 +337,7 @@ template <int Sums, int Rows, class Real>
 APPROXSVM_INLINE void add_panel_sums(const double* kernel, std::size_t n_panels, const double* coef,
                                      std::size_t coef_stride, double* sums, std::size_t n_sums) {
     constexpr std::size_t width = panel_width<Real>;
+    APPROXSVM_COUNT_WORK(static_cast<double>(n_panels * cache_line_bytes * Sums * Rows) / 4.0);
     f64v sum[Rows][Sums];
     APPROXSVM_UNROLL for (int r = 0; r < Rows; ++r) {
         APPROXSVM_UNROLL for (int f = 0; f < Sums; ++f) sum[r][f] = zero64();

@@ -164,7 +164,12 @@ class ClassCascade : public CommonExpansions {
             if (outcome != won && outcome != Outcome::unknown) presumed = c;
         });
         if (begins_sparse(i)) return;
-        winner_.send(i, presumed, settle_winner(), pass_on());
+        const auto known_of = [&](const auto& know) {
+            for_pairs_of(majority_class(), [&](std::size_t pair, Outcome, std::size_t) {
+                know(pair, outcome_of(values[pair * stride], bounds[pair * stride]));
+            });
+        };
+        winner_.send(i, presumed, known_of, settle_winner(), pass_on());
     }
 
     // --- the exact engines

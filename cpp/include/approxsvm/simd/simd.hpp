@@ -3,7 +3,7 @@
 // `lanes` floats, `f64v` one of `lanes64` = lanes / 2 doubles, `f32x8` always holds eight floats.
 //
 // All functions of the core are in an inline namespace named after the target, so that the linker never replaces a
-// function for an old CPU by its AVX-512 twin.
+// function for an old CPU by its AVX-512 version.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,10 @@
 // rounding of the product. The bounds of this library use the standard model of rounding: each result is the exact one
 // times 1 + d, |d| <= u. A fused operation satisfies it with d = 0 for its product, and every bound holds for all such
 // d. Code would break if it relied on two uses of one product being equal, as one may be fused and the other rounded.
-// There is no such code: is_finite compares instead of subtracting, what narrowing loses is measured on differences
-// times a power of two, which are not rounded, the range reductions of exp have exact products, and products whose
-// rounding error is computed are rounded_product. The zoo tests it (tests/zoo/executors). Values may differ in their
-// last bits from those of another build; only LIBSVM's exact probabilities (libsvm_probabilities.hpp) need
-// -ffp-contract=off.
+// No code here does: is_finite compares instead of subtracting, the error of narrowing is measured on differences times
+// a power of two, which are not rounded, the range reductions of exp have exact products, and products whose rounding
+// error is computed are rounded_product. The zoo tests this (tests/zoo/executors). Values may differ in their last bits
+// from those of another build; only LIBSVM's exact probabilities (libsvm_probabilities.hpp) need -ffp-contract=off.
 
 #if defined(APPROXSVM_PORTABLE)
 #define APPROXSVM_TARGET baseline
@@ -54,12 +53,17 @@
 #define APPROXSVM_TARGET baseline
 #endif
 
+// A test counts the multiply-adds of a row with it (predict/row_work.hpp).
+#if !defined(APPROXSVM_COUNT_WORK)
+#define APPROXSVM_COUNT_WORK(n) ((void)0)
+#endif
+
 #if defined(__GNUC__)
 #define APPROXSVM_INLINE inline __attribute__((always_inline))
 #define APPROXSVM_INLINE_LAMBDA __attribute__((always_inline))
 #define APPROXSVM_NOINLINE __attribute__((noinline))
-// Small rather than fast. A function of a program's that calls it would become so, too: what programs call is not cold
-// and never inlined.
+// Optimizes for size. A program's function that calls a cold one would become cold, too, so functions that programs
+// call are not cold and never inlined.
 #define APPROXSVM_COLD __attribute__((cold))
 #define APPROXSVM_UNROLL _Pragma("GCC unroll 16")
 #else
@@ -73,7 +77,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Not functions of std, which -O0 emits as weak symbols.
+// Constants instead of functions of std, which -O0 emits as weak symbols.
 constexpr float largest_float = 0x1.fffffep127f;
 constexpr double largest_double = 0x1.fffffffffffffp1023;
 
@@ -90,7 +94,7 @@ constexpr int lanes = 8;
 constexpr int tile_rows = 4;  // 4 x 3 accumulators of the 16 registers
 using f32v = __m256;
 using f64v = __m256d;
-#define APPROXSVM_MM(name) _mm256_##name  // what both have, in registers of another width
+#define APPROXSVM_MM(name) _mm256_##name  // operations that both have, with registers of different widths
 #endif
 constexpr int lanes64 = lanes / 2;
 using f32x8 = __m256;
@@ -569,7 +573,7 @@ APPROXSVM_INLINE void transpose(f32v (&r)[4]) {
 
 #endif
 
-// Registers by the type of their numbers.
+// Register types by their number type.
 template <class Real>
 struct RegisterOf;
 template <>
@@ -590,20 +594,21 @@ struct Number {
     static constexpr int value = Value;
 };
 
-// The target of programs that choose no instructions: less code counts for more than some rows in a call.
+// The target of programs that choose no instruction set, where less code counts for more than some rows in a call.
 #if defined(APPROXSVM_PORTABLE)
 constexpr bool is_portable = true;
 #else
 constexpr bool is_portable = false;
 #endif
 
-// How many registers of `width` lanes a block of n rows takes: as many as it needs, at most three. Where code counts,
-// never two, which is a third less; only blocks of one to two registers' rows then cost more.
+// How many registers of `width` lanes a block of n rows takes: as many as it needs, at most three. The portable target
+// never takes two: that is a third less code, and only blocks of more rows than one register has, up to two, cost more.
 constexpr std::size_t registers_for(std::size_t n, std::size_t width) {
     return n > (is_portable ? width : 2 * width) ? 3 : n > width ? 2 : 1;
 }
 
-// Calls take(Number<Registers>) with that many; nothing where the caller's rows are never taken together.
+// Calls take(Number<Registers>) with as many registers of `width` lanes as n rows need; does nothing if the caller
+// never combines rows.
 template <bool are_together, class Take>
 APPROXSVM_INLINE void with_registers_for(std::size_t n, std::size_t width, const Take& take) {
     if constexpr (are_together) {
@@ -636,7 +641,7 @@ APPROXSVM_INLINE f32v load_shifted(const float* p, const float* center, double s
 APPROXSVM_INLINE f32x8 load8(const float* p) {
     return _mm256_loadu_ps(p);
 }
-// The first n numbers, 0 < n <= 8, and zeros; what follows them is not read.
+// Loads the first n numbers, 0 < n <= 8, and zeros; reads nothing after them.
 APPROXSVM_INLINE f32x8 load8(const float* p, std::size_t n) {
     alignas(32) static constexpr std::int32_t first[15] = {-1, -1, -1, -1, -1, -1, -1, -1};
     return _mm256_maskload_ps(p, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(first + 8 - n)));
@@ -685,7 +690,7 @@ APPROXSVM_INLINE void store8(float* p, f32x8 x) {
     store(p + 4, x.high);
 }
 #endif
-// What the lanes add up to, by three additions each.
+// Sum of the lanes, by three additions each.
 APPROXSVM_INLINE float sum8(f32x8 x) {
     float lane[8];
     store8(lane, x);
