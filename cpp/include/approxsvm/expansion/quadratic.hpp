@@ -158,6 +158,12 @@ inline void quadratic_block(const Real* quadratic, const Real* linear, std::size
     if constexpr (WithNorm) {
         int row = n_columns / 4 * 4;
         if (row > 0) add_short_tile<4>(panel, linear, block, 0, n_columns, total, sq);
+        if constexpr (!is_portable) {  // the other rows at once
+            const int left = n_columns - row;
+            if (left == 3) add_short_tile<3>(panel, linear, block, row, n_columns, total, sq);
+            if (left == 2) add_short_tile<2>(panel, linear, block, row, n_columns, total, sq);
+            if (left >= 2) row = n_columns;
+        }
         for (; row < n_columns; ++row) add_short_tile<1>(panel, linear, block, row, n_columns, total, sq);
     } else {
         switch (n_columns) {

@@ -377,12 +377,12 @@ APPROXSVM_INLINE f64v widen_high(f32v x) {
     return vcvt_high_f64_f32(x);
 }
 
-#else                             // Portable: four lanes, as in SSE2 or any other 128-bit unit. No fused multiply-add.
+#else  // Portable: four lanes, as in SSE2 or any other 128-bit unit. No fused multiply-add.
 
 constexpr int lanes = 4;
 constexpr int lanes64 = 2;
 constexpr int tile_rows = 4;
-#define APPROXSVM_ONE_OR_THREE 1  // registers, see with_registers_for
+#define APPROXSVM_PORTABLE 1
 
 #if defined(__GNUC__)
 typedef float f32v __attribute__((vector_size(16)));
@@ -594,14 +594,17 @@ struct Number {
     static constexpr int value = Value;
 };
 
-// How many registers of `width` lanes a block of n rows takes: as many as it needs, at most three. The portable target,
-// for programs that choose no instruction set, never takes two: that is a third less code at the same cost.
-constexpr std::size_t registers_for(std::size_t n, std::size_t width) {
-#if defined(APPROXSVM_ONE_OR_THREE)
-    return n > width ? 3 : 1;
+// The target of programs that choose no instruction set, where less code counts for more than some rows in a call.
+#if defined(APPROXSVM_PORTABLE)
+constexpr bool is_portable = true;
 #else
-    return n > 2 * width ? 3 : n > width ? 2 : 1;
+constexpr bool is_portable = false;
 #endif
+
+// How many registers of `width` lanes a block of n rows takes: as many as it needs, at most three. The portable target
+// never takes two: that is a third less code, and only blocks of more rows than one register has, up to two, cost more.
+constexpr std::size_t registers_for(std::size_t n, std::size_t width) {
+    return n > (is_portable ? width : 2 * width) ? 3 : n > width ? 2 : 1;
 }
 
 // Calls take(Number<Registers>) with as many registers of `width` lanes as n rows need; does nothing if the caller
@@ -611,9 +614,9 @@ APPROXSVM_INLINE void with_registers_for(std::size_t n, std::size_t width, const
     if constexpr (are_together) {
         const std::size_t n_registers = registers_for(n, width);
         if (n_registers == 3) return take(Number<3>{});
-#if !defined(APPROXSVM_ONE_OR_THREE)
-        if (n_registers == 2) return take(Number<2>{});
-#endif
+        if constexpr (!is_portable) {
+            if (n_registers == 2) return take(Number<2>{});
+        }
         take(Number<1>{});
     }
 }
