@@ -51,9 +51,9 @@ def powers_of_two(low: float, high: float) -> Rule:
 FINITE, FROM_0, NOT_NEGATIVE, NO_NAN, FLAG = within(MOST), Rule(0, MOST), Rule(0, INF), within(INF), below(2)
 ANY = Rule(-INF, INF, nan=True)
 NOTHING = Rule(0, 0, lambda x: False)  # but what it is
-OR_SAME = Rule(-MOST, INF)  # where infinity says that a feature stays as it is,
-OR_STAYS = Rule(-1e300, INF, lambda x: x <= 1e300 or x == INF)  # and nothing else is above 1e300,
-OR_REFUSED = OR_SAME._replace(nan=True)  # and NaN that a row is refused
+# Infinity says that a feature stays as it is, and nothing else is above 1e300,
+OR_STAYS = Rule(-1e300, INF, lambda x: x <= 1e300 or x == INF)
+OR_REFUSED = OR_STAYS._replace(nan=True)  # and NaN that a row is refused
 
 # Of numbers of records that are not what enumerations, their type and their name imply: a double is finite and at least
 # 0, an enumeration one of its numbers, `reserved` is 0, and any other integer may be any.
@@ -446,7 +446,7 @@ class Layout:
             "waves": (equal(0), [source, ("I", m, "sine of output", FLAG),
                                  ("d", m, "amplitude of output", NOT_NEGATIVE),
                                  ("d", m, "frequency of output", FINITE)]),
-            "interval": (below(2), [("d", n, "low", FINITE), ("d", n, "high", OR_SAME)]),
+            "interval": (below(2), [("d", n, "low", FINITE), ("d", n, "high", OR_STAYS)]),
         }  # fmt: skip
         may_be, arrays = per_kind[name]
         keeps = name not in ("projection", "table", "pieces", "monomials", "waves")

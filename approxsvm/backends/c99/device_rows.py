@@ -10,7 +10,7 @@ row is mapped first, with a bound of its distance to the source's row over the r
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +18,7 @@ import numpy.typing as npt
 from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99 import source
 from approxsvm.backends.c99.device_router import smallest
-from approxsvm.backends.c99.device_steps import (
-    largest_after,
-    on_device,
-    room_for,
-    step_arrays,
-    step_functions,
-    step_lines,
-)
+from approxsvm.backends.c99.device_steps import MapFunction, largest_after, on_device, step_arrays
 from approxsvm.backends.c99.input_codes import InputCodes
 from approxsvm.backends.c99.lookups import LOOKED_UP, lookup_arrays, most_looked_up
 from approxsvm.backends.float32_rows import leading_table
@@ -124,7 +117,7 @@ class DeviceRows:
     @property
     def stack_bytes(self) -> int:
         """Of arrays in float64."""
-        return 8 * (self.widest + room_for(self.stages)) if self.is_whole else 0
+        return 8 * self.widest + self._map_function.stack_bytes if self.is_whole else 0
 
     def arrays(self) -> Arrays:
         """Numbers of the input map and of the codes."""
@@ -147,7 +140,7 @@ class DeviceRows:
             yield "checked_columns_", smallest(np.array(list(checked), np.intp))
         if checked and not self.codes:
             yield "checked_nan_", np.array(list(checked.values()), np.uint8)
-        yield from step_arrays(() if self.folded else self.stages, self.first_columns)
+        yield from step_arrays(() if self.folded else self.stages)
 
     def functions(self) -> Iterator[str]:
         """The numbers of a row, and which rows are refused."""
@@ -201,20 +194,10 @@ class DeviceRows:
             "    return (float)((@feature@@(row, j) - (double)center[j]) * (double)@input_scale@@);\n}\n"
         )
 
+    @property
+    def _map_function(self) -> MapFunction:
+        return MapFunction(self.stages, self.n_first, self._given)
+
     def whole_map(self) -> str:
         """All of a row at once, with its error."""
-        lines = [f"for (j = 0; j < {self.n_first}; ++j) x[j] = {self._given};"]
-        lines += step_lines(self.stages)
-        declared = ["double error = 0.0, before = 0.0, after = 0.0;", "int j;"]
-        room = room_for(self.stages)
-        if room:
-            declared += [f"double y[{room}];", "int i = 0;"]
-        lines += ["(void)before;", "(void)after;", *(["(void)i;"] if room else []), "return error;"]
-        body = "\n".join(f"    {line}" for line in [*declared, *lines])
-        functions = step_functions(self.stages)
-        return f"{functions}{_MAP_COMMENT}static inline double @map@@(const @ROW@ row[], double x[]) {{\n{body}\n}}\n"
-
-
-_MAP_COMMENT: Final = (
-    "/* The row as the source maps it; what its distance to the source's row over the real numbers never exceeds. */\n"
-)
+        return self._map_function.text()

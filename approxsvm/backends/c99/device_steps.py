@@ -1,25 +1,18 @@
-"""The steps of an input map on a device: what their records (backends/steps) are, and what these share.
+"""Steps of an input map on a device: what their records (backends/steps) are, and the function that they make.
 
-Where anything but scaling is done the whole row is mapped, in float64, and a bound e of the Euclidean distance to the
-source's row over the real numbers is carried along, u = 2^-53. No feature is off by more than e, and none that is raw,
-or looked up in what is, by anything. What features are off by is added up: a sum of moduli, which needs no root, is no
-less than a norm. Each kind derives what it makes of e (backends/steps), or has the core's own C
-(cpp/include/approxsvm/program).
+Where anything but scaling is done the whole row is mapped in float64, in balls: numbers with a radius each. Values and
+radii are those of the core, whose C is called (cpp/include/approxsvm/program). Steps that change one feature after the
+other share a loop; a step that looks at several features begins another one. Only what such a step looks at is stored:
+radii of the last step are added up at once, and numbers that nothing has rounded have none.
 
-Up to the first step that is not the source's own arithmetic, bit for bit, x is the source's number, too: no compiler
-may fuse a product there with a sum. It says in which piece of a table, or between which ends, a number lies, as it does
-in the core; behind that what lies within 2 e does, as the source's number rounds as x does.
+Up to the first step that is not the source's own arithmetic, bit for bit, x is the source's number, too.
 
-Where nothing is known e is infinite, or NaN, and stays so.
-
-Where a number may have no value within e, x becomes NaN, which later steps keep and every function refuses: such a row
-has no label, whatever bound all values have. A missing value is NaN, too, up to the table that replaces it; that looks
-in the raw row which of both it is. No step adds to e for a NaN.
+A missing value is NaN up to the lookup that replaces it. A row that a step refuses becomes NaN in the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -29,19 +22,62 @@ from approxsvm.backends.steps import exported
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.steps import Affine, Step, Table
-from approxsvm.ir.steps.step import IntArray
 from approxsvm.ir.steps.table import SAME
 
 Arrays = Iterator[tuple[str, npt.NDArray[Any]]]
 
 # Numbers on the way through an input map must stay below this for every float32 row.
 _MOST_ON_THE_WAY: Final = 1e300
-ROUNDED_UP: Final = 1.0 + 2.0**-30
-UNDERFLOW: Final = 2.0**-500
-# In statements.
-IS_SOURCE: Final = "#IS_SOURCE#"
-# In place of infinity, for features that stay as they are.
+# In place of infinity, for features that stay as they are (program/ball.h).
 NOT_TAKEN: Final = 1e301
+
+
+class Before(NamedTuple):
+    """What is known of the numbers that a step is given.
+
+    Attributes
+    ----------
+    is_source : bool
+        They are the source's own, bit for bit.
+    is_exact : bool
+        Nothing has rounded them: they have no radii.
+    not_negative : ndarray of bool
+        Features that limits keep from being negative.
+    """
+
+    is_source: bool
+    is_exact: bool
+    not_negative: npt.NDArray[np.bool_]
+
+    def picked(self, ball: str, feature: str) -> list[str]:
+        """Statements that give a ball the number of a stored feature."""
+        radius = "0.0" if self.is_exact else f"radius[{feature}]"
+        return [f"{ball}.value = x[{feature}];", f"{ball}.radius = {radius};"]
+
+
+class Gathers(NamedTuple):
+    """How a step takes its inputs from several features, which are stored in x, and radius if it `has_radii`.
+
+    Attributes
+    ----------
+    last : list of str
+        Statements about each input b before it is stored.
+    between : list of str
+        Statements between the loops over inputs and outputs.
+    in_place : bool
+        Whether output j looks at no input before j.
+    behind : list of str
+        Statements about each output b once no output looks at inputs any more.
+    arrays : dict
+        Sizes of its own arrays, by type and name.
+    """
+
+    last: Sequence[str] = ()
+    between: Sequence[str] = ()
+    in_place: bool = False
+    behind: Sequence[str] = ()
+    has_radii: bool = True
+    arrays: Mapping[str, int] = {}
 
 
 class OnDevice(NamedTuple):
@@ -54,38 +90,43 @@ class OnDevice(NamedTuple):
         leaves.
     arrays : function of (stage,)
         What it works with; names get its number.
-    lines : function of (k, stage)
-        Statements that change x and `error`.
-    functions : function of (stage,)
-        The texts of what these call, each of which a header has once.
-    in_place : bool
-        Or else they need room for y.
-    refuses : function of (stage,)
-        Whether some numbers have no value.
-    keeps : function of (stage,)
-        Which outputs are their features as they are, or looked up: exact of what is exact.
+    lines : function of (k, stage, before)
+        Statements that change the ball b, feature j, or make b, output j, if it gathers.
     program : str
         The file of cpp/include/approxsvm/program whose functions the statements call.
+    gathers : function of (k, stage, before), optional
+        Returns `Gathers`.
+    refuses : function of (stage,)
+        Whether some numbers have no value.
+    keeps_exact : function of (stage,)
+        Whether outputs of exact inputs have no radius.
+    is_choice : function of (stage,)
+        Whether outputs of the source's own numbers have no radius, whatever these have.
     """
 
     on_the_way: Callable[[Any, FloatArray], list[FloatArray]]
     arrays: Callable[[Any], dict[str, npt.NDArray[Any]]]
-    lines: Callable[[int, Any], list[str]]
-    functions: Callable[[Any], tuple[str, ...]] = lambda _: ()
-    in_place: bool = False
+    lines: Callable[[int, Any, Before], list[str]]
+    program: str
+    gathers: Callable[[int, Any, Before], Gathers] | None = None
     refuses: Callable[[Any], bool] = lambda _: False
-    keeps: Callable[[Any], Any] = lambda _: False
-    program: str = ""
+    keeps_exact: Callable[[Any], bool] = lambda _: False
+    is_choice: Callable[[Any], bool] = lambda _: False
+
+
+def one_by_one(k: int, stage: Any, before: Before) -> Gathers:
+    """Return how a step takes the input stage.source[j] of each output j."""
+    return Gathers(in_place=bool((stage.source >= np.arange(stage.n_outputs)).all()))
 
 
 def on_device(stage: Step) -> OnDevice:
-    """The record of its kind; raises UnsupportedModelError where there is none."""
+    """Return the record of a step's kind; raises UnsupportedModelError where there is none."""
     record: OnDevice = exported(stage, "ON_DEVICE", "C")
     return record
 
 
 def largest_after(stage: Step, most: FloatArray) -> FloatArray:
-    """The largest moduli that a stage leaves of features up to `most`.
+    """Return the largest moduli that a stage leaves of features up to `most`.
 
     Raises
     ------
@@ -100,130 +141,123 @@ def largest_after(stage: Step, most: FloatArray) -> FloatArray:
     return on_the_way[-1]
 
 
-def step_arrays(stages: Sequence[Step], columns: IntArray) -> Arrays:
-    """The numbers of stages; the first features are these raw columns.
-
-    Of features, where statements ask for it: the raw column that a number comes from, -1 for none; whether it is exact;
-    and whether limits have kept it from being negative.
-    """
-    exact, limited = np.ones(len(columns), np.bool_), np.zeros(len(columns), np.bool_)
+def step_arrays(stages: Sequence[Step]) -> Arrays:
+    """Yield the numbers of stages."""
     for k, stage in enumerate(stages):
-        record = on_device(stage)
-        known = {"columns": columns.astype(np.int32), "exact": exact, "limited": limited}
-        asked = "".join(record.lines(k, stage))
-        flags = {part: some.astype(np.int32 if part == "columns" else np.uint8) for part, some in known.items()}
-        arrays = record.arrays(stage) | {part: some for part, some in flags.items() if f"@{part}_{k}@@" in asked}
-        yield from ((f"{part}_{k}_", numbers) for part, numbers in arrays.items())
-        origins = [stage.origin(j) for j in range(stage.n_outputs)]
-        columns = np.array([-1 if j is None else columns[j] for j in origins], np.intp)
-        exact, limited = (
-            np.array([j is not None and some[j] for j in origins]) & record.keeps(stage) for some in (exact, limited)
-        )
-        if isinstance(stage, Affine) and stage.low is not None:
-            limited |= stage.low >= 0.0
-        elif isinstance(stage, Table):
-            limited &= [bool((steps.values == SAME).all()) for steps in stage.steps]
+        yield from ((f"{part}_{k}_", numbers) for part, numbers in on_device(stage).arrays(stage).items())
 
 
-def step_lines(stages: Sequence[Step]) -> Iterator[str]:
-    """The statements of all stages, which know whether x is the source's own number."""
-    is_source = True
-    for k, stage in enumerate(stages):
-        yield from (line.replace(IS_SOURCE, str(int(is_source))) for line in on_device(stage).lines(k, stage))
-        is_source &= stage.as_source
-
-
-def step_functions(stages: Sequence[Step]) -> str:
-    """What the statements of all stages call."""
-    return "".join(dict.fromkeys(text for stage in stages for text in on_device(stage).functions(stage)))
-
-
-def step_programs(stages: Sequence[Step]) -> dict[str, None]:
+def step_programs(stages: Sequence[Step]) -> list[str]:
     """Return the files of C that the core and the statements of all stages share."""
-    return {name: None for stage in stages if (name := on_device(stage).program)}
+    return [on_device(stage).program for stage in stages]
 
 
-def room_for(stages: Sequence[Step]) -> int:
-    """How many numbers come out of a step beside those that go in, at most."""
-    return max((stage.n_outputs for stage in stages if not on_device(stage).in_place), default=0)
+class MapFunction:
+    """The function that maps a whole row.
 
-
-# --- what several kinds share
-
-
-def carried(gain: float, of_before: float, of_after: float, fixed: float) -> str:
-    """What becomes of an error, gain e + of_before |before|_1 + of_after |after|_1 + fixed; numbers rounded up."""
-    numbers = [number * ROUNDED_UP + 2.0**-1000 for number in (gain, of_before, of_after, fixed)]
-    if not all(number < _MOST_ON_THE_WAY for number in numbers):
-        raise UnsupportedModelError("the errors of a step in front of the model are beyond float64 in the C export")
-    return f"error = @next_error@@(error, before, after, {', '.join(map(repr, numbers))});"
-
-
-def one_by_one(k: int, n: int, function: str, *arguments: str) -> list[str]:
-    """Statements that change each of n features by a function of it, its error and what it is off by afterwards."""
-    call = ", ".join(["x[j]", *arguments, error_of(k, "j"), "&after"])
-    return [
-        "after = 0.0;",
-        f"for (j = 0; j < {n}; ++j) x[j] = @{function}@@({call});",
-        f"error = 1.000000001 * after + {UNDERFLOW!r};",
-    ]
-
-
-def balls(k: int, n: int, call: str, taken: str, takes: str = "1") -> list[str]:
-    """Return statements that map n features, which have the radii y, by a call of the core's C.
-
-    A feature that is taken and has a number without a value in its ball becomes NaN; beyond 1e282 nothing is known.
+    Parameters
+    ----------
+    stages : sequence of Step
+    n_first : int
+        How many numbers there are in front of the first stage.
+    given : str
+        Number j of these, in C.
     """
-    return [
-        "after = 0.0;",
-        f"for (j = 0; j < {n}; ++j) {{",
-        f"    y[j] = {error_of(k, 'j')};",
-        f"    if (x[j] == x[j] && {taken} && !({takes})) x[j] = after = approxsvm_infinity();",
-        "    if (x[j] == approxsvm_infinity()) x[j] -= x[j];",
-        "}",
-        f"{call};",
-        f"for (j = 0; j < {n}; ++j) {{",
-        "    if (x[j] != x[j]) continue;",
-        "    after += approxsvm_abs(x[j]) < 1e282 ? y[j] : approxsvm_infinity();",
-        "    x[j] = x[j] > 1e282 ? 1e282 : x[j] < -1e282 ? -1e282 : x[j];",
-        "}",
-        f"error = 1.000000001 * after + {UNDERFLOW!r};",
-    ]
 
+    def __init__(self, stages: Sequence[Step], n_first: int, given: str) -> None:
+        self._room: dict[str, int] = {}
+        self._arrays: dict[str, int] = {}
+        self._lines: list[str] = []
+        n, target, can_refuse = n_first, "x", False
+        before = Before(True, True, np.zeros(n, np.bool_))
+        self._loop = [f"b.value = {given};", "b.radius = 0.0;"]
+        for k, stage in enumerate(stages):
+            record = on_device(stage)
+            if before.is_source and record.is_choice(stage):
+                before = before._replace(is_exact=True)
+            gathers = record.gathers(k, stage, before) if record.gathers else None
+            if gathers is not None:
+                has_radii = gathers.has_radii and not before.is_exact
+                self._end_loop(n, target, gathers.last, has_radii)
+                if target == "y":
+                    self._copy(n, has_radii)
+                self._lines += gathers.between
+                self._arrays |= gathers.arrays
+                n, target = stage.n_outputs, "x" if gathers.in_place else "y"
+            self._loop += record.lines(k, stage, before)
+            if gathers is not None and gathers.behind:
+                self._end_loop(n, "y", [], has_radii=False)
+                self._loop, target = ["b.value = y[j];", *gathers.behind], "x"
+            before = _behind(stage, before, before.is_exact and record.keeps_exact(stage))
+            can_refuse |= record.refuses(stage)
+        self._end_loop(n, target, [] if before.is_exact else ["sum += b.radius * b.radius;"], has_radii=False)
+        if target == "y":
+            self._copy(n, has_radii=False)
+        if can_refuse:
+            self._lines.append(f"for (j = 0; is_refused && j < {n}; ++j) x[j] = approxsvm_nan();")
+        self._lines.append(f"return {0.0 if before.is_exact else f'approxsvm_norm_above(sum, {n})'};")
 
-def error_of(k: int, feature: str) -> str:
-    """What a feature of step k is off by, at most."""
-    return f"@exact_{k}@@[{feature}] ? 0.0 : error"
+    def _end_loop(self, n: int, target: str, last: Sequence[str], has_radii: bool) -> None:
+        """Add the loop over n numbers, which are stored in x and radius, or in y and y_radius."""
+        radius = "radius" if target == "x" else "y_radius"
+        stored = {target: "b.value", **({radius: "b.radius"} if has_radii else {})}
+        self._lines += _loop(n, [*self._loop, *last, *(f"{array}[j] = {part};" for array, part in stored.items())])
+        for array in stored:
+            self._room[array] = max(self._room.get(array, 0), n)
+        self._loop = []
 
+    def _copy(self, n: int, has_radii: bool) -> None:
+        """Store y in x."""
+        self._lines += _loop(n, ["x[j] = y[j];", *["radius[j] = y_radius[j];"] * has_radii])
+        if has_radii:
+            self._room["radius"] = max(self._room.get("radius", 0), n)
 
-SUMMED: Final = f"error = 1.000000001 * before + {UNDERFLOW!r};"
+    @property
+    def stack_bytes(self) -> int:
+        """Bytes of its arrays but x, which callers have."""
+        return 8 * sum(n for array, n in self._room.items() if array != "x") + 16 * sum(self._arrays.values())
 
-NEXT_ERROR: Final = """\
-/* What a step makes of an error, from the sums of moduli before and after its last addition. */
-static inline double @next_error@@(double error, double before, double after, double gain, double of_before,
-                                   double of_after, double fixed) {
-    return 1.000000001 * (gain * error + of_before * before + of_after * after + fixed);
-}
-static inline double @product@@(double x, double factor) {
-    const volatile double product = x * factor; /* fused with no sum */
-    return product;
-}
-/* The modulus of a number that is not missing. */
-static inline double @size@@(double x) { return x == x ? @modulus@@(x) : 0.0; }
-"""
-PIECE: Final = """\
-/* Which of n + 1 pieces x lies in. */
-static inline int @piece@@(const double edges[], int n, double x) {
-    int low = 0;
-    while (n > 0) {
-        const int half = n / 2;
-        if (edges[low + half] <= x) {
-            low += half + 1;
-            n -= half + 1;
-        } else {
-            n = half;
+    def text(self) -> str:
+        """Return the function."""
+        body = "\n".join(f"    {line}" for line in self._lines)
+        room = {f"double {array}": n for array, n in self._room.items() if array != "x"}
+        arrays = [f"{array}[{n}];" for array, n in (room | self._arrays).items()]
+        used = {
+            "approxsvm_ball b;": "b.",
+            "double sum = 0.0;": "sum",
+            "double reach;": "reach",
+            "int is_refused = 0;": "is_refused",
+            "int i;": "(i = ",
+            "int j;": "j",
         }
-    }
-    return low;
-}
-"""
+        declared = [*arrays, *(declaration for declaration, mark in used.items() if mark in body)]
+        top = "\n".join(f"    {line}" for line in declared)
+        return (
+            "/* The row as the source maps it; what its distance to the row over the real numbers never exceeds. */\n"
+            f"static inline double @map@@(const @ROW@ row[], double x[]) {{\n{top}\n{body}\n}}\n"
+        )
+
+
+def _loop(n: int, body: Sequence[str]) -> list[str]:
+    if len(body) == 1:
+        return [f"for (j = 0; j < {n}; ++j) {body[0]}"]
+    return [f"for (j = 0; j < {n}; ++j) {{", *(f"    {line}" for line in body), "}"]
+
+
+def _behind(stage: Step, before: Before, is_exact: bool) -> Before:
+    origins = [stage.origin(j) for j in range(stage.n_outputs)]
+    kept = np.array([j is not None and before.not_negative[j] for j in origins], np.bool_)
+    if isinstance(stage, Affine):
+        kept = np.zeros(stage.n_outputs, np.bool_) if stage.low is None else stage.low >= 0.0
+    elif isinstance(stage, Table):
+        kept &= [bool((steps.values == SAME).all()) for steps in stage.steps]
+    else:
+        kept &= False
+    return Before(before.is_source and stage.as_source, is_exact, kept)
+
+
+def float32_above(numbers: FloatArray) -> npt.NDArray[np.float32]:
+    """Return float32 numbers that are not below, and none of which is flushed to 0."""
+    with np.errstate(over="ignore"):
+        narrow = np.where(numbers > 0.0, np.maximum(numbers, 2.0**-126), 0.0).astype(np.float32)
+    return np.where(narrow < numbers, np.nextafter(narrow, np.float32(np.inf)), narrow).astype(np.float32)

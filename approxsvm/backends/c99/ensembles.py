@@ -1,7 +1,7 @@
 """Several models in one header: a rule for their answers each, as predict/answers.hpp of the core has them.
 
-* Means: sum_k w_k p_k / sum_k w_k, and the same of what each p_k lies between. Weights, products and sums round by less
-  than 2 n + 4 units of 2^-53 of numbers up to 1, in all of n members: 8 n units.
+* Means: sum_k w_k p_k / sum_k w_k, and the same of what each p_k lies between. Weights, products and sums of n members
+  round by less than 2 n + 2 units of 2^-53 of numbers up to 1, here and in the source: 8 n units are allowed.
 * Votes: a member counts w_k for its own label and addend w_k for each other; where its label is not proven, it may move
   one label's sum against another's by (1 - addend) w_k. Sums are within (n + 4) u of the sum of their moduli, four
   times which is allowed on either side.
@@ -229,7 +229,7 @@ static inline int @is_voted@@(const double sure[], double open) {{
     const int winner = @most_votes@@(sure);
     double scale = open;
     int c;
-    {exact}for (c = 0; c < @n_labels; ++c) scale += @modulus@@(sure[c]);
+    {exact}for (c = 0; c < @n_labels; ++c) scale += approxsvm_abs(sure[c]);
     scale = {reach!r} * open + 8.0 * ({n}.0 + 4.0) * 0x1p-53 * scale;
     for (c = 0; c < @n_labels; ++c) {{
         if (c != winner && !(sure[winner] - sure[c] > scale){ties}) return 0;
@@ -261,7 +261,7 @@ static inline void @farther@@(int n, const double number[], double low[], const 
     int k;
     for (k = 0; k < n; ++k) {{
         const double above = high[k] - number[k], below = number[k] - low[k];
-        low[k] = (above > below ? above : below) + 0x1p-52 * (1.0 + @modulus@@(number[k]));
+        low[k] = (above > below ? above : below) + 0x1p-52 * (1.0 + approxsvm_abs(number[k]));
     }}
 }}
 /* Adds n numbers of a member by their weights, from a column on, and what they are off by. */
@@ -272,7 +272,7 @@ static inline void @add@@(int column, int n, const double number[], const double
         for (i = 0; i < n; ++i) {{
             const double weight = @weights@@[k * {n} + column + i];
             sums[k] += weight * number[i];
-            reach[k] += @modulus@@(weight) * (1.000001 * off[i] + {u!r} * @modulus@@(number[i]));
+            reach[k] += approxsvm_abs(weight) * (1.000001 * off[i] + {u!r} * approxsvm_abs(number[i]));
         }}
     }}
 }}
@@ -282,12 +282,12 @@ static inline int @evaluate@@(const @ROW@ row[], double values[], float bounds[]
 {declared}    int is_known = 1, k;
     for (k = 0; k < @n_values; ++k) {{
         values[k] = @addends@@[k];
-        reach[k] = {u!r} * @modulus@@(values[k]);
+        reach[k] = {u!r} * approxsvm_abs(values[k]);
     }}
-{members}    for (k = 0; k < @n_values; ++k) is_known &= @modulus@@(values[k]) < 1e37;
+{members}    for (k = 0; k < @n_values; ++k) is_known &= approxsvm_abs(values[k]) < 1e37;
     for (k = 0; k < @n_values; ++k) {{
-        values[k] = is_known ? values[k] : (double)@float_of@@(0x7FC00000u);
-        bounds[k] = is_known ? @above@@(reach[k]) : @float_of@@(0x7F800000u);
+        values[k] = is_known ? values[k] : (double)approxsvm_nan32();
+        bounds[k] = is_known ? @above@@(reach[k]) : approxsvm_infinity32();
     }}
     return is_known;
 }}
@@ -328,7 +328,7 @@ _MEMBER_SIGNS: Final = """\
     is_known &= {member}_evaluate_(row, values, bounds);
     for (k = 0; k < {n}; ++k) {{
         labels[{target} + k] = values[k] > 0.0 ? 1 : 0;
-        is_proven[{target} + k] = @modulus@@(values[k]) > (double)bounds[k];
+        is_proven[{target} + k] = approxsvm_abs(values[k]) > (double)bounds[k];
     }}
 """
 
@@ -338,8 +338,8 @@ static inline int @evaluate@@(const @ROW@ row[], double values[], float bounds[]
     int is_known = 1, k;
 {members}    /* What other members know has no room for its narrowing. */
     for (k = 0; k < @n_values && !is_known; ++k) {{
-        values[k] = (double)@float_of@@(0x7FC00000u);
-        bounds[k] = @float_of@@(0x7F800000u);
+        values[k] = (double)approxsvm_nan32();
+        bounds[k] = approxsvm_infinity32();
     }}
     return is_known;
 }}

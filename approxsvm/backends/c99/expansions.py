@@ -154,7 +154,7 @@ class Expansions:
         if rows.is_whole:
             lines.append("moved = @above@@(@map@@(row, x));")
         if rows.has_domain:
-            lines.append("for (j = 0; j < @n_mapped@@; ++j) wrong = x[j] == x[j] ? wrong : @float_of@@(0x7FC00000u);")
+            lines.append("for (j = 0; j < @n_mapped@@; ++j) wrong = x[j] == x[j] ? wrong : approxsvm_nan32();")
         if self.router:
             lines += [load.format("@reference@@"), "center = @center@@(u);"]
         lines.append(load.format("@centers@@ + center * @n_mapped@@"))
@@ -171,7 +171,7 @@ class Expansions:
         if rows.is_whole:
             slack.append("bounds[k] = 1.00001f * (bounds[k] + @steepest@@[k] * moved);")
         if rows.codes:
-            slack.append("if (is_saturated) bounds[k] = @float_of@@(0x7F800000u);")
+            slack.append("if (is_saturated) bounds[k] = approxsvm_infinity32();")
         return source.EVALUATE.format(
             declare="".join(f"    {line}\n" for line in self._declarations()),
             load="".join(f"    {line}\n" for line in lines),

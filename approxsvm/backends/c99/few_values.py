@@ -38,7 +38,8 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99 import source, sums_source
 from approxsvm.backends.c99.device_router import smallest
 from approxsvm.backends.c99.device_rows import DeviceRows
-from approxsvm.backends.c99.sums import LARGEST, _fixed, _float32, _float32_above, _gaussian_rounding, _of_kernels
+from approxsvm.backends.c99.device_steps import float32_above
+from approxsvm.backends.c99.sums import LARGEST, _fixed, _float32, _gaussian_rounding, _of_kernels
 from approxsvm.ir.constants import UNIT32, UNIT64, gaussian_slope
 from approxsvm.ir.kernel_model import FloatArray
 
@@ -214,10 +215,10 @@ class FewValues:
         yield "ends_", smallest(ends)
         yield "places_", smallest(places)
         yield "intercepts_", self.artifact.decision_numbers()["intercept"].copy()
-        yield "majorants_", _float32_above(self.majorant)
-        yield "slopes_", _float32_above(self.slope)
-        yield "besides_", _float32_above(self.beside)
-        yield "most_", _float32_above(self.most)
+        yield "majorants_", float32_above(self.majorant)
+        yield "slopes_", float32_above(self.slope)
+        yield "besides_", float32_above(self.beside)
+        yield "most_", float32_above(self.most)
 
     def functions(self) -> Iterator[str]:
         """Up to `evaluate`."""
@@ -311,8 +312,8 @@ static inline int @evaluate@@(const @ROW@ row[], double values[], float bounds[]
     float z[@n_mapped@@], length, reach;
     int group = 0, is_beside, i, j, k;
     for (k = 0; k < @n_values; ++k) {{
-        values[k] = (double)@float_of@@(0x7FC00000u);
-        bounds[k] = @float_of@@(0x7F800000u);
+        values[k] = (double)approxsvm_nan32();
+        bounds[k] = approxsvm_infinity32();
     }}
 {refuse}    for (j = 0; j < @n_words@@; ++j) codes[j] = 0;
     for (j = 0; j < @n_mapped@@; ++j) {{
@@ -335,7 +336,7 @@ static inline int @evaluate@@(const @ROW@ row[], double values[], float bounds[]
         float kernel;
         while (i == (int)@ends@@[group]) ++group;
         if (is_beside) {{
-            kernel = @exp@@(@minus_g@@ * @sq_distance@@(z, words));
+            kernel = @exp32@@(@minus_g@@ * @sq_distance@@(z, words));
         }} else if (h < @n_kernels@@) {{
             kernel = @kernels@@[h];
         }} else {{

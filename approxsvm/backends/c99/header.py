@@ -233,7 +233,7 @@ class _Unit:
 
 
 # Functions that all models of a header share.
-_HELPERS: Final = ("float_of", "bits_of", "exp", "modulus", "double_of", "exp64", "tanh", "cos", "narrowed", "above")
+_HELPERS: Final = ("exp32", "narrowed", "above")
 
 
 class CHeader:
@@ -341,16 +341,20 @@ class CHeader:
         """What any of the models' functions call."""
         of_units = (template for unit in self.units for template in unit.templates())
         everything = "".join([*of_units, *self._functions()])
-        yield source.BITS
-        yield source.MODULUS
+        yield source.SIZES
+        yield from program_text(["bits.h", *self._programs(everything)])
         yield source.EXP
         yield sums_source.NARROWED
-        yield from program_text({name: None for unit in self.units for name in step_programs(unit.rows.stages)})
-        if any(f"@{name}@@" in everything for name in ("exp64", "tanh", "double_of")):
-            yield sums_source.EXP64
-        for name, text in (("tanh", sums_source.TANH), ("cos", sums_source.COS)):
-            if f"@{name}@@" in everything:
-                yield text
+
+    def _programs(self, text: str) -> Iterator[str]:
+        """Files of the core's C that a text calls."""
+        if re.search(r"approxsvm_(exp|tanh|cos_or_sin|root)\(", text):
+            yield "functions.h"
+        if "approxsvm_lookup" in text:
+            yield "lookup.h"
+        for unit in self.units:
+            if unit.rows.is_whole:
+                yield from ["ball.h", *step_programs(unit.rows.stages)]
 
     def _named(self, template: str) -> str:
         """With the names of the whole header, which those of a single model are; #k# is the prefix of member k."""

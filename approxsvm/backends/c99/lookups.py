@@ -19,11 +19,10 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.steps import Table
 from approxsvm.ir.steps.table import REFUSED, SAME, Steps
 
-# In place of a number, as C has no literals of infinity and NaN: the feature itself, and a row that is refused.
-_SAME: Final = 2.0e301
-REFUSES: Final = 3.0e301
-LARGEST: Final = 1.0e300
-BETWEEN: Final = 2.5e301
+# In place of infinity and NaN: the feature itself, and a row that is refused (program/lookup.h).
+_SAME: Final = 3.0e301
+_REFUSES: Final = 2.0e301
+_LARGEST: Final = 1.0e300
 # A number as it is, and no NaN.
 _CHECKED: Final = Steps.of([], [SAME], REFUSED)
 
@@ -41,7 +40,7 @@ def most_looked_up(table: Table, before: FloatArray) -> FloatArray:
         numbers = np.append(steps.values, steps.nan)
         moduli = np.abs(numbers[np.isfinite(numbers)])
         most[k] = max(moduli.max(initial=0.0), float(before[j]) if (numbers == SAME).any() else 0.0)
-    if not (most < LARGEST).all():
+    if not (most < _LARGEST).all():
         raise UnsupportedModelError(f"a table gives {most.max():.3g}, but the C export allows 1e300")
     return most
 
@@ -60,39 +59,34 @@ def lookup_arrays(table: Table, columns: npt.NDArray[np.intp]) -> Iterator[tuple
 
 def written(numbers: FloatArray) -> FloatArray:
     """As C has them."""
-    return np.where(np.isnan(numbers), REFUSES, np.where(np.isinf(numbers), _SAME, numbers))
+    return np.where(np.isnan(numbers), _REFUSES, np.where(np.isinf(numbers), _SAME, numbers))
 
 
-LOOKED_UP: Final = f"""\
+LOOKED_UP: Final = """\
 /* What a table has for feature j of a row; NaN where the row is refused. */
-static inline double @looked_up@@(const float row[], int j) {{
-    const double x = (double)row[@table_source@@[j]], missing = @table_missing@@[j];
+static inline double @looked_up@@(const float row[], int j) {
+    const double x = (double)row[@table_source@@[j]];
     const int begin = j > 0 ? (int)@table_ends@@[j - 1] : 0;
-    int low = begin, n = (int)@table_ends@@[j] - begin;
-    double found = x != x ? missing : {REFUSES!r};
-    while (n > 0) {{
-        const int half = n / 2;
-        if (@table_edges@@[low + half] <= x) {{
-            low += half + 1;
-            n -= half + 1;
-        }} else {{
-            n = half;
-        }}
-    }}
-    if (x - x >= 0.0) found = @table_found@@[low + j];
-    if (found > {LARGEST!r}) found = found < {BETWEEN!r} ? x : (double)@float_of@@(0x7FC00000u);
-    return found;
-}}
+    approxsvm_lookup table;
+    double found;
+    table.edges = @table_edges@@ + begin;
+    table.values = @table_found@@ + begin + j;
+    table.n_edges = (int)@table_ends@@[j] - begin;
+    table.missing = @table_missing@@[j];
+    found = approxsvm_lookup_find(&table, x);
+    if (approxsvm_abs(x) > APPROXSVM_LARGEST || approxsvm_lookup_refuses(found)) return approxsvm_nan();
+    return approxsvm_lookup_keeps(found) ? x : found;
+}
 /* 0 for a row that the table takes and whose numbers are finite, or replaced later, where they are used, else NaN. */
-static inline float @not_finite@@(const float row[]) {{
+static inline float @not_finite@@(const float row[]) {
     float wrong = 0.0f;
     int j;
-    for (j = 0; j < @n_looked_up@@; ++j) {{
+    for (j = 0; j < @n_looked_up@@; ++j) {
         const double x = @looked_up@@(row, j);
-        if (!(x - x >= 0.0)#UNLESS#) wrong = @float_of@@(0x7FC00000u);
-    }}
+        if (!(x - x >= 0.0)#UNLESS#) wrong = approxsvm_nan32();
+    }
 #CHECKED#    return wrong;
-}}
+}
 """
 
 CATEGORY_CODE: Final = """\
@@ -103,7 +97,7 @@ static inline float @category_code(int column, const char *text) {
     for (i = 0; i < @n_text_columns@@; ++i) {
         int low = @text_starts@@[i], n = @text_starts@@[i + 1] - low;
         if (@text_columns@@[i] != column) continue;
-        if (!text) return @nulls@@[i] ? -2.0f : @float_of@@(0x7FC00000u);
+        if (!text) return @nulls@@[i] ? -2.0f : approxsvm_nan32();
         while (n > 0) {
             const int half = n / 2;
             const char *const known = @categories[low + half];

@@ -7,12 +7,12 @@ from typing import Final
 ENDS: Final = """\
 /* 1 / (1 + exp(x)). */
 static inline double @sigmoid@@(double x) {
-    const double e = @exp64@@(x < 0.0 ? x : -x);
+    const double e = approxsvm_exp(x < 0.0 ? x : -x);
     return x >= 0.0 ? e / (1.0 + e) : 1.0 / (1.0 + e);
 }
 /* Between what the exact value lies. */
 static inline void @around@@(double value, double bound, double *low, double *high) {
-    const double reach = bound * (1.0 + 0x1p-40) + 0x1p-50 * @modulus@@(value);
+    const double reach = bound * (1.0 + 0x1p-40) + 0x1p-50 * approxsvm_abs(value);
     *low = value - reach;
     *high = value + reach;
 }
@@ -20,8 +20,8 @@ static inline void @around@@(double value, double bound, double *low, double *hi
 static inline void @sigmoid_ends@@(double low, double high, double slope, double intercept, double *least,
                                    double *most) {
     const double below = slope * (slope < 0.0 ? high : low), above = slope * (slope < 0.0 ? low : high);
-    const double from = below + intercept - 0x1p-50 * (@modulus@@(below) + @modulus@@(intercept));
-    const double to = above + intercept + 0x1p-50 * (@modulus@@(above) + @modulus@@(intercept));
+    const double from = below + intercept - 0x1p-50 * (approxsvm_abs(below) + approxsvm_abs(intercept));
+    const double to = above + intercept + 0x1p-50 * (approxsvm_abs(above) + approxsvm_abs(intercept));
     const int is_known = from <= to; /* not infinity times zero */
     *least = is_known ? @sigmoid@@(to) : 0.0;
     *most = is_known ? @sigmoid@@(from) : 1.0;
@@ -87,7 +87,7 @@ static inline int @is_coupled@@(double q[][@n_labels], const double p[], double 
         *pqp += p[t] * qp[t];
     }
     for (t = 0; t < @n_labels; ++t) {
-        const double error = @modulus@@(qp[t] - *pqp);
+        const double error = approxsvm_abs(qp[t] - *pqp);
         if (error > largest) largest = error;
     }
     return largest < 0.005 / (double)@n_labels;
@@ -178,18 +178,24 @@ static inline void @one_share@@(double value, double bound, double *p, double *l
 """
 
 SHARE_ENDS: Final = """\
-/* Of all x between lo and hi, at least 0, x_c / sum(x); each end is widened by its rounding. */
-static inline void @share_ends@@(const double lo[], const double hi[], double lowest[], double highest[]) {
-    int c, k;
+/* Of all x between lo and hi, at least 0, x_c / sum(x): share_interval() of the core, with wider ends. */
+static inline void @share_ends@@(double lo[], double hi[], double lowest[], double highest[]) {
+    double sum_lo = 0.0, sum_hi = 0.0;
+    int c;
+    for (c = @n_labels - 1; c >= 0; --c) {
+        lo[c] = lo[c] > 2e-300 ? lo[c] * (1.0 - 0x1p-44) : 0.0;
+        hi[c] = hi[c] * (1.0 + 0x1p-44) + 1e-300;
+        lowest[c] = sum_hi; /* of the classes behind */
+        highest[c] = sum_lo;
+        sum_lo += lo[c];
+        sum_hi += hi[c];
+    }
+    sum_lo = sum_hi = 0.0;
     for (c = 0; c < @n_labels; ++c) {
-        const double own_lo = lo[c] * (1.0 - 0x1p-44), own_hi = hi[c] * (1.0 + 0x1p-44) + 1e-300;
-        double others_lo = 0.0, others_hi = 0.0;
-        for (k = 0; k < @n_labels; ++k) {
-            others_lo += k == c || !(lo[k] > 1e-300) ? 0.0 : lo[k] * (1.0 - 0x1p-44);
-            others_hi += k == c ? 0.0 : hi[k] * (1.0 + 0x1p-44) + 1e-300;
-        }
-        lowest[c] = own_lo > 1e-300 ? own_lo / (own_lo + others_hi) : 0.0;
-        highest[c] = own_hi / (own_hi + others_lo);
+        lowest[c] = lo[c] / (lo[c] + (sum_hi + lowest[c]));
+        highest[c] = hi[c] / (hi[c] + (sum_lo + highest[c]));
+        sum_lo += lo[c];
+        sum_hi += hi[c];
     }
     @widen@@(@n_labels, 0.0, lowest, highest);
 }
@@ -248,18 +254,18 @@ static inline void @shares@@(const double values[], const float bounds[], double
         hi[c] *= beta;
         top = p[c] > top ? p[c] : top;
         most = hi[c] > most ? hi[c] : most;
-        scale = @modulus@@(lo[c]) > scale ? @modulus@@(lo[c]) : scale;
-        scale = @modulus@@(hi[c]) > scale ? @modulus@@(hi[c]) : scale;
+        scale = approxsvm_abs(lo[c]) > scale ? approxsvm_abs(lo[c]) : scale;
+        scale = approxsvm_abs(hi[c]) > scale ? approxsvm_abs(hi[c]) : scale;
     }
     for (c = 0; c < @n_labels; ++c) {
-        p[c] = @exp64@@(p[c] - top);
+        p[c] = approxsvm_exp(p[c] - top);
         total += p[c];
     }
     for (c = 0; c < @n_labels; ++c) p[c] /= total;
     if (scale < 1e300) {
         for (c = 0; c < @n_labels; ++c) {
-            lo[c] = @exp64@@(lo[c] - most - 0x1p-48 * scale);
-            hi[c] = @exp64@@(hi[c] - most + 0x1p-48 * scale);
+            lo[c] = approxsvm_exp(lo[c] - most - 0x1p-48 * scale);
+            hi[c] = approxsvm_exp(hi[c] - most + 0x1p-48 * scale);
         }
         @share_ends@@(lo, hi, lowest, highest);
     } else {
@@ -303,7 +309,7 @@ static inline void @probabilities(const @ROW@ row[], float probabilities[]) {
     double p[@n_labels], lowest[@n_labels], highest[@n_labels];
     int c;
     const int is_known = @row_shares@@(row, p, lowest, highest);
-    for (c = 0; c < @n_labels; ++c) probabilities[c] = is_known ? (float)p[c] : @float_of@@(0x7FC00000u);
+    for (c = 0; c < @n_labels; ++c) probabilities[c] = is_known ? (float)p[c] : approxsvm_nan32();
 }
 /* What |probability - that of the exact values| never exceeds, for each of @probabilities; 1 for @STRANGE@. */
 static inline void @probability_bounds(const @ROW@ row[], float bounds[]) {

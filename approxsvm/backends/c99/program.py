@@ -6,8 +6,16 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 from approxsvm.system.installed_headers import get_include
+
+# What the core replaces by its own.
+_MACROS: Final = {
+    "APPROXSVM_PROGRAM ": "static inline ",
+    "APPROXSVM_ROOT(": "approxsvm_root(",
+    "APPROXSVM_PRODUCT(": "approxsvm_product(",
+}
 
 
 def program_text(files: Iterable[str]) -> Iterator[str]:
@@ -18,7 +26,9 @@ def program_text(files: Iterable[str]) -> Iterator[str]:
     for name in seen:
         text = re.sub(r"#ifndef APPROXSVM_\w+.*?#endif\n", "", _read(name), flags=re.DOTALL)
         text = re.sub(r'#(pragma once|include "\w+\.h")\n', "", text)
-        yield text.replace("APPROXSVM_PROGRAM ", "static inline ").replace("APPROXSVM_ROOT(", "approxsvm_root(")
+        for macro, own in _MACROS.items():
+            text = text.replace(macro, own)
+        yield text
 
 
 def _with_included(name: str) -> Iterator[str]:

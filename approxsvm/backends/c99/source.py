@@ -112,58 +112,15 @@ PREAMBLE: Final = """\
 """
 
 
-def real_of_bits(real: str, bits: str) -> str:
-    """The function that takes the bits of a number for the number."""
-    return f"""\
-static inline {real} @{real}_of@@({bits} bits) {{
-#if defined(__cplusplus) && defined(__GNUC__)
-    {real} x;
-    __builtin_memcpy(&x, &bits, sizeof x);
-    return x;
-#else
-    union {{
-        {bits} bits;
-        {real} x;
-    }} same;
-    same.bits = bits;
-    return same.x;
-#endif
-}}
-"""
-
-
 # Scalars beyond arrays are enum constants, as C99 has no others that an array's size may be made of.
-BITS: Final = (
-    """\
+SIZES: Final = """\
 typedef char @int_has_32_bits@@[sizeof(int) >= 4 ? 1 : -1];
 typedef char @literals_are_double@@[sizeof(1.0) == sizeof(double) ? 1 : -1];
-"""
-    + real_of_bits("float", "uint32_t")
-    + """\
-static inline uint32_t @bits_of@@(float x) {
-#if defined(__cplusplus) && defined(__GNUC__)
-    uint32_t bits;
-    __builtin_memcpy(&bits, &x, sizeof bits);
-    return bits;
-#else
-    union {
-        uint32_t bits;
-        float x;
-    } same;
-    same.x = x;
-    return same.bits;
-#endif
-}
-"""
-)
-
-MODULUS: Final = """\
-static inline double @modulus@@(double x) { return x < 0.0 ? -x : x; }
 """
 
 EXP: Final = """\
 /* exp(x) within 1.5 ULP for -87.33 <= x <= 0: x = n ln 2 + r, n ln 2 in two parts, a polynomial in r. 0 below. */
-static inline float @exp@@(float x) {
+static inline float @exp32@@(float x) {
     const float shift = 12582912.0f;
     const int is_far = x < -87.33f;
     float shifted, n, p;
@@ -177,7 +134,7 @@ static inline float @exp@@(float x) {
     p = p * x + 0x1.555492p-3f;
     p = p * x + 0x1.fffffcp-2f;
     p = (x * x) * p + x;
-    return is_far ? 0.0f : (p + 1.0f) * @float_of@@((@bits_of@@(shifted) << 23) + 0x3F800000u);
+    return is_far ? 0.0f : (p + 1.0f) * approxsvm_float_of_bits((approxsvm_bits_of_float(shifted) << 23) + 0x3F800000u);
 }
 """
 
@@ -188,7 +145,7 @@ static inline int @cell@@(float half_s) {
     const uint32_t first = @first_cell@@;
     uint32_t cell;
     if (!(half_s < @end_of_cells@@)) return @n_cells@@ - 1;
-    cell = @bits_of@@(half_s) >> @cell_shift@@;
+    cell = approxsvm_bits_of_float(half_s) >> @cell_shift@@;
     return cell < first ? 0 : (int)(cell - first) + 1;
 }
 """
@@ -295,8 +252,10 @@ static inline int @nearest@@(int first, int end, const float y[]) {
         for (slot = (int)@panel_slots@@[panel]; slot < (int)@panel_slots@@[panel + 1]; ++slot) {
             const float *point = @points@@ + (int)@slot_points@@[slot] * (@n_mapped@@ + 1);
             float score = point[0];
+            uint32_t bits;
             for (j = 0; j < @n_mapped@@; ++j) score += point[1 + j] * y[j];
-            score = @float_of@@((@bits_of@@(score) & ~(uint32_t)0xFF) | (uint32_t)(panel - first));
+            bits = (approxsvm_bits_of_float(score) & ~(uint32_t)0xFF) | (uint32_t)(panel - first);
+            score = approxsvm_float_of_bits(bits);
             if (score < best) {
                 best = score;
                 found = slot;
@@ -330,9 +289,9 @@ static inline float @keep_varying@@(float u[]) {
 static inline float @slice_distance@@(float off_sq) {
     const float x = @theta_above@@ * off_sq;
     float root;
-    if (!(x < 2.0f)) return @float_of@@(0x7F800000u);
+    if (!(x < 2.0f)) return approxsvm_infinity32();
     if (!(x > 1e-30f)) return 2e-15f;
-    root = @float_of@@((@bits_of@@(x) >> 1) + 0x1FC00000u);
+    root = approxsvm_float_of_bits((approxsvm_bits_of_float(x) >> 1) + 0x1FC00000u);
     root = 0.5f * (root + x / root);
     root = 0.5f * (root + x / root);
     return 1.001f * root + 1e-15f;
@@ -390,7 +349,7 @@ static inline float @not_finite@@(const @ROW@ row[]) {
 CHECKED: Final = """\
     for (j = 0; j < @n_checked@@; ++j) {
         const float x = row[@checked_columns@@[j]];
-        if (!(x - x >= 0.0f) && !(@checked_nan@@[j] && x != x)) #WRONG# = @float_of@@(0x7FC00000u);
+        if (!(x - x >= 0.0f) && !(@checked_nan@@[j] && x != x)) #WRONG# = approxsvm_nan32();
     }
 """
 
@@ -398,13 +357,13 @@ EVALUATE: Final = """\
 /* All decision values and their bounds; 0 for @STRANGE@: NaN, with infinite bounds. */
 static inline int @evaluate@@(const @ROW@ row[], double values[], float bounds[]) {{
 {declare}{load}{refuse}    cell = @cell@@(half_s);
-    gaussian = @exp@@(-half_s);
+    gaussian = @exp32@@(-half_s);
     for (k = 0; k < @n_values; ++k) {{
         const int e = center * @n_values + k;
         const double scale = @output_scales@@[e] * (double)gaussian;
         double inner = @constants@@[e];
 {forms}        values[k] = @intercepts@@[k] + (scale > 0.0 ? scale * inner : 0.0);
-        bounds[k] = @float_of@@((uint32_t)@bounds@@[e * @n_cells@@ + cell] << 16);
+        bounds[k] = approxsvm_float_of_bits((uint32_t)@bounds@@[e * @n_cells@@ + cell] << 16);
 {slack}    }}
     return 1;
 }}
@@ -414,7 +373,7 @@ REFUSE: Final = """\
     if (!(wrong <= 0.0f)) {
         for (k = 0; k < @n_values; ++k) {
             values[k] = (double)wrong;
-            bounds[k] = @float_of@@(0x7F800000u);
+            bounds[k] = approxsvm_infinity32();
         }
         return 0;
     }
@@ -483,7 +442,7 @@ static inline int @is_settled@@(const double values[], const float bounds[], int
 
 # Sums err by a few roundings of the moduli, scores by a few roundings of numbers up to the number of classes.
 SCORES: Final = """\
-static inline double @confidence@@(double sum) { return sum / (3.0 * (@modulus@@(sum) + 1.0)); }
+static inline double @confidence@@(double sum) { return sum / (3.0 * (approxsvm_abs(sum) + 1.0)); }
 /* scikit-learn's scores, votes + s / (3 (|s| + 1)), s the sum of a class's values. */
 static inline void @scores@@(const double values[], double scores[]) {
     double sums[@n_labels];
@@ -514,7 +473,7 @@ static inline void @score_ends@@(const double values[], const float bounds[], do
                 const double value = c == i ? values[pair] : -values[pair], bound = (double)bounds[pair];
                 if (c != i && c != j) continue;
                 sum += value;
-                spread += bound + 4.0 * n * u * (bound + @modulus@@(value));
+                spread += bound + 4.0 * n * u * (bound + approxsvm_abs(value));
                 least += value > bound;
                 most += !(value < -bound);
             }
@@ -540,7 +499,7 @@ static inline void @scores@@(const double values[], double scores[]) {
 static inline void @score_ends@@(const double values[], const float bounds[], double lowest[], double highest[]) {
     int c;
     for (c = 0; c < @n_labels; ++c) {
-        const double reach = (double)bounds[c] * (1.0 + 0x1p-40) + 0x1p-50 * @modulus@@(values[c]);
+        const double reach = (double)bounds[c] * (1.0 + 0x1p-40) + 0x1p-50 * approxsvm_abs(values[c]);
         lowest[c] = values[c] - reach;
         highest[c] = values[c] + reach;
     }

@@ -60,6 +60,7 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99 import source, sums_source
 from approxsvm.backends.c99.device_router import smallest
 from approxsvm.backends.c99.device_rows import DeviceRows
+from approxsvm.backends.c99.device_steps import float32_above
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.compensated import norms_above
 from approxsvm.ir.constants import UNIT32, UNIT64, gaussian_slope
@@ -479,10 +480,10 @@ class SumFunction:
         if "intercepts_" not in self.sums.arrays:
             yield "intercepts_", self.artifact.decision_numbers()["intercept"].copy()
         yield from self.sums.arrays.items()
-        yield "majorants_", _float32_above(self.sums.majorant)
-        yield "slopes_", _float32_above(self.sums.slope)
+        yield "majorants_", float32_above(self.sums.majorant)
+        yield "slopes_", float32_above(self.sums.slope)
         if self.sums.most is not None:
-            yield "most_", _float32_above(self.sums.most)
+            yield "most_", float32_above(self.sums.most)
 
     def functions(self) -> Iterator[str]:
         """Up to `evaluate`."""
@@ -507,12 +508,6 @@ class SumFunction:
             refuse=" + @not_finite@@(row)" if rows.has_map and not rows.codes else "",
             load=load,
             is_known="bound >= 0.0f" if self.sums.most is None else "bound < @most@@[k]",
-            otherwise="@float_of@@(0x7F800000u)" if self.sums.most is None else "@most@@[k]",
-            saturated="        if (@is_saturated@@(row)) bounds[k] = @float_of@@(0x7F800000u);\n" if rows.codes else "",
+            otherwise="approxsvm_infinity32()" if self.sums.most is None else "@most@@[k]",
+            saturated="        if (@is_saturated@@(row)) bounds[k] = approxsvm_infinity32();\n" if rows.codes else "",
         )
-
-
-def _float32_above(numbers: FloatArray) -> npt.NDArray[np.float32]:
-    with np.errstate(over="ignore"):
-        narrow = np.where(numbers > 0.0, np.maximum(numbers, 2.0**-126), 0.0).astype(np.float32)  # none is flushed
-    return np.where(narrow < numbers, np.nextafter(narrow, np.float32(np.inf)), narrow).astype(np.float32)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from approxsvm.backends.c99.source import real_of_bits
-
 # Newton's method gives a number that is not below the root, from any start.
 ROOT: Final = """\
 /* Not below the root of x >= 0, nor of what x may have lost by underflow. */
 static inline float @root_above@@(float x) {
     float root;
     if (!(x > 1e-30f)) return 2e-15f;
-    root = @float_of@@((@bits_of@@(x) >> 1) + 0x1FC00000u);
+    root = approxsvm_float_of_bits((approxsvm_bits_of_float(x) >> 1) + 0x1FC00000u);
     root = 0.5f * (root + x / root);
     root = 0.5f * (root + x / root);
     return 1.001f * root + 2e-15f;
@@ -23,7 +21,7 @@ static inline float @root_above@@(float x) {
 NARROWED: Final = """\
 static inline float @narrowed@@(double x) { return x > -1e19 && x < 1e19 ? (float)x : 1e19f; }
 static inline float @above@@(double error) {
-    return error < 1e37 ? (float)(error * 1.000001) + 1e-37f : @float_of@@(0x7F800000u);
+    return error < 1e37 ? (float)(error * 1.000001) + 1e-37f : approxsvm_infinity32();
 }
 """
 
@@ -55,7 +53,7 @@ GAUSSIAN: Final = """\
             for (k = 0; k < 4; ++k) s[k] += (x[j + k] - u[j + k]) * (x[j + k] - u[j + k]);
         }
         for (; j < @n_varying@@; ++j) s[0] += (x[j] - u[j]) * (x[j] - u[j]);
-        term = (double)@exp@@(-@half_theta@@ * ((s[0] + s[1]) + (s[2] + s[3])));"""
+        term = (double)@exp32@@(-@half_theta@@ * ((s[0] + s[1]) + (s[2] + s[3])));"""
 
 LINEAR: Final = _PRODUCT + ";"
 
@@ -71,8 +69,8 @@ def power(degree: int) -> str:
     )
 
 
-SIGMOID: Final = _PRODUCT + " + @coef0@@;\n        term = @tanh@@(term);"
-OF_COS: Final = _PRODUCT + " + @phases@@[i];\n        term = @cos@@(term);"
+SIGMOID: Final = _PRODUCT + " + @coef0@@;\n        term = approxsvm_tanh(term);"
+OF_COS: Final = _PRODUCT + " + @phases@@[i];\n        term = approxsvm_cos_or_sin(term, 0);"
 
 FORM: Final = """\
 static inline void @sums@@(const float u[], double values[]) {
@@ -100,8 +98,8 @@ static inline int @evaluate@@(const @ROW@ row[], double values[], float bounds[]
     for (j = 0; j < @n_mapped@@; ++j) u[j] = {load};
     reach = @sq_norm@@(u){refuse};
     for (k = 0; k < @n_values; ++k) {{
-        values[k] = (double)@float_of@@(0x7FC00000u);
-        bounds[k] = @float_of@@(0x7F800000u);
+        values[k] = (double)approxsvm_nan32();
+        bounds[k] = approxsvm_infinity32();
     }}
     if (!(reach <= @limit_sq@@)) return 0;
     reach = @root_above@@(reach);
@@ -116,44 +114,4 @@ static inline int @evaluate@@(const @ROW@ row[], double values[], float bounds[]
 {saturated}    }}
     return 1;
 }}
-"""
-
-# Arithmetic in double, for sums and for probabilities.
-EXP64: Final = (
-    real_of_bits("double", "uint64_t")
-    + """\
-/* exp(x), relatively within 2^-48; that of -708 or 708 beyond these. x = n ln 2 + r, exp(r) by its series. */
-static inline double @exp64@@(double x) {
-    const double shift = 6755399441055744.0;
-    double n, r, sum;
-    int k;
-    x = x > -708.0 ? x : -708.0;
-    x = x < 708.0 ? x : 708.0;
-    n = (x * 1.4426950408889634 + shift) - shift;
-    r = x - n * 0x1.62e42fee00000p-1;
-    r = r - n * 0x1.a39ef35793c76p-33;
-    sum = 1.0;
-    for (k = 14; k > 0; --k) sum = 1.0 + sum * r / (double)k;
-    return sum * @double_of@@((uint64_t)((int)n + 1023) << 52);
-}
-"""
-)
-
-TANH: Final = """\
-static inline double @tanh@@(double t) {
-    const double e = @exp64@@(t < 0.0 ? 2.0 * t : -2.0 * t), share = (1.0 - e) / (1.0 + e);
-    return t < 0.0 ? -share : share;
-}
-"""
-
-COS: Final = """\
-/* cos(t) = 1 - 2 sin(y)^2, y half of what is left of t beyond whole turns; the sine by its series. */
-static inline double @cos@@(double t) {
-    const double shift = 6755399441055744.0, turns = (t * 0.15915494309189535 + shift) - shift;
-    const double y = 0.5 * (t - turns * 6.283185307179586), y_sq = y * y;
-    double sum = 1.0;
-    int k;
-    for (k = 10; k > 0; --k) sum = 1.0 - sum * y_sq / (double)(2 * k * (2 * k + 1));
-    return 1.0 - 2.0 * (y * sum) * (y * sum);
-}
 """

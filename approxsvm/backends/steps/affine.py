@@ -1,22 +1,14 @@
-"""Scalers in exported programs.
-
-On a device a scaler with the factors m_j, y = (x - s) m / d, then y + a, makes of an error e at most
-
-    max |m_j / d_j| e + (4 u + rho) |y|_1 + rho max |m_j / d_j| e + u |y + a|_1 + underflow,
-
-rho being the largest relative_error; limits, which come last, bring no two rows further apart.
-"""
+"""Scalers in exported programs (cpp/include/approxsvm/program/affine.h)."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.backends.c99.device_steps import NEXT_ERROR, UNDERFLOW, OnDevice, carried
+from approxsvm.backends.c99.device_steps import Before, OnDevice
 from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, TINY, Mapped
 from approxsvm.ir.constants import UNIT64
@@ -24,7 +16,7 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.steps import Affine
 
 
-def nodes(g: GraphBuilder, stage: Affine, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Affine, x: str, error: str | None, is_source: bool) -> Mapped:
     """Operation after operation; limits do not let errors grow."""
     gain = np.ones(stage.n_features)
     n_operations = 0
@@ -37,12 +29,10 @@ def nodes(g: GraphBuilder, stage: Affine, x: str, error: str | None, with_errors
             elif name == "divide":
                 gain = gain / np.abs(numbers)
             n_operations += 1
-    if with_errors:
-        error = _affine_error(g, stage, x, error, gain, n_operations)
+    error = _affine_error(g, stage, x, error, gain, n_operations)
     if stage.add is not None:
         x = g.op("Add", x, stage.add)
-        if error is not None:
-            error = g.op("Add", error, g.op("Mul", g.op("Abs", x), ROUNDING))
+        error = g.op("Add", error, g.op("Mul", g.op("Abs", x), ROUNDING))
     for limits, operation in ((stage.low, "Max"), (stage.high, "Min")):
         x = x if limits is None else g.op(operation, x, limits)
     return x, error
@@ -79,8 +69,9 @@ def operations(k: int, parts: Sequence[str], x: str) -> list[str]:
     for part in parts:
         number = f"@{part}_{k}@@[j]"
         compare = {"low": "<", "high": ">"}.get(part)
-        operator = {"subtract": "-=", "multiply": "*=", "divide": "/=", "add": "+="}.get(part)
-        change = f"= {x} {compare} {number} ? {number} : {x};" if compare else f"{operator} {number};"
+        operator = {"subtract": "-=", "divide": "/=", "add": "+="}.get(part)
+        change = f"{operator} {number};" if operator else f"= approxsvm_product({x}, {number});"
+        change = f"= {x} {compare} {number} ? {number} : {x};" if compare else change
         lines.append(f"{x} {change}")
     return lines
 
@@ -94,39 +85,26 @@ def _scaled(stage: Affine, most: FloatArray) -> list[FloatArray]:
     return found
 
 
-def _alone(line: str) -> str:
-    """A product that no compiler fuses with a sum, by a step behind or by this one."""
-    return re.sub(r"x\[j\] \*= (.*);", r"x[j] = @product@@(x[j], \1);", line)
-
-
-def _left(stage: Affine) -> list[bool]:
-    return [stage.leaves(j) for j in range(stage.n_features)]
-
-
-def _scaling(k: int, stage: Affine) -> list[str]:
+def _scaling(k: int, stage: Affine, before: Before) -> list[str]:
     parts = list(affine_arrays(stage))
-    limits = [part for part in parts if part in ("low", "high")]
-    first = [part for part in parts if part not in ("add", *limits)]
-    steps = [
-        *(_alone(line) for line in operations(k, first, "x[j]")),
-        "before += @size@@(x[j]);",
-        *operations(k, [part for part in parts if part == "add"], "x[j]"),
-        "after += @size@@(x[j]);",
-        *operations(k, limits, "x[j]"),
-    ]
-    ones = np.ones(stage.n_features)
-    divide = ones if stage.divide is None else np.abs(stage.divide)
-    with np.errstate(over="ignore"):
-        gain = float(((ones if stage.multiply is None else np.abs(stage.multiply)) / divide).max(initial=0.0))
-        lost = UNDERFLOW * (1.0 + float((1.0 / divide).max(initial=0.0)))
-    relative = 0.0 if stage.relative_error is None else float(stage.relative_error.max(initial=0.0))
-    return [
-        "before = after = 0.0;",
-        f"for (j = 0; j < {stage.n_features}; ++j) {{",
-        *(f"    {step}" for step in steps),
-        "}",
-        carried(gain * (1.0 + relative), 4.0 * UNIT64 + relative, UNIT64, lost),
-    ]
+    lines = operations(k, [part for part in parts if part in ("subtract", "multiply", "divide")], "b.value")
+    if lines:
+        path = len(lines) * UNIT64 * (1.0 + 2.0**-30)
+        lost = 0.0 if stage.divide is None else float((1.0 / np.abs(stage.divide)).max(initial=0.0))
+        own = f"{path!r}, b.value, {2.0**-1000 * (1.0 + lost)!r}"
+        multiply, divide = (f"@{part}_{k}@@[j]" if part in parts else "1.0" for part in ("multiply", "divide"))
+        gain = "1.0" if (multiply, divide) == ("1.0", "1.0") else f"approxsvm_affine_gain({multiply}, {divide})"
+        if before.is_exact:
+            lines.append(f"b.radius = approxsvm_own_radius({own});")
+        else:
+            lines.append(f"b.radius = approxsvm_scaled_radius(b.radius, {gain}, {own});")
+    if stage.relative_error is not None:
+        largest = float(stage.relative_error.max(initial=0.0)) * (1.0 + 2.0**-30)
+        lines.append(f"b.radius = approxsvm_with_relative(b.radius, b.value, {largest!r});")
+    if stage.add is not None:
+        lines += [*operations(k, ["add"], "b.value"), "b.radius = approxsvm_added_radius(b.radius, b.value);"]
+    limits = {"low": "approxsvm_at_least", "high": "approxsvm_at_most"}
+    return lines + [f"b = {name}(b, @{part}_{k}@@[j]);" for part, name in limits.items() if part in parts]
 
 
-ON_DEVICE: Final = OnDevice(_scaled, affine_arrays, _scaling, lambda _: (NEXT_ERROR,), in_place=True, keeps=_left)
+ON_DEVICE: Final = OnDevice(_scaled, affine_arrays, _scaling, "affine.h")

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from approxsvm.backends.c99.device_steps import OnDevice, balls
+from approxsvm.backends.c99.device_steps import Before, OnDevice
 from approxsvm.backends.onnx.graph_builder import GraphBuilder
 from approxsvm.backends.onnx.rows_graph import Mapped, increasing
 from approxsvm.ir.constants import INVERSE_NORMAL, LEAST_INVERSE_NORMAL, UNIT64
@@ -18,13 +18,11 @@ _MIDDLE: Final = 0.425
 _TAIL: Final = 1.6
 
 
-def nodes(
-    g: GraphBuilder, stage: InverseNormal, x: str, error: str | None, with_errors: bool, is_source: bool
-) -> Mapped:
+def nodes(g: GraphBuilder, stage: InverseNormal, x: str, error: str | None, is_source: bool) -> Mapped:
     """Invert the normal distribution as the core does."""
     y, grown = increasing(g, lambda at: _at(g, stage.n_features, at), x, error)
     mapped = g.op("Where", stage.taken, y, x)
-    return mapped, g.op("Where", stage.taken, grown, 0.0 if error is None else error) if with_errors else None
+    return mapped, g.op("Where", stage.taken, grown, 0.0 if error is None else error)
 
 
 def _at(g: GraphBuilder, n: int, p: str) -> tuple[str, str]:
@@ -51,15 +49,10 @@ def _quantiles(stage: InverseNormal, most: FloatArray) -> list[FloatArray]:
     return [most + 1.0, np.where(stage.taken, 6.0, most)]
 
 
-def _inverting(k: int, stage: InverseNormal) -> list[str]:
-    call = f"approxsvm_inverse_normal_balls({stage.n_features}, @taken_{k}@@, approxsvm_real, x, y)"
-    return balls(k, stage.n_features, call, f"@taken_{k}@@[j]")
+def _inverting(k: int, stage: InverseNormal, before: Before) -> list[str]:
+    return [f"if (@taken_{k}@@[j]) b = approxsvm_inverse_normal(b, approxsvm_real);"]
 
 
 ON_DEVICE: Final = OnDevice(
-    _quantiles,
-    lambda stage: {"taken": stage.taken.astype(np.uint32)},
-    _inverting,
-    keeps=lambda stage: ~stage.taken,
-    program="inverse_normal.h",
+    _quantiles, lambda stage: {"taken": stage.taken.astype(np.uint8)}, _inverting, "inverse_normal.h"
 )

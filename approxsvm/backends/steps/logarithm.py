@@ -6,14 +6,14 @@ from typing import Final
 
 import numpy as np
 
-from approxsvm.backends.c99.device_steps import NOT_TAKEN, OnDevice, balls
+from approxsvm.backends.c99.device_steps import NOT_TAKEN, Before, OnDevice
 from approxsvm.backends.onnx.graph_builder import GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, Mapped, increasing
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.steps import Logarithm
 
 
-def nodes(g: GraphBuilder, stage: Logarithm, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Logarithm, x: str, error: str | None, is_source: bool) -> Mapped:
     """Take logarithms; outside the domain NaN, with an error of NaN."""
     offset = np.where(stage.taken, stage.offset, 0.0)
 
@@ -24,7 +24,7 @@ def nodes(g: GraphBuilder, stage: Logarithm, x: str, error: str | None, with_err
 
     y, grown = increasing(g, at, x, error)
     mapped = g.op("Where", stage.taken, y, x)
-    return mapped, g.op("Where", stage.taken, grown, 0.0 if error is None else error) if with_errors else None
+    return mapped, g.op("Where", stage.taken, grown, 0.0 if error is None else error)
 
 
 def _logarithmic(stage: Logarithm, most: FloatArray) -> list[FloatArray]:
@@ -33,18 +33,19 @@ def _logarithmic(stage: Logarithm, most: FloatArray) -> list[FloatArray]:
     return [shifted, np.where(stage.taken, 745.0, most)]
 
 
-def _taking_logarithms(k: int, stage: Logarithm) -> list[str]:
-    offsets = f"@offset_{k}@@"
-    takes = f"approxsvm_logarithm_takes(x[j], y[j], {offsets}[j])"
-    call = f"approxsvm_logarithm_balls({stage.n_features}, {offsets}, approxsvm_real, x, y)"
-    return balls(k, stage.n_features, call, f"{offsets}[j] < APPROXSVM_STAYS", takes)
+def _taking_logarithms(k: int, stage: Logarithm, before: Before) -> list[str]:
+    offset = f"@offset_{k}@@[j]"
+    lines = [
+        f"is_refused |= b.value <= -{offset};",
+        f"b = approxsvm_logarithm(b, {offset}, approxsvm_real);",
+    ]
+    return lines if stage.taken.all() else [f"if ({offset} < APPROXSVM_STAYS) {{", *(f"    {x}" for x in lines), "}"]
 
 
 ON_DEVICE: Final = OnDevice(
     _logarithmic,
     lambda stage: {"offset": stage.offset.clip(max=NOT_TAKEN)},
     _taking_logarithms,
-    keeps=lambda stage: ~stage.taken,
+    "logarithm.h",
     refuses=lambda _: True,
-    program="logarithm.h",
 )

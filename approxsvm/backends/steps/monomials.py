@@ -1,7 +1,4 @@
-"""Products of features in exported programs.
-
-On a device a product p x of a partial product p with an error d becomes one with |x| d + e (|p| + d) + u |p x|.
-"""
+"""Products of features in exported programs (cpp/include/approxsvm/program/products.h)."""
 
 from __future__ import annotations
 
@@ -11,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.backends.c99.device_router import smallest
-from approxsvm.backends.c99.device_steps import SUMMED, OnDevice
+from approxsvm.backends.c99.device_steps import Before, Gathers, OnDevice
 from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, TINY, Mapped
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.steps import Monomials
 
 
-def nodes(g: GraphBuilder, stage: Monomials, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Monomials, x: str, error: str | None, is_source: bool) -> Mapped:
     """Factor after factor of all products at once; 1 stands behind the features."""
     with_one = _with_column(g, x, 1.0)
     errors = None if error is None else _with_column(g, error, 0.0)
@@ -28,13 +25,12 @@ def nodes(g: GraphBuilder, stage: Monomials, x: str, error: str | None, with_err
     for factors in others:
         other = g.columns(with_one, factors)
         product = g.op("Mul", y, other)
-        if with_errors:
-            own = g.op("Add", g.op("Mul", g.op("Abs", product), ROUNDING), TINY)
-            if grown is not None and errors is not None:
-                came = g.columns(errors, factors)
-                both = g.op("Mul", came, g.op("Add", g.op("Abs", y), grown))
-                own = g.op("Add", own, g.op("Add", g.op("Mul", g.op("Abs", other), grown), both))
-            grown = g.op("Mul", own, UP)
+        own = g.op("Add", g.op("Mul", g.op("Abs", product), ROUNDING), TINY)
+        if grown is not None and errors is not None:
+            came = g.columns(errors, factors)
+            both = g.op("Mul", came, g.op("Add", g.op("Abs", y), grown))
+            own = g.op("Add", own, g.op("Add", g.op("Mul", g.op("Abs", other), grown), both))
+        grown = g.op("Mul", own, UP)
         y = product
     return y, grown
 
@@ -56,32 +52,21 @@ def _factors(stage: Monomials) -> dict[str, npt.NDArray[Any]]:
     return {"factors": smallest(stage.factors)}
 
 
-def _multiplying(k: int, stage: Monomials) -> list[str]:
-    m, degree = stage.factors.shape
+def _multiplying(k: int, stage: Monomials, before: Before) -> list[str]:
+    degree = stage.factors.shape[1]
     return [
-        "before = 0.0;",
-        f"for (i = 0; i < {m}; ++i) {{",
-        "    double product = 1.0, off = 0.0;",
-        f"    for (j = {degree} - 1; j >= 0; --j) {{",
-        f"        const int of = (int)@factors_{k}@@[i * {degree} + j];",
-        f"        if (of < {stage.n_features}) product = @times@@(product, x[of], error, &off);",
-        "    }",
-        "    y[i] = product;",
-        "    before += off;",
+        "approxsvm_ball factor;",
+        "int is_begun = 0;",
+        "b.value = 1.0;",
+        "b.radius = 0.0;",
+        f"for (i = {degree} - 1; i >= 0; --i) {{",
+        f"    const int of = (int)@factors_{k}@@[j * {degree} + i];",
+        f"    if (of == {stage.n_features}) continue;",
+        *(f"    {line}" for line in before.picked("factor", "of")),
+        "    b = is_begun ? approxsvm_times(b, factor, approxsvm_real) : factor;",
+        "    is_begun = 1;",
         "}",
-        f"for (i = 0; i < {m}; ++i) x[i] = y[i];",
-        SUMMED,
     ]
 
 
-_TIMES: Final = """\
-/* A product, and what it is off by where its first factor is by *off, and x by `error`. */
-static inline double @times@@(double product, double x, double error, double *off) {
-    const volatile double own = product * x; /* fused with no sum */
-    const double found = own;
-    *off = @modulus@@(x) * *off + error * (@modulus@@(product) + *off) + 0x1p-53 * @modulus@@(found) + 0x1p-1000;
-    return found;
-}
-"""
-
-ON_DEVICE: Final = OnDevice(_multiplied, _factors, _multiplying, lambda _: (_TIMES,))
+ON_DEVICE: Final = OnDevice(_multiplied, _factors, _multiplying, "products.h", gathers=lambda *_: Gathers())

@@ -1,18 +1,14 @@
-"""Norms of rows in exported programs.
-
-On a device a vector of n features and of the norm N, which is off by E <= g e + (n + 6) u N, g = sqrt(n) for l1 and 1
-for other norms, becomes one that is off by (e + E |x|_1 / N) / (N - E) + u |x|_1 / N. Where N may be on either side of
-the least norm that is divided by, nothing is known.
-"""
+"""Norms of rows in exported programs (cpp/include/approxsvm/program/normalizer.h)."""
 
 from __future__ import annotations
 
-import math
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
-from approxsvm.backends.c99.device_steps import ROUNDED_UP, UNDERFLOW, OnDevice
+from approxsvm.backends.c99.device_router import smallest
+from approxsvm.backends.c99.device_steps import Before, Gathers, OnDevice
 from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, TINY, Mapped
 from approxsvm.ir.kernel_model import FloatArray
@@ -20,7 +16,7 @@ from approxsvm.ir.steps import Normalizer
 from approxsvm.ir.steps.normalizer import LEAST_NORM
 
 
-def nodes(g: GraphBuilder, stage: Normalizer, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Normalizer, x: str, error: str | None, is_source: bool) -> Mapped:
     """Group after group; a row whose squares leave float64 has an infinite error."""
     n_groups = int(stage.groups.max(initial=0))
     member = (stage.groups[:, np.newaxis] == np.arange(1, n_groups + 1)).astype(np.float64)
@@ -40,8 +36,6 @@ def nodes(g: GraphBuilder, stage: Normalizer, x: str, error: str | None, with_er
         "Add", g.op("MatMul", g.op("Where", divided, length, 1.0), spread), (stage.groups == 0).astype(np.float64)
     )
     y = g.op("Div", x, divisor)
-    if not with_errors:
-        return y, None
     rounding = ROUNDING * (stage.n_features + 3)
     off = g.op("Add", g.op("Mul", length, rounding), TINY)
     if error is not None:
@@ -66,54 +60,36 @@ def _normalized(stage: Normalizer, most: FloatArray) -> list[FloatArray]:
     return [sums, np.where(stage.groups > 0, 1.0 + 2.0**-30, most)]
 
 
-def _normalizing(k: int, stage: Normalizer) -> list[str]:
-    """A call for each vector; features of none keep their error."""
-    lines = [f"after = {'0.0' if stage.groups.all() else 'error'};"]
+def _groups(stage: Normalizer) -> dict[str, npt.NDArray[Any]]:
+    return {} if _is_one_vector(stage) else {"group": smallest(stage.groups)}
+
+
+def _is_one_vector(stage: Normalizer) -> bool:
+    return bool((stage.groups == 1).all())
+
+
+def _measuring(k: int, stage: Normalizer, before: Before) -> Gathers:
+    """Measure each vector."""
+    lines = []
     for group in range(1, int(stage.groups.max(initial=0)) + 1):
         (features,) = np.nonzero(stage.groups == group)
         n = len(features)
-        gain = math.sqrt(n) * ROUNDED_UP if stage.norm == "l1" else 1.0
-        lines.append(f"after += @normalize_{stage.norm}@@(x + {features[0]}, {n}, error, {gain!r} * error);")
-    return [*lines, f"error = 1.000000001 * after + {UNDERFLOW!r};"]
+        length = f"approxsvm_length(approxsvm_{stage.norm}, {n}, {{}} + {features[0]})"
+        came = "0.0" if before.is_exact else length.format("radius")
+        summed = 0 if stage.norm == "max" else n
+        lines.append(
+            f"norms[{group - 1}] = approxsvm_norm({length.format('x')}, {came}, {summed}, 0x1p-53, 0x1p-1000);"
+        )
+    return Gathers(between=lines, in_place=True, arrays={"approxsvm_ball norms": len(lines)})
 
 
-def _texts(stage: Normalizer) -> tuple[str, ...]:
-    add = {
-        "l1": "norm += modulus;",
-        "l2": "norm += modulus * modulus;",
-        "max": "norm = modulus > norm ? modulus : norm;",
-    }
-    root = "    norm = approxsvm_root(norm);\n" if stage.norm == "l2" else ""
-    text = _NORMALIZE.format(norm=stage.norm, add=add[stage.norm], root=root, least=LEAST_NORM)
-    return (text,)
+def _normalizing(k: int, stage: Normalizer, before: Before) -> list[str]:
+    if _is_one_vector(stage):
+        return [*before.picked("b", "j"), "b = approxsvm_normalized(b, norms[0]);"]
+    return [
+        *before.picked("b", "j"),
+        f"if (@group_{k}@@[j] > 0) b = approxsvm_normalized(b, norms[(int)@group_{k}@@[j] - 1]);",
+    ]
 
 
-_NORMALIZE: Final = """\
-/* Divides x by its norm, unless that is next to nothing; what it is off by then, where x was by `error`, its norm by
-   `of_norm`. */
-static inline double @normalize_{norm}@@(double x[], int n, double error, double of_norm) {{
-    double norm = 0.0, moduli = 0.0, off;
-    int j;
-    for (j = 0; j < n; ++j) {{
-        const double modulus = @modulus@@(x[j]);
-        moduli += modulus;
-        {add}
-    }}
-{root}    off = 1.000000001 * of_norm + (double)(n + 6) * 0x1.0001p-53 * norm + 1e-300;
-    if (norm + off < {least!r}) return error;
-    for (j = 0; j < n && norm >= {least!r}; ++j) x[j] /= norm;
-    if (!(norm - off >= {least!r})) return (double)@float_of@@(0x7F800000u);
-    moduli /= norm;
-    return (error + moduli * off) / (norm - off) + 0x1p-53 * moduli;
-}}
-"""
-
-ON_DEVICE: Final = OnDevice(
-    _normalized,
-    lambda _: {},
-    _normalizing,
-    _texts,
-    in_place=True,
-    keeps=lambda stage: stage.groups == 0,
-    program="functions.h",
-)
+ON_DEVICE: Final = OnDevice(_normalized, _groups, _normalizing, "normalizer.h", gathers=_measuring)

@@ -1,10 +1,4 @@
-"""Piecewise polynomials in exported programs.
-
-On a device one of degree k, by Horner's rule in t = x - origin, rounds by (3 k + 2) u of the sum of its terms' moduli.
-Over an error e of x that is not the source's own it moves to another piece at most where one begins within 2 e of x;
-there it is compared with y at the point next to x, which all others that are meant are within 2 e of, and moves by 2 e
-times the steepest slope of the piece, sum i |c_i| (|t| + 2 e)^(i - 1). Pieces that are reached are added up.
-"""
+"""Piecewise polynomials in exported programs (cpp/include/approxsvm/program/piecewise_polynomial.h)."""
 
 from __future__ import annotations
 
@@ -14,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.backends.c99.device_router import smallest
-from approxsvm.backends.c99.device_steps import IS_SOURCE, PIECE, SUMMED, OnDevice, error_of
+from approxsvm.backends.c99.device_steps import Before, OnDevice, one_by_one
 from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, TINY, Mapped
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.steps import Piecewise
 
 
-def nodes(g: GraphBuilder, stage: Piecewise, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Piecewise, x: str, error: str | None, is_source: bool) -> Mapped:
     """Piece by binary search, coefficients by number; next to an edge only what the source has there is proven."""
     picked = g.columns(x, stage.source)
     piece = _piece(g, stage, picked)
@@ -37,8 +31,6 @@ def nodes(g: GraphBuilder, stage: Piecewise, x: str, error: str | None, with_err
     for coef in coefs[-2::-1]:
         y = g.op("Add", g.op("Mul", y, t), coef)
         moduli = g.op("Add", g.op("Mul", moduli, g.op("Abs", t)), g.op("Abs", coef))
-    if not with_errors:
-        return y, None
     own = g.op("Add", g.op("Mul", moduli, (3 * stage.degree + 2) * ROUNDING), TINY)
     if error is None:
         return y, own
@@ -95,63 +87,18 @@ def _pieces(stage: Piecewise) -> dict[str, npt.NDArray[Any]]:
     return {"source": smallest(stage.source), "ends": smallest(np.append(0, ends)), **numbers}
 
 
-def _kept(stage: Piecewise) -> npt.NDArray[np.bool_]:
-    """Features in one piece, x itself."""
-    itself = np.eye(1, stage.degree + 1, 1)
-    return np.array([np.array_equal(p.coefs, itself) and not p.origins.any() for p in stage.pieces], np.bool_)
-
-
-def _bending(k: int, stage: Piecewise) -> list[str]:
-    m, degree = stage.n_outputs, stage.degree
+def _bending(k: int, stage: Piecewise, before: Before) -> list[str]:
     return [
-        "before = 0.0;",
-        f"for (i = 0; i < {m}; ++i) {{",
-        f"    const int begin = (int)@ends_{k}@@[i], n = (int)@ends_{k}@@[i + 1] - begin;",
-        f"    const double *const coefs = @coefs_{k}@@ + (begin + i) * {degree + 1};",
-        f"    const int of = (int)@source_{k}@@[i];",
-        f"    const double *const edges = @edges_{k}@@ + begin, *const origins = @origins_{k}@@ + begin + i;",
-        f"    y[i] = @bent@@(edges, n, origins, coefs, {degree}, x[of], {IS_SOURCE}, {error_of(k, 'of')}, &before);",
-        "}",
-        f"for (i = 0; i < {m}; ++i) x[i] = y[i];",
-        SUMMED,
+        f"const int of = (int)@source_{k}@@[j], begin = (int)@ends_{k}@@[j];",
+        "approxsvm_piecewise_polynomial pieces;",
+        f"pieces.edges = @edges_{k}@@ + begin;",
+        f"pieces.origins = @origins_{k}@@ + begin + j;",
+        f"pieces.coefs = @coefs_{k}@@ + (begin + j) * {stage.degree + 1};",
+        f"pieces.n_edges = (int)@ends_{k}@@[j + 1] - begin;",
+        f"pieces.degree = {stage.degree};",
+        *before.picked("b", "of"),
+        f"b = approxsvm_piecewise(&pieces, b, {int(before.is_source)});",
     ]
 
 
-_BENT: Final = """\
-/* A polynomial at t, and what its rounding adds to *off. */
-static inline double @horner@@(const double c[], int degree, double t, double *off) {
-    double y = c[degree], moduli = @modulus@@(y);
-    int k;
-    for (k = degree - 1; k >= 0; --k) {
-        y = y * t + c[k];
-        moduli = moduli * @modulus@@(t) + @modulus@@(c[k]);
-    }
-    *off += (3.0 * (double)degree + 2.0) * 0x1.0001p-53 * moduli + 0x1p-1000;
-    return y;
-}
-/* A piecewise polynomial at x, and what it is off by, added to *off, where x is by `error`. */
-static inline double @bent@@(const double edges[], int n, const double origins[], const double coefs[], int degree,
-                             double x, int is_source, double error, double *off) {
-    const double reach = 2.000001 * error, beyond = is_source ? 0.0 : reach + 0x1p-50 * @modulus@@(x) + 1e-300;
-    double y;
-    int i = @piece@@(edges, n, x), k;
-    if (x != x) return x;
-    y = @horner@@(coefs + i * (degree + 1), degree, x - origins[i], off);
-    if (error == 0.0) return y;
-    if (!(error < 1e300)) { /* nothing is known; infinity makes NaN of errors on the way */
-        *off += (double)@float_of@@(0x7F800000u);
-        return y;
-    }
-    for (i = @piece@@(edges, n, x - beyond); i <= @piece@@(edges, n, x + beyond); ++i) {
-        const double *const c = coefs + i * (degree + 1);
-        const double z = i > 0 && x < edges[i - 1] ? edges[i - 1] : i < n && x > edges[i] ? edges[i] : x;
-        const double t = 1.000001 * @modulus@@(z - origins[i]) + reach;
-        double slope = 0.0;
-        for (k = degree; k > 0; --k) slope = slope * t + (double)k * @modulus@@(c[k]);
-        *off += @modulus@@(@horner@@(c, degree, z - origins[i], off) - y) + 1.000001 * reach * slope;
-    }
-    return y;
-}
-"""
-
-ON_DEVICE: Final = OnDevice(_bent, _pieces, _bending, lambda _: (PIECE, _BENT), keeps=_kept)
+ON_DEVICE: Final = OnDevice(_bent, _pieces, _bending, "piecewise_polynomial.h", gathers=one_by_one)

@@ -6,19 +6,19 @@ from typing import Final
 
 import numpy as np
 
-from approxsvm.backends.c99.device_steps import NOT_TAKEN, OnDevice, balls
+from approxsvm.backends.c99.device_steps import NOT_TAKEN, Before, OnDevice
 from approxsvm.backends.onnx.graph_builder import GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, Mapped, increasing
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.steps import Power
 
 
-def nodes(g: GraphBuilder, stage: Power, x: str, error: str | None, with_errors: bool, is_source: bool) -> Mapped:
+def nodes(g: GraphBuilder, stage: Power, x: str, error: str | None, is_source: bool) -> Mapped:
     """Take powers by exp and log, which lose the digits of 1 near 0; a number that is not taken becomes NaN."""
     powers = np.where(stage.taken, stage.powers, 1.0)
     y, grown = increasing(g, lambda at: _at(g, stage, powers, at), x, error)
     mapped = g.op("Where", stage.taken, y, x)
-    return mapped, g.op("Where", stage.taken, grown, 0.0 if error is None else error) if with_errors else None
+    return mapped, g.op("Where", stage.taken, grown, 0.0 if error is None else error)
 
 
 def _at(g: GraphBuilder, stage: Power, powers: FloatArray, x: str) -> tuple[str, str]:
@@ -49,19 +49,27 @@ def _powered(stage: Power, most: FloatArray) -> list[FloatArray]:
     return [np.where(stage.taken, largest, most)]
 
 
-def _taking_powers(k: int, stage: Power) -> list[str]:
-    is_shifted, powers = int(stage.method == "yeo-johnson"), f"@power_{k}@@"
-    takes = f"approxsvm_power_takes(x[j], y[j], {is_shifted})"
-    arguments = f"{stage.n_features}, {powers}, {is_shifted}"
-    call = f"balls({arguments}, approxsvm_real, x, y)" if k else f"points({arguments}, x, y)"
-    return balls(k, stage.n_features, f"approxsvm_power_{call}", f"{powers}[j] < APPROXSVM_STAYS", takes)
+def _taking_powers(k: int, stage: Power, before: Before) -> list[str]:
+    """Refuse numbers beyond 1e282, too."""
+    is_shifted, power = int(stage.method == "yeo-johnson"), f"@power_{k}@@[j]"
+    refused = [] if is_shifted else ["is_refused |= b.value <= 0.0;"]
+    if before.is_exact:
+        mapped = [
+            f"const approxsvm_power_value y = approxsvm_power_at(b.value, {power}, {is_shifted}, approxsvm_real);",
+            "b.value = y.value;",
+            "b.radius = y.own;",
+        ]
+    else:
+        mapped = [f"b = approxsvm_power(b, {power}, {is_shifted}, approxsvm_real);"]
+    lines = [*mapped, "is_refused |= approxsvm_abs(b.value) > 1e282;"]
+    condition = "" if stage.taken.all() else f"if ({power} < APPROXSVM_STAYS) "
+    return [f"{condition}{{", *(f"    {line}" for line in [*refused, *lines]), "}"]
 
 
 ON_DEVICE: Final = OnDevice(
     _powered,
     lambda stage: {"power": stage.powers.clip(max=NOT_TAKEN)},
     _taking_powers,
-    keeps=lambda stage: ~stage.taken,
-    refuses=lambda stage: stage.method == "box-cox",
-    program="power.h",
+    "power.h",
+    refuses=lambda _: True,
 )

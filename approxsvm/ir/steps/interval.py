@@ -30,8 +30,12 @@ class Interval(PerFeature):
 
     def __post_init__(self) -> None:
         self.check_numbers()
-        if not (self.second >= (2.0**-1022 if self.rule == "turns" else -np.finfo(np.float64).max)).all():
+        if not (self.second >= (2.0**-1022 if self.rule == "turns" else -1e300)).all():
             raise ModelFormatError(f"the end of an interval is {self.second.min()}")
+        if not ((self.second <= 1e300) | (self.second == np.inf)).all():
+            raise ModelFormatError(
+                f"the end of an interval is {self.second.max()}, but must be infinity or up to 1e300"
+            )
 
     def may_refuse(self) -> npt.NDArray[np.bool_]:
         return (self.second < np.inf) & (self.rule == "refuses")

@@ -88,8 +88,12 @@ class Table(PerOutput):
 
     def __post_init__(self) -> None:
         check_source("a table", self.source, len(self.steps), self.n_features)
-        for edges, values, _ in self.steps:
+        for edges, values, nan in self.steps:
             check("values", values, (len(edges) + 1,), finite=False)
+            numbers = np.append(values, nan)
+            beyond = numbers[np.isfinite(numbers) & (np.abs(numbers) > 1e300)]
+            if len(beyond):
+                raise ModelFormatError(f"a value of a table is {beyond[0]:.6g}, but must be from -1e300 to 1e300")
             check("edges", edges, edges.shape)
             if (edges[1:] <= edges[:-1]).any():
                 raise ModelFormatError("the edges of a table do not ascend")

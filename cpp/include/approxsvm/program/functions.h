@@ -1,56 +1,10 @@
-/* Functions of one number, in the language that C99 and C++17 share and without libc: the core includes this file, and
-   exported headers have its text with another prefix (backends/c99/program.py). One text gives one derivation of each
-   error, and the same bits on every machine whose compiler does not fuse products with sums.
-
-   Errors are in units u = 2^-53 of the result. They hold whether products are fused with sums or not. Who includes this
-   may say how functions are declared, and has <stdint.h>. */
+/* Functions of one number, with proven errors in units u = 2^-53 of the result. These hold whether products are fused
+   with sums or not. */
 #pragma once
-#ifndef APPROXSVM_PROGRAM
-#define APPROXSVM_PROGRAM static inline
-#endif
+#include "bits.h"
 #ifndef APPROXSVM_ROOT /* of x >= 0, within 2 u */
 #define APPROXSVM_ROOT approxsvm_root
 #endif
-
-#define APPROXSVM_LARGEST 0x1.fffffffffffffp1023
-
-APPROXSVM_PROGRAM double approxsvm_double_of_bits(uint64_t bits) {
-#if defined(__cplusplus) && defined(__GNUC__)
-    double x;
-    __builtin_memcpy(&x, &bits, sizeof x);
-    return x;
-#else
-    union {
-        uint64_t bits;
-        double x;
-    } same;
-    same.bits = bits;
-    return same.x;
-#endif
-}
-
-APPROXSVM_PROGRAM uint64_t approxsvm_bits_of_double(double x) {
-#if defined(__cplusplus) && defined(__GNUC__)
-    uint64_t bits;
-    __builtin_memcpy(&bits, &x, sizeof bits);
-    return bits;
-#else
-    union {
-        double x;
-        uint64_t bits;
-    } same;
-    same.x = x;
-    return same.bits;
-#endif
-}
-
-APPROXSVM_PROGRAM double approxsvm_infinity(void) {
-    return approxsvm_double_of_bits((uint64_t)0x7FF << 52);
-}
-
-APPROXSVM_PROGRAM double approxsvm_abs(double x) {
-    return x < 0.0 ? -x : x;
-}
 
 /* log(high + low) within 4 u, for a finite high > 0 and |low| <= u high.
 
@@ -86,13 +40,13 @@ APPROXSVM_PROGRAM double approxsvm_log_of_sum(double x, double offset) {
     return sum <= APPROXSVM_LARGEST ? log : sum;
 }
 
-/* exp(t) - 1 within 4 u, underflow aside; infinity from 709.78 on.
+/* exp(t) - subtracted, which is 0 or 1, within 4 u, underflow aside; infinity from 709.78 on.
 
    t = k log 2 + r, |r| <= 0.3467, where r errs by less than 1.1 u |r|; exp(r) - 1 = r + r^2 / 2 + ... + r^14 / 14!
    leaves out less than 2^-60 of itself and errs by less than 2 u of itself. That plus 1 - 2^-k, which is exact up to k
    = 53, is at least 0.207 in modulus where k is not 0, which makes of 2 u 0.293 less than 3 u; the sum is rounded once
-   more. Below -50 it is -1, rounded. */
-APPROXSVM_PROGRAM double approxsvm_expm1(double t) {
+   more. Below -50 it is -1, rounded. Nothing but r and the series errs in exp(t), which is that of -708 below. */
+APPROXSVM_PROGRAM double approxsvm_exp_less(double t, double subtracted) {
     static const double series[13] = {1.0 / 87178291200.0,
                                       1.0 / 6227020800.0,
                                       1.0 / 479001600.0,
@@ -107,7 +61,8 @@ APPROXSVM_PROGRAM double approxsvm_expm1(double t) {
                                       1.0 / 6.0,
                                       0.5};
     const double log_2_high = 0x1.62e42feep-1, log_2_low = 0x1.a39ef35793c76p-33, integers = 0x1.8p52;
-    const double limited = t < -50.0 ? -50.0 : t < 709.78 ? t : t != t ? t : 709.78;
+    const double least = subtracted > 0.0 ? -50.0 : -708.0;
+    const double limited = t < least ? least : t < 709.78 ? t : t != t ? t : 709.78;
     /* Adding `integers` rounds to a whole number and leaves it in the last bits. */
     const double shifted = limited * 1.4426950408889634 + integers, k = shifted - integers;
     const uint64_t last = approxsvm_bits_of_double(shifted);
@@ -117,8 +72,45 @@ APPROXSVM_PROGRAM double approxsvm_expm1(double t) {
     double sum = 0.0;
     int i;
     for (i = 0; i < 13; ++i) sum = r * sum + series[i];
-    sum = r + r * r * sum + (1.0 - (k > 60.0 ? 0.0 : down));
+    sum = r + r * r * sum + (1.0 - (k > 60.0 ? 0.0 : subtracted * down));
     return t >= 709.78 ? approxsvm_infinity() : 2.0 * (up * sum);
+}
+
+APPROXSVM_PROGRAM double approxsvm_expm1(double t) {
+    return approxsvm_exp_less(t, 1.0);
+}
+
+APPROXSVM_PROGRAM double approxsvm_exp(double t) {
+    return approxsvm_exp_less(t, 0.0);
+}
+
+/* tanh(t) = -expm1(-2 |t|) / (2 + expm1(-2 |t|)), within 14 u. */
+APPROXSVM_PROGRAM double approxsvm_tanh(double t) {
+    const double less = approxsvm_expm1(-2.0 * approxsvm_abs(t)), found = -less / (2.0 + less);
+    return t < 0.0 ? -found : found;
+}
+
+/* cos(t), or sin(t), within 4 u of 1; of |t| < 2^19.
+
+   t = k pi / 2 + r, |r| <= 0.7855, with the first 99 bits of pi / 2 in three parts, whose products with k are exact: r
+   errs by two roundings, 1.6 u. The series leaves out r^18 / 18! and r^19 / 19!, less than 0.02 u, and errs by less
+   than 1.5 u. */
+APPROXSVM_PROGRAM double approxsvm_cos_or_sin(double t, int is_sine) {
+    static const double series[2][9] = {
+        {1.0 / 20922789888000.0, -1.0 / 87178291200.0, 1.0 / 479001600.0, -1.0 / 3628800.0, 1.0 / 40320.0, -1.0 / 720.0,
+         1.0 / 24.0, -0.5, 1.0},
+        {1.0 / 355687428096000.0, -1.0 / 1307674368000.0, 1.0 / 6227020800.0, -1.0 / 39916800.0, 1.0 / 362880.0,
+         -1.0 / 5040.0, 1.0 / 120.0, -1.0 / 6.0, 1.0}};
+    const double shifted = t * 0.6366197723675814 + 0x1.8p52, k = shifted - 0x1.8p52;
+    const double r = ((t - k * 0x1.921fb544p0) - k * 0x1.0b4611a6p-34) - k * 0x1.3198a2ep-69, z = r * r;
+    /* cos, -sin, -cos, sin, in turn. */
+    const int turn = (int)(approxsvm_bits_of_double(shifted) & 3) + (is_sine ? 3 : 0), is_odd = turn & 1;
+    const double* const c = series[is_odd];
+    double sum = c[0];
+    int i;
+    for (i = 1; i < 9; ++i) sum = sum * z + c[i];
+    sum = is_odd ? sum * r : sum;
+    return (turn + 1) & 2 ? -sum : sum;
 }
 
 /* The root of x >= 0 within 2 u; infinity and NaN stay what they are. Halving the exponent gives it within 6.1 %, and

@@ -76,17 +76,3 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_inverse_normal(approxsvm_ball p, int 
     found.radius = (carried + own * y) * (1.0 + 0x1p-30) + approxsvm_tiny_of(source);
     return found;
 }
-
-/* Features of a row, with their radii; those that are not taken stay as they are. */
-APPROXSVM_PROGRAM void approxsvm_inverse_normal_balls(int n, const uint32_t* taken, int source, double* x,
-                                                      double* radius) {
-    int j;
-    for (j = 0; j < n; ++j) {
-        approxsvm_ball y;
-        y.value = x[j];
-        y.radius = radius[j];
-        y = approxsvm_inverse_normal(y, source);
-        x[j] = taken[j] ? y.value : x[j];
-        radius[j] = taken[j] ? y.radius : radius[j];
-    }
-}

@@ -20,16 +20,3 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_logarithm(approxsvm_ball x, double of
     y.radius = nearest > 0.0 ? y.radius : approxsvm_infinity();
     return y;
 }
-
-/* Features of a row, with their radii; those of an infinite offset stay as they are. */
-APPROXSVM_PROGRAM void approxsvm_logarithm_balls(int n, const double* offset, int source, double* x, double* radius) {
-    int j;
-    for (j = 0; j < n; ++j) {
-        approxsvm_ball y;
-        y.value = x[j];
-        y.radius = radius[j];
-        y = approxsvm_logarithm(y, offset[j], source);
-        x[j] = offset[j] < APPROXSVM_STAYS ? y.value : x[j];
-        radius[j] = offset[j] < APPROXSVM_STAYS ? y.radius : radius[j];
-    }
-}

@@ -67,27 +67,3 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_power(approxsvm_ball x, double power,
                    : approxsvm_infinity(); /* nor where one is NaN */
     return y;
 }
-
-/* Features of a row, which are points and not rounded by the source; those of an infinite power stay as they are. */
-APPROXSVM_PROGRAM void approxsvm_power_points(int n, const double* power, int is_shifted, double* x, double* radius) {
-    int j;
-    for (j = 0; j < n; ++j) {
-        const approxsvm_power_value y = approxsvm_power_at(x[j], power[j], is_shifted, approxsvm_real);
-        x[j] = power[j] < APPROXSVM_STAYS ? y.value : x[j];
-        radius[j] = power[j] < APPROXSVM_STAYS ? y.own : 0.0;
-    }
-}
-
-/* Features of a row, with their radii. */
-APPROXSVM_PROGRAM void approxsvm_power_balls(int n, const double* power, int is_shifted, int source, double* x,
-                                             double* radius) {
-    int j;
-    for (j = 0; j < n; ++j) {
-        approxsvm_ball y;
-        y.value = x[j];
-        y.radius = radius[j];
-        y = approxsvm_power(y, power[j], is_shifted, source);
-        x[j] = power[j] < APPROXSVM_STAYS ? y.value : x[j];
-        radius[j] = power[j] < APPROXSVM_STAYS ? y.radius : radius[j];
-    }
-}

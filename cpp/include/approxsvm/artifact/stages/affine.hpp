@@ -84,9 +84,8 @@ APPROXSVM_COLD inline bool is_beyond_limit(const MapStage& stage, std::size_t j,
 // --- the stages
 
 // Operations that a compiler might contract into one have loops of their own, so that x is the source's own, bit for
-// bit. With y the value before `add`, each step up to it errs by u |y|, underflow aside; an error that comes in grows
-// by the stage's gain. `has_errors` says whether any does. The source multiplies sparse rows by 1 / divide, which has
-// two roundings more. limit() comes next.
+// bit. `has_errors` says whether any comes in. The source multiplies sparse rows by 1 / divide, which has two roundings
+// more. limit() comes next.
 inline void run_affine(const MapStage& stage, const double* gains, bool has_errors, bool is_sparse, double* x,
                        double* error) {
     constexpr double u = unit64, up = 1.0 + 0x1p-30;
@@ -99,29 +98,26 @@ inline void run_affine(const MapStage& stage, const double* gains, bool has_erro
     for (std::size_t j = 0; divide && j < n; ++j) x[j] /= divide[j];
     const double path = u * ((subtract ? 1.0 : 0.0) + (multiply ? 1.0 : 0.0) + (divide ? is_sparse ? 3.0 : 1.0 : 0.0));
     if (has_errors) {
-        for (std::size_t j = 0; j < n; ++j) error[j] = error[j] * gains[j] + (path * std::fabs(x[j]) + underflow[j]);
+        for (std::size_t j = 0; j < n; ++j)
+            error[j] = approxsvm_scaled_radius(error[j], gains[j], path, x[j], underflow[j]);
     } else {
-        for (std::size_t j = 0; j < n; ++j) error[j] = path * std::fabs(x[j]) + underflow[j];
+        for (std::size_t j = 0; j < n; ++j) error[j] = approxsvm_own_radius(path, x[j], underflow[j]);
     }
-    for (std::size_t j = 0; relative && j < n; ++j)
-        error[j] += relative[j] > 0.0 ? relative[j] * (std::fabs(x[j]) + error[j]) : 0.0;
+    for (std::size_t j = 0; relative && j < n; ++j) error[j] = approxsvm_with_relative(error[j], x[j], relative[j]);
     for (std::size_t j = 0; add && j < n; ++j) x[j] += add[j];
-    for (std::size_t j = 0; add && j < n; ++j) error[j] += u * std::fabs(x[j]);
+    for (std::size_t j = 0; add && j < n; ++j) error[j] = approxsvm_added_radius(error[j], x[j]);
     for (std::size_t j = 0; j < n; ++j) error[j] *= up;
 }
 
-// A number that is beyond a limit within its error is the limit.
 inline void limit(const MapStage& stage, double* x, double* error) {
     const std::size_t n = stage.n_inputs;
     const double *low = stage.parts[part::low], *high = stage.parts[part::high];
-    for (std::size_t j = 0; low && j < n; ++j) {
-        error[j] = x[j] + error[j] < low[j] ? 0.0 : error[j];  // below the limit, exactly or not
-        x[j] = x[j] < low[j] ? low[j] : x[j];
-    }
-    for (std::size_t j = 0; high && j < n; ++j) {
-        error[j] = x[j] - error[j] > high[j] ? 0.0 : error[j];
-        x[j] = x[j] > high[j] ? high[j] : x[j];
-    }
+    const auto change = [=](std::size_t j, approxsvm_ball y) {
+        x[j] = y.value;
+        error[j] = y.radius;
+    };
+    for (std::size_t j = 0; low && j < n; ++j) change(j, approxsvm_at_least({x[j], error[j]}, low[j]));
+    for (std::size_t j = 0; high && j < n; ++j) change(j, approxsvm_at_most({x[j], error[j]}, high[j]));
 }
 
 // What a source adds in float32 to the error of a feature: of_size |x - subtract| + constant, both 0 where the feature
@@ -202,16 +198,15 @@ struct AffineStage : AnyStage {
     // the largest of_size and stretch and the norm of the constants. All are rounded upwards.
     static std::size_t n_gains(const MapStage& stage) { return 5 * stage.n_outputs + 4; }
     APPROXSVM_COLD static void fill_gains(const MapStage& stage, double* gains) {
-        constexpr double tiny = 0x1p-1070, up = 1.0 + 0x1p-30;
+        constexpr double up = 1.0 + 0x1p-30;
         const std::size_t n = stage.n_outputs;
         const double *multiply = stage.parts[part::multiply], *divide = stage.parts[part::divide];
         double *of_size = gains + 2 * n + 1, *constant = of_size + n, *stretch = constant + n, *of_norms = stretch + n;
         of_norms[0] = of_norms[1] = 0.0;
         for (std::size_t j = 0; j < n; ++j) {
-            const double factor = multiply ? std::fabs(multiply[j]) : 1.0,
-                         divisor = divide ? std::fabs(divide[j]) : 1.0;
-            gains[j] = factor / divisor * (1.0 + 0x1p-50) + tiny;
-            gains[n + j] = 2.0 * tiny / divisor + 2.0 * tiny;
+            const double divisor = divide ? divide[j] : 1.0;
+            gains[j] = approxsvm_affine_gain(multiply ? multiply[j] : 1.0, divisor);
+            gains[n + j] = approxsvm_affine_underflow(divisor);
             const AffineInFloat32 narrow(stage, j);
             of_size[j] = narrow.of_size * up;
             constant[j] = narrow.constant * up;

@@ -24,7 +24,8 @@ struct IntervalStage : AnyStage {
     APPROXSVM_COLD static bool is_valid(Check& check, const MapStage& stage) {
         const double least = stage.parts_number == turns ? 0x1p-1022 : -largest_double;
         return check.finite(field::stage_low, stage.parts[0], stage.n_inputs) &&
-               check.each(field::stage_high, stage.parts[1], stage.n_inputs, at_least(least));
+               check.each(field::stage_high, stage.parts[1], stage.n_inputs, at_least(least)) &&
+               are_taken_or_stay(check, field::stage_high, stage.parts[1], stage.n_inputs);
     }
 
     static void run(const MapStage& stage, const double*, const RowsOnTheWay& on) {
@@ -34,38 +35,38 @@ struct IntervalStage : AnyStage {
                 const double low = stage.parts[0][j], second = stage.parts[1][j];
                 if (!on.has_errors) error[j] = 0.0;
                 if (!(second <= largest_double)) continue;
-                if (stage.parts_number == turns) {
-                    turn(low, second, on, x[j], error[j]);
-                    continue;
-                }
-                // Which side of an end rounding in float32 puts a number on is chance.
-                const double reach =
-                                 !on.source.in_float32 || error[j] == 0.0 ? 0.0 : error[j] + unit32 * std::fabs(x[j]),
-                             from_end = std::fmax(low - x[j], x[j] - second);
-                if (from_end > reach) on.refuse(r, kind, x[j], x[j] < low ? low : second);
-                if (reach > 0.0 && !(from_end < -reach)) error[j] = HUGE_VAL;
+                const approxsvm_ball at{x[j], error[j]};
+                if (stage.parts_number == refuses && approxsvm_beyond(x[j], low, second) > doubt(on, at))
+                    on.refuse(r, kind, x[j], x[j] < low ? low : second);
+                const approxsvm_ball y = stage.parts_number == refuses ? between(on, at, low, second)
+                                         : on.source.in_float32 ? turned_in_float32(at, low, second)
+                                                                : approxsvm_turned(at, low, second, on.is_source);
+                x[j] = y.value;
+                error[j] = y.radius;
             }
         }
     }
 
   private:
-    // As NumPy's x % length does it, low + (x - low) % length. Two roundings; and where x is not the source's own, it
-    // may be on either side of a full turn.
-    static void turn(double low, double length, const RowsOnTheWay& on, double& x, double& error) {
-        constexpr double up = 1.0 + 0x1p-30;
-        const double u = on.source.unit(), from_low = x - low;
-        bool is_source = on.is_source;
-        if (on.source.in_float32) {
-            // A difference that float32 holds, of numbers that it holds, is the source's.
-            is_source = error == 0.0 && is_float32(low) && is_float32(length) && is_float32(from_low);
-            error += unit32 * (std::fabs(x) + std::fabs(low) + std::fabs(from_low)) + tiny32;
-        }
-        double rest = std::fmod(from_low, length);
-        if (rest < 0.0) rest += length;
-        x = low + rest;
-        const double off = (error + 2.0 * u * std::fabs(from_low) + u * length) * up;
-        const bool is_known = is_source || (rest > off && length - rest > off);
-        error = is_known ? (off + u * std::fabs(x)) * up : HUGE_VAL;
+    // Which side of an end rounding in float32 puts a number on is chance.
+    static double doubt(const RowsOnTheWay& on, approxsvm_ball x) {
+        return on.source.in_float32 && x.radius > 0.0 ? x.radius + unit32 * std::fabs(x.value) : 0.0;
+    }
+    static approxsvm_ball between(const RowsOnTheWay& on, approxsvm_ball x, double low, double high) {
+        if (!on.source.in_float32) return approxsvm_between(x, low, high, on.is_source);
+        const double reach = doubt(on, x);
+        if (reach > 0.0 && !(approxsvm_beyond(x.value, low, high) < -reach)) x.radius = HUGE_VAL;
+        return x;
+    }
+
+    // A difference that float32 holds, of numbers that it holds, is the source's.
+    static approxsvm_ball turned_in_float32(approxsvm_ball x, double low, double length) {
+        const double from_low = std::fabs(x.value - low);
+        const bool is_source = x.radius == 0.0 && is_float32(low) && is_float32(length) && is_float32(from_low);
+        x.radius += unit32 * (std::fabs(x.value) + std::fabs(low) + 3.0 * from_low + length) + tiny32;
+        approxsvm_ball y = approxsvm_turned(x, low, length, is_source);
+        y.radius += unit32 * std::fabs(y.value) * (1.0 + 0x1p-30);
+        return y;
     }
 };
 

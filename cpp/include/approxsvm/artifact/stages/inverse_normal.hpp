@@ -26,8 +26,12 @@ struct InverseNormalStage : AnyStage {
     }
 
     static void run(const MapStage& stage, const double*, const RowsOnTheWay& on) {
-        map_balls(stage, on, [&](std::size_t, double* x, double* error, auto source) {
-            approxsvm_inverse_normal_balls(static_cast<int>(stage.n_inputs), stage.integers[0], source, x, error);
+        const std::uint32_t* const taken = stage.integers[0];
+        const int n = static_cast<int>(stage.n_inputs);
+        map_balls(stage, on, [=](std::size_t, double* x, double* error, auto source) {
+            map_features(
+                n, x, error, [=](int j) { return taken[j] != 0; },
+                [=](int, approxsvm_ball at) { return approxsvm_inverse_normal(at, source); });
         });
     }
 };

@@ -27,7 +27,9 @@ struct LogarithmStage : AnyStage {
             for (int j = 0; j < n; ++j) {
                 if (offset[j] < APPROXSVM_STAYS && x[j] <= -offset[j]) on.refuse(r, kind, x[j], 0.0 - offset[j]);
             }
-            approxsvm_logarithm_balls(n, offset, source, x, error);
+            map_features(
+                n, x, error, [=](int j) { return offset[j] < APPROXSVM_STAYS; },
+                [=](int j, approxsvm_ball at) { return approxsvm_logarithm(at, offset[j], source); });
         });
     }
 };

@@ -32,7 +32,6 @@ struct MonomialsStage : AnyStage {
     // Whose products begin with the first factor.
     static bool as_source_of_sparse(const MapStage& stage) { return stage.parts_number <= 2; }
 
-    // Of y and a factor with errors e and d it is |y| d + |factor| e + e d, and the rounding of their product.
     static void run(const MapStage& stage, const double*, const RowsOnTheWay& on) {
         on.source.in_float32 ? run_rows<true>(stage, on) : run_rows<false>(stage, on);
     }
@@ -40,32 +39,24 @@ struct MonomialsStage : AnyStage {
   private:
     template <bool in_float32>
     static void run_rows(const MapStage& stage, const RowsOnTheWay& on) {
-        constexpr SourceRows source{in_float32, false};
-        constexpr double up = 1.0 + 0x1p-30, u = source.unit(), tiny = source.tiny();
         const std::size_t degree = stage.parts_number;
         for (std::size_t r = 0; r < on.n_rows; ++r) {
             const double *x = on.x + r * on.stride, *errors = on.error + r * on.stride;
             for (std::size_t k = 0; k < stage.n_outputs; ++k) {
                 const std::uint32_t* const factors = stage.integers[0] + k * degree;
-                double y = 1.0, error = 0.0;
+                approxsvm_ball y{1.0, 0.0};
                 bool begun = false;
                 for (std::size_t i = degree; i-- > 0;) {
                     const std::size_t j = factors[i];
                     if (j == stage.n_inputs) continue;  // the number 1
-                    const double factor = x[j], own = on.has_errors ? errors[j] : 0.0;
-                    if (!begun) {
-                        y = factor;
-                        error = own;
-                    } else {
-                        const double product = y * factor, came = !(own <= 0.0) ? own * (std::fabs(y) + error) : 0.0;
-                        error = (std::fabs(factor) * error + came + u * std::fabs(product) + tiny) * up;
-                        y = product;
-                    }
+                    const approxsvm_ball factor{x[j], on.has_errors ? errors[j] : 0.0};
+                    y = begun ? approxsvm_times(y, factor, in_float32 ? approxsvm_float32 : approxsvm_real) : factor;
                     begun = true;
                 }
-                if constexpr (in_float32) error += lost_in_float32(stage, factors, x, on.has_errors ? errors : nullptr);
-                on.y[r * on.stride + k] = y;
-                on.y_error[r * on.stride + k] = error;
+                if constexpr (in_float32)
+                    y.radius += lost_in_float32(stage, factors, x, on.has_errors ? errors : nullptr);
+                on.y[r * on.stride + k] = y.value;
+                on.y_error[r * on.stride + k] = y.radius;
             }
         }
     }

@@ -1,4 +1,4 @@
-// x / ||x||, over neighbouring features; a norm below least_norm is taken for 1, as scikit-learn does.
+// x / ||x||, over neighbouring features; a norm next to 0 is taken for 1 (program/normalizer.h).
 #pragma once
 
 #include "stage.hpp"
@@ -6,7 +6,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-constexpr double least_norm = 10.0 * 0x1p-52, least_norm32 = 10.0 * 0x1p-23;
+constexpr double least_norm32 = 10.0 * 0x1p-23;
 
 struct NormalizerStage : AnyStage {
     static constexpr StageKind kind = StageKind::normalizer;
@@ -58,25 +58,23 @@ struct NormalizerStage : AnyStage {
         return most;
     }
 
-    // With an error E of the norm N, rounding included, and an error e of x, x / N is off by (e + |x / N| E) / (N - E)
-    // and by one rounding. A sum of n moduli or squares errs by gamma_(n + 3), in any order. Where the norm may be on
-    // either side of least_norm, nothing is known. In float32 the source takes least_norm32 for it, and loses squares
-    // below tiny32; sparse rows it divides by any norm that is not 0.
+    // Where the norm may be on either side of the least, nothing is known. In float32 the source takes least_norm32 for
+    // it, and loses squares below tiny32; sparse rows it divides by any norm that is not 0.
     // Nothing is known either where its own sum of moduli or squares may leave its numbers.
     static void normalize(Norm which, const SourceRows& source, std::size_t n, double* x, double* error) {
-        constexpr double up = 1.0 + 0x1p-30, lost_square = 0x1p-74;
+        constexpr double lost_square = 0x1p-74;
         const double u = source.unit(), tiny = source.tiny();
         // A power of two in front of rows so large that sums might leave float64.
-        const double largest = norm(max, x, n), scale = largest > 0x1p490 ? 0x1p-600 : 1.0, least = least_norm * scale;
+        const double largest = norm(max, x, n), scale = largest > 0x1p490 ? 0x1p-600 : 1.0,
+                     least = APPROXSVM_LEAST_NORM * scale;
         for (std::size_t j = 0; scale != 1.0 && j < n; ++j) {
             x[j] *= scale;
             error[j] *= scale;
         }
-        const double length = norm(which, x, n),
-                     rounding = which == max ? 0.0 : 1.01 * (static_cast<double>(n) + 3.0) * u,
-                     lost = source.in_float32 ? lost_square * static_cast<double>(n) : tiny,
-                     came = norm(which, error, n), off = (came * (1.0 + rounding) + rounding * length) * up + lost,
-                     nearest = length - off, farthest = length + off,
+        const double length = norm(which, x, n), came = norm(which, error, n),
+                     lost = source.in_float32 ? lost_square * static_cast<double>(n) : tiny;
+        const approxsvm_ball ball = approxsvm_norm(length, came, which == max ? 0 : static_cast<int>(n), u, lost);
+        const double nearest = length - ball.radius, farthest = length + ball.radius,
                      above_any = source.in_float32 ? least_norm32 * scale : least;
         const bool is_above = nearest >= above_any,
                    is_below = source.is_sparse ? length == 0.0 && came == 0.0 : farthest < least,
@@ -87,8 +85,7 @@ struct NormalizerStage : AnyStage {
         if (length >= least) {
             for (std::size_t j = 0; j < n; ++j) {
                 x[j] /= length;
-                const double y = std::fabs(x[j]);
-                error[j] = ((error[j] + y * off + tiny) / nearest + u * y + tiny) * up;
+                error[j] = approxsvm_normalized_radius(error[j], x[j], ball, u, tiny);
             }
         }
         for (std::size_t j = 0; (!(is_above || is_below) || overflows) && j < n; ++j) error[j] = HUGE_VAL;

@@ -69,18 +69,16 @@ struct PiecesStage : AnyStage {
             std::size_t begin = 0;
             for (std::size_t k = 0; k < stage.n_outputs; begin = stage.integers[1][k], ++k) {
                 const std::size_t j = stage.integers[0][k], first = begin + k;
-                const Pieces pieces{stage.parts[0] + begin, stage.parts[1] + first,
-                                    stage.parts[2] + first * (degree + 1), stage.integers[1][k] - begin, degree};
-                const double x = on.x[at + j], came = on.has_errors ? on.error[at + j] : 0.0;
-                const Value found = pieces.at(pieces.piece(x), x);
-                const double carried = on.source.in_float32 ? pieces.moved_in_float32(x, came, found.y, on.has_normal)
-                                       : came > 0.0         ? pieces.moved(x, came, found.y, on.is_source)
-                                                            : came;
-                on.y[at + k] = found.y;
-                // A source adds up numbers between 0 and 1 in other ways.
-                const double of_source = 8.0 * (static_cast<double>(degree) + 1.0) * unit64,
-                             own = on.source.counts_float64 ? found.moduli * of_source + of_source : found.error;
-                on.y_error[at + k] = (own + carried) * up + 0x1p-1070;
+                const approxsvm_piecewise_polynomial pieces{
+                    stage.parts[0] + begin, stage.parts[1] + first, stage.parts[2] + first * (degree + 1),
+                    static_cast<int>(stage.integers[1][k] - begin), static_cast<int>(degree)};
+                const approxsvm_ball x{on.x[at + j], on.has_errors ? on.error[at + j] : 0.0};
+                approxsvm_ball y =
+                    approxsvm_piecewise(&pieces, on.source.in_float32 ? approxsvm_ball{x.value, 0.0} : x, on.is_source);
+                if (on.source.in_float32) y.radius += moved_in_float32(pieces, x, y.value, on.has_normal);
+                if (on.source.counts_float64) y.radius += of_source(pieces, x.value);
+                on.y[at + k] = y.value;
+                on.y_error[at + k] = y.radius * up;
             }
         }
     }
@@ -88,75 +86,34 @@ struct PiecesStage : AnyStage {
   private:
     static constexpr double up = 1.0 + 0x1p-30;
 
-    struct Value {
-        double y, moduli, error;
-    };
+    // A source adds up numbers between 0 and 1 in other ways.
+    static double of_source(const approxsvm_piecewise_polynomial& pieces, double x) {
+        const double each = 8.0 * (pieces.degree + 1.0) * unit64;
+        const int i = approxsvm_piece(x, pieces.edges, pieces.n_edges);
+        return approxsvm_polynomial_at(&pieces, i, x).absolute_sum * each + each;
+    }
 
-    struct Pieces {
-        const double *edges, *origins, *coefs;
-        std::size_t n_edges, degree;
-
-        std::size_t piece(double x) const { return n_up_to(x, edges, n_edges); }
-
-        // By Horner's rule in t = x - origin: coefficients, t and operations are each rounded once.
-        Value at(std::size_t i, double x) const {
-            const double *coef = coefs + i * (degree + 1), t = x - origins[i];
-            double y = coef[degree], moduli = std::fabs(y);
-            for (std::size_t k = degree; k-- > 0;) {
-                y = y * t + coef[k];
-                moduli = moduli * std::fabs(t) + std::fabs(coef[k]);
-            }
-            return {y, moduli, (3.0 * static_cast<double>(degree) + 2.0) * unit64 * moduli * up};
+    // How far a source that has float32 may be from y. It evaluates pieces in float64, but may compare with their ends,
+    // go on beyond them, and add 1e-7 (`has_normal`), in float32. A number without a radius is the source's own.
+    static double moved_in_float32(const approxsvm_piecewise_polynomial& pieces, approxsvm_ball x, double y,
+                                   bool has_normal) {
+        const int i = approxsvm_piece(x.value, pieces.edges, pieces.n_edges), n_edges = pieces.n_edges;
+        const double slack = x.radius + 3.0 * unit32 * (std::fabs(x.value) + std::fabs(pieces.origins[i]) + 2e-7);
+        if (x.radius != 0.0) return approxsvm_polynomial_moved(&pieces, {x.value, slack}, y, 0);
+        int first = i, last = i;
+        const int of_ends[] = {0, 1, n_edges - 2, n_edges - 1};
+        for (const int k : of_ends) {
+            if (k < 0 || k >= n_edges || !(std::fabs(x.value - pieces.edges[k]) <= slack)) continue;
+            const bool is_threshold = has_normal && (k == 0 || k == n_edges - 1);
+            if (!is_threshold &&
+                (is_float32(pieces.edges[k]) || is_float32(std::nextafter(pieces.edges[k], -HUGE_VAL))))
+                continue;
+            first = k < first ? k : first;
+            last = k + 1 > last ? k + 1 : last;
         }
-
-        // How far the function may be from y within an error of x, or the polynomial of x's own piece where the
-        // source's own number says which that is: in each piece that is reached, the point z next to x is within 2
-        // errors of all others, and the function moves by 2 errors times its steepest slope at most.
-        double moved(double x, double error, double y, bool within) const {
-            return moved_among(piece(within ? x : std::nextafter(x - error, -HUGE_VAL)),
-                               piece(within ? x : std::nextafter(x + error, HUGE_VAL)), x, error, y);
-        }
-
-        // The same of a source that has float32. It evaluates pieces in float64, but may compare with their ends, go on
-        // beyond them, and add 1e-7 (`has_normal`), in float32. A number without an error is the source's own.
-        double moved_in_float32(double x, double came, double y, bool has_normal) const {
-            const std::size_t i = piece(x);
-            const double slack = came + 3.0 * unit32 * (std::fabs(x) + std::fabs(origins[i]) + 2e-7);
-            if (came != 0.0) return moved(x, slack, y, false);
-            std::size_t first = i, last = i;
-            const std::size_t of_ends[] = {0, 1, n_edges - 2, n_edges - 1};
-            for (const std::size_t k : of_ends) {
-                if (k >= n_edges || !(std::fabs(x - edges[k]) <= slack)) continue;
-                const bool is_threshold = has_normal && (k == 0 || k == n_edges - 1);
-                if (!is_threshold && (is_float32(edges[k]) || is_float32(std::nextafter(edges[k], -HUGE_VAL))))
-                    continue;
-                first = k < first ? k : first;
-                last = k + 1 > last ? k + 1 : last;
-            }
-            if (first == last && i > 0 && i < n_edges) return 0.0;
-            return moved_among(first, last, x, slack, y) + unit32 * std::fabs(y);
-        }
-
-        double moved_among(std::size_t first, std::size_t last, double x, double error, double y) const {
-            constexpr std::size_t most_reached = 64;
-            if (!(error <= largest_double) || last - first >= most_reached) return HUGE_VAL;
-            const double reach = 2.0 * error * up;
-            double most = 0.0;
-            for (std::size_t i = first; i <= last; ++i) {
-                double z = i > 0 && x < edges[i - 1] ? edges[i - 1] : x;
-                z = i < n_edges && z > edges[i] ? edges[i] : z;
-                const Value value = at(i, z);
-                const double* const coef = coefs + i * (degree + 1);
-                const double t = std::fabs(z - origins[i]) * up + reach;
-                double slope = 0.0;
-                for (std::size_t k = degree; k > 0; --k)
-                    slope = slope * t + static_cast<double>(k) * std::fabs(coef[k]);
-                const double off = std::fabs(value.y - y) + value.error + reach * slope * up;
-                if (!(off <= most)) most = off == off ? off : HUGE_VAL;
-            }
-            return most * up;
-        }
-    };
+        if (first == last && i > 0 && i < n_edges) return 0.0;
+        return approxsvm_polynomials_moved(&pieces, first, last, {x.value, slack}, y) + unit32 * std::fabs(y);
+    }
 };
 
 }  // namespace APPROXSVM_TARGET

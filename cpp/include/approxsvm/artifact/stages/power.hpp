@@ -37,8 +37,15 @@ struct PowerStage : AnyStage {
             }
             bool are_points = source == approxsvm_real;
             for (int j = 0; j < n; ++j) are_points &= error[j] == 0.0;
-            if (are_points) return approxsvm_power_points(n, power, is_shifted, x, error);
-            approxsvm_power_balls(n, power, is_shifted, source, x, error);
+            const auto taken = [=](int j) { return power[j] < APPROXSVM_STAYS; };
+            if (are_points) {
+                return map_features(n, x, error, taken, [=](int j, approxsvm_ball at) {
+                    const approxsvm_power_value y = approxsvm_power_at(at.value, power[j], is_shifted, approxsvm_real);
+                    return approxsvm_ball{y.value, y.own};
+                });
+            }
+            map_features(n, x, error, taken,
+                         [=](int j, approxsvm_ball at) { return approxsvm_power(at, power[j], is_shifted, source); });
         });
     }
 };

@@ -25,10 +25,9 @@ inline double column_norm(const MapStage& stage, std::size_t c) {
     return largest * std::sqrt(sum) * (1.0 + 0x1p-30) + 0x1p-1070;
 }
 
-// What the bias of output k, its own error and the last two roundings add.
-inline double bias_error(const MapStage& stage, std::size_t k, double y) {
-    return stage.parts[part::bias_error][k] + 0x1p-52 * (std::fabs(stage.parts[part::bias][k]) + std::fabs(y)) +
-           (static_cast<double>(stage.n_inputs) + 2.0) * 0x1p-1070;
+inline double bias_radius(const MapStage& stage, std::size_t k) {
+    return approxsvm_bias_radius(stage.parts[part::bias][k], stage.parts[part::bias_error][k],
+                                 static_cast<int>(stage.n_inputs));
 }
 
 // sums[r][i] = x_r . column k + i of the matrix, of `width` columns and n_rows rows; constants let compilers unroll.
@@ -44,9 +43,8 @@ APPROXSVM_INLINE void project_tile(const MapStage& stage, std::size_t k, Rows n_
     }
 }
 
-// y = (x - center) matrix + bias of rows `stride` numbers apart; x and its errors are overwritten. A sum of n products
-// errs by gamma_(n + 2) of the sum of their moduli, in any order, with or without FMA, and by Cauchy and Schwarz errors
-// grow by the norm of a column at most. A source that is counted computes x matrix - center matrix.
+// y = (x - center) matrix + bias of rows `stride` numbers apart; x and its errors are overwritten. A source that is
+// counted computes x matrix - center matrix.
 inline void run_projection(const MapStage& stage, const double* column_norms, bool has_errors, bool counts_source,
                            std::size_t n_rows, std::size_t stride, double* x, double* error, double* y,
                            double* y_error) {
@@ -58,7 +56,8 @@ inline void run_projection(const MapStage& stage, const double* column_norms, bo
     for (std::size_t r = 0; r < n_rows; ++r) {
         double *z = x + r * stride, *e = error + r * stride;
         for (std::size_t j = 0; j < n; ++j) z[j] -= center[j];
-        for (std::size_t j = 0; j < n; ++j) e[j] = path * std::fabs(z[j]) + (has_errors ? e[j] : 0.0);
+        for (std::size_t j = 0; j < n; ++j)
+            e[j] = approxsvm_centered_radius(has_errors ? e[j] : 0.0, z[j], static_cast<int>(n));
         for (std::size_t j = 0; counts_source && j < n; ++j) e[j] += 2.0 * path * std::fabs(center[j]);
         reach[r] = norm_above(e, n);
     }
@@ -79,7 +78,7 @@ inline void run_projection(const MapStage& stage, const double* column_norms, bo
         double *z = y + r * stride, *e = y_error + r * stride;
         for (std::size_t k = 0; k < m; ++k) {
             z[k] += bias[k];
-            e[k] = (reach[r] * column_norms[k] + bias_error(stage, k, z[k])) * (1.0 + 0x1p-30);
+            e[k] = approxsvm_projected_radius(reach[r], column_norms[k], bias_radius(stage, k), z[k]);
         }
     }
 }
@@ -110,12 +109,13 @@ inline void run_projection_exactly(const MapStage& stage, bool has_errors, const
         }
         const double sum = total + lost;
         y[k] = sum + bias;
-        y_error[k] = (carried + 1.01 * (u * std::fabs(sum) + 2.0 * path * path * moduli) + underflow +
-                      bias_error(stage, k, y[k])) *
-                     (1.0 + path) * up;
+        const double own = bias_radius(stage, k) + 0x1p-52 * std::fabs(y[k]);
+        y_error[k] =
+            (carried + 1.01 * (u * std::fabs(sum) + 2.0 * path * path * moduli) + underflow + own) * (1.0 + path) * up;
         if (std::fabs(y[k]) <= largest_double && y_error[k] <= largest_double) continue;
         y[k] = plain + bias;
-        y_error[k] = (carried + path * moduli + bias_error(stage, k, y[k])) * (1.0 + path) * up;
+        const double of_bias = bias_radius(stage, k) + 0x1p-52 * std::fabs(y[k]);
+        y_error[k] = (carried + path * moduli + of_bias) * (1.0 + path) * up;
     }
 }
 

@@ -17,9 +17,18 @@ inline namespace APPROXSVM_TARGET {
 // C that exported headers share, in the namespace of the target.
 #define APPROXSVM_PROGRAM APPROXSVM_INLINE
 #define APPROXSVM_ROOT std::sqrt
+#define APPROXSVM_PRODUCT(a, b) ((a) * (b))  // -ffp-contract=off
+#include "../../program/affine.h"
+#include "../../program/interval.h"
 #include "../../program/inverse_normal.h"
 #include "../../program/logarithm.h"
+#include "../../program/lookup.h"
+#include "../../program/normalizer.h"
+#include "../../program/periodic_features.h"
+#include "../../program/piecewise_polynomial.h"
 #include "../../program/power.h"
+#include "../../program/products.h"
+#include "../../program/projection.h"
 
 // One stage, seen in place. Parts that it has not are null.
 struct MapStage {
@@ -122,6 +131,16 @@ struct RowsOnTheWay {
     }
 };
 
+// x = function(j, x) of balls, for the features that are taken, of a row.
+template <class Taken, class Function>
+APPROXSVM_INLINE void map_features(int n, double* x, double* error, const Taken& taken, const Function& function) {
+    for (int j = 0; j < n; ++j) {
+        const approxsvm_ball y = function(j, approxsvm_ball{x[j], error[j]});
+        x[j] = taken(j) ? y.value : x[j];
+        error[j] = taken(j) ? y.radius : error[j];
+    }
+}
+
 // Calls map(r, x, error, dtype) for each row r, with the dtype that the source's rounding is counted in as a constant,
 // so that loops of the C above are vectorized.
 template <class Map>
@@ -159,18 +178,6 @@ struct AnyStage {
     // Of kinds that are as_source: whether the source does the same to sparse rows.
     static bool as_source_of_sparse(const MapStage&) { return true; }
 };
-
-// How many of n ascending edges are not above x: the piece that x lies in.
-inline std::size_t n_up_to(double x, const double* edges, std::size_t n) {
-    std::size_t low = 0;
-    while (n > 0) {
-        const std::size_t half = n / 2;
-        const bool beyond = edges[low + half] <= x;
-        low = beyond ? low + half + 1 : low;
-        n = beyond ? n - half - 1 : half;
-    }
-    return low;
-}
 
 // Parameters that are infinite where a feature stays as it is.
 inline bool are_taken_or_stay(Check& check, field::Id name, const double* numbers, std::size_t n) {

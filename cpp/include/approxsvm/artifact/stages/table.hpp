@@ -70,18 +70,14 @@ struct TableStage : AnyStage {
             std::size_t begin = 0;
             for (std::size_t k = 0; k < stage.n_outputs; begin = stage.integers[1][k], ++k) {
                 const std::size_t j = stage.integers[0][k];
-                const Steps steps{stage.parts[0] + begin, stage.parts[1] + begin + k, stage.integers[1][k] - begin,
-                                  stage.parts[2][k]};
-                const double x = on.x[at + j], came = on.has_errors ? on.error[at + j] : 0.0, value = steps.at(x);
-                const bool passes = value > largest_double;
-                if (value != value) on.refuse(r, kind, x, static_cast<double>(j));
-                on.y[at + k] = passes ? x : value;
-                if (on.source.in_float32) {
-                    on.y_error[at + k] = steps.moved_in_float32(x, came, on.y[at + k]);
-                    continue;
-                }
-                const bool is_exact = came == 0.0 || (on.is_source && !passes);
-                on.y_error[at + k] = is_exact ? 0.0 : on.is_source ? came : steps.moved(x, came, on.y[at + k]);
+                const approxsvm_lookup table{stage.parts[0] + begin, stage.parts[1] + begin + k,
+                                             static_cast<int>(stage.integers[1][k] - begin), stage.parts[2][k]};
+                const approxsvm_ball x{on.x[at + j], on.has_errors ? on.error[at + j] : 0.0};
+                const double found = approxsvm_lookup_find(&table, x.value);
+                if (approxsvm_lookup_refuses(found)) on.refuse(r, kind, x.value, static_cast<double>(j));
+                const approxsvm_ball y = approxsvm_lookup_ball(&table, x, found, on.is_source || on.source.in_float32);
+                on.y[at + k] = y.value;
+                on.y_error[at + k] = on.source.in_float32 ? moved_in_float32(table, x, y.value) : y.radius;
             }
         }
     }
@@ -89,51 +85,36 @@ struct TableStage : AnyStage {
   private:
     // In place of a number: infinity for the input itself, NaN for a row that is refused.
     static bool numbers_are_valid(Check& check, field::Id name, const double* numbers, std::size_t n) {
+        constexpr double most = 1e300;  // below APPROXSVM_STAYS
         for (std::size_t k = 0; k < n; ++k) {
-            if (numbers[k] == numbers[k] && !check(name, numbers[k], at_least(-largest_double), k)) return false;
+            const bool is_number = numbers[k] == numbers[k] && numbers[k] != HUGE_VAL;
+            if (is_number && !check(name, numbers[k], from_to(-most, most), k)) return false;
         }
         return check.status() == Status::ok;
     }
 
-    struct Steps {
-        const double *edges, *values;
-        std::size_t n_edges;
-        double nan;
-
-        std::size_t piece(double x) const { return n_up_to(x, edges, n_edges); }
-        double at(double x) const { return x == x ? values[piece(x)] : nan; }
-
-        // The same of a source that has float32: it may round an edge, or the threshold that is the number below. With
-        // no error x is the source's own, which only an edge can be beyond that lies between x and what it is rounded
-        // to.
-        double moved_in_float32(double x, double came, double y) const {
-            const double slack = unit32 * std::fabs(x) * 1.01 + tiny32;
-            if (!(came <= largest_double)) return HUGE_VAL;  // the source may refuse the row
-            if (came > 0.0) return moved(x, (came + slack) * 1.01, y);
-            const std::size_t i = piece(x);
-            const bool is_open = (i > 0 && is_open_to(x, edges[i - 1])) || (i < n_edges && is_open_to(x, edges[i]));
-            return is_open ? moved(x, slack, y) : 0.0;
+    // How far a source that has float32 may be from y: it may round an edge, or the threshold that is the number below.
+    // With no radius x is the source's own, which only an edge can be beyond that lies between x and what it is rounded
+    // to.
+    static double moved_in_float32(const approxsvm_lookup& table, approxsvm_ball x, double y) {
+        const double slack = unit32 * std::fabs(x.value) * 1.01 + tiny32;
+        if (!(x.radius <= largest_double)) return HUGE_VAL;  // the source may refuse the row
+        double reach = slack;
+        if (x.radius > 0.0) {
+            reach = (x.radius + slack) * 1.01;
+        } else {
+            const int i = approxsvm_piece(x.value, table.edges, table.n_edges);
+            const bool is_open = (i > 0 && is_open_to(x.value, table.edges[i - 1])) ||
+                                 (i < table.n_edges && is_open_to(x.value, table.edges[i]));
+            if (!is_open) return 0.0;
         }
-        static bool is_open_to(double x, double edge) {
-            const double below = std::nextafter(edge, -HUGE_VAL);
-            if (is_float32(edge) || is_float32(below)) return false;
-            return std::fabs(x - edge) <= unit32 * std::fabs(x) * 1.01 + tiny32;
-        }
-
-        // How far the value y of x is from one within `error` of it: an error matters where an edge lies in its reach.
-        double moved(double x, double error, double y) const {
-            if (!(x == x)) return nan > largest_double ? HUGE_VAL : 0.0;
-            if (!(error == error)) return HUGE_VAL;
-            const std::size_t last = piece(std::nextafter(x + error, HUGE_VAL));
-            double most = 0.0;
-            for (std::size_t i = piece(std::nextafter(x - error, -HUGE_VAL)); i <= last; ++i) {
-                const bool passes = values[i] > largest_double;
-                const double off = passes ? std::fabs(y - x) + error : std::fabs(values[i] - y);
-                if (!(off <= most)) most = off == off ? off : HUGE_VAL;
-            }
-            return most * (1.0 + 0x1p-30);
-        }
-    };
+        return approxsvm_lookup_moved(&table, {x.value, reach}, reach, y);
+    }
+    static bool is_open_to(double x, double edge) {
+        const double below = std::nextafter(edge, -HUGE_VAL);
+        if (is_float32(edge) || is_float32(below)) return false;
+        return std::fabs(x - edge) <= unit32 * std::fabs(x) * 1.01 + tiny32;
+    }
 };
 
 }  // namespace APPROXSVM_TARGET

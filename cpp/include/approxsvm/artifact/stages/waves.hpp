@@ -39,44 +39,26 @@ struct WavesStage : AnyStage {
     static std::size_t origin(const MapStage& stage, std::size_t k) { return stage.integers[0][k]; }
 
     static void run(const MapStage& stage, const double*, const RowsOnTheWay& on) {
+        const int source = on.source.in_float32       ? approxsvm_float32
+                           : on.source.counts_float64 ? approxsvm_float64
+                                                      : approxsvm_real;
         for (std::size_t r = 0; r < on.n_rows; ++r) {
             const std::size_t at = r * on.stride;
             for (std::size_t k = 0; k < stage.n_outputs; ++k) {
-                const double x = on.x[at + stage.integers[0][k]],
-                             came = on.has_errors ? on.error[at + stage.integers[0][k]] : 0.0;
-                on.y[at + k] = x;
-                on.y_error[at + k] = came;
-                if (!(stage.parts[0][k] <= largest_double)) continue;
-                if (x < 0.0) on.refuse(r, kind, x, 0.0);
-                wave(stage, k, on.source, x, came, on.y[at + k], on.y_error[at + k]);
+                const std::size_t j = stage.integers[0][k];
+                const double a = stage.parts[0][k], w = stage.parts[1][k];
+                const approxsvm_ball x{on.x[at + j], on.has_errors ? on.error[at + j] : 0.0};
+                approxsvm_ball y = x;
+                if (a <= largest_double) {
+                    if (x.value < 0.0) on.refuse(r, kind, x.value, 0.0);
+                    y = approxsvm_periodic(x, a, w, stage.integers[1][k] != 0, source);
+                    const double most = std::fmax(1.0, std::fmax(a * a, std::fabs(w)));
+                    if (on.source.in_float32 && !(2.0 * (x.value + x.radius) * most <= largest32)) y.radius = HUGE_VAL;
+                }
+                on.y[at + k] = y.value;
+                on.y_error[at + k] = y.radius;
             }
         }
-    }
-
-  private:
-    // The turn w log x errs by 4 units of the library and by two roundings, and the wave by no more than its turn,
-    // times its size, and by 4 units of its own, the roundings of a, of the root and of two products. The function has
-    // the slope a sqrt(1/4 + w^2) / sqrt(x) at most, which falls, and is within a sqrt(x) of 0: of numbers z within an
-    // error e that the source takes, those not below 0, it is off by a (sqrt(x) + sqrt(x + e)) at most. A source has a
-    // from cosh(pi w), and the product of two numbers for w, `more`; half of 2 a^2 x or 2 w x at most is what it takes
-    // the root of.
-    static void wave(const MapStage& stage, std::size_t k, const SourceRows& source, double x, double came, double& y,
-                     double& error) {
-        constexpr double up = 1.0 + 0x1p-30, pi = 3.1415926535897932;
-        const double u = source.unit(), library = 12.0 * u,
-                     more = source.in_float32       ? 4.0 * unit32
-                            : source.counts_float64 ? 4.0 * unit64
-                                                    : 0.0;
-        const double a = stage.parts[0][k], w = stage.parts[1][k], size = a * std::sqrt(x),
-                     turn = x == 0.0 ? 0.0 : w * std::log(x), nearest = x - came;
-        y = size * (stage.integers[1][k] != 0 ? std::sin(turn) : std::cos(turn));
-        const double path = std::fabs(turn) * 1.01 * (library + 2.0 * u + more) + more * (2.0 + pi * std::fabs(w)),
-                     slope = nearest > 0.0 ? a * std::sqrt(0.25 + w * w) / std::sqrt(nearest) : HUGE_VAL,
-                     moved = came > 0.0 ? std::fmin(came * slope, size + a * std::sqrt(x + came)) : came,
-                     own = (source.in_float32 ? size + moved : size) * (path + library + 4.0 * u);
-        error = (moved + own) * up + (source.in_float32 ? (1.0 + a) * 0x1p-73 : 0x1p-500);
-        if (source.in_float32 && !(2.0 * (x + came) * std::fmax(1.0, std::fmax(a * a, std::fabs(w))) <= largest32))
-            error = HUGE_VAL;
     }
 };
 

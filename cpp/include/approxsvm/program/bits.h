@@ -1,0 +1,104 @@
+/* Numbers and their bits, in the language that C99 and C++17 share and without libc: the core includes these files, and
+   exported headers have their text with another prefix (backends/c99/program.py). One text gives one derivation of each
+   error, and the same bits on every machine whose compiler does not fuse products with sums.
+
+   Who includes this may say how functions are declared, and has <stdint.h>. */
+#pragma once
+#ifndef APPROXSVM_PROGRAM
+#define APPROXSVM_PROGRAM static inline
+#endif
+#ifndef APPROXSVM_PRODUCT /* of two numbers, rounded by itself */
+#define APPROXSVM_PRODUCT approxsvm_product
+#endif
+
+#define APPROXSVM_LARGEST 0x1.fffffffffffffp1023
+
+APPROXSVM_PROGRAM double approxsvm_double_of_bits(uint64_t bits) {
+#if defined(__cplusplus) && defined(__GNUC__)
+    double x;
+    __builtin_memcpy(&x, &bits, sizeof x);
+    return x;
+#else
+    union {
+        uint64_t bits;
+        double x;
+    } same;
+    same.bits = bits;
+    return same.x;
+#endif
+}
+
+APPROXSVM_PROGRAM uint64_t approxsvm_bits_of_double(double x) {
+#if defined(__cplusplus) && defined(__GNUC__)
+    uint64_t bits;
+    __builtin_memcpy(&bits, &x, sizeof bits);
+    return bits;
+#else
+    union {
+        double x;
+        uint64_t bits;
+    } same;
+    same.x = x;
+    return same.bits;
+#endif
+}
+
+APPROXSVM_PROGRAM float approxsvm_float_of_bits(uint32_t bits) {
+#if defined(__cplusplus) && defined(__GNUC__)
+    float x;
+    __builtin_memcpy(&x, &bits, sizeof x);
+    return x;
+#else
+    union {
+        uint32_t bits;
+        float x;
+    } same;
+    same.bits = bits;
+    return same.x;
+#endif
+}
+
+APPROXSVM_PROGRAM uint32_t approxsvm_bits_of_float(float x) {
+#if defined(__cplusplus) && defined(__GNUC__)
+    uint32_t bits;
+    __builtin_memcpy(&bits, &x, sizeof bits);
+    return bits;
+#else
+    union {
+        float x;
+        uint32_t bits;
+    } same;
+    same.x = x;
+    return same.bits;
+#endif
+}
+
+APPROXSVM_PROGRAM double approxsvm_infinity(void) {
+    return approxsvm_double_of_bits((uint64_t)0x7FF << 52);
+}
+
+APPROXSVM_PROGRAM double approxsvm_nan(void) {
+    return approxsvm_double_of_bits((uint64_t)0x7FF8 << 48);
+}
+
+APPROXSVM_PROGRAM float approxsvm_infinity32(void) {
+    return approxsvm_float_of_bits(0x7F800000u);
+}
+
+APPROXSVM_PROGRAM float approxsvm_nan32(void) {
+    return approxsvm_float_of_bits(0x7FC00000u);
+}
+
+APPROXSVM_PROGRAM double approxsvm_abs(double x) {
+#ifdef __GNUC__
+    return __builtin_fabs(x);
+#else
+    return x < 0.0 ? -x : x;
+#endif
+}
+
+/* A product that no compiler fuses with a sum. */
+APPROXSVM_PROGRAM double approxsvm_product(double a, double b) {
+    const volatile double product = a * b;
+    return product;
+}

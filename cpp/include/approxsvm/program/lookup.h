@@ -1,0 +1,55 @@
+/* Step functions of one number: thresholds, bins, categories, numbers in place of missing values. */
+#pragma once
+#include "ball.h"
+
+typedef struct {
+    const double *edges, *values; /* the value below the first edge, from it on, from the next... */
+    int n_edges;
+    double missing; /* in place of NaN */
+} approxsvm_lookup;
+
+/* Values up to 1e300 are numbers. Others say that x stays as it is, or that the row is refused: infinity and NaN in
+   artifacts, for which headers, whose language cannot write them, have 3e301 and 2e301. */
+APPROXSVM_PROGRAM int approxsvm_lookup_keeps(double found) {
+    return found > 2.5e301;
+}
+APPROXSVM_PROGRAM int approxsvm_lookup_refuses(double found) {
+    return !(found <= APPROXSVM_STAYS || approxsvm_lookup_keeps(found));
+}
+
+APPROXSVM_PROGRAM double approxsvm_lookup_find(const approxsvm_lookup* table, double x) {
+    return x == x ? table->values[approxsvm_piece(x, table->edges, table->n_edges)] : table->missing;
+}
+
+/* How far values within `reach` of x, the edges aside, are from y: x itself is off by its radius. */
+APPROXSVM_PROGRAM double approxsvm_lookup_moved(const approxsvm_lookup* table, approxsvm_ball x, double reach,
+                                                double y) {
+    const int last = approxsvm_piece(x.value + reach, table->edges, table->n_edges);
+    double most = 0.0;
+    int i;
+    if (x.value != x.value) return approxsvm_lookup_keeps(table->missing) ? approxsvm_infinity() : 0.0;
+    if (reach != reach) return approxsvm_infinity();
+    for (i = approxsvm_piece(x.value - reach, table->edges, table->n_edges); i <= last; ++i) {
+        const double value = table->values[i];
+        const double off = approxsvm_lookup_keeps(value)     ? approxsvm_abs(y - x.value) + x.radius
+                           : approxsvm_lookup_refuses(value) ? approxsvm_infinity()
+                                                             : approxsvm_abs(value - y);
+        most = off > most ? off : most;
+    }
+    return most * (1.0 + 0x1p-30);
+}
+
+/* The ball of what was found for x. The source's own number, which `is_source` says x is, has the source's value. */
+APPROXSVM_PROGRAM approxsvm_ball approxsvm_lookup_ball(const approxsvm_lookup* table, approxsvm_ball x, double found,
+                                                       int is_source) {
+    approxsvm_ball y;
+    y.value = approxsvm_lookup_keeps(found) ? x.value : found;
+    y.radius = 0.0;
+    if (x.radius == 0.0) return y;
+    if (is_source) {
+        y.radius = approxsvm_lookup_keeps(found) ? x.radius : 0.0;
+    } else {
+        y.radius = approxsvm_lookup_moved(table, x, approxsvm_reach(x), y.value);
+    }
+    return y;
+}

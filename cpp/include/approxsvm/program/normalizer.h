@@ -1,0 +1,46 @@
+/* x / ||x||. Who calls these has the norms: the core in lanes. */
+#pragma once
+#include "ball.h"
+
+#define APPROXSVM_LEAST_NORM (10.0 * 0x1p-52) /* a norm below it is taken for 1, as scikit-learn does */
+
+/* The ball of a norm of n numbers whose radii have the norm `came`. A sum of n moduli or squares errs by gamma_(n + 3),
+   in any order; `lost` is what underflow takes of it. The largest number (n = 0) is not rounded. */
+APPROXSVM_PROGRAM approxsvm_ball approxsvm_norm(double length, double came, int n, double unit, double lost) {
+    const double rounding = n > 0 ? 1.01 * ((double)n + 3.0) * unit : 0.0;
+    approxsvm_ball norm;
+    norm.value = length;
+    norm.radius = (came * (1.0 + rounding) + rounding * length) * (1.0 + 0x1p-30) + lost;
+    return norm;
+}
+
+/* The norm of n numbers, in no hurry: l1, l2, or the largest. */
+enum { approxsvm_l1, approxsvm_l2, approxsvm_max };
+APPROXSVM_PROGRAM double approxsvm_length(int which, int n, const double* x) {
+    double length = 0.0;
+    int j;
+    for (j = 0; j < n; ++j) {
+        const double size = approxsvm_abs(x[j]);
+        length = which == approxsvm_max ? (size > length ? size : length)
+                                        : length + (which == approxsvm_l2 ? size * size : size);
+    }
+    return which == approxsvm_l2 ? APPROXSVM_ROOT(length) : length;
+}
+
+/* x / N is off by (e + |x / N| E) / (N - E), E being the radius of the norm N and e that of x, and by one rounding. */
+APPROXSVM_PROGRAM double approxsvm_normalized_radius(double radius, double y, approxsvm_ball norm, double unit,
+                                                     double tiny) {
+    const double size = approxsvm_abs(y);
+    return ((radius + size * norm.radius + tiny) / (norm.value - norm.radius) + unit * size + tiny) * (1.0 + 0x1p-30);
+}
+
+/* Nothing is known where the norm may be on either side of the least that is divided by. */
+APPROXSVM_PROGRAM approxsvm_ball approxsvm_normalized(approxsvm_ball x, approxsvm_ball norm) {
+    if (norm.value >= APPROXSVM_LEAST_NORM) {
+        x.value /= norm.value;
+        x.radius = approxsvm_normalized_radius(x.radius, x.value, norm, 0x1p-53, 0x1p-1000);
+    }
+    if (!(norm.value - norm.radius >= APPROXSVM_LEAST_NORM || norm.value + norm.radius < APPROXSVM_LEAST_NORM))
+        x.radius = approxsvm_infinity();
+    return x;
+}

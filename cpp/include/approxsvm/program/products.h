@@ -1,0 +1,15 @@
+/* Products of numbers. */
+#pragma once
+#include "ball.h"
+
+/* Of y and a factor with radii e and d it is |y| d + |factor| e + e d, and the rounding of their product. */
+APPROXSVM_PROGRAM approxsvm_ball approxsvm_times(approxsvm_ball y, approxsvm_ball factor, int source) {
+    const double unit = 0x1p-53 + (source == approxsvm_float32 ? 0x1p-24 : 0.0);
+    const double came = !(factor.radius <= 0.0) ? factor.radius * (approxsvm_abs(y.value) + y.radius) : 0.0;
+    approxsvm_ball product;
+    product.value = APPROXSVM_PRODUCT(y.value, factor.value);
+    product.radius = (approxsvm_abs(factor.value) * y.radius + came + unit * approxsvm_abs(product.value) +
+                      approxsvm_tiny_of(source)) *
+                     (1.0 + 0x1p-30);
+    return product;
+}
