@@ -39,6 +39,7 @@ from approxsvm.backends.c99 import source, sums_source
 from approxsvm.backends.c99.device_router import smallest
 from approxsvm.backends.c99.device_rows import DeviceRows
 from approxsvm.backends.c99.device_steps import float32_above
+from approxsvm.backends.c99.program import model_text
 from approxsvm.backends.c99.sums import LARGEST, _fixed, _float32, _gaussian_rounding, _of_kernels
 from approxsvm.ir.constants import UNIT32, UNIT64, gaussian_slope
 from approxsvm.ir.kernel_model import FloatArray
@@ -242,66 +243,12 @@ def smallest_signed(numbers: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     return numbers.astype(np.int8 if np.abs(numbers).max(initial=0) < 128 else np.int16)
 
 
-_BITS: Final = """\
-/* The squared distance of two rows in steps: bits that differ. */
-static inline int @sq_steps@@(const uint32_t a[], const uint32_t b[]) {
-    uint32_t sum = 0;
-    int w;
-    for (w = 0; w < @n_words@@; ++w) {
-        uint32_t x = a[w] ^ b[w];
-        x -= x >> 1 & 0x55555555u;
-        x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
-        sum += ((x + (x >> 4)) & 0x0F0F0F0Fu) * 0x01010101u >> 24;
-    }
-    return (int)sum;
-}
-"""
+_BITS: Final = model_text("few_values.h", "BITS")
 # |a - b| = 2 high + low has the square low + 4 high + 4 high low; high, unless a step of 2 is taken back by one of 1.
-_PAIRS_OF_BITS: Final = """\
-/* The squared distance of two rows in steps, 16 features at a time. */
-static inline int @sq_steps@@(const uint32_t a[], const uint32_t b[]) {
-    uint32_t sum = 0;
-    int w;
-    for (w = 0; w < @n_words@@; ++w) {
-        const uint32_t x = a[w] ^ b[w], low = x & 0x55555555u;
-        const uint32_t high = x >> 1 & ~(low & (a[w] ^ a[w] >> 1)) & 0x55555555u;
-        uint32_t ones = (low & 0x33333333u) + (low >> 2 & 0x33333333u), fours = high + (high & low);
-        fours = (fours & 0x33333333u) + (fours >> 2 & 0x33333333u);
-        ones = (ones + (ones >> 4)) & 0x0F0F0F0Fu;
-        fours = (fours + (fours >> 4)) & 0x0F0F0F0Fu;
-        sum += (ones + 4u * fours) * 0x01010101u >> 24;
-    }
-    return (int)sum;
-}
-"""
-_CODES: Final = """\
-/* The squared distance of two rows in steps. */
-static inline int @sq_steps@@(const uint32_t a[], const uint32_t b[]) {
-    int sum = 0, w;
-    for (w = 0; w < @n_words@@; ++w) {
-        uint32_t x = a[w], y = b[w];
-        for (; x != y; x >>= @code_bits@@, y >>= @code_bits@@) {
-            const int steps = (int)(x & @largest_code@@u) - (int)(y & @largest_code@@u);
-            sum += steps * steps;
-        }
-    }
-    return sum;
-}
-"""
+_PAIRS_OF_BITS: Final = model_text("few_values.h", "PAIRS_OF_BITS")
+_CODES: Final = model_text("few_values.h", "CODES")
 _SQ_STEPS: Final = {1: _BITS, 2: _PAIRS_OF_BITS, _MOST_BITS: _CODES}
-_SQ_DISTANCE: Final = """\
-/* That of a row beside the grid. */
-static inline float @sq_distance@@(const float z[], const uint32_t b[]) {
-    float s[4];
-    int j;
-    s[0] = s[1] = s[2] = s[3] = 0.0f;
-    for (j = 0; j < @n_mapped@@; ++j) {
-        const float t = z[j] - (float)(b[j / @per_word@@] >> j % @per_word@@ * @code_bits@@ & @largest_code@@u);
-        s[j % 4] += t * t;
-    }
-    return (s[0] + s[1]) + (s[2] + s[3]);
-}
-"""
+_SQ_DISTANCE: Final = model_text("few_values.h", "SQ_DISTANCE")
 _EVALUATE: Final = """\
 /* All decision values and their bounds; 0 for @STRANGE@: NaN, with infinite bounds. */
 static inline int @evaluate@@(const @ROW@ row[], double values[], float bounds[]) {{

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99.device_router import smallest
+from approxsvm.backends.c99.program import model_text
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.frames.text_columns import NONE
 from approxsvm.ir.kernel_model import FloatArray
@@ -89,32 +90,7 @@ static inline float @not_finite@@(const float row[]) {
 }
 """
 
-CATEGORY_CODE: Final = """\
-/* What stands for a text (UTF-8, ended by 0) in a row, in a column of texts: -1 for one that the model does not know. A
-   null pointer is a missing value. */
-static inline float @category_code(int column, const char *text) {
-    int i, k;
-    for (i = 0; i < @n_text_columns@@; ++i) {
-        int low = @text_starts@@[i], n = @text_starts@@[i + 1] - low;
-        if (@text_columns@@[i] != column) continue;
-        if (!text) return @nulls@@[i] ? -2.0f : approxsvm_nan32();
-        while (n > 0) {
-            const int half = n / 2;
-            const char *const known = @categories[low + half];
-            for (k = 0; known[k] != 0 && known[k] == text[k]; ++k) {
-            }
-            if (known[k] == text[k]) return (float)(low + half - @text_starts@@[i]);
-            if ((unsigned char)known[k] < (unsigned char)text[k]) {
-                low += half + 1;
-                n -= half + 1;
-            } else {
-                n = half;
-            }
-        }
-    }
-    return -1.0f;
-}
-"""
+CATEGORY_CODE: Final = model_text("texts.h", "CATEGORY_CODE")
 
 
 def category_arrays(artifact: Artifact) -> Iterator[tuple[str, npt.NDArray[Any]]]:

@@ -1,4 +1,7 @@
-"""C that exported headers share with the core: the files of cpp/include/approxsvm/program."""
+"""The C of exported headers: cpp/include/approxsvm/program, which the core shares, and cpp/include/approxsvm/exported.
+
+The latter has a part for each thing that a model may need, in which `model` stands for the name of its header.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +34,20 @@ def program_text(files: Iterable[str]) -> Iterator[str]:
         yield text
 
 
+def model_text(file: str, part: str) -> str:
+    """Return a part of cpp/include/approxsvm/exported, with marks as in source.py."""
+    found = re.search(rf"^#ifdef MODEL_{part}\n(.*?)^#endif\n", _read(file, "exported"), re.DOTALL | re.MULTILINE)
+    assert found, f"{file} has no {part}"
+    return re.sub(r"\bmodel_(\w+)", _marked, found[1])
+
+
+def _marked(name: re.Match[str]) -> str:
+    """Return `@name` of a public name, `@name@@` of another, and `@NAME@` of a type."""
+    if name[1].isupper():
+        return f"@{name[1]}@"
+    return f"@{name[1][:-1]}@@" if name[1].endswith("_") else f"@{name[1]}"
+
+
 def _with_included(name: str) -> Iterator[str]:
     for other in re.findall(r'#include "(\w+\.h)"', _read(name)):
         yield from _with_included(other)
@@ -38,5 +55,5 @@ def _with_included(name: str) -> Iterator[str]:
 
 
 @cache
-def _read(name: str) -> str:
-    return Path(get_include(), "approxsvm", "program", name).read_text(encoding="utf-8")
+def _read(name: str, folder: str = "program") -> str:
+    return Path(get_include(), "approxsvm", folder, name).read_text(encoding="utf-8")

@@ -4,26 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from approxsvm.backends.c99.program import model_text
+
 # Newton's method gives a number that is not below the root, from any start.
-ROOT: Final = """\
-/* Not below the root of x >= 0, nor of what x may have lost by underflow. */
-static inline float @root_above@@(float x) {
-    float root;
-    if (!(x > 1e-30f)) return 2e-15f;
-    root = approxsvm_float_of_bits((approxsvm_bits_of_float(x) >> 1) + 0x1FC00000u);
-    root = 0.5f * (root + x / root);
-    root = 0.5f * (root + x / root);
-    return 1.001f * root + 2e-15f;
-}
-"""
+ROOT: Final = model_text("float32.h", "ROOT")
 
 # Numbers of a row that is mapped in double: what is beyond all rows that are evaluated stays so.
-NARROWED: Final = """\
-static inline float @narrowed@@(double x) { return x > -1e19 && x < 1e19 ? (float)x : 1e19f; }
-static inline float @above@@(double error) {
-    return error < 1e37 ? (float)(error * 1.000001) + 1e-37f : approxsvm_infinity32();
-}
-"""
+NARROWED: Final = model_text("float32.h", "NARROWED")
 
 TERMS: Final = """\
 /* Of term i times its coefficients, for each function that it takes part in. */
@@ -72,15 +59,7 @@ def power(degree: int) -> str:
 SIGMOID: Final = _PRODUCT + " + @coef0@@;\n        term = approxsvm_tanh(term);"
 OF_COS: Final = _PRODUCT + " + @phases@@[i];\n        term = approxsvm_cos_or_sin(term, 0);"
 
-FORM: Final = """\
-static inline void @sums@@(const float u[], double values[]) {
-    int k;
-    for (k = 0; k < @n_values; ++k) {
-        const float *const l = @degree_1@@ + k * @size_1@@;
-        values[k] += (double)@quadratic_form@@(@degree_2@@ + k * @size_2@@, l, @n_varying@@, u);
-    }
-}
-"""
+FORM: Final = model_text("expansions.h", "FORM")
 
 EVALUATE: Final = """\
 /* A polynomial in r with coefficients of at least 0, rounded upwards. */
