@@ -335,7 +335,7 @@ def _compared(
 
 
 def _name(estimator: Any) -> str:
-    """Return the class name of an estimator; for a pipeline, that of its last step."""
+    """Return the class name of an estimator; a pipeline is named after its last step."""
     steps = getattr(estimator, "steps", None)
     return type(estimator).__name__ if steps is None else f"the {type(steps[-1][1]).__name__} pipeline"
 
@@ -434,7 +434,7 @@ def _timed(predict: Callable[[Any], Any], rows: Any) -> Speed:
 
 
 def _timed_alone(predict: Callable[[Any], Any], rows: Any) -> SingleRows:
-    """Calls with one row each, of rows spread evenly over those given."""
+    """Time calls with one row each, of rows spread evenly over those given."""
     n_rows = min(rows.shape[0], _MAX_SINGLE_ROWS)
     each = [rows[k : k + 1] for k in np.linspace(0, rows.shape[0] - 1, n_rows).astype(int)]
     seconds = np.min([[_seconds(predict, row) for row in each] for _ in range(_SINGLE_ROUNDS)], axis=0)

@@ -317,7 +317,7 @@ class Artifact(SealedBytes):
 
     @property
     def kernel(self) -> str:
-        """Name of the kernel, as in schema.inc; an ensemble has that of its first member."""
+        """Name of the kernel, as in schema.inc; an ensemble has its first member's kernel."""
         return names_of("kernel")[int(self.header["kernel"])]
 
     @property

@@ -11,7 +11,7 @@ K_i changes by at most min(1, sqrt(2 gamma / e) r), because sqrt(2 gamma / e) is
 A1 times that is added. (W, which would serve as in bound_table.py, is not in artifacts of mode "exact".)
 
 **Polynomial.** The error of (gamma x_i.z + coef0)^p, relative to (|gamma| R ||z|| + |coef0|)^p, where R is the norm of
-the longest support vector, is p (n_features + 8) 2^-52, plus that of the sum as above, plus coef_error. By the
+the longest support vector, is p (n_features + 8) 2^-52, plus the sum's error as above, plus coef_error. By the
 derivative, values of rows at the distance r differ by at most A1 p |gamma| R (|gamma| R (||z|| + r) + |coef0|)^(p - 1)
 r. Forms are bounded as in cpp/include/approxsvm/expansion/form.hpp.
 
