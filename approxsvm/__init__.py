@@ -7,7 +7,7 @@ from importlib import import_module as _import_module
 from importlib.util import find_spec as _find_spec
 from typing import TYPE_CHECKING
 
-if _find_spec("approxsvm._native") is None:  # Python was started in the sources' folder, and found this one first
+if _find_spec("approxsvm._native") is None:  # Python was started in the folder of the sources, and found these first
     from approxsvm.source_tree import installed_folder
 
     __path__[:] = [installed_folder(__path__[0])]
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from approxsvm.predictor import Predictor
     from approxsvm.system.installed_headers import get_cmake_dir, get_include, get_pkgconfig_dir
 
-_HOMES = {
-    name: home
-    for home, names in {
+_MODULES = {
+    name: module
+    for module, names in {
         "approxsvm.artifact.views": "Artifact",
         "approxsvm.compiler": "compile",
         "approxsvm.cross_validation": "CrossValidation Training cross_validate",
@@ -121,13 +121,13 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        from importlib.metadata import version  # here, as it is slow to import
+        from importlib.metadata import version  # imported here because it is slow
 
         globals()[name] = version("approxsvm")
         return globals()[name]
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'approxsvm' has no attribute {name!r}")
-    value = getattr(_import_module(_HOMES[name]), name)
+    value = getattr(_import_module(_MODULES[name]), name)
     globals()[name] = value
     return value
 

@@ -55,6 +55,9 @@ class Artifact:
     def __buffer__(self, flags: int, /) -> memoryview: ...
     @property
     def n_terms(self) -> int: ...
+    # Multiply-adds that the labels of a row alone take at most, up to float64 and with the definition; None if unknown.
+    @property
+    def row_work(self) -> tuple[float, float] | None: ...
     # Names of cpp/include/approxsvm/parts.inc that a program's approxsvm::ModelOf needs for the model.
     @property
     def parts(self) -> list[str]: ...
@@ -180,6 +183,21 @@ def gram_powers(
     sum_of_series: npt.NDArray[np.float64] | None,
     target: str | None = None,
 ) -> npt.NDArray[np.float64]: ...
+
+# sum_ij |a_i a_j| K_ij of a block of the kernel matrix, K_ij = exp(min(0, gram_ij - left_i - right_j)). Arrays that are
+# given are filled: `roots` with K^(1/2), K^(1/4), ..., and the sums of K times the coefficients, over the columns for
+# each row and over the rows for each column. The number of columns is a multiple of 32.
+def kernel_block(
+    gram: npt.NDArray[np.float64],
+    left: npt.NDArray[np.float64],
+    right: npt.NDArray[np.float64],
+    left_coef: npt.NDArray[np.float64],
+    right_coef: npt.NDArray[np.float64],
+    roots: list[npt.NDArray[np.float64] | None],
+    row_sums: npt.NDArray[np.float64],
+    column_sums: npt.NDArray[np.float64],
+    target: str | None = None,
+) -> float: ...
 
 # Fill `out` with the Taylor features of the rows, float32 or float64 as these (approxsvm/features/taylor.py).
 def taylor_features_dense(rows: npt.NDArray[Any], gamma: float, degree: int, out: npt.NDArray[Any]) -> None: ...

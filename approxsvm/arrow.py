@@ -1,4 +1,4 @@
-"""Record batches in and out by the path that programs import."""
+"""Public import path of Arrow record batches."""
 
 from approxsvm.integrations.arrow.batches import Scorer, predict_stream, score_batches
 

@@ -1,4 +1,4 @@
-"""compile(): read, plan, expand, certify, build. This file holds no mathematics."""
+"""compile(), the table of contents of the compiler: read, plan, expand, certify, build."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from approxsvm.system.progress_bar import compiling
 from approxsvm.system.threads import n_threads
 
 # From a model to its artifact, by the kind of model.
-_WAYS: Final = gaussian.WAYS | polynomial.WAYS | features.WAYS
+_LOWERINGS: Final = gaussian.LOWERINGS | polynomial.LOWERINGS | features.LOWERINGS
 
 
 def compile(
@@ -63,16 +63,16 @@ def compile(
 ) -> CompiledModel:
     """Compile a trained kernel machine into a small, fast predictor.
 
-    Models with a linear kernel or a polynomial one of degree 1 to 6 need no expansion. Only the options `mode`,
+    Models with a linear kernel or a polynomial kernel of degree 1 to 6 need no expansion. Only the options `mode`,
     `tolerance`, `max_bytes` and `n_jobs` apply to them, and every value is exact up to float64 rounding. Kernels of
     degree 1 and 2 are expanded to a quadratic form if that is cheaper than their support vectors.
 
     A pipeline of `TaylorFeatures` and a linear model already is an expansion about the origin. It compiles in mode
-    "approximate", with bounds on float32 rounding only: `certified` says which labels are proven to be those of the
-    pipeline over the real numbers.
+    "approximate", and its bounds include only float32 rounding: `certified` tells which labels are proven to be those
+    of the pipeline over the real numbers.
 
-    A pipeline of scikit-learn's `RBFSampler` or `SkewedChi2Sampler` and a linear model is evaluated as it is, in
-    float32 where that settles the label or meets the tolerance. Without a tolerance, values are exact up to float64
+    A pipeline of scikit-learn's `RBFSampler` or `SkewedChi2Sampler` and a linear model is evaluated unchanged, in
+    float32 if that decides the label or meets the tolerance. Without a tolerance, values are exact up to float64
     rounding.
 
     Parameters
@@ -82,15 +82,15 @@ def compile(
         one, CalibratedClassifierCV around one, and more (`read_any`); or the path of a LIBSVM model file.
         Pickles can run code when they are read: load them yourself, or by ``read_model(path, trust=True)``.
     X : array-like or sparse matrix of shape (n_rows, n_features), optional
-        Rows like those to predict, without labels, such as the training rows. Centers are placed by them, and plans are
-        tested on them. By default the support vectors are used, which give worse plans.
+        Sample rows like those to predict, without labels, such as the training rows. Centers are placed by them, and
+        plans are tested on them. By default the support vectors are used, which gives worse plans.
     n_features : int, optional
         Number of columns of the rows to predict. A LIBSVM model file does not contain it, and its support vectors may
         use fewer. Default: from `X`, or else from the support vectors.
     mode : {"certified", "approximate", "exact"}
         "certified": each label is proven equal to the exact model's, or computed exactly; the artifact includes the
-        support vectors. "approximate": the expansion alone, with bounds but without support vectors; labels near the
-        decision boundary may differ. "exact": the exact model alone, on a faster engine.
+        support vectors. "approximate": only the expansion, with bounds but without support vectors; labels near the
+        decision boundary may differ. "exact": only the exact model, on a faster engine.
     degree : "auto" or int from 1 to 6
         Degree of the expansions (Cotter et al. 2011). "auto" tries several and takes the fastest.
     n_centers : "auto" or int
@@ -101,14 +101,15 @@ def compile(
         exactly the expansion of Claesen et al. 2014.
     tolerance : float, optional
         In the modes "certified" and "exact", every decision value (or value of a regression) is within this of the
-        exact one, in the units of the target, rounding included. When left out, labels decide alone, and regression
-        takes a thousandth of the range of the model's values at its support vectors ("exact": float64 accuracy).
+        exact one, in the units of the target, rounding included. Default: for classifiers none, as only labels count;
+        for regressions a thousandth of the range of the model's values at its support vectors ("exact": float64
+        accuracy).
     labels : {"source", "probability"}
-        "source": what the source's ``predict`` says. "probability": the most probable class by its ``predict_proba``,
-        which SVC(probability=True) contradicts in some rows. Such a model has no decision function.
+        "source": the labels of the source's ``predict``. "probability": the most probable class by its
+        ``predict_proba``, which SVC(probability=True) contradicts in some rows. Such a model has no decision function.
     target_error : float, optional
         In mode "approximate", take the smallest expansion whose labels differ from the exact model's on at most this
-        share of held-out rows.
+        fraction of held-out rows.
     max_bytes : int, optional
         Limit on the size of the artifact.
     effort : {"low", "normal", "high"}
@@ -116,14 +117,14 @@ def compile(
     random_state : int
         Seeds the choice of rows and centers. The same input gives the same artifact, bit for bit, on one target.
     rows_per_call : int, optional
-        Rows of the calls that are to be fast: 1 for programs that predict one row at a time. When left out, batches,
-        but no plan is taken whose row alone should cost more than three times as much as another plan's.
+        Call size to optimize for: 1 for programs that predict one row at a time. Default: large batches, but no plan is
+        chosen that takes more than three times as long for a single row as another plan.
     n_jobs : int, optional
-        Threads that the result predicts with, as in scikit-learn: 1 when left out, -1 for all processors.
+        Number of threads for predictions, as in scikit-learn. Default: 1; -1 for all processors.
     verbose : bool, optional
-        Whether a bar on stderr shows what is being done. When left out, it does in a terminal and in a notebook.
+        Whether to show a progress bar on stderr. Default: in a terminal and in a notebook.
     progress : callable, optional
-        Told what is being done, in words, and the share of that which is done, from 0 to 1; in place of the bar.
+        Called with the current step, in words, and the fraction of it that is done; replaces the bar.
 
     Returns
     -------
@@ -145,7 +146,7 @@ def compile(
     Warns
     -----
     SourceAccuracyWarning
-        For more than a hundredth of the rows of `X`, the source's own rounding may change the answer.
+        The source's own rounding may change the answer for more than a hundredth of the rows of `X`.
 
     Examples
     --------
@@ -163,8 +164,8 @@ def compile(
     n_threads(n_jobs)
     if labels not in ("source", "probability"):
         raise InputError(f"labels must be 'source' or 'probability', got {labels!r}")
-    with compiling(verbose) if progress is None else nullcontext(progress) as told:
-        request = Request(mode, center, tolerance, limits, told)
+    with compiling(verbose) if progress is None else nullcontext(progress) as report:
+        request = Request(mode, center, tolerance, limits, report)
         request.check()
         compiled, doubt = _compiled(model, X, n_features, request, labels, n_jobs)
     if doubt is not None:
@@ -180,13 +181,13 @@ def _compiled(
     labels: str,
     n_jobs: int | None,
 ) -> tuple[CompiledModel, str | None]:
-    """The predictor, and what may be said against the source's own answers."""
+    """Return the predictor, and a doubt about the source's answers if there is one."""
     start = time.perf_counter()
     texts, model = split(model)
     X = known_rows(X)
     if texts is not None and X is not None and are_texts(X):
         X = texts.rows(X)
-    source = read_any(model, n_features=n_features)  # before X is looked at: it may have what no model takes
+    source = read_any(model, n_features=n_features)  # before X, whose errors may follow from the model's
     if X is not None:
         rows = _sample_rows(X, RawColumns.of(source))
         if isinstance(model, (str, os.PathLike)) and n_features is None and rows.shape[1] > source.n_raw_features:
@@ -215,7 +216,7 @@ def _compiled(
         artifact = writer.with_vectorizers(artifact, texts)
         try:
             _ = artifact.text_rows
-        except ArtifactError as error:  # of a vectorizer that was changed after `fit`
+        except ArtifactError as error:  # the vectorizer was changed after `fit`
             raise ModelFormatError(f"its vectorizer does not fit the steps behind it: {error}") from None
     limits = request.limits
     if limits.max_bytes is not None and artifact.n_bytes > limits.max_bytes:
@@ -233,7 +234,7 @@ def _compiled(
 
 
 def _by_probability(model: SingleModel | Ensemble) -> SingleModel | Ensemble:
-    """The same with labels by the greatest probability, as ensembles have them anyway."""
+    """Make a model label by the greatest probability, as ensembles do."""
     if not isinstance(model.outputs.probability, ClassProbability):
         raise UnsupportedModelError(
             f"labels='probability' needs a model with class probabilities, but this {model.source} has none"
@@ -250,17 +251,17 @@ def _build(model: SingleModel, request: Request) -> Built:
         raise UnsupportedModelError(
             f"the model has one class and always predicts {model.labels[0]}: nothing to compile"
         )
-    return _WAYS[model.kind](model, request)
+    return _LOWERINGS[model.kind](model, request)
 
 
 def _non_default(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Options of `compile` with a value other than their default, as Python source."""
+    """Return options of `compile` that differ from their defaults, as Python source."""
     known = inspect.signature(compile).parameters
     return tuple((name, repr(value)) for name, value in options.items() if value != known[name].default)
 
 
 def _sample_rows(X: Any, columns: RawColumns) -> Any:
-    """float64 rows, dense or CSR."""
+    """Convert sample rows to float64, dense or CSR."""
     from sklearn.utils import check_array
 
     as_numbers = partial(check_array, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)

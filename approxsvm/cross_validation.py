@@ -1,4 +1,4 @@
-"""Train, compile and predict by folds: accuracy and speed of compiled models."""
+"""Cross-validation of compiled models: train, compile and predict by folds, compare accuracy and speed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from approxsvm.system.options import MAX_SEED, whole_number
 
 SvmType = Literal["c-svc", "nu-svc", "epsilon-svr", "nu-svr"]
 Trainer = Literal["auto", "sklearn", "libsvm"]
-# LIBSVM's numbers for its option -s.
+# Numbers of LIBSVM's option -s.
 _LIBSVM_TYPES = {"c-svc": 0, "nu-svc": 1, "epsilon-svr": 3, "nu-svr": 4}
 Predict = Callable[[Any], npt.NDArray[Any]]
 
@@ -89,7 +89,7 @@ class CrossValidation:
     total : Fold
         Figures of all rows, each predicted once.
     training : Training
-        With the gamma and trainer that were used.
+        Includes the gamma and the trainer that were used.
     """
 
     folds: tuple[Fold, ...]
@@ -97,7 +97,7 @@ class CrossValidation:
     training: Training
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return plain values for JSON."""
         return asdict(self)
 
 
@@ -139,7 +139,7 @@ def cross_validate(
     n_folds : int
         At least 2. Rows are shuffled; folds of a classification are stratified.
     mode, center, tolerance, effort
-        As for `compile`, whose sample rows are the training rows.
+        See `compile`; its sample rows are the training rows.
     random_state : int
         Seeds the folds and the compiler.
     progress : callable, optional
@@ -152,7 +152,7 @@ def cross_validate(
     Raises
     ------
     InputError
-        There are fewer rows than folds, `y` has another length than `X`, or the trainer refuses a parameter.
+        There are fewer rows than folds, `y` has another length than `X`, or the trainer rejects a parameter.
     UnsupportedModelError
         The trainer is not installed.
     """
@@ -197,12 +197,12 @@ def cross_validate(
         )
         if progress is not None:
             progress(len(predictions))
-    folds = tuple(_judge(part, training.is_classifier) for part in predictions)
-    return CrossValidation(folds, _judge(_joined(predictions), training.is_classifier), training)
+    folds = tuple(_summarize(part, training.is_classifier) for part in predictions)
+    return CrossValidation(folds, _summarize(_joined(predictions), training.is_classifier), training)
 
 
 def _train(X: Any, y: Any, training: Training) -> tuple[Any, Predict]:
-    """Train by the chosen trainer; return the model for `compile` and the trainer's own predict."""
+    """Train with the chosen trainer; return the model for `compile` and the trainer's own predict."""
     return _train_libsvm(X, y, training) if training.trainer == "libsvm" else _train_sklearn(X, y, training)
 
 
@@ -238,9 +238,9 @@ def _train_libsvm(X: Any, y: Any, training: Training) -> tuple[Any, Predict]:
     targets = np.asarray(y, dtype=np.float64)
     parameter = svmutil.svm_parameter(options)
     problem = svmutil.svm_problem(targets, rows(X))
-    refusal = svmutil.libsvm.svm_check_parameter(problem, parameter)
-    if refusal:
-        raise InputError(f"libsvm refuses the parameters: {refusal.decode()}")
+    fault = svmutil.libsvm.svm_check_parameter(problem, parameter)
+    if fault:
+        raise InputError(f"libsvm rejects the parameters: {fault.decode()}")
     model = svmutil.svm_train(problem, parameter)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "fold.model"
@@ -274,7 +274,7 @@ def _joined(parts: list[_Predictions]) -> _Predictions:
     )
 
 
-def _judge(part: _Predictions, is_classifier: bool) -> Fold:
+def _summarize(part: _Predictions, is_classifier: bool) -> Fold:
     truth, exact, compiled = part.truth, part.exact, part.compiled
 
     def share(predicted: npt.NDArray[Any]) -> float | None:

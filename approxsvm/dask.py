@@ -1,4 +1,4 @@
-"""Dask data frames by the path that programs import."""
+"""Public import path of Dask data frames."""
 
 from approxsvm.integrations.dask import score
 

@@ -1,4 +1,4 @@
-"""DuckDB by the path that programs import."""
+"""Public import path of DuckDB functions."""
 
 from approxsvm.integrations.duckdb import register
 

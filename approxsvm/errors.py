@@ -1,4 +1,4 @@
-"""One exception class for each kind of failure, one warning for each kind of doubt.
+"""Exception classes, one for each kind of failure, and warnings, one for each kind of doubt.
 
 Messages are lower case and name the offender and both numbers.
 """
@@ -45,12 +45,12 @@ class ApproxSVMWarning(UserWarning):
 
 
 class ColumnsByPositionWarning(ApproxSVMWarning):
-    """Columns of a table are matched to features by position, as there are no names to match."""
+    """Columns of a table are matched to features by position because the model has no names."""
 
 
 class OpenAnswersWarning(ApproxSVMWarning):
-    """An exported model answers some rows by its expansions only: labels or values may differ from the source's."""
+    """An exported model answers some rows only by its expansions: labels or values may differ from the source's."""
 
 
 class SourceAccuracyWarning(ApproxSVMWarning):
-    """The source's own float64 rounding may change its answers."""
+    """Float64 rounding in the source may change its answers."""

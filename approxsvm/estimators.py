@@ -39,25 +39,25 @@ if TYPE_CHECKING:
     from approxsvm.backends.c99.header import CExport
 
 Self = TypeVar("Self", bound="CompiledModel")
-# Types that rows keep; the evaluator refuses numbers of the last that float64 rounds.
-_TAKEN = [np.float64, np.float32, np.longdouble]
+# Dtypes that rows keep; the evaluator rejects longdouble numbers that float64 rounds.
+_DTYPES = [np.float64, np.float32, np.longdouble]
 
 
 class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
     """Base class of the compiled estimators.
 
     Batches of up to four rows for each center use other code than larger ones, to reduce latency. Their values may
-    differ from those in a larger batch within the bounds, which hold for both.
+    differ from the values in a larger batch within the bounds, which hold for both.
 
-    scikit-learn's steps compute in the dtype of their rows. Rows of which the source computes something else than of
-    float64 rows are refused (InputError), or bounds count its rounding in float32.
+    scikit-learn's steps compute in the dtype of their rows. If the source computes something else than for float64
+    rows, rows are rejected (InputError), or the bounds include its rounding in float32.
 
     Parameters
     ----------
     artifact : Artifact
         The compiled model. As a parameter it survives ``clone``: a clone predicts like the original.
     n_jobs : int, optional
-        Threads, as in scikit-learn. Default: 1; -1 for all processors. Results do not depend on it.
+        Number of threads, as in scikit-learn. Default: 1; -1 for all processors. Results do not depend on it.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         of data frames are matched by name, in any order and among others, and columns that it drops may hold anything
         or be missing. Otherwise data frames must have the same columns in the same order.
     compilation : Compilation or None
-        How the model was compiled; None if it was loaded from a file or cloned.
+        Plans that were tried, and the time; None if the model was loaded from a file or cloned.
     """
 
     compilation: Compilation | None = None
@@ -116,7 +116,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
 
     @property
     def members(self) -> list[Any]:
-        """The compiled models that an ensemble or several targets consist of.
+        """Compiled models of the members of an ensemble, or of several targets.
 
         Members for targets may be regressions, above 0 for the second of two labels.
         """
@@ -124,36 +124,36 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _evaluator(self) -> Evaluator:
-        own = self.__dict__
-        cached: Evaluator | None = own.get("_evaluator_cache")
-        if cached is None or cached.artifact is not own["artifact"]:
-            cached = own["_evaluator_cache"] = Evaluator(self.artifact)
-        cached.n_jobs = own["n_jobs"]
+        attributes = self.__dict__
+        cached: Evaluator | None = attributes.get("_evaluator_cache")
+        if cached is None or cached.artifact is not attributes["artifact"]:
+            cached = attributes["_evaluator_cache"] = Evaluator(self.artifact)
+        cached.n_jobs = attributes["n_jobs"]
         return cached
 
     def _rows(self, X: Any) -> Any:
-        """Rows of real numbers, dense or CSR; plain arrays keep their dtype, which the evaluator looks at."""
+        """Return rows of real numbers, dense or CSR; plain arrays keep their dtype, which the evaluator checks."""
         width = self.artifact.n_raw_features
         plain = type(X) is np.ndarray and X.dtype in NATIVE_DTYPES and X.shape[1:] == (width,)
         plain = plain or is_plain_matrix(X, width)
         if plain and self.artifact.raw_columns.looked_up:
             check_exact(X, self.artifact.raw_columns)
         if plain and self.artifact.feature_names is None:
-            return X  # the common case, at a tenth of the cost; the core checks the values
+            return X  # the usual case, ten times cheaper; the core checks the values
         if plain:
             validate_data(self, X, reset=False, skip_check_array=True)  # warns that names are missing
             return X
         return self._rows_in_dtype(X)
 
     def _converted(self, X: Any) -> Any:
-        """Rows of other containers than plain arrays, float32 or float64."""
+        """Convert rows in other containers than plain arrays to float32 or float64."""
         width = self.artifact.n_raw_features
         if self.artifact.takes_texts and are_texts(X):
             return with_one_index_type(self.artifact.text_rows.rows(X))
         raw = self.artifact.raw_columns
         if (raw.by_column or raw.has_categories) and not hasattr(X, "tocsr"):
             rows, is_named = rows_by_column(X, raw, _as_numbers), frame_names(X) is not None
-            if not (is_named and raw.names and raw.by_column):  # missing names are warned of, as above
+            if not (is_named and raw.names and raw.by_column):  # a warning tells of missing names, as above
                 validate_data(self, X if is_named else rows, reset=False, skip_check_array=True)
             return rows
         given = check_sparse(X, raw)
@@ -164,29 +164,29 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
             given,
             reset=False,
             accept_sparse="csr",
-            dtype=_TAKEN,
+            dtype=_DTYPES,
             ensure_all_finite=False,  # the core checks that
             ensure_min_samples=0,
         )
         return with_one_index_type(rows)
 
     def _evaluate(self, X: Any, *, bounds: bool = False, labels: bool = False, values: Values = "promised") -> Any:
-        """Decision values; with `bounds` also these and stages; with `labels` their positions (evaluator.py)."""
+        """Return decision values; with `bounds` also bounds and stages; with `labels` positions of labels instead."""
         want = LABELS if labels else VALUES | BOUNDS | STAGE_NUMBERS if bounds else VALUES
         return self._evaluator.evaluate(self._rows(X), want, values)
 
     def _has_numbers(self) -> bool:
         if self.artifact.has_labels_alone:
-            raise AttributeError("labels alone, as of votes and of several targets, have no values to bound")
+            raise AttributeError("a model with only labels, from votes or for several targets, has no values to bound")
         return True
 
     @available_if(_has_numbers)
     def error_bound(self, X: Any) -> FloatArray:
-        """Upper bound of `|value - exact value|` for each row, truncation and rounding together.
+        """Return an upper bound of `|value - exact value|` for each row, for truncation and rounding together.
 
-        The value is that of `decision_function`, or the prediction of a regression. The exact value is that of the
-        source model's decision function over the real numbers. For a calibrated classifier these are bounds of the
-        values of the inner classifier; `probability_bound` has those of its probabilities.
+        The value is the result of `decision_function`, or of `predict` for a regression. The exact value is the source
+        model's decision function over the real numbers. For a calibrated classifier, these are bounds for the values of
+        the inner classifier; `probability_bound` bounds its probabilities.
 
         Parameters
         ----------
@@ -195,15 +195,15 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_rows,) or, with several classes, (n_rows, n_pairs), float64
-            For a regression, the shape of its predictions. Pairs of classes are in LIBSVM's order, (0, 1), (0, 2), ...,
+            The shape of the predictions for a regression. Pairs of classes are in LIBSVM's order, (0, 1), (0, 2), ...,
             by position in ``artifact.labels``.
         """
         return self._evaluator.error_bound(self._rows(X))
 
     def certified(self, X: Any) -> npt.NDArray[np.bool_]:
-        """Whether each row is proven by the first stage's own bound, without the exact model.
+        """Return whether each row is proven by the first stage's bound, without the exact model.
 
-        In mode "certified" the labels of the other rows are those of the exact model as well: it computes them. In mode
+        In mode "certified" the labels of the other rows equal the exact model's as well, which computes them. In mode
         "approximate" they may differ.
 
         Parameters
@@ -212,7 +212,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray of shape (n_rows,), or (n_rows, n_targets) where each row has several labels, bool
+        ndarray of shape (n_rows,), or (n_rows, n_targets) if each row has several labels, bool
         """
         return np.asarray(self._evaluator.certified(self._rows(X)))
 
@@ -223,18 +223,18 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         "expansion" (up to degree 2), "direction" (the same with a sharper bound), "higher_degree", "subspace" (sums in
         few coordinates), "float32" and "float64" (the exact engine), "definition" (term by term in LIBSVM's order).
         Labels, and values within a tolerance, come from the cheapest stage that proves them. Requests for exact values
-        start at "float64" or "definition": ``decision_function`` without a tolerance, and probabilities. A row whose
-        label needs scores or members of an ensemble counts once for each stage that it went to.
+        (``decision_function`` without a tolerance, and probabilities) start at "float64" or "definition". If a label
+        needs scores or members of an ensemble, the row counts once for each stage that it reaches.
         """
         return self._evaluator.rows_per_stage
 
     def certified_radius(self, X: Any) -> FloatArray:
-        """How far each row may move without changing its label, proven.
+        """Return a proven distance by which each row may move without changing its label.
 
         Any row within this Euclidean distance, in the units of `X`, has the label that `predict` gives to this one, by
-        the source's formula over the real numbers. The proof is from norms of the model (radius.py), so that the
-        nearest row with another label is usually further away, by a factor of 2 to 10; 0 says that nothing is proven,
-        and infinity that no row has another label.
+        the source's formula over the real numbers. The proof uses norms of the model (radius.py), so the nearest row
+        with another label is usually farther away, by a factor of 2 to 10. The distance is 0 if nothing is proven, and
+        infinite if no row has another label.
 
         Parameters
         ----------
@@ -247,8 +247,8 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         UnsupportedModelError
-            The kernel is not Gaussian, this is an ensemble or a regression, or a step in front of the model has no
-            steepest slope.
+            The kernel is not Gaussian, this is an ensemble or a regression, or a step before the model has no steepest
+            slope.
 
         Examples
         --------
@@ -262,16 +262,16 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         >>> bool((fast.predict(moved) == fast.predict(X[:1])).all())
         True
         """
-        from approxsvm.analysis.radius import certified_radius  # here, as who only predicts does not ask
+        from approxsvm.analysis.radius import certified_radius  # imported here because prediction does not need it
 
         return certified_radius(self._evaluator, self._rows(X))
 
     def gradient(self, X: Any, *, return_bound: bool = False) -> Any:
-        """Gradient of the decision function, or of a regression's values, with respect to each row of `X`.
+        """Return the gradient of the decision function, or of a regression's values, with respect to each row of `X`.
 
-        For a Gaussian kernel that is ``sum_i a_i exp(-gamma ||z - x_i||^2) 2 gamma (x_i - z)``; polynomial and sigmoid
-        kernels and random Fourier features have it, too. It is in the units of `X`, behind scalers, chosen columns and
-        projections. Beyond a limit (MinMaxScaler with ``clip=True``) it is 0.
+        For a Gaussian kernel it is ``sum_i a_i exp(-gamma ||z - x_i||^2) 2 gamma (x_i - z)``. Polynomial and sigmoid
+        kernels and random Fourier features have a gradient, too. It is in the units of `X`, before scalers, chosen
+        columns and projections. Beyond a limit (MinMaxScaler with ``clip=True``) it is 0.
 
         Parameters
         ----------
@@ -282,19 +282,19 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         gradient : ndarray of shape (n_rows, n_features) or (n_rows, n_functions, n_features), float64
-            The second where there are several decision functions or targets. Signs and order are those of
-            ``decision_function``; of one-vs-rest scores of an SVC, those of its pairs (``decision_function_shape=
-            "ovo"``).
+            The second shape is for several decision functions or targets. Signs and order are as in
+            ``decision_function``, except for one-vs-rest scores of an SVC: the gradients are those of its pairs
+            (``decision_function_shape="ovo"``).
         bound : ndarray of the same shape
-            Only with `return_bound`. No number is further than this from the gradient of the model's formula over the
-            real numbers, with the parameters of the artifact. At a limit, where there is no gradient, the bound covers
-            the slopes of both sides.
+            Only with `return_bound`. Upper bound of the distance of each number to the gradient of the model's formula
+            over the real numbers, with the parameters of the artifact. At a limit, where the gradient does not exist,
+            the bound covers the slopes of both sides.
 
         Raises
         ------
         UnsupportedModelError
-            A step in front of the model neither scales nor projects, a Gaussian kernel has mode "approximate", or this
-            is a mean of several models' probabilities.
+            A step before the model neither scales nor projects, a Gaussian kernel has mode "approximate", or this is a
+            mean of several models' probabilities.
 
         Examples
         --------
@@ -309,18 +309,18 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         >>> bool((bound < 1e-12).all())
         True
         """
-        from approxsvm.analysis.gradient import gradients  # here, as who only predicts does not ask
+        from approxsvm.analysis.gradient import gradients  # imported here because prediction does not need it
 
-        found = gradients(self._evaluator, self._rows(X))
+        pairs = gradients(self._evaluator, self._rows(X))
         several = self.artifact.n_decisions > 1
-        slopes, bounds = (numbers if several else numbers[:, 0] for numbers in found)
+        slopes, bounds = (numbers if several else numbers[:, 0] for numbers in pairs)
         return (slopes, bounds) if return_bound else slopes
 
     def within_gamma_bound(self, X: Any) -> npt.NDArray[np.bool_]:
-        """Whether each row passes the paper's validity test at run time (Claesen et al. 2014, Eq. 3.11).
+        """Return whether each row passes the paper's validity test at run time (Claesen et al. 2014, Eq. 3.11).
 
         For such a row, 4 gamma max||x_i - center|| ||z - center|| < 1, and every term of the expansion is within 3.05 %
-        of its exponential. This does not bound their sum, as terms of opposite sign may cancel. With linear and
+        of its exponential. This does not bound their sum, because terms of opposite sign may cancel. With linear and
         polynomial kernels no term is approximated, and every row passes.
 
         Parameters
@@ -365,9 +365,9 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         y : array-like of shape (n_rows,), optional
             True labels or targets.
         against : fitted estimator, KernelModel, or path, optional
-            The source. Without it the page cannot show errors, label differences and the speedup, and says so.
+            The source. Without it, the page cannot show errors, label differences and the speedup, and tells so.
         max_rows : int, optional
-            Most rows to compare with the source. Default: as many as take about a second.
+            Maximum number of rows to compare with the source. Default: as many as take about a second.
         title : str, optional
 
         Returns
@@ -394,7 +394,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         >>> int(report.evidence.against.judged.differ.sum())
         0
         """
-        from approxsvm.analysis.page import make_report  # here, as predicting does not need it
+        from approxsvm.analysis.page import make_report  # imported here because prediction does not need it
 
         return make_report(self, X, y, against=against, max_rows=max_rows, title=title)
 
@@ -406,7 +406,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         return summarize(self.artifact, self.rows_per_stage, self._evaluator.exact_count)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the artifact to an .asvm file; `path` holds all of it or, if this fails, what it held before."""
+        """Write the artifact to an .asvm file; if this fails, `path` keeps its previous content."""
         self.artifact.write(path)
 
     def to_onnx(
@@ -419,13 +419,12 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
     ) -> Any:
         """Export to an ONNX model of standard operators, with the names and shapes that skl2onnx gives the source.
 
-        The input is "X", with any number of raw rows, which the graph scales as the source does. The outputs are
-        "label" and "probabilities" for a classifier (scores if the source has no probabilities), "label" and "scores"
-        for a one-class model and for a Gaussian process classifier, whose latent values they are,
-        "variable" for a regression. In mode "certified", the graph labels as `predict` does: by
-        the expansions if they prove the label, else by the exact model. Scores and probabilities are those of the same
-        model: without a tolerance they may differ from `decision_function` and `predict_proba` by the expansions'
-        error.
+        The input is "X", with any number of raw rows, which the graph scales like the source. The outputs are "label"
+        and "probabilities" for a classifier (scores if the source has no probabilities), "label" and "scores" for a
+        one-class model and for a Gaussian process classifier (its latent values), and "variable" for a regression. In
+        mode "certified", the graph labels like `predict`: by the expansions if they prove the label, else by the exact
+        model. Scores and probabilities come from the same model: without a tolerance they may differ from
+        `decision_function` and `predict_proba` by the expansions' error.
 
         Parameters
         ----------
@@ -436,8 +435,8 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
             the value of a regression to be within the tolerance. Default: True, except in mode "approximate", for
             regressions without a tolerance, and for the exact model of a regression.
         fallback : bool, optional
-            Whether to include the exact model, for rows that the expansions leave open. Default: True if the graph then
-            fits `max_bytes`.
+            Whether to include the exact model, for rows that the expansions cannot decide. Default: True if the graph
+            then fits `max_bytes`.
         max_bytes : int
             Limit on the constants of the graph, by default 256 MiB.
 
@@ -457,10 +456,10 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         Warns
         -----
         OpenAnswersWarning
-            The model is certified, but its graph has no exact model, which is too large, or `fallback` is False. Where
-            its output "certain" is false, labels may differ. The graph's ``doc_string`` says this, too.
+            The model is certified, but its graph has no exact model, because that is too large or `fallback` is False.
+            If its output "certain" is false, labels may differ. The graph's ``doc_string`` tells this, too.
         """
-        from approxsvm.backends.onnx.graph import onnx_model  # here, as predicting does not need it
+        from approxsvm.backends.onnx.graph import onnx_model  # imported here because prediction does not need it
 
         return onnx_model(
             self.artifact,
@@ -480,53 +479,53 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         inputs: Literal["float32", "int16", "int8"] = "float32",
         X: Any = None,
     ) -> CExport:
-        """Write the model as one C99 header for microcontrollers: constant data, no heap, nothing of libc.
+        """Write the model as one C99 header for microcontrollers: constant data, no heap, no libc.
 
-        With ``name="m"`` the header has these functions of a raw row, which it scales itself:
+        With ``name="m"`` the header has these functions of a raw row, which they scale:
 
         * ``int m_predict(const float row[])``, the position of the label in ``m_labels``;
           for a regression ``float m_predict``.
         * ``int m_is_certain(const float row[])``, whether this label is proven to be the exact model's;
           for a regression, whether the value is within the tolerance of the exact one.
-        * ``int m_predict_if_certain(const float row[])``, which is -1 for a row that is not certain.
-        * ``void m_decision_values(const float row[], float values[])`` and
-          ``void m_error_bounds(const float row[], float bounds[])``; not of votes and means of several models, which
-          have no decision values. A regression with several targets has these and no ``m_predict``.
-        * ``void m_probabilities(const float row[], float probabilities[])`` and ``m_probability_bounds``, where the
-          model has probabilities.
+        * ``int m_predict_if_certain(const float row[])``, which returns -1 for a row that is not certain.
+        * ``void m_decision_values(const float row[], float values[])`` and ``void m_error_bounds(const float row[],
+          float bounds[])``, except for votes and means of several models, which have no decision values. A regression
+          with several targets has these and no ``m_predict``.
+        * ``void m_probabilities(const float row[], float probabilities[])`` and ``m_probability_bounds``, if the model
+          has probabilities.
 
-        Gaussian kernels are evaluated by their expansions where the artifact has one of each decision function; every
-        other kind, and mode "exact", by its own sum, in float32. Rows that are too long for float32 are answered as
-        those that are not finite, NaN and never certain.
+        Gaussian kernels are evaluated by their expansions if the artifact has one of each decision function. All other
+        kinds, and mode "exact", are evaluated by their own sums in float32. Rows too long for float32 are treated like
+        rows that are not finite: the values are NaN, and they are never certain.
 
         ``m_n_features``, ``m_n_values`` and ``m_n_labels`` are sizes.
 
         Parameters
         ----------
         path : str or path
-            It holds all of the header or, if this fails, what it held before.
+            Keeps its previous content if writing fails.
         name : str
             Prefix of every name in the header.
         coefficients : {"float32", "int16", "int8"}
-            Type of the coefficients. Integers take a half or a quarter of the memory, and a little more time. Their
-            rounding is part of every bound, so fewer rows are certain and none is wrong. Only of expansions.
+            Type of the coefficients. Integers take a half or a quarter of the memory, and a little more time. Every
+            bound includes their rounding, so fewer rows are certain and none is wrong. Only for expansions.
         inputs : {"float32", "int16", "int8"}
-            Type of the rows. Code q of feature j stands for all numbers within half a step of ``m_offsets[j] +
+            Type of the rows. Code q of feature j represents all numbers within half a step of ``m_offsets[j] +
             m_steps[j] * q``, and a row is certain only if all of them give its label. ``m_quantize(numbers, row)``
-            makes codes of floats. Numbers out of range get the last code, and are never certain.
+            converts floats to codes. Numbers out of range get the last code, and are never certain.
         X : array-like or sparse matrix of shape (n_rows, n_features), optional
-            Rows like those to predict, which set the range of integer inputs; only needed for these.
+            Sample rows like those to predict, which determine the range of integer inputs; only needed for these.
 
         Returns
         -------
         CExport
-            Costs: ``flash_bytes`` of constants, ``ram_bytes`` of stack and ``multiply_adds`` per row.
+            ``flash_bytes`` of constants, ``ram_bytes`` of stack and ``multiply_adds`` per row.
 
         Raises
         ------
         UnsupportedModelError
-            A step in front of the model neither scales nor projects, numbers do not fit float32, or integers are asked
-            for where there are none: rows behind a projection or for several models, coefficients of sums.
+            A step before the model neither scales nor projects, numbers do not fit float32, or integers are requested
+            that are not supported: for rows after a projection or for several models, or for coefficients of sums.
         InputError
             `name` is not a valid name in C, `coefficients` or `inputs` is invalid, or `X` is missing or has another
             shape.
@@ -542,7 +541,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         >>> cost.multiply_adds
         555
         """
-        from approxsvm.backends.c99.header import export_c  # here, as predicting does not need it
+        from approxsvm.backends.c99.header import export_c  # imported here because prediction does not need it
 
         return export_c(self.artifact, path, name=name, coefficients=coefficients, inputs=inputs, X=X)
 
@@ -585,7 +584,7 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> FloatArray:
-        """Class probabilities by the source's own formula.
+        """Return class probabilities by the source's formula.
 
         They are computed from the exact decision values or, with a tolerance, from values within it.
 
@@ -602,17 +601,17 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> FloatArray:
-        """Logarithms of `predict_proba`."""
+        """Return the logarithms of `predict_proba`."""
         return np.asarray(np.log(self.predict_proba(X)))
 
     @available_if(_has_probabilities)
     def probability_bound(self, X: Any) -> FloatArray:
-        """Upper bound of `|probability - that of the exact decision values|`.
+        """Return an upper bound of the difference to the probabilities of the exact decision values.
 
         Returns
         -------
         ndarray of shape (n_rows, n_classes), float64
-            1 if several classes are coupled, as only their decision values are bounded.
+            1 if several classes are coupled, because only their decision values are bounded.
         """
         return np.asarray(self._evaluator.probability_bound(self._rows(X)))
 
@@ -627,11 +626,11 @@ class CompiledSVC(CompiledClassifier):
 
     @available_if(_has_decision_function)
     def decision_function(self, X: Any) -> FloatArray:
-        """Decision values of the source; not for a CalibratedClassifierCV, which has none.
+        """Return decision values of the source, except a CalibratedClassifierCV, which has none.
 
         By default they are exact, from the engine in float64, for ranking, thresholds and calibration; `predict` does
         not need them and is faster. If the model was compiled with a tolerance, values are within it, and their signs
-        are the exact model's. In mode "approximate" they are the expansion's. `error_bound` gives the error bound of
+        equal the exact model's. In mode "approximate" they come from the expansion. `error_bound` bounds the error of
         each.
 
         Parameters
@@ -641,9 +640,10 @@ class CompiledSVC(CompiledClassifier):
         Returns
         -------
         ndarray of shape (n_rows,), (n_rows, n_classes) or (n_rows, n_pairs), float64
-            With two classes, positive means ``classes_[1]``, as everywhere in scikit-learn. With several, a score for
-            each class ("ovr": votes, with confidences to break ties); or, for decision_function_shape="ovo" and for
-            LIBSVM models, a value for each pair of ``classes_``, positive for the first.
+            With two classes, a positive value is a vote for ``classes_[1]``, as everywhere in scikit-learn. With
+            several, a score for each class ("ovr": votes, with confidences to break ties); or, for
+            decision_function_shape="ovo" and for LIBSVM models, a value for each pair of ``classes_``, positive for the
+            first.
 
         Raises
         ------
@@ -678,12 +678,12 @@ class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
 class CompiledDensity(CompiledSVR):
     """Compiled kernel density; parameters as in CompiledModel.
 
-    `predict` gives the mean of the kernel, weighted by the samples' weights, which the density is but for a constant
-    factor. That is what the artifact has, and what every other door gives.
+    `predict` returns the mean of the kernel, weighted by the samples' weights: the density up to a constant factor.
+    The artifact holds this mean, and every other interface returns it.
     """
 
     def score_samples(self, X: Any, *, return_bound: bool = False) -> Any:
-        """Log density at each row.
+        """Return the log density at each row.
 
         Parameters
         ----------
@@ -695,9 +695,10 @@ class CompiledDensity(CompiledSVR):
         -------
         log_density : ndarray of shape (n_rows,), float64
         bound : ndarray of shape (n_rows,), float64
-            Only with `return_bound`. No number is further than this from the log of the density over the real numbers,
-            so the density itself is off by a factor of at most ``exp(bound)``. It covers the source's rounding in
-            float32, too. Infinite in the tails of mode "approximate", and of rows that the source computes in float32.
+            Only with `return_bound`. Upper bound of the distance to the log of the density over the real numbers, so
+            the error of the density itself is a factor of at most ``exp(bound)``. It includes the source's rounding in
+            float32. It is infinite in the tails in mode "approximate", and for tail rows that the source computes in
+            float32.
 
         Examples
         --------
@@ -712,13 +713,13 @@ class CompiledDensity(CompiledSVR):
         >>> bool((bound < 1e-8).all())
         True
         """
-        from approxsvm.runtime.density import log_densities  # here, as who only predicts does not ask
+        from approxsvm.runtime.density import log_densities  # imported here because prediction does not need it
 
         logs, bounds = log_densities(self._evaluator, self._rows(X))
         return (logs, bounds) if return_bound else logs
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Total log-likelihood of the rows, as KernelDensity has it."""
+        """Return the total log-likelihood of the rows, like KernelDensity."""
         return float(np.sum(self.score_samples(X)))
 
 
@@ -733,18 +734,18 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
 
     @property
     def offset_(self) -> float:
-        """The difference between scores and decision values."""
+        """Difference between scores and decision values."""
         return -float(self.artifact.decision_numbers()["intercept"][0])
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Decision values, shape (n_rows,); positive means an inlier.
+        """Return decision values, shape (n_rows,); positive values are inliers.
 
         They are exact unless the model was compiled with a tolerance; see `CompiledSVC.decision_function`.
         """
         return self._evaluator.decision_function(self._rows(X))
 
     def score_samples(self, X: Any) -> FloatArray:
-        """Decision values before the offset is subtracted, shape (n_rows,)."""
+        """Return decision values before the offset is subtracted, shape (n_rows,)."""
         return self.decision_function(X) + self.offset_
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
@@ -753,13 +754,13 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
 
 
 class CompiledEnsemble(CompiledClassifier):
-    """Compiled classifiers that vote, or whose probabilities are averaged, as by CalibratedClassifierCV(ensemble=True).
+    """Compiled classifiers that vote or whose probabilities are averaged, like CalibratedClassifierCV(ensemble=True).
 
-    Means have no decision function, and `error_bound` bounds their probabilities. Rows whose label the members' bounds
-    leave open are evaluated exactly, except in mode "approximate". Parameters are those of CompiledModel.
+    Means have no decision function, and `error_bound` bounds their probabilities. Rows that the members' bounds cannot
+    decide are evaluated exactly, except in mode "approximate". Parameters are those of CompiledModel.
 
-    Votes have the probabilities and decision values of BaggingClassifier and AdaBoostClassifier, made here of the
-    members' answers: shares of the votes, and means of values, or what a boosted classifier makes of its votes.
+    Votes have the probabilities and decision values of BaggingClassifier and AdaBoostClassifier, computed here from the
+    members' answers: fractions of the votes, and means of values, or the boosted classifier's function of its votes.
     """
 
     @property
@@ -767,20 +768,20 @@ class CompiledEnsemble(CompiledClassifier):
         return bool(self.artifact.outputs.addend != 0.0)
 
     def _votes(self, X: Any) -> FloatArray:
-        """Shares of each class in the votes, shape (n_rows, n_classes)."""
-        rows = self._rows(X)  # members do not know what makes rows of texts
+        """Return the fraction of the votes for each class, shape (n_rows, n_classes)."""
+        rows = self._rows(X)  # members cannot vectorize texts
         weights, addend = self.artifact.outputs.weights, self.artifact.outputs.addend
-        found = [member._evaluator.predict(rows)[:, np.newaxis] == self.classes_ for member in self.members]
-        votes = [weight * np.where(is_it, 1.0, addend) for weight, is_it in zip(weights, found, strict=True)]
+        labels = [member._evaluator.predict(rows)[:, np.newaxis] == self.classes_ for member in self.members]
+        votes = [weight * np.where(is_it, 1.0, addend) for weight, is_it in zip(weights, labels, strict=True)]
         return np.asarray(np.sum(votes, axis=0) / weights.sum())
 
-    def _has_shares(self) -> bool:
-        has_shares = self.artifact.counts_votes and self.artifact.outputs.decision_shape == "ovr"
-        return has_shares or self._has_probabilities()
+    def _has_vote_probabilities(self) -> bool:
+        has_votes = self.artifact.counts_votes and self.artifact.outputs.decision_shape == "ovr"
+        return has_votes or self._has_probabilities()
 
-    @available_if(_has_shares)
+    @available_if(_has_vote_probabilities)
     def predict_proba(self, X: Any) -> FloatArray:
-        """Class probabilities as the source makes them, shape (n_rows, n_classes); columns as in ``classes_``."""
+        """Return class probabilities by the source's formula, shape (n_rows, n_classes); columns as in ``classes_``."""
         if not self.artifact.counts_votes:
             return np.asarray(self._evaluator.predict_proba(self._rows(X)))
         if not self._is_boosted:
@@ -788,28 +789,29 @@ class CompiledEnsemble(CompiledClassifier):
         values = self.decision_function(X)
         n_classes = len(self.classes_)
         exponents = np.column_stack([-values, values]) / 2 if n_classes == 2 else values / (n_classes - 1)
-        shares = np.exp(exponents - exponents.max(axis=1, keepdims=True))
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+        probabilities = np.exp(exponents - exponents.max(axis=1, keepdims=True))
+        return np.asarray(probabilities / probabilities.sum(axis=1, keepdims=True))
 
-    @available_if(_has_shares)
+    @available_if(_has_vote_probabilities)
     def predict_log_proba(self, X: Any) -> FloatArray:
-        """Logarithms of `predict_proba`."""
+        """Return the logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 
     def _has_values(self) -> bool:
         members, n_labels = self.artifact.members, len(self.artifact.labels)
-        of_all = all(member.has_decision_function and len(member.labels) == n_labels for member in members)
-        if not (self.artifact.counts_votes and self._has_shares() and (self._is_boosted or of_all)):
+        from_all = all(member.has_decision_function and len(member.labels) == n_labels for member in members)
+        if not (self.artifact.counts_votes and self._has_vote_probabilities() and (self._is_boosted or from_all)):
             raise AttributeError(self.artifact.why_no_decision_function)
         return True
 
     @available_if(_has_values)
     def decision_function(self, X: Any) -> FloatArray:
-        """Means of the members' decision values, or of a boosted classifier shares of votes less those against.
+        """Return means of the members' decision values, or a boosted classifier's fractions of votes for each class.
 
-        The shape is the source's: (n_rows,) for two classes, else a column for each class or pair. If a step of the
-        source maps float32 rows in float32, the means of such rows are accurate up to the rounding of that step.
+        Boosted fractions subtract the votes against a class. The shape is the source's: (n_rows,) for two classes, else
+        a column for each class or pair. If a step of the source maps float32 rows in float32, the means of such rows
+        are accurate up to the rounding of that step.
         """
         if self._is_boosted:
             votes = self._votes(X)
@@ -819,20 +821,20 @@ class CompiledEnsemble(CompiledClassifier):
 
 
 class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
-    """Compiled classifiers side by side: several labels of each row, each with a certificate.
+    """Compiled classifiers for several labels of each row, each label with a certificate.
 
-    Of MultiOutputClassifier, and of OneVsRestClassifier fitted with an indicator matrix. Parameters are those of
-    CompiledModel. ``predict_proba`` and ``decision_function`` are those of the members, where all have them.
+    The source is a MultiOutputClassifier, or a OneVsRestClassifier fitted with an indicator matrix. Parameters are
+    those of CompiledModel. ``predict_proba`` and ``decision_function`` are those of the members, if all have them.
 
     Attributes
     ----------
     classes_ : list of ndarray, or ndarray of shape (n_targets,)
-        The labels of each target; of a OneVsRestClassifier its classes, 0, 1, ..., of which a row has any number.
+        Labels of each target; for a OneVsRestClassifier its classes, 0, 1, ..., of which a row may have any number.
     """
 
     @property
     def multilabel_(self) -> bool:
-        """Whether each label is whether a row is of one of several classes."""
+        """Whether each label tells if a row belongs to one of several classes."""
         return bool(self.artifact.outputs.decision_shape == "ovr")
 
     @property
@@ -840,11 +842,13 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
         """Labels of each target, sorted; or the classes."""
         if self.multilabel_:
             return np.arange(self.artifact.n_targets)
-        own = np.sort(self.artifact.labels)
+        sorted_labels = np.sort(self.artifact.labels)
         return [
             labels
             for member in self.artifact.members
-            for labels in ([own] * member.n_decisions if member.task == "regression" else [np.sort(member.labels)])
+            for labels in (
+                [sorted_labels] * member.n_decisions if member.task == "regression" else [np.sort(member.labels)]
+            )
         ]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -852,11 +856,11 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
         return np.asarray(self._evaluator.predict(self._rows(X)))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of rows all of whose labels are right."""
-        found, y = self.predict(X), y.toarray() if hasattr(y, "toarray") else np.asarray(y)
-        if y.shape != found.shape:
-            raise InputError(f"y has shape {y.shape}, but must have a label for each row and target, {found.shape}")
-        return float(np.average((found == y).all(axis=1), weights=sample_weight))
+        """Return the fraction of rows whose labels are all right."""
+        predicted, y = self.predict(X), y.toarray() if hasattr(y, "toarray") else np.asarray(y)
+        if y.shape != predicted.shape:
+            raise InputError(f"y has shape {y.shape}, but must have a label for each row and target, {predicted.shape}")
+        return float(np.average((predicted == y).all(axis=1), weights=sample_weight))
 
     def _have_probabilities(self) -> bool:
         if not all(member.has_class_probabilities for member in self.artifact.members):
@@ -865,21 +869,21 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
     @available_if(_have_probabilities)
     def predict_proba(self, X: Any) -> Any:
-        """Class probabilities: a list with those of each target, or of each class that a row is of it."""
-        return self._of_members(X, "predict_proba")
+        """Return a list of each target's class probabilities, or each class's probability for a row."""
+        return self._from_members(X, "predict_proba")
 
     @available_if(_have_probabilities)
     def probability_bound(self, X: Any) -> Any:
-        """Bound `|p - q|`, q being the probabilities of the exact decision values, in the shape of `predict_proba`.
+        """Bound the difference to the probabilities of the exact decision values, in the shape of `predict_proba`.
 
-        1 if several classes are coupled, as only their decision values are bounded.
+        1 if several classes are coupled, because only their decision values are bounded.
         """
-        return self._of_members(X, "probability_bound")
+        return self._from_members(X, "probability_bound")
 
-    def _of_members(self, X: Any, method: str) -> Any:
-        rows = self._rows(X)  # members do not know what makes rows of texts
-        found = [np.asarray(getattr(member._evaluator, method)(rows)) for member in self.members]
-        return np.column_stack([shares[:, 1] for shares in found]) if self.multilabel_ else found
+    def _from_members(self, X: Any, method: str) -> Any:
+        rows = self._rows(X)  # members cannot vectorize texts
+        answers = [np.asarray(getattr(member._evaluator, method)(rows)) for member in self.members]
+        return np.column_stack([columns[:, 1] for columns in answers]) if self.multilabel_ else answers
 
     def _have_values(self) -> bool:
         members = self.artifact.members
@@ -889,7 +893,7 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
     @available_if(_have_values)
     def decision_function(self, X: Any) -> FloatArray:
-        """Decision values of each class, shape (n_rows, n_targets): exact ones, or within a tolerance.
+        """Return decision values of each class, shape (n_rows, n_targets): exact values, or values within a tolerance.
 
         If a step of the source maps float32 rows in float32, values of such rows are accurate up to its rounding.
         """
@@ -914,12 +918,12 @@ def _within_gamma_bound(artifact: Any, rows: Any) -> npt.NDArray[np.bool_]:
 
 
 def _as_numbers(columns: Any) -> Any:
-    """Some columns of a table as floats; the core checks that they are finite."""
-    return check_array(columns, dtype=_TAKEN, ensure_all_finite=False, ensure_min_samples=0)
+    """Convert some columns of a table to floats; the core checks that they are finite."""
+    return check_array(columns, dtype=_DTYPES, ensure_all_finite=False, ensure_min_samples=0)
 
 
 def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:
-    """The estimator for an artifact, with its check rows replayed."""
+    """Return the estimator for an artifact, with its check rows replayed."""
     classes: dict[str, type[CompiledModel]] = {
         "classification": CompiledMultiOutput
         if artifact.of_targets
@@ -929,7 +933,7 @@ def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:
         "regression": CompiledDensity if artifact.is_density else CompiledSVR,
         "one_class": CompiledOneClassSVM,
     }
-    n_threads(n_jobs)  # refuses an invalid number; `set_params` accepts any, as in scikit-learn
+    n_threads(n_jobs)  # rejects an invalid number; `set_params` accepts any, as in scikit-learn
     estimator = classes[artifact.task](artifact, n_jobs=n_jobs)
     estimator._evaluator  # noqa: B018  # built here, not at the first prediction
     return estimator
@@ -942,7 +946,7 @@ def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Compiled
     ----------
     path : str or path
     n_jobs : int, optional
-        Threads to predict with. Default: 1; -1 for all processors.
+        Number of threads for predictions. Default: 1; -1 for all processors.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Displays on a matplotlib axis by the path that programs import."""
+"""Public import path of displays on a matplotlib axis."""
 
 from approxsvm.analysis.plots import CertifiedShareDisplay, DecisionBandDisplay, ErrorBoundDisplay, StageShareDisplay
 

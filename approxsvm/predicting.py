@@ -23,10 +23,10 @@ class _Predicts(Protocol):
 
 
 class Predicting:
-    """One row, tables of Arrow columns, and the dtype of rows."""
+    """Prediction of single rows and Arrow tables, and conversion of rows to the source's dtype."""
 
     def _rows_in_dtype(self: _Predicts, X: Any) -> Any:
-        """Convert rows of other containers than plain arrays, to the dtype in which the source computes."""
+        """Convert rows in other containers than plain arrays to the dtype in which the source computes."""
         frames = self._evaluator.frames
         rows = frames.rows(X)
         if rows is None:
@@ -44,10 +44,10 @@ class Predicting:
         Parameters
         ----------
         row : ndarray of shape (n_features,) or (1, n_features), float32 or float64, C-contiguous
-            Nothing is faster. Or anything else that is a row: a list; a mapping, a pandas Series, a named tuple, a data
-            frame of one row. What has names is taken by them, in any order (docs/howto/scikit-learn.md, "One row").
+            The fastest form. Also accepted: a list, a mapping, a pandas Series, a named tuple, or a data frame of one
+            row. Values with names are matched by name, in any order (docs/howto/scikit-learn.md, "One row").
         outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
-            What to return, as a dict. Default: the label alone, or the value of a regression.
+            What to return, as a dict. Default: only the label, or the value of a regression.
 
         Returns
         -------
@@ -83,8 +83,8 @@ class Predicting:
         """Predict the rows of a table of Arrow columns, without Python objects; return a table.
 
         Columns are matched by the names that the model was fitted with; their order and further columns do not matter.
-        A model without names takes the columns f0, f1, ... if all are present, and refuses a table with only some of
-        them. Otherwise it takes, by position, the columns that are not kept, with a `ColumnsByPositionWarning`. There
+        A model without names takes the columns f0, f1, ... if all are present, and rejects a table with only some of
+        them. Otherwise it takes the columns that are not kept by position, with a `ColumnsByPositionWarning`. There
         must be one for each feature and no other numbering (x0, x2), or a single column of lists of that fixed size.
         Columns that the model does not use, such as those that a ColumnTransformer drops, are not read: they may hold
         anything, and may be missing if the model has names. Columns at equal distances in memory, as in Arrow files and
@@ -98,7 +98,7 @@ class Predicting:
             Default: "label", or "value" for a regression. If an output has several columns, the class or pair of
             classes follows its name: "probability_setosa".
         keep : sequence of str
-            Columns to copy to the result, in front.
+            Columns to copy to the result, before the outputs.
         columns : sequence of str, optional
             The feature columns, in the model's order.
         on_error : {"fail", "null", "skip"}
@@ -117,6 +117,6 @@ class Predicting:
         MissingPackageError
             pyarrow is not installed: ``pip install 'approxsvm[arrow]'``.
         """
-        from approxsvm.integrations.arrow.batches import predict_stream  # here, as it imports pyarrow
+        from approxsvm.integrations.arrow.batches import predict_stream  # imported here because it needs pyarrow
 
         return predict_stream(self._evaluator, data, outputs=outputs, keep=keep, columns=columns, on_error=on_error)

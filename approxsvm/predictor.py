@@ -21,7 +21,7 @@ from approxsvm.runtime.evaluator import BoolArray, Evaluator, read_artifact, wit
 
 
 class Predictor(Predicting):
-    """A compiled model for programs that only predict; needs NumPy, but not scikit-learn. Several texts need SciPy.
+    """A compiled model for programs that only predict; needs NumPy, but not scikit-learn. Batches of texts need SciPy.
 
     Parameters
     ----------
@@ -57,12 +57,12 @@ class Predictor(Predicting):
     """
 
     def __init__(self, artifact: str | os.PathLike[str] | bytes | Artifact, *, n_jobs: int | None = None) -> None:
-        found = artifact if isinstance(artifact, Artifact) else read_artifact(artifact)
-        self.artifact = found
-        self._evaluator = Evaluator(found, n_jobs)
-        self.classes = np.sort(found.labels)
-        self.n_features = int(found.n_raw_features)
-        self.feature_names: tuple[str, ...] | None = found.feature_names
+        opened = artifact if isinstance(artifact, Artifact) else read_artifact(artifact)
+        self.artifact = opened
+        self._evaluator = Evaluator(opened, n_jobs)
+        self.classes = np.sort(opened.labels)
+        self.n_features = int(opened.n_raw_features)
+        self.feature_names: tuple[str, ...] | None = opened.feature_names
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(Predictor, n_jobs=self._evaluator.n_jobs), (self.artifact,)
@@ -71,7 +71,7 @@ class Predictor(Predicting):
         return repr(self.artifact).replace("Artifact", "Predictor", 1)
 
     def _repr_html_(self) -> str:
-        from approxsvm.analysis.summary import summarize  # here, as predicting does not need it
+        from approxsvm.analysis.summary import summarize  # imported here because prediction does not need it
 
         summary = summarize(self.artifact, self.rows_per_stage, self._evaluator.exact_count)
         return f"<pre>{html.escape(repr(self))}</pre>{summary._repr_html_()}"
@@ -98,47 +98,49 @@ class Predictor(Predicting):
         return self._evaluator.predict(self._rows(X))
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Decision values of the source, shape (n_rows,), (n_rows, n_classes) or (n_rows, n_pairs).
+        """Return decision values of the source, shape (n_rows,), (n_rows, n_classes) or (n_rows, n_pairs).
 
         Raises
         ------
         InputError
-            As for `predict`, or the source has none, as it is a CalibratedClassifierCV.
+            See `predict`; also if the source has no decision function, such as a CalibratedClassifierCV.
         """
         if not self.artifact.has_decision_function:
             raise InputError(self.artifact.why_no_decision_function)
         return self._evaluator.decision_function(self._rows(X))
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Class probabilities, shape (n_rows, n_classes), with columns as in `classes`.
+        """Return class probabilities, shape (n_rows, n_classes), with columns as in `classes`.
 
         Raises
         ------
         InputError
-            As for `predict`, or there are no probabilities.
+            See `predict`; also if the model has no probabilities.
         """
         if not self._evaluator.has_probabilities:
             raise InputError(self.artifact.why_no_probabilities)
         return self._evaluator.predict_proba(self._rows(X))
 
     def probability_bound(self, X: Any) -> FloatArray:
-        """Upper bound of `|probability - that of the exact decision values|`, with columns as in `classes`.
+        """Return an upper bound of the difference to the probabilities of the exact decision values.
+
+        Columns are as in `classes`.
 
         Raises
         ------
         InputError
-            As for `predict_proba`.
+            See `predict_proba`.
         """
         if not self._evaluator.has_probabilities:
             raise InputError(self.artifact.why_no_probabilities)
         return self._evaluator.probability_bound(self._rows(X))
 
     def error_bound(self, X: Any) -> FloatArray:
-        """Upper bound of `|value - exact value|` for each row; for an ensemble, of its probabilities."""
+        """Return an upper bound of `|value - exact value|` for each row; of its probabilities for an ensemble."""
         return self._evaluator.error_bound(self._rows(X))
 
     def certified(self, X: Any) -> BoolArray:
-        """Whether each row is proven without the exact model, shape (n_rows,)."""
+        """Return whether each row is proven without the exact model, shape (n_rows,)."""
         return self._evaluator.certified(self._rows(X))
 
     @property
@@ -153,7 +155,7 @@ class Predictor(Predicting):
         return self._rows_in_dtype(X)
 
     def _converted(self, X: Any) -> Any:
-        """Rows of other containers than plain arrays."""
+        """Convert rows in other containers than plain arrays."""
         if self.artifact.takes_texts and are_texts(X):
             return with_one_index_type(self.artifact.text_rows.rows(X))
         if not hasattr(X, "tocsr"):

@@ -1,4 +1,4 @@
-"""Files of any size by the path that programs import."""
+"""Public import path of files of any size."""
 
 from approxsvm.integrations.scoring.dataset import score_dataset
 from approxsvm.integrations.scoring.result import Scoring

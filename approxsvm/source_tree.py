@@ -1,4 +1,4 @@
-"""Imports the installed package when Python was started beside the sources and found those first."""
+"""Import of the installed package when Python was started in the folder of the sources and found those first."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 
 def installed_folder(path: str) -> str:
-    """Folder of the installed package, which has the compiled part that the sources at `path` lack.
+    """Return the folder of the installed package, which has the compiled part that the sources at `path` lack.
 
-    All modules are imported from there, so that versions never mix; if the sources differ, a warning says which run.
+    All modules are imported from it, so that versions never mix; a warning tells if the sources differ.
     """
     sources = Path(path)
     try:

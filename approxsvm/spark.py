@@ -1,4 +1,4 @@
-"""Spark data frames by the path that programs import."""
+"""Public import path of Spark data frames."""
 
 from approxsvm.integrations.spark import SVMTransformer, predict_udf, score
 

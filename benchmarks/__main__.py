@@ -1,13 +1,12 @@
 """LIBSVM's models from file to file, as Claesen et al. measured them in 2014: accuracy, whole processes, compiling.
 
-Times in memory are `benchmarks.ordinary`'s. Tables: accuracy is the paper's Table 1, with shares of labels that are
-right (exact, origin, mean) and of those that differ from the exact model's about either center. Files are its Table 2:
-whole processes on one thread, their start included, that read text, predict and write labels; our tool is given
-LIBSVM's own model file, or an artifact of the mode named. `seconds` is None for the reason in `problem`, `differ` is
-the share of labels that differ from svm-predict's. The tool of 2014 takes part where APPROXSVM_2014 names the folder
-of its programs. Compiling has seconds from the model file to a predictor, on every processor, and the most memory that
-a fresh process has held when it has compiled, imports included. A label of an exact path that is not the exact model's
-ends the run.
+`benchmarks.ordinary` has the times in memory. The table accuracy is the paper's Table 1, with shares of correct labels
+(exact, origin, mean), and of labels that differ from the exact model's for either center. The table files is its Table
+2: whole processes on one thread, start included, that read text, predict and write labels; our tool gets LIBSVM's model
+file, or an artifact of the named mode. If `seconds` is None, `problem` has the reason; `differ` is the share of labels
+that differ from svm-predict's. The tool of 2014 takes part if APPROXSVM_2014 names the folder of its programs. The
+table of compiling has seconds from the model file to a predictor, on every processor, and the peak memory of a fresh
+process that compiled, imports included. A wrong label on an exact path ends the run.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from benchmarks.timing import seconds, spread, timed
 
 _ROUNDS = 5
 _QUICK_ROWS = 512
-# The kernel's own record of this process: getrusage would begin with that of the process that started it.
+# Read the kernel's record of this process, because getrusage would include the process that started it.
 _PEAK_MEMORY = r"""
 import re, sys
 import approxsvm
@@ -49,7 +48,7 @@ print(imported, peak())
 
 
 def measure(run: Run, source: Source) -> Rows:
-    """All tables of one model."""
+    """Measure all tables of one model."""
     problem = scaled(run.data, source, "none", n_test=_QUICK_ROWS if run.options.quick else None)
     model_path, test_path = run.scratch / "of_libsvm.model", run.scratch / "rows.t"
     model_path.write_bytes(unpacked(run.data.parent / "models" / f"{source.model}.model"))
@@ -77,7 +76,7 @@ def measure(run: Run, source: Source) -> Rows:
 
 
 def _memory(model_path: Path, n_features: int) -> dict[str, int | None]:
-    """Of a process of its own that compiles once more; unknown where the kernel keeps no such record."""
+    """Measure the memory of a separate process that compiles once more; None if the kernel has no such record."""
     if not Path("/proc/self/status").exists():
         return {"peak_bytes": None, "import_bytes": None}
     command = [sys.executable, "-c", _PEAK_MEMORY, str(model_path), str(n_features)]
@@ -90,7 +89,7 @@ def _memory(model_path: Path, n_features: int) -> dict[str, int | None]:
 
 @dataclass(frozen=True)
 class _Process:
-    """What a tool took and wrote, or why it did not."""
+    """Time and output of a tool, or the reason that it did not run."""
 
     seconds: float | None = None
     output: bytes = b""
@@ -98,7 +97,7 @@ class _Process:
 
     @property
     def labels(self) -> npt.NDArray[np.float64]:
-        """The first word of each line: the tool of 2014 writes decision values behind it."""
+        """First word of each line; the tool of 2014 writes decision values after it."""
         return np.array([line.split()[0] for line in self.output.splitlines()], np.float64)
 
 
@@ -110,18 +109,18 @@ def _files(name: str, exact: npt.NDArray[Any], artifacts: dict[str, Any], model_
     for mode, compiled in artifacts.items():
         given[mode] = scratch / f"{mode}.asvm"
         compiled.save(given[mode])
-    found = {}
+    processes = {}
     for what, path in given.items():
         arguments = ("-q", "-j", "1", test_path, path, output)
-        found[what] = _run(OUR_TOOL, arguments, _ROUNDS, may_refuse=path == model_path)
+        processes[what] = _run(OUR_TOOL, arguments, _ROUNDS, may_refuse=path == model_path)
     old = scratch / "of_2014.approx"
     if _run(TOOLS_OF_2014[0], ("-model", model_path, "-o", old), 1).seconds is not None:
         arguments_of_2014 = ("-q", "-truth", "-data", test_path, "-model", old, "-o", output)
-        found["2014 tool"] = _run(TOOLS_OF_2014[1], arguments_of_2014, _ROUNDS)
-    for what, process in {"svm-predict": libsvm, **found}.items():
+        processes["2014 tool"] = _run(TOOLS_OF_2014[1], arguments_of_2014, _ROUNDS)
+    for what, process in {"svm-predict": libsvm, **processes}.items():
         if process.seconds is not None and what not in ("approximate", "2014 tool"):
             demand_labels(f"{name}: {what}", process.labels, exact)
-    for what, process in found.items():
+    for what, process in processes.items():
         both = libsvm.seconds is not None and process.seconds is not None
         row = {
             "model": name,
@@ -138,7 +137,7 @@ def _files(name: str, exact: npt.NDArray[Any], artifacts: dict[str, Any], model_
 
 
 def _run(tool: str, arguments: Sequence[str | Path], rounds: int, *, may_refuse: bool = False) -> _Process:
-    """Median seconds of ``tool arguments``, the last of which is the output file; one thread for OpenMP."""
+    """Run ``tool arguments``, the last of which is the output file, with one OpenMP thread; return median seconds."""
     program = find_tool(tool)
     if program is None:
         return _Process(problem="not installed")
@@ -152,12 +151,12 @@ def _run(tool: str, arguments: Sequence[str | Path], rounds: int, *, may_refuse:
     try:
         return _Process(statistics.median(seconds(run) for _ in range(rounds)), output.read_bytes())
     except subprocess.CalledProcessError as error:
-        if not may_refuse or error.returncode < 0:  # a crash is not a refusal
+        if not may_refuse or error.returncode < 0:  # a crash is not a rejection
             raise
         return _Process(problem="not supported")
 
 
-_QUICK = click.Option(["--quick"], is_flag=True, help="Few rows: a try.")
+_QUICK = click.Option(["--quick"], is_flag=True, help="Use few rows, as a test.")
 _CASES = {source.name: source for source in SOURCES.values() if source.model}
 EXPERIMENT = Experiment("libsvm", __doc__, measure, _CASES, [_QUICK])
 

@@ -1,7 +1,7 @@
-"""The charts of the suite: bars of ratios, lines, points. Drawn by matplotlib, readable on white and on black.
+"""The charts of the suite: dots, lines, points. matplotlib draws them, in light and in dark colours.
 
-A chart is data; `svg` draws it and writes its numbers into the file as its description, for those who cannot see it
-and for the test that compares pictures with figures:
+A chart is data; `svg` draws it and adds its numbers to the file as a description, for readers who cannot see it and
+for the test that compares pictures with figures:
 
     chart = Lines("Time per row", "support vectors", "µs", {"ours": [(500, 0.1), (5000, 0.2)]})
     path.write_text(svg(chart))
@@ -10,49 +10,62 @@ and for the test that compares pictures with figures:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from approxsvm.analysis.plots import BROKEN, EXACT, EXPANDED, NEUTRAL, drawn_svg, import_matplotlib
+from approxsvm.analysis.charts import name_log_scales
+from approxsvm.analysis.plots import drawn_svg, import_matplotlib
 
-INK = NEUTRAL
-# Colours of the series in order, the same as in reports; all can be read on white and on black.
-COLORS = (EXPANDED, EXACT, "#4c9a52", "#8e6bbf", NEUTRAL, "#a3812c", "#3f9d97", BROKEN)
+# Colours on a light page, and their counterparts on a dark one. Contrast with the background is at least 4.5.
+BACKGROUND = ("#ffffff", "#131416")
+INK = ("#4a525c", "#b4bcc6")
+SERIES = (
+    ("#1f6f96", "#6cb8dd"),
+    ("#a85512", "#eb9a55"),
+    ("#2e7d38", "#76c67f"),
+    ("#7650ad", "#bd9eea"),
+    ("#5b6470", "#a3adb8"),
+    ("#7d620f", "#d1b04e"),
+    ("#17766f", "#5cc3bb"),
+    ("#b02f2c", "#f08a86"),
+)
+COLORS = tuple(light for light, _ in SERIES)
 _MARKERS = "os^Dvph*"
 _STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "approxsvm",
     "font.family": "sans-serif",
-    "font.size": 10.5,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": INK,
+    "font.size": 11.0,
+    "text.color": INK[0],
+    "axes.labelcolor": INK[0],
+    "axes.edgecolor": INK[0],
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
     "axes.axisbelow": True,
-    "grid.color": INK,
+    "grid.color": INK[0],
     "grid.alpha": 0.25,
     "grid.linewidth": 0.6,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "figure.facecolor": "none",
+    "xtick.color": INK[0],
+    "ytick.color": INK[0],
+    "figure.facecolor": BACKGROUND[0],
     "axes.facecolor": "none",
-    "savefig.facecolor": "none",
+    "savefig.facecolor": BACKGROUND[0],
     "lines.markersize": 4.5,
     "lines.linewidth": 1.6,
 }
-_WIDTH = 7.4  # inches
-_MOST_TICKS = 9
+_WIDTH = 5.2  # inches: on a phone, text keeps three quarters of its size
+_MOST_TICKS = 6
 _LABEL_GAP = 13.0  # points between the labels of two lines
 
 Series: TypeAlias = Mapping[str, Sequence[tuple[float, float | None]]]
 
 
 @dataclass(frozen=True)
-class Bars:
-    """Bars on a logarithmic scale from 1, one for each series of each name; None leaves one out."""
+class Dots:
+    """Dots on a logarithmic scale, a row for each name and a dot for each series; None leaves one out."""
 
     title: str
     label: str
@@ -60,13 +73,13 @@ class Bars:
     series: Mapping[str, Sequence[float | None]]
 
     def numbers(self) -> Series:
-        """Values by series, numbered by name."""
+        """Return values by series, numbered by name."""
         return {name: list(enumerate(values)) for name, values in self.series.items()}
 
     @property
     def inches(self) -> float:
-        """Height: with the number of bars."""
-        return 0.9 + 0.25 * ((len(self.series) + 2) // 3) + len(self.names) * (0.16 + 0.2 * len(self.series))
+        """Height, which grows with the number of dots."""
+        return 0.9 + 0.25 * ((len(self.series) + 1) // 2) + len(self.names) * (0.16 + 0.2 * len(self.series))
 
     def draw(self, axes: Any) -> None:
         """Draw on an axis."""
@@ -74,23 +87,28 @@ class Bars:
         for k, (name, values) in enumerate(self.series.items()):
             shown = [(i, value) for i, value in enumerate(values) if value is not None]
             at = [i + (k - (len(self.series) - 1) / 2) * height for i, _ in shown]
-            bars = axes.barh(at, [v - 1 for _, v in shown], height * 0.9, left=1, color=COLORS[k], label=name)
-            axes.bar_label(bars, [_digits(v) for _, v in shown], padding=4, fontsize=9.5 if height < 0.5 else 10.5)
+            axes.plot([value for _, value in shown], at, _MARKERS[k], color=COLORS[k], label=name)
+            for place, (_, value) in zip(at, shown, strict=True):
+                axes.annotate(
+                    _digits(value), (value, place), (7, 0), textcoords="offset points", va="center", color=COLORS[k]
+                )
         found = [v for values in self.series.values() for v in values if v is not None] or [1.0]
-        axes.set(xscale="log", xlim=(min(1.0, 0.5 * min(found)), 2.2 * max(found)), xlabel=self.label)
+        axes.set(xscale="log", xlim=(min(1.0, 0.5 * min(found)), 4.0 * max(found)), xlabel=self.label)
         axes.set_yticks(range(len(self.names)), self.names)
         axes.invert_yaxis()
         axes.tick_params(axis="y", length=0)
         axes.grid(visible=False, axis="y")
+        for between in range(1, len(self.names)):
+            axes.axhline(between - 0.5, color=INK[0], alpha=0.25, linewidth=0.6)
         axes.xaxis.set_major_locator(import_matplotlib("matplotlib.ticker").LogLocator(numticks=6))
         _plain_numbers(axes.xaxis)
         if len(self.series) > 1:
-            axes.figure.legend(loc="outside upper center", ncols=2 if len(self.series) == 4 else 3, frameon=False)
+            axes.figure.legend(loc="outside upper center", ncols=2, frameon=False)
 
 
 @dataclass(frozen=True)
 class _Plane:
-    """Two scales, both logarithmic unless said otherwise."""
+    """Two scales, both logarithmic by default."""
 
     title: str
     x_label: str
@@ -100,15 +118,15 @@ class _Plane:
     y_scale: str = "log"
 
     def numbers(self) -> Series:
-        """Points by series."""
+        """Return points by series."""
         return self.series
 
     def set_scales(self, axes: Any) -> None:
-        """Before anything is drawn."""
+        """Set scales and labels, before drawing."""
         axes.set(xscale=self.x_scale, yscale=self.y_scale, xlabel=self.x_label, ylabel=self.y_label)
 
     def set_numbers(self, axes: Any) -> None:
-        """When ticks are known."""
+        """Format numbers, after ticks are known."""
         for axis, scale in ((axes.xaxis, self.x_scale), (axes.yaxis, self.y_scale)):
             if scale == "log":
                 _plain_numbers(axis)
@@ -116,7 +134,7 @@ class _Plane:
 
 @dataclass(frozen=True)
 class Lines(_Plane):
-    """A line for each series, its name at its end."""
+    """A line per series, labelled at its end."""
 
     inches = 4.4
 
@@ -141,7 +159,7 @@ class Lines(_Plane):
 class Points(_Plane):
     """Points of several series, with a legend.
 
-    `diagonal` names the line where both are equal, where there is to be one.
+    `diagonal` names the line of equal coordinates; empty for none.
     """
 
     diagonal: str = ""
@@ -161,11 +179,11 @@ class Points(_Plane):
         axes.legend(frameon=False)
 
 
-Chart: TypeAlias = Bars | Lines | Points
+Chart: TypeAlias = Dots | Lines | Points
 
 
 def words(chart: Chart) -> str:
-    """The numbers of a chart to three digits: what its file must contain."""
+    """Return the numbers of a chart to three digits, which its file must contain."""
     shown = (
         f"{name}: " + " ".join(f"{x:.3g},{'-' if y is None else format(y, '.3g')}" for x, y in points)
         for name, points in chart.numbers().items()
@@ -174,11 +192,22 @@ def words(chart: Chart) -> str:
 
 
 def svg(chart: Chart) -> str:
-    """A file of its own, transparent.
+    """Return a file whose colours follow the reader's choice of light or dark.
 
-    Raises MissingPackageError: matplotlib is not installed.
+    Raises MissingPackageError if matplotlib is not installed.
     """
-    drawn = drawn_svg(chart.draw, (_WIDTH, chart.inches), _STYLE, {"Title": chart.title, "Description": "@"})
+
+    def draw(axes: Any) -> None:
+        chart.draw(axes)
+        name_log_scales(axes)
+
+    drawn = drawn_svg(draw, (_WIDTH, chart.inches), _STYLE, {"Title": chart.title, "Description": "@"})
+    pairs = (BACKGROUND, INK, *SERIES)
+    names = {light: f"--c{k}" for k, (light, _) in enumerate(pairs)}
+    drawn = re.sub(r"(?<=: )#[0-9a-f]{6}", lambda found: f"var({names[found[0]]}, {found[0]})", drawn)
+    schemes = ["".join(f"--c{k}: {pair[dark]}; " for k, pair in enumerate(pairs)) for dark in (0, 1)]
+    rules = f"svg {{ {schemes[0]}}} @media (prefers-color-scheme: dark) {{ svg {{ {schemes[1]}}} }}"
+    drawn = drawn.replace("<defs>", f"<defs>\n  <style>{rules}</style>", 1)
     lines = drawn.replace("<dc:description>@<", f"<dc:description>{words(chart)}<")
     return "\n".join(line.rstrip() for line in lines.splitlines()) + "\n"
 
@@ -188,7 +217,7 @@ def _digits(value: float) -> str:
 
 
 def _plain_numbers(axis: Any) -> None:
-    """0.01, 1, 10,000 instead of powers of ten."""
+    """Write 0.01, 1 and 10,000 instead of powers of ten."""
     formatter = import_matplotlib("matplotlib.ticker").FuncFormatter(
         lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:.12g}"
     )
@@ -197,8 +226,8 @@ def _plain_numbers(axis: Any) -> None:
 
 
 def _label_ends(axes: Any, ends: Sequence[tuple[str, str, float, float]]) -> None:
-    """Names to the right of where the lines end, pushed apart where they would overlap."""
-    axes.figure.draw_without_rendering()  # so that data have their place on the page
+    """Write names to the right of the ends of lines, pushed apart if they would overlap."""
+    axes.figure.draw_without_rendering()  # gives data their places on the page
     points = 72.0 / axes.figure.dpi
     last = -float("inf")
     placed = sorted((axes.transData.transform((x, y))[1] * points, name, color, x, y) for name, color, x, y in ends)

@@ -1,9 +1,9 @@
-"""Reads off the constants of the planner's cost model (approxsvm/planning/cost.py) on the machine and target at hand.
+"""Constants of the planner's cost model (approxsvm/planning/cost.py), fitted on this machine and target.
 
 Forced plans of two-class models are timed on calls of as many rows as the cost model assumes, by processor time. The
-cost model is linear in its constants, which are fitted: non-negative least squares of relative errors. The predictions
-of today's constants are shown next to the times. The same plans are timed on single rows, by predict_one, with one more
-term for the call itself.
+cost model is linear in its constants, which are fitted by non-negative least squares of relative errors. The times are
+shown next to the predictions of the current constants. The same plans are timed on single rows, by predict_one, with
+one more term for the call itself.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _CASES = {
 _GRID = ((2, 1), (3, 1), (4, 1), (2, 4), (2, 16), (3, 16), (2, 64))
 _ROUNDS = 9
 _ROWS_ALONE = 1_000
-# Costs are linear in these; `run` is left as it is.
+# Terms in which costs are linear; `run` is not fitted.
 _TERMS = ("row", "loaded", "direction", "degrees", "routing", "kernel")
 _ALONE = ("coefficient", "product", "row", "routing", "kernel")
 _NOTHING = Constants(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def measure(run: Run, case: Chosen) -> Rows:
-    """Time, terms and today's prediction, in multiply-adds, of every plan of one model."""
+    """Measure time, terms and current prediction, in multiply-adds, of every plan of one model."""
     problem = scaled(run.data, case.source, case.scaler, n_test=CALL_ROWS)
     source = problem.trained()
     X = np.tile(problem.X_test, (-(-CALL_ROWS // problem.X_test.shape[0]), 1))[:CALL_ROWS]
@@ -82,13 +82,13 @@ def _one_by_one(predict: Callable[[Any], Any], rows: list[Any]) -> None:
 
 
 def summarize(record: Record) -> None:
-    """Fit the constants; `today` and `fitted` of the plans become microseconds."""
+    """Fit the constants; convert `today` and `fitted` of the plans to microseconds."""
     in_blocks = _fitted(record, "plans", ("multiply-add", *_TERMS), 0.0)
     _fitted(record, "alone", ("call", *_ALONE), in_blocks)
 
 
 def _fitted(record: Record, table: str, names: tuple[str, ...], multiply_add: float) -> float:
-    """Add constants and errors of a table; returns the time of a multiply-add, which is the first term's if unknown."""
+    """Add constants and errors of a table; return the time of a multiply-add, the first term's if unknown."""
     plans = record.tables[table]
     times = np.array([plan["microseconds"] for plan in plans])
     terms = np.array([[plan[name] for name in names] for plan in plans])
@@ -106,7 +106,7 @@ def _fitted(record: Record, table: str, names: tuple[str, ...], multiply_add: fl
 
 
 def _factor(predicted: npt.NDArray[np.float64], times: npt.NDArray[np.float64]) -> float:
-    """By which predictions are off, in the root mean square of logarithms."""
+    """Return the factor of prediction errors: the exponential of the root mean square of log ratios."""
     return float(np.exp(np.sqrt(np.mean(np.log(predicted / times) ** 2))))
 
 

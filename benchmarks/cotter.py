@@ -1,16 +1,15 @@
 """Taylor against Fourier features: test error against cost, as in Cotter, Keshet and Srebro 2011.
 
-For each of the paper's data sets that can be had (Adult, MNIST 8 against the rest, Covertype 1 against the rest; TIMIT
-is not free) a linear support vector machine is trained on Taylor features of some degrees, and on random Fourier
-features of some numbers, of the kernel exp(-||x - y||^2 / (2 sigma^2)); the kernel's own machine is the goal. Training
-goes by the non-zeros of a row's features. Multiply-adds are what a row costs to map and to predict: a Taylor feature is
-one of a degree less times a number, a Fourier feature an inner product with the row's non-zeros and a cosine, which
+For each available data set of the paper (Adult, MNIST 8 against the rest, Covertype 1 against the rest; TIMIT is not
+free), a linear support vector machine is trained on Taylor features of several degrees, and on several numbers of
+random Fourier features, of the kernel exp(-||x - y||^2 / (2 sigma^2)). The kernel machine is the goal. Training uses
+the non-zeros of a row's features. Multiply-adds are the cost of mapping and predicting a row: a Taylor feature is one
+of a lower degree times a number; a Fourier feature is an inner product with the row's non-zeros and a cosine, which
 counts as one. The kernel's error is the root mean square over pairs of test rows.
 
-The paper's ordering: by the number of features Fourier features are better, by the cost of computing them Taylor
-features are. The paper was not at hand when this was written: the widths and C are as remembered from it (Covertype's
-width is uncertain), and options change them. Rows are taken at random; all of them is what the paper did, and takes
-hours.
+The paper's ordering: Fourier features are better for the same number of features, Taylor features for the same cost of
+computing them. The paper was not available when this was written: the widths and C are from memory (Covertype's width
+is uncertain), and options change them. Rows are drawn at random; the paper used all of them, which takes hours.
 """
 
 from __future__ import annotations
@@ -41,13 +40,13 @@ from benchmarks.problems import ADULT, Source, split_rows
 from benchmarks.record import Row
 from benchmarks.timing import timed
 
-_PAIRED_ROWS = 300  # all pairs of them
+_PAIRED_ROWS = 300  # all pairs of these rows
 _MAX_ITERATIONS = 3000
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """One of the paper's: a class against the rest, the width of the kernel, and C."""
+    """A problem of the paper: a class against the rest, the width of the kernel, and C."""
 
     name: str
     source: Source
@@ -74,7 +73,7 @@ class Rows:
 
     @classmethod
     def read(cls, data: DataSet, folder: Path, n_train: int, n_test: int) -> Rows:
-        """At most so many rows of both parts, drawn at random."""
+        """Read at most n_train and n_test rows, drawn at random."""
         X, y, X_test, y_test = split_rows(folder, data.source)
         rng = np.random.default_rng(0)
         train, test = (rng.permutation(len(labels))[:n] for labels, n in ((y, n_train), (y_test, n_test)))
@@ -84,20 +83,20 @@ class Rows:
         return cls(parts[0], signs[0], parts[1], signs[1])
 
     def error(self, predict: Any) -> float:
-        """Share of wrong labels on the test rows, block by block."""
+        """Return the share of wrong labels on the test rows, block by block."""
         blocks = [predict(self.X_test[i : i + 500]) for i in range(0, self.X_test.shape[0], 500)]
         return float(np.mean(np.concatenate(blocks) != self.y_test))
 
 
 def _feature_maps(rows: Rows, gamma: float, options: SimpleNamespace) -> Iterator[tuple[str, Any, float]]:
-    """Taylor features of all degrees, then Fourier features, as far as they fit into memory; and multiply-adds."""
+    """Yield Taylor features of all degrees, then Fourier features, if they fit into memory, with multiply-adds."""
     lengths = np.diff(rows.X.indptr).tolist()
     for degree in options.degrees:
         n_non_zeros = sum(math.comb(n + degree, degree) for n in lengths)
         if 12 * n_non_zeros > options.max_bytes:
             click.echo(f"  degree {degree} left out: its features take {12 * n_non_zeros / 2**30:.1f} GB", err=True)
             continue
-        # A product for each feature, and one with its weight.
+        # One product per feature, and one with its weight.
         yield f"Taylor, degree {degree}", TaylorFeatures(gamma, degree), 2.0 * n_non_zeros / len(lengths)
     for n in options.components:
         if 8 * n * len(lengths) > options.max_bytes:
@@ -108,11 +107,11 @@ def _feature_maps(rows: Rows, gamma: float, options: SimpleNamespace) -> Iterato
 
 
 def _result(feature_map: Any, rows: Rows, gamma: float, C: float) -> Row:
-    """What one feature map led to; costs are per row."""
+    """Train and evaluate on one feature map; costs are per row."""
     features, map_seconds = timed(partial(feature_map.fit_transform, rows.X))
     machine = LinearSVC(loss="hinge", C=C, max_iter=_MAX_ITERATIONS, random_state=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the table says it
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the table reports it
         _, train_seconds = timed(partial(machine.fit, features, rows.y))
     some = rows.X_test[:_PAIRED_ROWS]
     mapped = feature_map.transform(some)
@@ -131,7 +130,7 @@ def _result(feature_map: Any, rows: Rows, gamma: float, C: float) -> Row:
 
 
 def measure(run: Run, data: DataSet) -> experiment.Rows:
-    """The exact machine and all feature maps of one data set."""
+    """Measure the exact machine and all feature maps of one data set."""
     options = run.options
     sigma2, C = options.sigma2 or data.sigma2, options.C or data.C
     rows, gamma = Rows.read(data, run.data, options.train_rows, options.test_rows), 0.5 / sigma2
@@ -148,9 +147,9 @@ _OPTIONS = [
     number("--test-rows", 10_000, least=100),
     numbers("--degrees", (1, 2, 3, 4)),
     numbers("--components", (25, 50, 100, 200, 400, 800, 1600, 3200)),
-    positive("--sigma2", None, "In place of the data set's own."),
-    positive("-c C", None, "In place of the data set's own."),
-    positive("--max-bytes", 1e9, "Features at most."),
+    positive("--sigma2", None, "Overrides the data set's value."),
+    positive("-c C", None, "Overrides the data set's value."),
+    positive("--max-bytes", 1e9, "Maximum size of the features."),
 ]
 EXPERIMENT = Experiment("cotter", __doc__, measure, {data.name: data for data in _DATA_SETS}, _OPTIONS)
 

@@ -1,16 +1,16 @@
-"""The data sets and models of the benchmarks and tests: list them, fetch them, train them, or make stand-ins.
+"""Data sets and models of the benchmarks and tests: list them, fetch them, train them, or generate stand-ins.
 
-    python -m benchmarks.data                      # what there is: source, licence, bytes, SHA-256, and what is here
+    python -m benchmarks.data                      # list source, licence, bytes, SHA-256, and what is present
     python -m benchmarks.data a9a a9a.t            # fetch these
-    python -m benchmarks.data a9a_g0.01.model      # train a model by LIBSVM on its data, which are fetched first
-    python -m benchmarks.data --all                # all of it: 25 MB of downloads, and minutes of training
+    python -m benchmarks.data a9a_g0.01.model      # train a model by LIBSVM, after fetching its data
+    python -m benchmarks.data --all                # everything: 25 MB of downloads, and minutes of training
     python -m benchmarks.data --synthetic          # no network: random rows and models of the same shapes, in a minute
 
-Files go to the folder that APPROXSVM_DATA names (or ../shared where it is, or build/data), in data/ and models/.
-A download that breaks off is taken up where it ended; what arrives is compared with the table in data_sets.json, by its
-bytes or, where LIBSVM's page may write numbers in another way, by its numbers. The licences are those that the sources
-state; none goes into a package of ours. The hashes are those of the files that the published figures were measured
-with; the addresses were written down without a network to try them: say so in an issue where one has moved.
+Files go to the folder named by APPROXSVM_DATA (default: ../shared if it exists, else build/data), in data/ and models/.
+An interrupted download is resumed. Downloads are compared with the table in data_sets.json, by their bytes or, if
+LIBSVM's page may format numbers differently, by their numbers. The licences are those stated by the sources; no package
+of ours includes the data. The hashes are those of the files with which the published figures were measured. The
+addresses were written down without a network to test them: please open an issue if one has moved.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ _BLOCK: Final = 1 << 18
 
 
 def fetch(entry: Entry, root: Path, mirror: str | None = None) -> None:
-    """Download, convert, compare, and put into its place.
+    """Download, convert and compare a file, then move it into place.
 
-    Raises ClickException: no source has it, or what came is something else; nothing is kept of that.
+    Raises ClickException if no source has the file, or its content differs; then nothing is kept.
     """
     pieces = [_first_that_answers(sources, root, mirror) for sources in entry.about["sources"]]
     content = b"".join(pieces)
     if not entry.is_ours(content):
-        found = hashlib.sha256(content).hexdigest()
-        raise click.ClickException(f"{entry.name}: SHA-256 is {found}, expected {entry.about['sha256']}; not kept")
+        digest = hashlib.sha256(content).hexdigest()
+        raise click.ClickException(f"{entry.name}: SHA-256 is {digest}, expected {entry.about['sha256']}; not kept")
     entry.write(root, content)
     click.echo(f"{entry.path(root)}: {len(content):,} bytes, as in the table")
 
@@ -104,9 +104,9 @@ def _as_libsvm(y: Any, X: Any) -> bytes:
 
 
 def downloaded(url: str, folder: Path, pause_seconds: float = 1.0) -> Path:
-    """A file of the network; what an earlier try has left is taken up.
+    """Download a file, resuming an earlier attempt.
 
-    Raises OSError: it is not there, or the connection broke off each time.
+    Raises OSError if the file does not exist, or every attempt was interrupted.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{hashlib.sha256(url.encode()).hexdigest()[:8]}-{Path(urlsplit(url).path).name}"
@@ -127,14 +127,14 @@ def downloaded(url: str, folder: Path, pause_seconds: float = 1.0) -> Path:
 
 
 def _append(url: str, part: Path) -> None:
-    """What is missing behind the bytes that are here; from the start where the server knows no ranges."""
+    """Append the missing bytes; start over if the server does not support ranges."""
     n_here = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={n_here}-"} if n_here else {})
     try:
         answer = urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS)
     except urllib.error.HTTPError as error:
         if error.code == 416 and error.headers.get("Content-Range", "") == f"bytes */{n_here}":
-            return  # all of it is here
+            return  # the file is complete
         raise
     with answer, part.open("ab" if answer.status == 206 else "wb") as file:
         expected = answer.headers.get("Content-Length")
@@ -143,19 +143,19 @@ def _append(url: str, part: Path) -> None:
             file.write(block)
             n_read += len(block)
     if expected is not None and n_read < int(expected):
-        raise ConnectionError(f"{n_read:,} of {int(expected):,} bytes came")
+        raise ConnectionError(f"{n_read:,} of {int(expected):,} bytes received")
 
 
 # --- training
 
 
 def command_of(entry: Entry) -> str:
-    """LIBSVM's command for a model, in a folder with its data."""
+    """Return LIBSVM's command for a model, in a folder with its data."""
     return f"svm-train -m 3000 {entry.about['options']} {entry.about['data']} {entry.name}"
 
 
 def train(entry: Entry, root: Path) -> None:
-    """By svm-train where it is installed, else by the same library from libsvm-official."""
+    """Train by svm-train if it is installed, else by the same library from libsvm-official."""
     command = command_of(entry)
     click.echo(f"$ {command}")
     with tempfile.TemporaryDirectory() as scratch:
@@ -193,14 +193,14 @@ def _shown(root: Path) -> Iterator[Table]:
 
 @click.command(help=__doc__.replace("\n\n    ", "\n\n\b\n    ") if __doc__ else None)
 @click.argument("names", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="All data, then all models.")
-@click.option("--synthetic", is_flag=True, help="Stand-ins of the same shapes, without a network.")
-@click.option("--mirror", help="A server with the same paths, in place of the hosts of the table.")
+@click.option("--all", "everything", is_flag=True, help="Fetch all data, then train all models.")
+@click.option("--synthetic", is_flag=True, help="Generate stand-ins of the same shapes, without a network.")
+@click.option("--mirror", help="Server with the same paths that replaces the hosts in the table.")
 def main(names: tuple[str, ...], everything: bool, synthetic: bool, mirror: str | None) -> None:
-    """List, fetch, train, or make."""
+    """List, fetch, train, or generate."""
     root, known = data_root(), entries()
     if unknown := [name for name in names if name not in known]:
-        raise click.ClickException(f"no data or model is called {', '.join(unknown)}; without names all are listed")
+        raise click.ClickException(f"unknown data or model: {', '.join(unknown)}; without names all are listed")
     chosen = list(known) if everything else list(names)
     if synthetic:
         make(root, [known[name] for name in chosen or known])
@@ -211,7 +211,7 @@ def main(names: tuple[str, ...], everything: bool, synthetic: bool, mirror: str 
             console.print(table)
         return
     if (root / STAND_INS).exists():
-        raise click.ClickException(f"{root} holds stand-ins; name another folder by APPROXSVM_DATA, or delete this one")
+        raise click.ClickException(f"{root} contains stand-ins: set APPROXSVM_DATA to another folder, or delete it")
     missing = partial(_missing, known, root)
     for name in missing(chosen):
         entry = known[name]
@@ -219,7 +219,7 @@ def main(names: tuple[str, ...], everything: bool, synthetic: bool, mirror: str 
 
 
 def _missing(known: Mapping[str, Entry], root: Path, chosen: Iterable[str]) -> list[str]:
-    """What is chosen and not here, data of models included and first."""
+    """List the chosen files that are missing; data of models come first."""
     mnist = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")
     needed = []
     for name in chosen:

@@ -1,4 +1,4 @@
-"""The table of data sets and models, data_sets.json: what each file is, where it belongs, whether bytes are it."""
+"""Table of data sets and models, data_sets.json: content, location and hash of each file."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ _OPENERS: Final[Mapping[str, Callable[[Path, Any], Any]]] = {".bz2": bz2.open, "
 
 @dataclass(frozen=True)
 class Entry:
-    """One file of the table; `about` is what data_sets.json says of it."""
+    """One file of the table; `about` is its entry in data_sets.json."""
 
     folder: str
     about: Mapping[str, Any]
 
     @property
     def name(self) -> str:
-        """Without the suffix of its compression."""
+        """Name without the suffix of its compression."""
         return str(self.about["file"]).rpartition(".")[0]
 
     def path(self, root: Path) -> Path:
-        """Where it belongs."""
+        """Return the file's path."""
         return root / self.folder / str(self.about["file"])
 
     def write(self, root: Path, content: bytes) -> None:
-        """Compress it; whoever looks finds all of it or nothing."""
+        """Compress and write the file atomically."""
         path = self.path(root)
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_name(f"{path.name}.unfinished")
@@ -47,17 +47,17 @@ class Entry:
         unfinished.replace(path)
 
     def is_ours(self, content: bytes) -> bool:
-        """Whether these are the bytes of the table, or the numbers."""
+        """Return whether these are the bytes, or at least the numbers, of the table."""
         if hashlib.sha256(content).hexdigest() == self.about["sha256"]:
             return True
         return "numbers" in self.about and hash_of_numbers(content) == self.about["numbers"]
 
 
 def entries() -> dict[str, Entry]:
-    """All files by their names."""
+    """Return all files by name."""
     table = json.loads(Path(__file__).with_name("data_sets.json").read_text(encoding="utf-8"))
-    found = [Entry(folder, about) for folder in ("data", "models") for about in table[folder]]
-    return {entry.name: entry for entry in found}
+    listed = [Entry(folder, about) for folder in ("data", "models") for about in table[folder]]
+    return {entry.name: entry for entry in listed}
 
 
 def hash_of_numbers(text: bytes) -> str:

@@ -1,8 +1,9 @@
-"""What a C++ program with a model costs to compile, and how large it is, by each way of embedding one.
+"""Compile time and size of a C++ program with a model, for each form of embedding.
 
-The program opens an artifact, predicts labels of one row and prints them. By the library: the C++ face of approxsvm.h.
-By the headers: with the parts of a model of two classes behind a scaler alone, with those and rows side by side, and
-with all kinds of models. CPU time of the compiler and bytes of the stripped program, for each compiler that is here.
+The program opens an artifact, predicts the labels of one row and prints them. It uses the library, by the C++ wrapper
+of approxsvm.h; or the headers, with only the parts for a scaled model of two classes, with these and blocks of rows, or
+with all kinds of models. Figures are CPU time of the compiler and bytes of the stripped program, for each installed
+compiler.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def _cases(_: SimpleNamespace) -> Mapping[str, Any]:
 
 
 def measure(run: Run, case: tuple[str, str, str]) -> Rows:
-    """One program by one compiler."""
+    """Measure one program with one compiler."""
     program, compiler, flag = case
     if shutil.which(compiler) is None:
         raise MissingError(f"no {compiler}")

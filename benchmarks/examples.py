@@ -1,12 +1,12 @@
-"""One real example of each kind of source, beside the source: 4,000 rows and one row, bytes, and answers that differ.
+"""One real example of each kind of source, compared with the source: 4,000 rows, one row, bytes, and differing answers.
 
-Two of them are raw tables, with texts and missing values as their authors publish them: UCI's Adult and covtype, from a
-data frame of pandas. Those answer by two more doors: a CSV file through `score`, and an exported C99 header, compiled
-by gcc, which gets codes of texts. Whole texts are paragraphs of the docstrings of installed packages: whose are they?
+Two of them are raw tables, with texts and missing values as published: UCI's Adult and covtype, from a pandas data
+frame. These also use two other interfaces: a CSV file through `score`, and an exported C99 header, compiled by gcc,
+which takes codes of texts. Whole texts are paragraphs of the docstrings of installed packages, classified by package.
 
-Each is trained on a few thousand rows, since the source is what takes time here. Answers are the source's own, on one
-thread; of labels the number that differ is counted, of values the greatest difference as a share of their range. OpenCV
-and onnxruntime compute in float32: there another label may be theirs.
+Each source is trained on a few thousand rows, because it is the slow part. Reference answers are the source's, on one
+thread; differing labels are counted, and the largest difference of values is given as a share of their range. OpenCV
+and onnxruntime compute in float32, so a different label may be theirs.
 """
 
 from __future__ import annotations
@@ -71,18 +71,18 @@ _PACKAGES: Final = ("sklearn", "scipy", "pandas")
 class Example:
     """A source with its rows."""
 
-    source: Any  # fitted, or what answers beside the compiled file
+    source: Any  # fitted; or the program that gives the reference answers
     sample: Any  # rows to compile with
-    rows: Any  # to predict
-    given: Any = None  # what is compiled; None: the source
-    options: Mapping[str, Any] = field(default_factory=dict)  # of `compile`
+    rows: Any  # rows to predict
+    given: Any = None  # input of `compile`; None: the source
+    options: Mapping[str, Any] = field(default_factory=dict)  # options of `compile`
     theirs: Callable[[Any, Any], Any] = lambda source, X: source.predict(X)
     ours: Callable[[Any, Any], Any] = lambda fast, X: fast.predict(X)
-    has_names: bool = False  # whether rows are a raw table, which other doors take
+    has_names: bool = False  # whether rows are a raw table for the other interfaces
 
 
 def _split(run: Run, name: str, n_train: int) -> tuple[Any, Any, Any, Any]:
-    """Training rows, their answers, and rows of which nothing is known."""
+    """Return training rows, their answers, test rows, and the positions of the training rows."""
     source = SOURCES.get(name, Source(name, name, n_train=n_train))
     X, y, X_test, _ = split_rows(run.data, source)
     chosen = spread(len(X), n_train if run.options.train_rows is None else min(n_train, run.options.train_rows))
@@ -102,7 +102,7 @@ def _features(map_: Any, name: str) -> Callable[[Run], Example]:
 
 
 def adult(run: Run) -> tuple[pd.DataFrame, Any]:
-    """UCI's table as it is, "?" for what is missing, and its labels."""
+    """Read UCI's table unchanged, with "?" for missing values, and its labels."""
     text = unpacked(run.data / "adult.data").decode()
     lines = [line.split(", ") for line in text.splitlines() if line]
     table = pd.DataFrame(lines, columns=_ADULT).replace("?", np.nan)
@@ -111,7 +111,7 @@ def adult(run: Run) -> tuple[pd.DataFrame, Any]:
 
 
 def covtype(run: Run) -> tuple[pd.DataFrame, Any]:
-    """UCI's table with one column of areas and one of soils in place of 44 of zeros and ones."""
+    """Read UCI's table with one column of areas and one of soils in place of 44 of zeros and ones."""
     X, y, X_test, y_test = split_rows(run.data, SOURCES["covtype, 7 classes"])
     X, y = np.concatenate([X, X_test[:100_000]]), np.concatenate([y, y_test[:100_000]])
     table = pd.DataFrame(X[:, :10], columns=_MEASURES)
@@ -121,7 +121,7 @@ def covtype(run: Run) -> tuple[pd.DataFrame, Any]:
 
 
 def _table(read: Callable[[Run], tuple[pd.DataFrame, Any]], n_train: int, C: float, run: Run) -> Example:
-    """Numbers filled in and scaled, texts filled in and one-hot, in front of an SVC."""
+    """Train an SVC on numbers, imputed and scaled, and on texts, imputed and one-hot encoded."""
     table, y = read(run)
     order = np.random.default_rng(0).permutation(len(table))
     n_train = n_train if run.options.train_rows is None else min(n_train, run.options.train_rows)
@@ -140,9 +140,9 @@ def _table(read: Callable[[Run], tuple[pd.DataFrame, Any]], n_train: int, C: flo
 
 
 def paragraphs(package: str, most: int) -> list[str]:
-    """The first paragraphs of the docstrings of an installed package, each once."""
+    """Return the distinct first paragraphs of the docstrings of an installed package."""
     folder = Path(sklearn.__file__).parent.parent / package
-    found: dict[str, None] = {}
+    unique: dict[str, None] = {}
     for path in sorted(folder.rglob("*.py")):
         if "test" in str(path.relative_to(folder)):
             continue
@@ -150,10 +150,10 @@ def paragraphs(package: str, most: int) -> list[str]:
         kinds = (ast.FunctionDef, ast.ClassDef, ast.Module)
         docs = (ast.get_docstring(node) or "" for node in nodes if isinstance(node, kinds))
         pieces = (" ".join(piece.split()) for doc in docs for piece in doc.split("\n\n"))
-        found |= dict.fromkeys(piece for piece in pieces if len(piece) > 80)
-        if len(found) >= most:
+        unique |= dict.fromkeys(piece for piece in pieces if len(piece) > 80)
+        if len(unique) >= most:
             break
-    return list(found)[:most]
+    return list(unique)[:most]
 
 
 def _docstrings(run: Run) -> Example:
@@ -172,7 +172,7 @@ def _opencv(run: Run) -> Example:
     import cv2
 
     X, y, rows, _ = _split(run, "letter, 26 classes", 5_000)
-    ml: Any = cv2.ml  # whose stubs lack it
+    ml: Any = cv2.ml  # missing in its stubs
     machine = ml.SVM_create()
     machine.setType(ml.SVM_C_SVC)
     machine.setKernel(ml.SVM_RBF)
@@ -201,7 +201,7 @@ def _onnx(run: Run) -> Example:
 
 
 def _letters(run: Run) -> Example:
-    """The first two of them."""
+    """Train on the first two letters."""
     X, y, rows, _ = _split(run, "letter, 26 classes", 15_000)
     chosen = np.flatnonzero(y <= 2)[:600]
     process = GaussianProcessClassifier(1.0 * RBF(0.5), optimizer=None)
@@ -269,7 +269,7 @@ EXAMPLES: Final[Mapping[str, Callable[[Run], Example]]] = {
 
 
 def measure(run: Run, build: Callable[[Run], Example]) -> Rows:
-    """One of them, by Python and by the doors for raw tables."""
+    """Measure one example, by Python and by the interfaces for raw tables."""
     name = next(name for name, one in EXAMPLES.items() if one is build)
     example = build(run)
     source = example.source if example.given is None else example.given
@@ -300,24 +300,24 @@ def measure(run: Run, build: Callable[[Run], Example]) -> Rows:
         },
     )
     if example.has_names:
-        for door, microseconds, n_differ in _doors(fast, example, run.scratch):
+        for door, microseconds, n_differ in _other_interfaces(fast, example, run.scratch):
             yield "doors", {"example": name, "door": door, "microseconds": microseconds, "differ": n_differ}
 
 
 def _medians(turns: Mapping[str, Callable[[], object]]) -> dict[str, float]:
-    """Seconds of each by turns, in fewer rounds where they take long."""
+    """Return seconds of each, taking turns, with fewer rounds for slow ones."""
     rounds = min(max(int(_PER_METHOD_SECONDS / max(map(seconds, turns.values()))), 1), _ROUNDS)
     return medians({name: partial(seconds, run) for name, run in turns.items()}, rounds)
 
 
 def _differences(ours: Any, theirs: Any) -> tuple[int | None, float | None]:
-    """Labels that differ; or of values the greatest difference as a share of their range."""
+    """Count differing labels, or return the largest difference of values as a share of their range."""
     if np.asarray(theirs).dtype.kind == "f" and len(np.unique(theirs)) > 100:
         return None, float((np.abs(ours - theirs) / np.ptp(theirs, axis=0)).max())
     return int((np.asarray(ours) != np.asarray(theirs)).sum()), None
 
 
-# --- other doors of raw tables
+# --- other interfaces for raw tables
 
 _PROGRAM: Final = """
 #include "m.h"
@@ -339,8 +339,8 @@ int main(void) {
 """
 
 
-def _doors(fast: Any, example: Example, scratch: Path) -> Iterator[tuple[str, float, int]]:
-    """Microseconds a row, and labels that differ from the source's."""
+def _other_interfaces(fast: Any, example: Example, scratch: Path) -> Iterator[tuple[str, float, int]]:
+    """Yield microseconds per row, and the number of labels that differ from the source's."""
     X, labels = example.rows, example.source.predict(example.rows)
     model, table, scored = (scratch / name for name in ("model.asvm", "rows.csv", "scored.csv"))
     fast.save(model)
@@ -356,11 +356,11 @@ def _doors(fast: Any, example: Example, scratch: Path) -> Iterator[tuple[str, fl
     exact._rows(X).astype(np.float32).tofile(scratch / "rows.bin")
     subprocess.run(["gcc", "-std=c99", "-O2", "-ffp-contract=off", "-o", "program", "main.c"], cwd=scratch, check=True)
     took = float(subprocess.run(["./program"], cwd=scratch, check=True, capture_output=True, text=True).stdout)
-    found = exact.artifact.labels[np.fromfile(scratch / "labels.bin", np.int32)]
-    yield "C99 header, gcc", 1e6 * took / len(X), int((found != labels).sum())
+    answers = exact.artifact.labels[np.fromfile(scratch / "labels.bin", np.int32)]
+    yield "C99 header, gcc", 1e6 * took / len(X), int((answers != labels).sum())
 
 
-_OPTIONS = [number("--rows", 4_000, "To predict, at most."), number("--train-rows", None, "At most, for a try.")]
+_OPTIONS = [number("--rows", 4_000, "Maximum test rows."), number("--train-rows", None, "Maximum training rows.")]
 EXPERIMENT = Experiment("examples", __doc__, measure, EXAMPLES, _OPTIONS)
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The frame of every experiment: an experiment is a name, cases, and one function that measures a case.
+"""Framework of the experiments: an experiment is a name, cases, and one function that measures a case.
 
     def measure(run: Run, shape: Shape) -> Iterator[tuple[str, Row]]:
         yield "models", {"shape": shape.name, "microseconds": ...}
@@ -8,9 +8,9 @@
     if __name__ == "__main__":
         EXPERIMENT.main()
 
-The frame reads options, takes the cases whose name contains ``--only``, leaves out those whose data or packages are
-missing, and shows and saves the record. `measure` finds options as attributes of ``run.options``. How a record is shown
-on pages is said in pages.py and pictures.py.
+The framework reads options, takes the cases whose name contains ``--only``, skips those whose data or packages are
+missing, and shows and saves the record. `measure` finds options as attributes of ``run.options``. pages.py and
+pictures.py define how pages show a record.
 """
 
 from __future__ import annotations
@@ -32,41 +32,41 @@ from benchmarks.peak import Peak
 from benchmarks.record import Record, Row
 
 _REPOSITORY = Path(__file__).resolve().parent.parent
-STAND_INS = "STAND_INS"  # a file of this name says that a folder holds no real data
+STAND_INS = "STAND_INS"  # marker file of folders without real data
 TRIES = Path("build") / "benchmarks"
 
 Rows: TypeAlias = Iterable[tuple[str, Row]]
 
 
 class WrongAnswerError(Exception):
-    """A path that was about to be timed gave another answer than it must."""
+    """A path that was about to be timed gave a wrong answer."""
 
 
 class MissingError(Exception):
-    """Data or programs of a case are not here."""
+    """Data or programs of a case are missing."""
 
 
 def data_root() -> Path:
-    """The folder with data/ and models/: APPROXSVM_DATA, or ../shared where it is, or build/data."""
-    beside = _REPOSITORY.parent / "shared"
-    return Path(os.environ.get("APPROXSVM_DATA", beside if beside.is_dir() else _REPOSITORY / "build" / "data"))
+    """Return the folder with data/ and models/: APPROXSVM_DATA, else ../shared if it exists, else build/data."""
+    shared = _REPOSITORY.parent / "shared"
+    return Path(os.environ.get("APPROXSVM_DATA", shared if shared.is_dir() else _REPOSITORY / "build" / "data"))
 
 
 class Run:
-    """What `measure` gets besides its case: options, data, and a folder for files that are thrown away."""
+    """Arguments of `measure` besides its case: options, data, and a folder for temporary files."""
 
     def __init__(self, record: Record, scratch: Path, options: Mapping[str, Any]) -> None:
         self.record, self.scratch, self.options = record, scratch, SimpleNamespace(**options)
 
     @cached_property
     def data(self) -> Path:
-        """The folder of the data sets; files that are not in it are missed when they are read."""
+        """Folder of the data sets; reading a missing file raises MissingError."""
         self.record.has_stand_ins = (data_root() / STAND_INS).exists()
         return data_root() / "data"
 
     @cached_property
     def peak(self) -> Peak | None:
-        """The float32 multiply-adds of one core; None, and a word, without a C++ compiler."""
+        """Float32 multiply-adds per second of one core; None, with a message, without a C++ compiler."""
         try:
             return Peak(self.scratch)
         except (FileNotFoundError, RuntimeError) as error:
@@ -76,15 +76,15 @@ class Run:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One command."""
+    """One experiment, which is one command."""
 
-    name: str  # of the record
-    help: str | None  # what ``--help`` says above the options: the text of the module
-    measure: Callable[[Run, Any], Rows]  # given a `Run` and a case, yields names of tables and rows for them
-    # What is varied, by name; or a function of the options that makes it
+    name: str  # name of the record
+    help: str | None  # text of ``--help`` above the options: the module's docstring
+    measure: Callable[[Run, Any], Rows]  # takes a `Run` and a case; yields names of tables and rows for them
+    # Cases by name; or a function of the options that returns them
     cases: Mapping[str, Any] | Callable[[SimpleNamespace], Mapping[str, Any]]
-    options: Sequence[click.Option] = ()  # besides ``--only`` and ``--results``
-    summarize: Callable[[Record], None] = lambda record: None  # adds to the finished record
+    options: Sequence[click.Option] = ()  # in addition to ``--only`` and ``--results``
+    summarize: Callable[[Record], None] = lambda record: None  # extends the finished record
 
     def main(self) -> None:
         """Run the command."""
@@ -93,11 +93,11 @@ class Experiment:
             type=click.Path(file_okay=False, path_type=Path),
             default=TRIES,
             show_default=True,
-            help="The folder that the JSON file goes to.",
+            help="Folder for the JSON file.",
         )
-        only = click.Option(["--only"], default="", help="Cases whose name contains this.")
-        own = [option for option in self.options if option.name == "only"]
-        parameters: list[click.Parameter] = [*self.options, *([] if own else [only]), results]
+        only = click.Option(["--only"], default="", help="Run only cases whose name contains this.")
+        replaced = [option for option in self.options if option.name == "only"]
+        parameters: list[click.Parameter] = [*self.options, *([] if replaced else [only]), results]
         click.Command(self.name, params=parameters, help=self.help, callback=self._run)()
 
     def _run(self, results: Path, **options: Any) -> None:
@@ -109,7 +109,7 @@ class Experiment:
             except WrongAnswerError as error:
                 raise click.ClickException(f"wrong answer, nothing is reported: {error}") from error
         if not record.tables:
-            raise click.ClickException("nothing was measured; what was left out, and why, stands above")
+            raise click.ClickException("nothing was measured; the reasons are listed above")
         self.summarize(record)
         record.show()
         record.save(results)
@@ -120,7 +120,7 @@ class Experiment:
         cases = self.cases(run.options) if callable(self.cases) else self.cases
         only = run.options.only if isinstance(run.options.only, str) else ""
         if not any(only in name for name in cases):
-            raise click.ClickException(f"--only: no name contains {only!r}; there are {'; '.join(cases)}")
+            raise click.ClickException(f"--only: no name contains {only!r}; the names are {'; '.join(cases)}")
         for name, case in cases.items():
             if only not in name:
                 continue
@@ -133,17 +133,17 @@ class Experiment:
 
 
 def number(name: str, default: int | None, help: str = "", least: int = 1) -> click.Option:
-    """An option that is a whole number."""
+    """Return an option that takes a whole number."""
     return click.Option([name], type=click.IntRange(min=least), default=default, show_default=True, help=help)
 
 
 def numbers(name: str, default: tuple[int, ...], least: int = 1) -> click.Option:
-    """An option that is a whole number and may be repeated."""
+    """Return an option that takes a whole number and may be repeated."""
     return click.Option([name], multiple=True, type=click.IntRange(min=least), default=default, show_default=True)
 
 
 def positive(name: str, default: float | None, help: str = "") -> click.Option:
-    """An option that is a number above 0."""
+    """Return an option that takes a positive number."""
     kind = click.FloatRange(min=0, min_open=True)
     return click.Option(name.split(), type=kind, default=default, show_default=True, help=help)
 
@@ -151,9 +151,9 @@ def positive(name: str, default: float | None, help: str = "") -> click.Option:
 def demand_labels(
     name: str, labels: npt.NDArray[Any], expected: npt.NDArray[Any], clear: npt.NDArray[np.bool_] | bool = True
 ) -> None:
-    """Demand these labels, but where the source's own rounding decides: there `clear` is False.
+    """Require these labels, except where `clear` is False because the source's rounding decides.
 
-    Raises WrongAnswerError: a label differs.
+    Raises WrongAnswerError if a label differs.
     """
     wrong = np.flatnonzero((labels != expected) & clear)
     if len(wrong):

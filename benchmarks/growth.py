@@ -1,11 +1,11 @@
-"""How the cost of a row grows: with support vectors, with features, with gamma; and what centers certify.
+"""Growth of the cost of a row with support vectors, features and gamma; and the share of rows that centers certify.
 
-Models are SVCs trained on generated rows: mixtures of six factors with noise, two classes by a curved boundary, a tenth
-of the labels flipped, so that most rows become support vectors. Each is measured as `benchmarks.ordinary` does, with
-KARL, but planned with effort "low": the largest would take many minutes to compile otherwise. Centers are those of
-degree-2 plans for two real models, compiled with as many centers as asked for. The share of the FMA peak counts the
-multiply-adds of what is asked for and nothing else: d (d + 1) / 2 of a quadratic form, d for each support vector in the
-exact engine, whose exponentials come on top.
+Models are SVCs trained on generated rows: mixtures of six factors with noise, two classes with a curved boundary, a
+tenth of the labels flipped, so that most rows become support vectors. Each is measured as in `benchmarks.ordinary`,
+with KARL, but planned with effort "low", because the largest would take many minutes to compile. Centers are those of
+degree-2 plans for two real models, compiled with forced numbers of centers. The share of the FMA peak counts only the
+necessary multiply-adds: d (d + 1) / 2 for a quadratic form, d per support vector in the exact engine, whose
+exponentials are not counted.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from benchmarks.timing import medians, microseconds, spread, timed, warm_seconds
 _N_FACTORS = 6
 _FLIPPED = 0.1
 _N_FEATURES = 10
-_TRAIN_ROWS = 3_000  # of the tables where their number stays
+_TRAIN_ROWS = 3_000  # in tables with a fixed number
 _TEST_ROWS = 2_000
-# Rows to train with: some 0.8 of them become support vectors at C = 0.1.
+# Numbers of training rows; about 80 % of them become support vectors at C = 0.1.
 _SIZES = (640, 2_000, 6_300, 20_000)
 _DIMENSIONS = (4, 8, 16, 32, 64, 128, 256, 512)
-_GAMMAS = tuple(10.0 ** (k / 2 - 3) for k in range(11))  # times scikit-learn's "scale"
+_GAMMAS = tuple(10.0 ** (k / 2 - 3) for k in range(11))  # multiples of scikit-learn's "scale"
 _CENTERS = (1, 4, 16, 64, 256, 1024, 4096)
 _CENTER_ROWS = 20_000
 _ROUNDS = 11
@@ -44,7 +44,7 @@ _ROUNDS = 11
 
 @dataclass(frozen=True)
 class Generated:
-    """A model of generated rows, and the table that it belongs to."""
+    """A model of generated rows, and its table."""
 
     table: str
     n_rows: int
@@ -54,7 +54,7 @@ class Generated:
 
 
 def cases(options: SimpleNamespace) -> dict[str, Callable[[Run], Rows]]:
-    """Models of each table from small to large, then centers, and shares of the peak; the table leads each name."""
+    """Return models of each table from small to large, then centers, and shares of the peak; names begin by table."""
     n_rows = 500 if options.quick else _TRAIN_ROWS
     sizes, dimensions = _SIZES[: 2 if options.quick else None], _DIMENSIONS[: 3 if options.quick else None]
     models = [Generated("support vectors", size, C=0.1) for size in sizes]
@@ -68,7 +68,7 @@ def cases(options: SimpleNamespace) -> dict[str, Callable[[Run], Rows]]:
 
 
 def generated(n_rows: int, n_features: int, seed: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """Rows and labels, -1 and 1; all seeds share one distribution."""
+    """Generate rows and labels, -1 and 1; all seeds share one distribution."""
     rng = np.random.default_rng(seed)
     factors = rng.standard_normal((n_rows, _N_FACTORS))
     loadings = np.random.default_rng(0).standard_normal((_N_FACTORS, n_features)) / np.sqrt(_N_FACTORS)
@@ -87,7 +87,7 @@ def _of_model(case: Generated, run: Run) -> Rows:
 
 
 def _real_model(name: str, run: Run) -> tuple[Any, Any, Any]:
-    """Model, rows to plan by and test rows."""
+    """Return a model, rows for planning and test rows."""
     if name == "covtype":
         problem = scaled(run.data, Source("covtype", "covtype.data", positive=2, n_train=10_000), "minmax")
         return problem.trained(), problem.X, problem.X_test
@@ -96,7 +96,7 @@ def _real_model(name: str, run: Run) -> tuple[Any, Any, Any]:
 
 
 def _of_centers(name: str, run: Run) -> Rows:
-    """What plans of degree 2 about more and more centers certify, cost and take."""
+    """Measure coverage, cost and compile time of degree-2 plans with increasing numbers of centers."""
     model, X, X_test = _real_model(name, run)
     rows = X_test[spread(len(X_test), 1_000 if run.options.quick else _CENTER_ROWS)]
     for n_centers in _CENTERS[: 3 if run.options.quick else None]:
@@ -115,7 +115,7 @@ def _of_centers(name: str, run: Run) -> Rows:
 
 
 def _of_peak(d: int, run: Run) -> Rows:
-    """What our kernels do of the multiply-adds that one core can do."""
+    """Measure the share of a core's peak multiply-adds that our kernels reach."""
     if run.peak is None:
         return
     X, y = generated(1_000, d, 1)
@@ -128,14 +128,14 @@ def _of_peak(d: int, run: Run) -> Rows:
         "form": partial(warm_seconds, partial(form.predict, rows)),
         "engine": partial(warm_seconds, partial(engine.predict, rows)),
     }
-    found = medians(turns, _ROUNDS)
+    rates = medians(turns, _ROUNDS)
     per_second = {"form": d * (d + 1) / 2 * len(rows), "engine": d * len(svc.support_) * len(rows)}
-    shares = {name: n / found[name] / found["peak"] for name, n in per_second.items()}
-    row = {"n_features": d, "peak": found["peak"]}
+    shares = {name: n / rates[name] / rates["peak"] for name, n in per_second.items()}
+    row = {"n_features": d, "peak": rates["peak"]}
     yield "peak", row | {"quadratic_form": shares["form"], "exact_engine": shares["engine"]}
 
 
-_QUICK = click.Option(["--quick"], is_flag=True, help="Small models, few of them: a try.")
+_QUICK = click.Option(["--quick"], is_flag=True, help="Use few, small models, as a test.")
 EXPERIMENT = Experiment("growth", __doc__, lambda run, case: case(run), cases, [_QUICK])
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 // Labels by bound-based exact aggregation: KARL (Chan, Yiu and U, ICDE 2019), written from its description.
 //
-// The support vectors of each sign stand in a tree. For a node with weights w, points p and W = sum w, the mean
+// The support vectors of each sign are in a tree. For a node with weights w, points p and W = sum w, the mean
 // argument of exp(-x) is x = gamma (|q - mu|^2 + var), and all arguments lie between x1 and x2 by the node's box or
 // ball. Then
 //     W exp(-x)  <=  sum w exp(-gamma |q - p|^2)  <=  W times the chord of exp(-.) over [x1, x2] at x,
-// as exp(-.) is convex. The node whose bounds are furthest apart makes way for its children, or is summed up where it
-// is a leaf, until the sign of the decision value is known.
+// as exp(-.) is convex. The node whose bounds are furthest apart is replaced by its children, or summed if it is a
+// leaf, until the sign of the decision value is known.
 //
-// Leaves are scanned as fast as we know: blocks of 64 support vectors, feature by feature, by float32 multiply-adds for
+// Leaves are scanned with fast kernels: blocks of 64 support vectors, feature by feature, by float32 multiply-adds for
 // the non-zeros of the row alone, and an exponential of a vector at a time. Bounds and sums are float64. Their rounding
 // is not bounded, as in the paper: a label next to the boundary may be wrong.
 
@@ -242,7 +242,7 @@ class Karl {
         }
     }
 
-    // Whether the decision value is positive; counts the support vectors that were summed up.
+    // Returns whether the decision value is positive; counts the support vectors that were summed.
     bool is_positive(const float* row, size_t& n_visited) {
         take(row);
         pending_.clear();
@@ -307,8 +307,7 @@ void* karl_build(const float* points, const double* weights, size_t n, size_t d,
     return new Karl(points, weights, n, d, gamma, intercept, boxes != 0, leaf_rows);
 }
 
-// Writes 1 for each row with a positive value, else 0; returns how many support vectors were summed up, all rows
-// together.
+// Writes 1 for each row with a positive value, else 0; returns the number of summed support vectors over all rows.
 size_t karl_predict(void* karl, const float* rows, size_t n_rows, size_t d, unsigned char* is_positive) {
     size_t n_visited = 0;
     for (size_t i = 0; i < n_rows; ++i) is_positive[i] = static_cast<Karl*>(karl)->is_positive(rows + i * d, n_visited);

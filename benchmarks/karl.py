@@ -1,4 +1,4 @@
-"""KARL, compiled from karl.cpp: tree and leaf size are tried and the fastest is taken, for each model anew."""
+"""KARL, compiled from karl.cpp: for each model, several trees and leaf sizes are tried and the fastest is used."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _ROUNDS = 3
 
 @cache
 def _library() -> ctypes.CDLL:
-    """The compiled source.
+    """Compile and load the source.
 
-    Raises ImportError: there is no C++ compiler, or it refused.
+    Raises ImportError if there is no C++ compiler, or compiling fails.
     """
     with tempfile.TemporaryDirectory() as folder:
         built = Path(folder) / "karl.so"
@@ -45,14 +45,14 @@ def _library() -> ctypes.CDLL:
 
 @dataclass(frozen=True)
 class Shape:
-    """How a tree is made: bounds of nodes by balls or boxes, and the most support vectors of a leaf."""
+    """Shape of a tree: bounds of nodes by balls or boxes, and the maximum number of support vectors in a leaf."""
 
     tree: str
     leaf_rows: int
 
 
 class KarlTree:
-    """The support vectors of a model of two classes, ready for rows in float32."""
+    """Tree of a two-class model's support vectors, for rows in float32."""
 
     def __init__(self, model: approxsvm.KernelModel, shape: Shape) -> None:
         self._n_sv, self._n_features = model.n_sv, model.n_features
@@ -76,23 +76,23 @@ class KarlTree:
             _library().karl_free(self._handle)
 
     def positive(self, rows: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.bool_], float]:
-        """Whether each decision value is positive, and the share of support vectors that were summed up."""
-        found = np.empty(len(rows), np.bool_)
+        """Return whether each decision value is positive, and the share of support vectors that were summed."""
+        positive = np.empty(len(rows), np.bool_)
         n, d = ctypes.c_size_t(len(rows)), ctypes.c_size_t(self._n_features)
-        n_visited = _library().karl_predict(self._handle, _pointer(rows), n, d, _pointer(found))
-        return found, n_visited / (len(rows) * self._n_sv)
+        n_visited = _library().karl_predict(self._handle, _pointer(rows), n, d, _pointer(positive))
+        return positive, n_visited / (len(rows) * self._n_sv)
 
 
 def best_tree(model: approxsvm.KernelModel, rows: npt.NDArray[np.float32]) -> tuple[Shape, KarlTree]:
-    """The fastest of all trees on some of the rows."""
+    """Return the tree that is fastest on some of the rows."""
     some = np.ascontiguousarray(rows[spread(len(rows), _TRIED_ROWS)])
-    found = {}
+    trees = {}
     for shape in (Shape(tree, leaf_rows) for tree in TREES for leaf_rows in LEAF_ROWS):
         tree = KarlTree(model, shape)
         times = medians({shape: partial(warm_seconds, partial(tree.positive, some))}, _ROUNDS)
-        found[shape] = (times[shape], tree)
-    best = min(found, key=lambda shape: found[shape][0])
-    return best, found[best][1]
+        trees[shape] = (times[shape], tree)
+    best = min(trees, key=lambda shape: trees[shape][0])
+    return best, trees[best][1]
 
 
 def _pointer(values: npt.NDArray[np.generic]) -> ctypes.c_void_p:

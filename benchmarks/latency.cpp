@@ -1,7 +1,8 @@
-// What small calls take from C++ and from C: latency MODEL.asvm ROWS N_FEATURES ROUNDS [SIZE...].
-// ROWS holds float32 values, one row after the other; every call gets the next ones. Printed are, of calls with one row,
-// median and 99th percentile in nanoseconds of class Model and of the C library, each row's call being the median over
-// the rounds; or, of calls with SIZE rows each, microseconds a row of class Model, medians over the rounds.
+// Latency of small calls from C++ and from C: latency MODEL.asvm ROWS N_FEATURES ROUNDS [SIZE...].
+// ROWS holds float32 values, row-major; every call gets the next rows. Without sizes, the program prints median and
+// 99th percentile in nanoseconds of calls with one row, by class Model and by the C library, each row's call being the
+// median over the rounds. With sizes, it prints microseconds per row of class Model in calls of SIZE rows, medians over
+// rounds.
 #include <approxsvm.h>
 
 #include <algorithm>
@@ -34,7 +35,7 @@ double median(std::vector<double>& values) {
     return values[values.size() / 2];
 }
 
-// Of each row's call, less what reading the clock takes.
+// Time of each row's call, minus the cost of reading the clock.
 template <class Call>
 std::vector<double> nanoseconds(std::size_t n_rows, int rounds, const Call& call) {
     std::vector<std::vector<double>> of_rows(n_rows);
@@ -59,7 +60,7 @@ void print_calls(std::size_t n_rows, int rounds, const Call& call) {
     std::printf("%.1f %.1f ", found[n_rows / 2] - nothing, found[n_rows * 99 / 100] - nothing);
 }
 
-// Of a row in calls of `size` rows.
+// Time of a row in calls of `size` rows.
 template <class Call>
 double microseconds(std::size_t n_rows, std::size_t size, int rounds, const Call& call) {
     std::vector<double> found;

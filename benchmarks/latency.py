@@ -1,14 +1,15 @@
-"""What one row takes alone, and a row of small calls, on one thread.
+"""Latency of single rows and of small calls, on one thread.
 
-LIBSVM's models of a9a (gamma 0.01) and of MNIST's digit 1 against the rest, SVCs of ijcnn1, covtype,
-usps (one digit, ten), letter and pendigits with standardized rows, and a pipeline of StandardScaler and SVC on
-australian; approximate with one center and degree 2, certified by the default plan, and by that for calls of one row.
-Rows are different test rows as float32, one a call; medians and 99th percentiles over the rows, each of which is the
-median over the rounds. C++ is class Model, compiled for this machine and, where that has AVX-512, for AVX2; C the
-library of approxsvm.h with the same target; Python `predict_one` and `predict` of `Predictor`. Beside them, with one
-row a call: LIBSVM's svm_predict and onnxruntime's SVMClassifier (a call from Python takes some 5 us of it) and KARL.
-The share of the FMA peak counts the d (d + 1) / 2 multiply-adds of one quadratic form, where the approximate model is
-just that. A second table has microseconds a row in calls of 1 to 4,096 rows, C++, default plan.
+Models are LIBSVM's of a9a (gamma 0.01) and of MNIST's digit 1 against the rest, SVCs of ijcnn1, covtype, usps (one
+digit, ten), letter and pendigits with standardized rows, and a pipeline of StandardScaler and SVC on australian. They
+are approximate with one center and degree 2, certified by the default plan, and certified by the plan for calls of one
+row. Rows are different test rows as float32, one per call; figures are medians and 99th percentiles over the rows, each
+of which is the median over the rounds. C++ is class Model, compiled for this machine and, if it has AVX-512, also for
+AVX2; C is the library of approxsvm.h with the same target; Python is `predict_one` and `predict` of `Predictor`. Peers,
+with one row per call, are LIBSVM's svm_predict and onnxruntime's SVMClassifier (of which a call from Python takes some
+5 us), and KARL. The share of the FMA peak counts the d (d + 1) / 2 multiply-adds of one quadratic form, for approximate
+models with just one. A second table has microseconds per row in calls of 1 to 4,096 rows, in C++, with the default
+plan.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _PEER_ROWS = 200
 
 
 class Model(NamedTuple):
-    """A trained model, rows to plan by and to predict; whether its curve over the sizes of calls is drawn."""
+    """A trained model, rows for planning and prediction, and whether to draw its curve over the sizes of calls."""
 
     name: str
     source: Any
@@ -77,12 +78,12 @@ def _svc(folder: Path, name: str, C: float = 1.0, is_drawn: bool = True) -> Mode
 
 
 def measure(run: Run, read: Callable[[Path], Model]) -> Rows:
-    """Nanoseconds of calls with one row by every plan, then microseconds a row in calls of every size."""
+    """Measure nanoseconds per call with one row for every plan, then microseconds per row in calls of every size."""
     model, options, rows_path = read(run.data), run.options, run.scratch / "rows"
     rows = np.ascontiguousarray(model.X_test[spread(len(model.X_test), options.rows)], np.float32)
     rows.tofile(rows_path)
-    for plan, asked in _PLANS.items():
-        fast = approxsvm.compile(model.source, model.X, n_jobs=1, **asked)
+    for plan, choices in _PLANS.items():
+        fast = approxsvm.compile(model.source, model.X, n_jobs=1, **choices)
         fast.save(run.scratch / "model.asvm")
         yield "calls", _calls(run, model, plan, fast, rows)
         sizes = [size for size in _SIZES if size <= min(options.most, len(rows))]
@@ -95,30 +96,30 @@ def measure(run: Run, read: Callable[[Path], Model]) -> Rows:
 
 
 def _calls(run: Run, model: Model, plan: str, fast: Any, rows: npt.NDArray[np.float32]) -> dict[str, Any]:
-    found: dict[str, Any] = {"model": model.name, "mode": plan, "certified": fast.certified(rows).mean()}
+    row: dict[str, Any] = {"model": model.name, "mode": plan, "certified": fast.certified(rows).mean()}
     here = run.record.machine.target
-    built = set(_native.runnable_targets()) if here == "avx512" else set()  # the library may be of one target
+    built = set(_native.runnable_targets()) if here == "avx512" else set()  # the library may have a single target
     for target in {here: None} | {target: None for target in _FLAGS if target in built}:
         suffix = "" if target == here else f"_{target}"
         times = _printed(run, target, rows.shape[1])
         keys = ("cpp_nanoseconds", "cpp_p99_nanoseconds", "c_nanoseconds", "c_p99_nanoseconds")
-        found |= {f"{key}{suffix}": time for key, time in zip(keys, times, strict=True)}
+        row |= {f"{key}{suffix}": time for key, time in zip(keys, times, strict=True)}
     predictor = approxsvm.Predictor(run.scratch / "model.asvm")
     calls: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
         "predict_one": (predictor.predict_one, list(rows)),
         "predict": (predictor.predict, list(rows[:, None])),
     }
     for name, (predict, each) in calls.items():
-        found |= _percentiles(name, _one_by_one(predict, each, run.options.rounds))
-    found["share_of_peak"] = None
+        row |= _percentiles(name, _one_by_one(predict, each, run.options.rounds))
+    row["share_of_peak"] = None
     if run.peak is not None and plan == "approximate" and fast.artifact.header["n_decisions"] == 1:
         d = fast.artifact.n_features
-        found["share_of_peak"] = d * (d + 1) / 2 / (found["cpp_nanoseconds"] * 1e-9) / run.peak()
-    return found
+        row["share_of_peak"] = d * (d + 1) / 2 / (row["cpp_nanoseconds"] * 1e-9) / run.peak()
+    return row
 
 
 def _peers(model: Model, rows: npt.NDArray[np.float32], scratch: Path) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
-    """Those whose packages are here and that know the model."""
+    """Yield the installed peers that support the model."""
     try:
         kernel_model = approxsvm.read_model(model.source)
         if kernel_model.input_map is not None:
@@ -142,15 +143,15 @@ def _peers(model: Model, rows: npt.NDArray[np.float32], scratch: Path) -> Iterat
 
 
 def _one_by_one(predict: Callable[[Any], Any], rows: list[Any], rounds: int) -> npt.NDArray[np.float64]:
-    """Nanoseconds of each row's call, the median over the rounds, less what reading the clock takes."""
-    found = np.empty((rounds, len(rows)))
-    for of_round in found:
+    """Return nanoseconds per call of each row, the median over the rounds, minus the cost of reading the clock."""
+    nanoseconds = np.empty((rounds, len(rows)))
+    for of_round in nanoseconds:
         for k, row in enumerate(rows):
             start = perf_counter_ns()
             predict(row)
             of_round[k] = perf_counter_ns() - start
     clock = [perf_counter_ns() for _ in range(1001)]
-    times: npt.NDArray[np.float64] = np.median(found, axis=0) - float(np.median(np.diff(clock)))
+    times: npt.NDArray[np.float64] = np.median(nanoseconds, axis=0) - float(np.median(np.diff(clock)))
     return times
 
 
@@ -162,7 +163,7 @@ def _percentiles(name: str, times: npt.NDArray[np.float64]) -> dict[str, float]:
 
 
 def _printed(run: Run, target: str, n_features: int, *sizes: int) -> list[float]:
-    """What the program in C++ prints, built for a target once."""
+    """Return the output of the C++ program, built once per target."""
     program = run.scratch / f"latency_{target}"
     if not program.exists():
         library = Path(approxsvm.get_cmake_dir()).parent.parent
@@ -196,7 +197,7 @@ EXPERIMENT = Experiment(
     __doc__,
     measure,
     _MODELS,
-    [number("--rows", 10_000), number("--rounds", 5), number("--most", _SIZES[-1], "Rows of the largest calls.")],
+    [number("--rows", 10_000), number("--rounds", 5), number("--most", _SIZES[-1], "Rows in the largest calls.")],
 )
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the figures were measured on and with."""
+"""Machine and software with which the figures were measured."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from approxsvm import _native
 
 LIBSVM_TOOL = "svm-predict"
 OUR_TOOL = "approxsvm-predict"
-# The tools of Claesen et al., where APPROXSVM_2014 names the folder of their programs.
+# The tools of Claesen et al., if APPROXSVM_2014 names the folder of their programs.
 TOOLS_OF_2014 = ("approx-svm", "approx-predict")
-# As one text, in which packages are easier to read than one a line.
+# A single text, because it is easier to read than one package per line.
 _PACKAGES = (
     "approxsvm, numpy, scipy, scikit-learn, scikit-learn-intelex, libsvm-official, onnxruntime, skl2onnx, thundersvm, "
     "threadpoolctl"
 )
-# What a run of the suite itself writes: a change there leaves what is measured as it was.
+# Files that a run of the suite writes; changes there do not affect what is measured.
 _WRITTEN = ("benchmarks/results", "docs", "README.md")
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Processor, software and what else was running."""
+    """Processor, software and load."""
 
     cpu: str
     architecture: str
     n_cpus: int
-    all_threads: int  # what "all threads" means in the tables
-    target: str  # the build of our microkernels that predicts
+    all_threads: int  # number of "all threads" in the tables
+    target: str  # target of the microkernels in use
     commit: str
-    load_average: float  # of the last minute when the run began: above about 0.5, times are not to be trusted
+    load_average: float  # of the last minute before the run: above about 0.5, times are not reliable
     python: str
     packages: dict[str, str]
     tools: dict[str, str | None]
 
 
 def describe(all_threads: int) -> Machine:
-    """Describe this machine, with the microkernels that predictors choose on it."""
+    """Describe this machine, with the microkernels that predictors choose for it."""
     return Machine(
         cpu=_cpu_model(),
         architecture=platform.machine(),
@@ -59,14 +59,14 @@ def describe(all_threads: int) -> Machine:
 
 
 def find_tool(name: str) -> str | None:
-    """Look beside the running interpreter, which need not be on the path, then on the path."""
+    """Find a tool next to the running interpreter, which need not be on the path, or on the path."""
     if name in TOOLS_OF_2014:
         return shutil.which(name, path=os.environ.get("APPROXSVM_2014", os.devnull))
     return shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
 
 
 def _cpu_model() -> str:
-    """Model name with family and model numbers: virtual machines often hide the name."""
+    """Return the model name with family and model numbers, because virtual machines often hide the name."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -84,7 +84,7 @@ def _version(package: str) -> str:
 
 
 def _commit() -> str:
-    """Short name of the commit; ``-dirty`` where files differ from it that could change a figure."""
+    """Return the short name of the commit, with ``-dirty`` if files that affect figures differ from it."""
     git = ["git", "-C", str(Path(__file__).parent.parent)]
     changes = [*git, "status", "--porcelain", "--untracked-files=no", "--", ".", *(f":(exclude){x}" for x in _WRITTEN)]
     try:

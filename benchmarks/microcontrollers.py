@@ -1,13 +1,13 @@
-"""Exported C headers on emulated microcontrollers: bytes, instructions per row, and whether they agree with a PC.
+"""Exported C headers on emulated microcontrollers: bytes, instructions per row, and agreement with a PC.
 
 Needs gcc; for ARM gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm; for RISC-V gcc-riscv64-unknown-elf,
-picolibc-riscv64-unknown-elf and qemu-system-misc. Two models, each with coefficients, and then rows, too, as float32,
-int16 and int8: three classes of 8 features (abalone: rings up to 8, 9 and 10, more), and a pipeline of a StandardScaler
-and an SVC over 30 features (breast cancer). Rows are those of the data and as many more as are wanted, with noise of a
-tenth of each feature's spread.
+picolibc-riscv64-unknown-elf and qemu-system-misc. There are two models, each with coefficients, and then also rows, as
+float32, int16 and int8: three classes of 8 features (abalone: rings up to 8, 9 and 10, more), and a pipeline of a
+StandardScaler and an SVC over 30 features (breast cancer). Rows are those of the data, plus copies with noise of a
+tenth of each feature's spread if more are needed.
 
-What is counted is instructions: qemu knows nothing of cycles, wait states of flash, or how long a division takes.
-tests/microcontrollers.py lists the processors and machines. Every answer must be the header's own on this machine, bit
+Only instructions are counted: qemu does not model cycles, wait states of flash, or the time of a division.
+tests/microcontrollers.py lists the processors and machines. Every answer must match the header's on this machine, bit
 for bit, and every certain label the exact model's, or the run ends.
 """
 
@@ -35,14 +35,14 @@ sys.path.append(str(Path(__file__).parent.parent / "tests"))
 from microcontrollers import BOARDS, Board
 
 _PROGRAM = Path(__file__).with_suffix(".c")
-# Coefficients and rows.
+# Types of coefficients and rows.
 _KINDS = (("float32", "float32"), ("int16", "float32"), ("int8", "float32"), ("int16", "int16"), ("int8", "int8"))
 _MODELS = ("8 features, 3 classes", "30-feature pipeline")
 _CASES = {f"{model}, {kind}, {rows}": (model, kind, rows) for model in _MODELS for kind, rows in _KINDS}
 
 
 def _source(name: str, run: Run) -> tuple[Any, npt.NDArray[np.float64]]:
-    """A fitted model, and the rows of its data."""
+    """Return a fitted model, and the rows of its data."""
     if name == "30-feature pipeline":
         X, y = load_breast_cancer(return_X_y=True)
         return make_pipeline(StandardScaler(), SVC(gamma=0.01)).fit(X, y), X
@@ -51,14 +51,14 @@ def _source(name: str, run: Run) -> tuple[Any, npt.NDArray[np.float64]]:
 
 
 def _more_rows(X: Any, n_rows: int) -> npt.NDArray[np.float32]:
-    """The first rows, and noisy copies where there are too few."""
+    """Return the first rows, with noisy copies if there are too few."""
     rng = np.random.default_rng(0)
     copies = X[rng.integers(0, len(X), max(n_rows - len(X), 0))]
     return np.concatenate([X, copies + 0.1 * X.std(axis=0) * rng.normal(size=copies.shape)])[:n_rows].astype(np.float32)
 
 
 def measure(run: Run, case: tuple[str, Any, Any]) -> Rows:
-    """One model with coefficients and rows of some type, on every board."""
+    """Measure one model with given types of coefficients and rows, on every board."""
     name, kind, inputs = case
     source, X = _source(name, run)
     compiled = approxsvm.compile(source, X, mode="approximate", degree=2)
@@ -83,8 +83,8 @@ def measure(run: Run, case: tuple[str, Any, Any]) -> Rows:
                 size, stack = _linked_bytes(folder, board, flags), _stack_bytes(folder, board, flags)
                 _in_folder(folder, *board.link(*flags, "-I.", "-o", "program.elf", "main.c"))
                 _in_folder(folder, *board.run("program.elf"))
-                found = _answers(folder, n_values)
-                if any(not np.array_equal(found[field], host[field]) for field in ("label", "values", "bounds")):
+                answers = _answers(folder, n_values)
+                if any(not np.array_equal(answers[field], host[field]) for field in ("label", "values", "bounds")):
                     raise WrongAnswerError(f"{board.name} disagrees with the host")
                 row = {
                     **about,
@@ -93,26 +93,26 @@ def measure(run: Run, case: tuple[str, Any, Any]) -> Rows:
                     "flags": optimize,
                     "code_and_constant_bytes": size,
                     "stack_bytes": stack,
-                    "instructions_per_row": found["spent"].mean(),
-                    "rows_that_agree": len(found),
+                    "instructions_per_row": answers["spent"].mean(),
+                    "rows_that_agree": len(answers),
                 }
                 yield "headers", row
 
 
 def _in_folder(folder: Path, *command: str) -> str:
-    """Run a command there; what it prints."""
+    """Run a command in a folder and return its output."""
     return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=900).stdout
 
 
 def _answers(folder: Path, n_values: int) -> Any:
-    """What the program has written, a record for each row."""
+    """Read the program's output, a record per row."""
     number = ("<f4", (n_values,))
     layout = [("label", "<i4"), ("values", *number), ("bounds", *number), ("spent", "<u4")]
     return np.fromfile(folder / "answers.bin", np.dtype(layout))
 
 
 def _linked_bytes(folder: Path, board: Board, flags: tuple[str, ...]) -> int:
-    """Code and constants of m_predict_if_certain alone, with what it takes of the compiler's own library."""
+    """Return the code and constants of m_predict_if_certain, with the parts of the compiler's library that it uses."""
     alone = ("-DDECIDE", "-nostartfiles", "-nodefaultlibs", "-ffunction-sections", "-Wl,--gc-sections,-edecide")
     _in_folder(folder, *board.compile(*flags, *alone, "-o", "decide.elf", "main.c", "-lgcc"))
     lines = _in_folder(folder, f"{board.prefix}-size", "-A", "decide.elf").splitlines()
@@ -122,7 +122,7 @@ def _linked_bytes(folder: Path, board: Board, flags: tuple[str, ...]) -> int:
 
 
 def _stack_bytes(folder: Path, board: Board, flags: tuple[str, ...]) -> int:
-    """The frames of all functions together, as if each called the next."""
+    """Return the sum of the stack frames of all functions, as if each called the next."""
     _in_folder(folder, *board.compile(*flags, "-DDECIDE", "-fstack-usage", "-c", "-o", "decide.o", "main.c"))
     usage = (folder / "decide.su").read_text().splitlines()
     return sum(int(line.split("\t")[1]) for line in usage)

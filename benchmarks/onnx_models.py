@@ -1,12 +1,12 @@
-"""Compiled models as ONNX graphs: labels against our own engine's, time against onnxruntime's SVMClassifier.
+"""Compiled models as ONNX graphs: labels against our engine's, time against onnxruntime's SVMClassifier.
 
-Three models: LIBSVM's of a9a (gamma 0.01), an SVC of the ten digits of pendigits, and a pipeline of a scaler, PCA and
-SVC on australian. Each is compiled in mode "approximate" and certified, the latter without and with a fallback on the
-exact model inside the graph. Labels are those of all test rows as float32, which every contender gets; "differ" counts
-labels that are not our engine's on the same artifact, "certain" is the share of rows whose label the graph says is
-proven: one of these that is not the exact model's ends the run. Times are microseconds per row of one thread in
-one run, contenders taking turns but for the slow one, which gets fewer rows: the graph in onnxruntime for labels alone
-and with what is certain, our engine, and onnxruntime's own SVMClassifier, as skl2onnx writes it.
+There are three models: LIBSVM's of a9a (gamma 0.01), an SVC of the ten digits of pendigits, and a pipeline of a scaler,
+PCA and SVC on australian. Each is compiled in mode "approximate" and certified, the latter without and with a fallback
+to the exact model inside the graph. Labels are those of all test rows as float32, which every contender gets; "differ"
+counts labels that differ from our engine's on the same artifact; "certain" is the share of rows whose label the graph
+reports as proven. If a proven label is not the exact model's, the run ends. Times are microseconds per row on one
+thread in one run, contenders taking turns except the slow one, which gets fewer rows: the graph in onnxruntime for
+labels alone, and with certificates; our engine; and onnxruntime's SVMClassifier, as written by skl2onnx.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from benchmarks.peers import onnx_session, svm_classifier
 from benchmarks.problems import ADULT, SOURCES, libsvm_model, split_rows
 from benchmarks.timing import microseconds, spread
 
-# The source, rows to plan by, test rows, and the source as onnxruntime's own node.
+# The source, rows for planning, test rows, and the source as an onnxruntime node.
 Model: TypeAlias = tuple[Any, Any, Any, Any]
 
 
@@ -37,7 +37,7 @@ def _of_sklearn(model: Any) -> Any:
     from skl2onnx import to_onnx
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what it thinks of scikit-learn's versions
+        warnings.simplefilter("ignore")  # its warnings about scikit-learn's versions
         return to_onnx(model, np.zeros((1, model.n_features_in_), np.float32), options={"zipmap": False})
 
 
@@ -73,12 +73,12 @@ _CASES = {
 
 
 def measure(run: Run, case: tuple[str, Any, bool]) -> Rows:
-    """One graph."""
+    """Measure one graph."""
     name, mode, fallback = case
     source, X_train, X_test, node = _MODELS[name](run.data)
     fast = approxsvm.compile(source, X_train, mode=mode)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", approxsvm.OpenAnswersWarning)  # that is what is measured
+        warnings.simplefilter("ignore", approxsvm.OpenAnswersWarning)  # intended here
         graph = fast.to_onnx(certain=True, fallback=fallback)
     ours, peer = onnx_session(graph), onnx_session(node)
     X = np.ascontiguousarray(X_test, np.float32)

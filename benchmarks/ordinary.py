@@ -1,11 +1,10 @@
-"""Ordinary models: scikit-learn's SVC with default options after scaling, and LIBSVM's, sample rows = training rows.
+"""Ordinary models: scikit-learn's SVC with default options after scaling, and LIBSVM's; sample rows = training rows.
 
-For each data set: what the planner chose, the share of rows settled before the exact engine, what it took to compile,
-and one thread's time per row against scikit-learn, LIBSVM, our exact engine, and, for two classes in dense rows, the
-other ways to the same labels that there are, and a single expansion of degree 2 with the share of its labels that
-differ. Every label of ours is compared with the exact model's, and a wrong one
-ends the run. Two-class problems are one class against the rest; `10 classes` and the like keep them all. `--published`
-takes the models that README and docs/benchmarks.md show.
+For each data set: the planner's choice, the share of rows decided before the exact engine, the compile time, and one
+thread's time per row against scikit-learn, LIBSVM, our exact engine, and, for two classes in dense rows, the other
+implementations of the same labels, and a single expansion of degree 2 with the share of its labels that differ. Every
+label of ours is compared with the exact model's, and a wrong one ends the run. Two-class problems are one class against
+the rest; `10 classes` and the like keep all classes. `--published` selects the models of README and docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ from benchmarks.problems import PROBLEM_OPTIONS, SOURCES, Chosen, Problem, chose
 from benchmarks.record import Row
 from benchmarks.timing import microseconds, spread, timed
 
-_SLOW_ROWS = 400  # that scikit-learn, LIBSVM and onnxruntime predict
-_ENGINE_ROWS = 20_000  # that our exact engine predicts while it is timed
-_PEER_ROWS = 2_000  # that peers predict which are faster than LIBSVM
-_CHECKED_ROWS = 20_000  # whose labels are compared with a direct evaluation
+_SLOW_ROWS = 400  # predicted by scikit-learn, LIBSVM and onnxruntime
+_ENGINE_ROWS = 20_000  # predicted by our exact engine while it is timed
+_PEER_ROWS = 2_000  # predicted by peers that are faster than LIBSVM
+_CHECKED_ROWS = 20_000  # compared with a direct evaluation
 _TIMED_ROWS = 300_000  # in all rounds together, at least five
 _SLOW_ROUNDS = 3
 
-# What README and docs/benchmarks.md show: by table, C, source and scaler.
+# Models in README and docs/benchmarks.md: by table, C, source and scaler.
 _PUBLISHED = {
     ("two classes", 1.0): (
         ("covtype", "standard"),
@@ -78,7 +77,7 @@ _PUBLISHED = {
 
 
 def cases(options: SimpleNamespace) -> dict[str, Chosen]:
-    """Those published, or those that options want."""
+    """Return the published models, or those selected by options."""
     if not options.published:
         return chosen(options)
     return {
@@ -89,7 +88,7 @@ def cases(options: SimpleNamespace) -> dict[str, Chosen]:
 
 
 def measure(run: Run, case: Chosen) -> Rows:
-    """One model with all its peers."""
+    """Measure one model and all its peers."""
     peers = [peer for peer in OTHERS if (run.options.peer or "").lower() in peer.name.lower()]
     yield from measured(case.problem(run.data, run.options), case.table, run.scratch, peers)
 
@@ -97,7 +96,7 @@ def measure(run: Run, case: Chosen) -> Rows:
 def measured(
     problem: Problem, table: str, scratch: Path, peers: Sequence[Peer] = OTHERS, effort: Effort = "normal"
 ) -> Rows:
-    """Train, compile, check, and take times."""
+    """Train, compile, check and time."""
     source = problem.trained()
     model = approxsvm.read_model(source)
     svc = source if isinstance(source, SVC) else as_svc(source)
@@ -120,8 +119,8 @@ def measured(
     with threadpool_limits(1):  # LIBSVM's build on PyPI uses OpenMP
         times |= microseconds({"sklearn": partial(svc.predict, slow)}, slow.shape[0], _SLOW_ROUNDS)
         libsvm = list(_of_peers((LIBSVM,), trained, engine, X))
-        is_fair = model.n_decisions == 1 and not issparse(X)  # rows that those peers are made for
-        found = list(_of_peers(peers, trained, engine, X)) if is_fair else []
+        is_fair = model.n_decisions == 1 and not issparse(X)  # rows for which those peers are made
+        peer_rows = list(_of_peers(peers, trained, engine, X)) if is_fair else []
     about = {"model": problem.name, "scaler": problem.scaler}
     row = {
         "table": table,
@@ -146,12 +145,12 @@ def measured(
         "expansion_differs": None if alone is None else np.mean(alone.predict(X) != labels),
     }
     yield "models", row
-    for peer in found:
+    for peer in peer_rows:
         yield "peers", {**about, **peer}
 
 
 def _check(name: str, fast: Any, engine: Any, svc: SVC, model: approxsvm.KernelModel, X: Any) -> None:
-    """All labels are the exact engine's, some are compared with a direct float64 evaluation or scikit-learn's."""
+    """Require the exact engine's labels for all rows, and compare some with a direct evaluation or scikit-learn's."""
     demand_labels(name, fast.predict(X), engine.predict(X))
     rows = X[spread(X.shape[0], _CHECKED_ROWS)]
     if model.n_decisions > 1:
@@ -163,7 +162,7 @@ def _check(name: str, fast: Any, engine: Any, svc: SVC, model: approxsvm.KernelM
 
 
 def _of_peers(kinds: Sequence[Peer], trained: Trained, engine: Any, X: Any) -> Iterator[Row]:
-    """Those that are installed, each on as many rows as its speed deserves; `differ` counts labels not the engine's."""
+    """Yield installed peers, each with a number of rows that suits its speed; `differ` counts wrong labels."""
     for kind in kinds:
         rows = csr_array(X[spread(X.shape[0], _SLOW_ROWS if kind.is_slow else _PEER_ROWS)])
         sample = Sample(rows, np.arange(rows.shape[0]))
@@ -184,8 +183,8 @@ def _of_peers(kinds: Sequence[Peer], trained: Trained, engine: Any, X: Any) -> I
         }
 
 
-PUBLISHED_OPTION = click.Option(["--published"], is_flag=True, help="Those that README and docs/benchmarks.md show.")
-_PEER_OPTION = click.Option(["--peer"], help="Of the other ways those alone whose name contains this.")
+PUBLISHED_OPTION = click.Option(["--published"], is_flag=True, help="Measure the models in README and docs.")
+_PEER_OPTION = click.Option(["--peer"], help="Measure only peers whose name contains this.")
 EXPERIMENT = Experiment("ordinary", __doc__, measure, cases, [PUBLISHED_OPTION, _PEER_OPTION, *PROBLEM_OPTIONS])
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
 """Linear, RBF, Fourier, Nystroem, Taylor and compiled models on generated rows: fit, predict, accuracy.
 
-Rows are scikit-learn's `make_classification` (two classes, four clusters in each, half of the features informative, one
-label of a hundred wrong), standardized; four fifths to train with. All machines have C = 1; the linear ones behind
-feature maps are LinearSVC, and gamma is SVC's "scale". Prediction is
-from raw rows, by one thread, in turns, the median of rounds; what takes long predicts fewer rows. Models
-are compiled with the training rows as sample, certified where there is an exact engine; that of a model behind Taylor
-features is the expansion itself. Labels of a thousand test rows are compared with the source's: one that differs where
-the source's own decision value is not within its rounding of 0 ends the run. "fit" of a compiled model is its source's
-training and compiling.
+Rows come from scikit-learn's `make_classification` (two classes, four clusters in each, half of the features
+informative, one label in a hundred wrong), standardized; four fifths are for training. All machines have C = 1; the
+linear ones on feature maps are LinearSVC, and gamma is SVC's "scale". Prediction starts from raw rows, on one thread,
+taking turns, with the median of rounds; slow models predict fewer rows. Models are compiled with the training rows as
+sample, certified if there is an exact engine; a model on Taylor features compiles to the expansion itself. Labels of a
+thousand test rows are compared with the source's: a wrong one ends the run, unless the source's decision value is
+within its rounding of 0. "fit" of a compiled model is its source's training plus compiling.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ from approxsvm.features import TaylorFeatures
 from benchmarks.experiment import Experiment, Rows, Run, demand_labels, number
 from benchmarks.timing import medians, seconds, spread, timed
 
-_SLOW = 20e-6  # seconds for a row, beyond which a model predicts fewer
+_SLOW = 20e-6  # seconds per row; slower models predict fewer rows
 _FEW_ROWS = 1_000
 _ROUNDS = 5
-_FLIPPED = 0.02  # labels that make_classification draws anew, of which half change
-_NEAR_TIE = 1e-6  # of the largest decision value
+_FLIPPED = 0.02  # share of labels redrawn by make_classification; half of them change
+_NEAR_TIE = 1e-6  # relative to the largest decision value
 
 
 def _sources(n_features: int, n_components: int) -> dict[str, Any]:
-    """Estimators to train."""
+    """Return the estimators to train."""
     gamma = 1.0 / n_features  # "scale" of standardized rows
 
     def behind(feature_map: Any) -> Any:
@@ -56,7 +55,7 @@ def _sources(n_features: int, n_components: int) -> dict[str, Any]:
 
 
 def _compiled(source: Any, X: npt.NDArray[np.float64]) -> Any:
-    """The source compiled, by its default mode where it has an exact engine; None where it cannot be."""
+    """Compile the source, by default in mode "certified" if it has an exact engine; None if it is not supported."""
     for mode in ("certified", "approximate"):
         try:
             return approxsvm.compile(source, X, mode=mode, n_jobs=1)
@@ -71,7 +70,7 @@ def _seconds_per_row(model: Any, X: npt.NDArray[np.float64]) -> float:
 
 
 def measure(run: Run, case: None) -> Rows:
-    """Every model, and what compiling makes of it; all of them take turns."""
+    """Measure every model before and after compiling; all take turns."""
     options = run.options
     n_features = options.features
     X, y = make_classification(

@@ -1,6 +1,6 @@
-"""The tables that README, docs/benchmarks.md and docs/experiments.md show, as Markdown, from the records alone.
+"""Tables of README, docs/benchmarks.md and docs/experiments.md, as Markdown, from the records alone.
 
-A table is a heading and a cell for each column; a cell makes text of a row of a record:
+A table is a heading and a cell per column; a cell formats a row of a record:
 
     as_table(record.tables["calls"], {"model": of("model"), "C++": of("cpp_nanoseconds", three)})
 """
@@ -20,7 +20,7 @@ _SCALERS: Final = {"standard": ", StandardScaler", "minmax": ", MinMaxScaler", "
 _UNKNOWN: Final = "-"
 _MOST_DIGITS: Final = 4
 _LINE: Final = 125
-# Peers as they are in the records, and as headings.
+# Names of peers in the records, and as headings.
 PEERS: Final = {
     "scikit-learn-intelex, dense float32": "scikit-learn-intelex",
     "onnxruntime, dense float32": "onnxruntime",
@@ -33,12 +33,12 @@ PEERS: Final = {
 
 
 def three(value: float) -> str:
-    """Three digits, no exponent."""
+    """Format with three digits, without an exponent."""
     return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}"
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """A share; what is not quite all does not look like all."""
+    """Format a share in percent; a share below 1 is never shown as 100 %."""
     while share < 1 and float(f"{100 * share:.{digits}f}") == 100 and digits < _MOST_DIGITS:
         digits += 1
     return f"{100 * share:.{digits}f} %"
@@ -59,17 +59,17 @@ def count(value: float) -> str:
 
 
 def of(key: str, shown: Callable[[Any], str] = str) -> Cell:
-    """A cell that shows one figure of its row."""
+    """Return a cell that shows one figure of its row."""
     return lambda row: _UNKNOWN if row[key] is None else shown(row[key])
 
 
 def ratio(slow: str, fast: str, shown: Callable[[float], str] = three) -> Cell:
-    """A cell that shows how many times one figure is another."""
+    """Return a cell that shows the ratio of two figures."""
     return lambda row: _UNKNOWN if row[slow] is None else shown(row[slow] / row[fast])
 
 
 def as_table(rows: Iterable[Row], columns: Mapping[str, Cell]) -> str:
-    """A Markdown table."""
+    """Format a Markdown table."""
     lines = [columns.keys(), *([cell(row) for cell in columns.values()] for row in rows)]
     if len(lines) == 1:
         return "Not measured yet."
@@ -81,33 +81,33 @@ def as_table(rows: Iterable[Row], columns: Mapping[str, Cell]) -> str:
 
 
 def models_of(record: Record, table: str) -> list[Row]:
-    """Figures of the models of one table."""
+    """Return the figures of the models of one table."""
     return [row for row in record.tables["models"] if row["table"] == table]
 
 
 def name_of(row: Row) -> str:
-    """Model and scaler."""
+    """Return model and scaler."""
     return f"{row['model']}{_SCALERS[row['scaler']]}"
 
 
 def peers_of(record: Record, row: Row) -> dict[str, Row]:
-    """What peers took for the model of a row, by their headings."""
+    """Return the peers' figures for the model of a row, by heading."""
     return {
         PEERS.get(peer["peer"], peer["peer"]): peer for peer in record.tables["peers"] if name_of(peer) == name_of(row)
     }
 
 
 def files(records: Records) -> dict[str, dict[str, Row]]:
-    """Of LIBSVM's models, by model and what the tool was given: whole processes."""
-    found: dict[str, dict[str, Row]] = {}
+    """Return figures of whole processes, by LIBSVM model and input of the tool."""
+    by_model: dict[str, dict[str, Row]] = {}
     for row in records["libsvm"].tables["files"]:
         if row["seconds"] is not None:
-            found.setdefault(row["model"], {})[row["given"]] = row
-    return found
+            by_model.setdefault(row["model"], {})[row["given"]] = row
+    return by_model
 
 
 def _shown_of(part: str, table: str, columns: Mapping[str, Cell]) -> Callable[[Records], str]:
-    """All rows of one table of a record."""
+    """Return a function that formats all rows of one table of a record."""
     return lambda records: as_table(records[part].tables[table], columns)
 
 
@@ -120,6 +120,17 @@ _FASTER: Final = {
 }
 
 
+def _than_peers(record: Record, models: list[Row]) -> dict[str, Cell]:
+    """Return a column for each peer that was measured: how many times faster than the peer our rows are."""
+
+    def column(heading: str) -> Cell:
+        return lambda x: of("microseconds", lambda own: three(own / x["microseconds"]))(
+            peers_of(record, x).get(heading, {"microseconds": None})
+        )
+
+    return {f"than {h}": column(h) for h in PEERS.values() if any(h in peers_of(record, x) for x in models)}
+
+
 def _readme(records: Records) -> str:
     record = records["ordinary"]
     models, machine = models_of(record, "two classes"), record.machine
@@ -129,24 +140,34 @@ def _readme(records: Records) -> str:
         "test rows certified": of("certified", percent),
         "artifact": of("artifact_bytes", size),
         **_FASTER,
+        **_than_peers(record, models),
     }
+    del columns["than KARL"]  # our own program after a paper, which nobody can install
     compiling = [x["compile_seconds"] for x in models]
     n_rows = sum(x["n_test_rows"] for x in models)
+    one = next(x for x in records["latency"].tables["calls"] if (x["model"], x["mode"]) == ("covtype", "certified"))
+    peers = [x for x in records["latency"].tables["peers"] if x["model"] == "covtype"]
+    others = {x["peer"]: x["one_row_nanoseconds"] for x in peers}
     words = (
-        "scikit-learn's `SVC` with default options where no gamma is named, planned from the training rows. covtype is "
-        "class 2 against the rest; the test rows of ijcnn1 are unlike its training rows. No label differs on any test "
-        f"row ({n_rows:,} for all models). One thread each, through Python, on {machine.cpu.split(',')[0]} "
-        f"({machine.n_cpus} virtual cores, {machine.target}; load {machine.load_average:.1f} when it began), so trust "
-        f"the ratios. Compiling took from {three(min(compiling))} to {three(max(compiling))} seconds."
+        "The models are scikit-learn's `SVC` with default options, except for the gamma that is named. Plans were made "
+        "from the training rows. covtype is class 2 against the rest; the test rows of ijcnn1 differ from its training "
+        f"rows. All labels are equal on all {n_rows:,} test rows. The machine was an {machine.cpu.split(',')[0]} with "
+        f"{machine.n_cpus} virtual cores, {machine.target} and a load of {machine.load_average:.1f} at the start. "
+        f"Trust the ratios more than the times. Compiling took from {three(min(compiling))} to "
+        f"{three(max(compiling))} seconds."
     )
-    return as_table(models, columns) + f"\n\n{fill(words, _LINE)}"
+    request = (
+        f"**One row alone** takes {three(one['predict_one_nanoseconds'] / 1e3)} µs with `predict_one` on covtype. "
+        f"LIBSVM takes {three(others['LIBSVM'] / 1e3)} µs and onnxruntime {three(others['onnxruntime'] / 1e3)} µs."
+    )
+    return "\n\n".join([as_table(models, columns), fill(words, _LINE), fill(request, _LINE)])
 
 
 def _several(table: str) -> Callable[[Records], str]:
     columns: dict[str, Cell] = {
         "model": lambda x: f"{name_of(x)}, {x['n_sv']:,} support vectors x {x['n_features']:,} features",
         "plan": of("plan"),
-        "settled before the exact engine": of("certified", percent),
+        "decided before the exact engine": of("certified", percent),
         "per row": of("microseconds", lambda x: f"{three(x)} µs"),
         **_FASTER,
         "compiling": of("compile_seconds", seconds),
@@ -179,23 +200,18 @@ def _peers(table: str) -> Callable[[Records], str]:
 
 
 def _times_faster(table: str) -> Callable[[Records], str]:
-    """Than everybody who takes part."""
+    """Return a function that formats speedups over all peers."""
 
     def shown(records: Records) -> str:
         record = records["ordinary"]
         models = models_of(record, table)
-
-        def of_peer(heading: str) -> Cell:
-            return lambda x: of("microseconds", lambda own: three(own / x["microseconds"]))(
-                peers_of(record, x).get(heading, {"microseconds": None})
-            )
 
         columns: dict[str, Cell] = {
             "model": lambda x: f"{name_of(x)}, {x['n_sv']:,} support vectors x {x['n_features']:,} features",
             "plan": of("plan"),
             "per row": of("microseconds", lambda x: f"{three(x)} µs"),
             **_FASTER,
-            **{f"than {h}": of_peer(h) for h in PEERS.values() if any(h in peers_of(record, x) for x in models)},
+            **_than_peers(record, models),
         }
         return as_table(models, columns)
 
@@ -368,13 +384,13 @@ _EXAMPLES: Final[dict[str, Cell]] = {
     "times": ratio("source_microseconds", "microseconds"),
     "one row, the source": of("source_one_row_microseconds", three),
     "compiled, one row": of("one_row_microseconds", three),
-    "settled by the first stage": of("certified", percent),
+    "decided by the first stage": of("certified", percent),
     "artifact": of("artifact_bytes", size),
     "answers that differ": lambda x: f"by {x['worst']:.0e} of the range" if x["differ"] is None else str(x["differ"]),
 }
 _DOORS: Final = {
     "raw table": of("example"),
-    "door": of("door"),
+    "interface": of("door"),
     "µs per row": of("microseconds", three),
     "labels that differ": of("differ"),
 }

@@ -1,6 +1,6 @@
-// Prints what one core can do at most, per second: float32 multiply-adds; exponentials of float32 by the core's own
-// exp, both on registers; bytes read from the second-level cache, and from the third (256 KB and 8 MB again and again),
-// by the widest loads there are. The fastest of some short bursts counts: whatever else runs can only slow one down.
+// Prints the peak rates of one core, per second: float32 multiply-adds, and exponentials of float32 by the library's
+// exp, both on registers; bytes read from the second-level cache, and from the third (256 KB and 8 MB repeatedly), by
+// the widest loads. The fastest of several short bursts counts, because other programs can only slow one down.
 
 #include <chrono>
 #include <cstdio>
@@ -11,8 +11,8 @@
 using namespace approxsvm;
 
 constexpr int n_bursts = 12;
-constexpr int n_sums = 12;      // independent, so that latency is hidden; they fit the registers
-constexpr int n_arguments = 3;  // of exp: more would not fit with its coefficients
+constexpr int n_sums = 12;                            // independent, so that latency is hidden; they fit the registers
+constexpr int n_arguments = 3;                        // of exp: more would not fit with its coefficients
 constexpr std::size_t near = 1 << 16, far = 1 << 21;  // floats
 
 void keep(const f32v* sums, int n) {
@@ -24,7 +24,7 @@ void keep(const f32v* sums, int n) {
     }
 }
 
-// What `burst(k)` does so often, per second.
+// Rate of the operations in `burst(k)`, per second.
 template <class Burst>
 double per_second(double how_often, const Burst& burst) {
     double fastest = 1e9;

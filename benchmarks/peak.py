@@ -1,4 +1,4 @@
-"""What one core can do at most, by peak.cpp between the timed sections."""
+"""Peak performance of one core, measured by peak.cpp between the timed sections."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import subprocess
 from pathlib import Path
 
 _SOURCE = Path(__file__).with_suffix(".cpp")
-_NATIVE_FLAGS = ("-march=native", "-mcpu=native")  # compilers for aarch64 may know only the second
+_NATIVE_FLAGS = ("-march=native", "-mcpu=native")  # compilers for aarch64 may accept only the second
 FIGURES = ("fma", "exp", "cache", "third")
 
 
 class Peak:
-    """The compiled yardstick, in the folder `scratch`; each call runs it for some 20 ms.
+    """The compiled peak program, in the folder `scratch`; each call runs it for some 20 ms.
 
-    Raises FileNotFoundError: there is no C++ compiler; RuntimeError: it refused the program.
+    Raises FileNotFoundError if there is no C++ compiler, and RuntimeError if compiling fails.
     """
 
     def __init__(self, scratch: Path) -> None:
@@ -29,10 +29,10 @@ class Peak:
         raise RuntimeError(f"{_SOURCE.name} does not compile: {result.stderr.strip()}")
 
     def all(self) -> dict[str, float]:
-        """Per second: multiply-adds, exponentials, bytes from the second-level cache and from the third."""
+        """Return rates per second: multiply-adds, exponentials, bytes from the second- and third-level caches."""
         printed = subprocess.run([self._program], capture_output=True, text=True, check=True).stdout
         return dict(zip(FIGURES, map(float, printed.split()), strict=True))
 
     def __call__(self) -> float:
-        """Multiply-adds per second."""
+        """Return multiply-adds per second."""
         return self.all()["fma"]

@@ -1,11 +1,11 @@
-"""The pictures of docs/images that show figures of the suite, as charts, from the records and nothing else."""
+"""Pictures in docs/images with figures of the suite, as charts, from the records alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from benchmarks.charts import Bars, Chart, Lines, Points
+from benchmarks.charts import Chart, Dots, Lines, Points
 from benchmarks.pages import PEERS, Records, files, models_of, name_of, peers_of
 from benchmarks.record import Row
 
@@ -16,7 +16,7 @@ def _speed_up(records: Records) -> Chart:
         peer: [x[key] and x[key] / x["microseconds"] for x in models]
         for peer, key in (("than scikit-learn", "sklearn_microseconds"), ("than LIBSVM", "libsvm_microseconds"))
     }
-    return Bars("Times faster, the same labels", "times faster, the same labels", [name_of(x) for x in models], series)
+    return Dots("Times faster with equal labels", "times faster, equal labels", [name_of(x) for x in models], series)
 
 
 def _peers(records: Records) -> Chart:
@@ -24,7 +24,7 @@ def _peers(records: Records) -> Chart:
     models = models_of(record, "LIBSVM's models")
     times: dict[str, list[float | None]] = {
         "planned": [x["microseconds"] for x in models],
-        "our exact engine": [x["engine_microseconds"] for x in models],
+        "exact engine": [x["engine_microseconds"] for x in models],
     }
     for name in reversed(PEERS.values()):
         times[name] = [peers_of(record, x).get(name, {}).get("microseconds") for x in models]
@@ -33,8 +33,8 @@ def _peers(records: Records) -> Chart:
         for name, found in times.items()
         if any(found)
     }
-    label = "times faster than LIBSVM, exact labels, one thread"
-    return Bars("Times faster than LIBSVM", label, [x["model"] for x in models], series)
+    label = "times faster than LIBSVM, one thread"
+    return Dots("Times faster than LIBSVM", label, [x["model"] for x in models], series)
 
 
 def _growth(table: str, key: str, x_label: str) -> Callable[[Records], Chart]:
@@ -47,7 +47,7 @@ def _growth(table: str, key: str, x_label: str) -> Callable[[Records], Chart]:
 
         series = {
             "planned": line(lambda x: x["microseconds"]),
-            "our exact engine": line(lambda x: x["engine_microseconds"]),
+            "exact engine": line(lambda x: x["engine_microseconds"]),
             "KARL": line(lambda x: peers_of(record, x).get("KARL", {}).get("microseconds")),
             "LIBSVM": line(lambda x: x["libsvm_microseconds"]),
             "scikit-learn": line(lambda x: x["sklearn_microseconds"]),
@@ -61,7 +61,7 @@ def _centers(records: Records) -> Chart:
     series: dict[str, list[tuple[float, float | None]]] = {}
     for x in records["growth"].tables["centers"]:
         series.setdefault(x["model"], []).append((x["n_centers"], 100 * x["certified"]))
-    words = ("Rows certified against the number of centers", "centers, degree 2", "rows certified by expansions, %")
+    words = ("Rows certified against the number of centers", "centers, degree 2", "rows certified, %")
     return Lines(*words, series, y_scale="linear")
 
 
@@ -71,7 +71,7 @@ def _fma_peak(records: Records) -> Chart:
         name: [(x["n_features"], 100 * x[key]) for x in shares]
         for name, key in (("quadratic form", "quadratic_form"), ("exact engine", "exact_engine"))
     }
-    words = ("Share of the peak of float32 multiply-adds", "features", "share of the FMA peak of one core, %")
+    words = ("Share of the peak of float32 multiply-adds", "features", "share of the FMA peak, %")
     return Lines(*words, series, y_scale="linear")
 
 
@@ -80,14 +80,14 @@ def _latency(records: Records) -> Chart:
     keys = {"C++": "cpp", "C": "c", "Python, predict_one": "predict_one", "Python, predict": "predict"}
     series = {name: [x[f"{key}_nanoseconds"] for x in calls] for name, key in keys.items()}
     names = [x["model"] for x in calls]
-    return Bars("Nanoseconds of one row alone, certified", "nanoseconds of a call with one row", names, series)
+    return Dots("Nanoseconds of a call with one row, certified", "nanoseconds of a call with one row", names, series)
 
 
 def _sizes(records: Records) -> Chart:
     series: dict[str, list[tuple[float, float | None]]] = {}
     for x in records["latency"].tables["sizes"]:
         series.setdefault(x["model"], []).append((x["rows"], x["microseconds"]))
-    return Lines("Time per row in calls of every size", "rows of a call", "µs per row, C++, one thread", series)
+    return Lines("Time per row in calls of every size", "rows of a call", "µs per row, C++", series)
 
 
 def _files(records: Records) -> Chart:
@@ -103,9 +103,7 @@ def _files(records: Records) -> Chart:
         for name, given in givens.items()
         if any(given in of_model for of_model in found.values())
     }
-    return Bars(
-        "Times faster than svm-predict", "times faster than svm-predict, files in, files out", list(found), series
-    )
+    return Dots("Times faster than svm-predict", "times faster than svm-predict", list(found), series)
 
 
 def _compiling(records: Records) -> Chart:
@@ -118,7 +116,7 @@ def _compiling(records: Records) -> Chart:
 
 
 def _cotter(data: str) -> Callable[[Records], Chart]:
-    """Test error against multiply-adds, as in the paper's figures; the exact machine is a level."""
+    """Draw test error against multiply-adds, as in the paper; the exact model is a level line."""
 
     def chart(records: Records) -> Chart:
         tables = records["cotter"].tables
@@ -137,14 +135,12 @@ def _cotter(data: str) -> Callable[[Records], Chart]:
 
 
 def _overview(records: Records) -> Chart:
-    """Accuracy against what a row costs, the higher and the further left the better: from compiled to as trained."""
+    """Plot accuracy against the cost of a row, from compiled to as trained; up and left is better."""
     series: dict[str, list[tuple[float, float | None]]] = {}
     for x in sorted(records["overview"].tables["models"], key=lambda x: not x["compiled"]):
         series.setdefault(x["model"], []).append((x["microseconds_per_row"], x["accuracy_percent"]))
     names = dict.fromkeys(x["model"] for x in records["overview"].tables["models"])
-    title = (
-        "Accuracy against the time of a row, generated classification: compiled (left end) and as trained (right end)"
-    )
+    title = "Accuracy against the time of a row: compiled (left end) and trained (right end)"
     in_order = {name: series[name] for name in names}
     return Lines(title, "µs per row, one thread", "accuracy, %", in_order, y_scale="linear")
 
@@ -169,5 +165,5 @@ PICTURES: Final[dict[str, Callable[[Records], Chart]]] = {
 
 
 def pictures_of(records: Records) -> dict[str, Chart]:
-    """Those that the records have figures for, by name."""
+    """Return the pictures by name."""
     return {name: chart(records) for name, chart in PICTURES.items()}

@@ -1,4 +1,4 @@
-"""What a compiled model is, in words, and which of its stages answers how many rows."""
+"""Descriptions of compiled models, and the share of rows that each stage answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from approxsvm.errors import ApproxSVMError
 
 
 def plan_of(fast: Any) -> str:
-    """In words: coordinates of a subspace; or centers, degree, and how many features vary, where not all do."""
+    """Describe a plan: coordinates of a subspace; or centers, degree, and the number of varying features."""
     artifact = fast.artifact
     if artifact.subspace_coordinates:
         return f"in {', '.join(map(str, artifact.subspace_coordinates))} coordinates"
@@ -26,7 +26,7 @@ def plan_of(fast: Any) -> str:
 
 
 def shares_of_stages(fast: Any, X: Any) -> dict[str, float]:
-    """Of the rows of a call, by the stage that answered them."""
+    """Return the share of a call's rows that each stage answered."""
     before = dict(fast.rows_per_stage)
     fast.predict(X)
     return {stage: (n - before[stage]) / X.shape[0] for stage, n in fast.rows_per_stage.items()}
@@ -35,10 +35,10 @@ def shares_of_stages(fast: Any, X: Any) -> dict[str, float]:
 def forced_plans(
     source: Any, X: Any, grid: Iterable[tuple[int, int]], seconds: float = math.inf, max_bytes: int = 1 << 27
 ) -> tuple[list[Any], int]:
-    """The exact engine, and those expansions of some degree about some centers that can be had in time.
+    """Compile the exact engine, and the expansions of given degrees and numbers of centers that fit the time limit.
 
-    From those that take least to those that take most; the second is the number left out, which would have taken more
-    than so many seconds of a processor.
+    Plans are in the order of their cost. Also return the number of plans that were skipped because compiling would have
+    exceeded that many seconds of a processor.
     """
     model = approxsvm.read_model(source)
     work = {(degree, n): n * math.comb(model.n_features + degree, degree) ** 0.5 for degree, n in grid}

@@ -1,4 +1,4 @@
-"""The problems that ordinary models are trained on: which files, which rows, which class, how scaled."""
+"""Problems of the ordinary models: files, rows, classes and scaling."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SCALERS: dict[str, Callable[[], Any]] = {"standard": StandardScaler, "minmax": 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Scaled rows and labels, and the options of the SVC that is trained on them."""
+    """Scaled rows and labels, and the options of the SVC to train on them."""
 
     name: str
     scaler: str
@@ -42,37 +42,37 @@ class Problem:
     X_test: Rows
     gamma: float | str = "scale"
     C: float = 1.0
-    model: approxsvm.KernelModel | None = None  # trained before, by LIBSVM
+    model: approxsvm.KernelModel | None = None  # already trained by LIBSVM
     y_test: Labels | None = None
 
     def trained(self) -> Any:
-        """LIBSVM's model, or the SVC, which is trained now."""
+        """Return LIBSVM's model, or train the SVC."""
         return self.model or SVC(C=self.C, gamma=self.gamma, cache_size=1000).fit(self.X, self.y)
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a problem comes from: a LIBSVM file, with a test file or half of its rows held back."""
+    """Origin of a problem: a LIBSVM file, with a test file or half of its rows held back."""
 
     name: str
     train: str
     test: str = ""
-    positive: float | None = None  # the class that is set against the rest
+    positive: float | None = None  # class to separate from the rest
     n_train: int | None = None
-    gamma: float | str = "scale"  # or a number, and then no scaler
-    model: str = ""  # of LIBSVM, in place of training
+    gamma: float | str = "scale"  # a number implies no scaler
+    model: str = ""  # LIBSVM's model, instead of training
     like: Mapping[str, Any] | None = field(
         default=None, hash=False
-    )  # what generated rows are like, in place of a file (synthetic.py)
+    )  # properties of generated rows, instead of a file (synthetic.py)
 
     @property
     def is_scaled(self) -> bool:
-        """Whether a scaler may come first."""
+        """True if a scaler may be applied."""
         return self.gamma == "scale" and not (self.model or self.like)
 
 
 def _like(name: str, rows: int, features: int, n_classes: int, nonzeros: float, **others: Any) -> Source:
-    """Generated rows of the shape and kind of numbers of a data set that is not here; as many again to test with."""
+    """Describe generated rows with the shape and number type of an unavailable data set; as many again for testing."""
     labels = list(range(n_classes))
     about = {"kind": "dense", "low": -1.0, "high": 1.0, "features": features, "nonzeros": nonzeros, "labels": labels}
     return Source(f"{name}, generated", "", like=about | {"rows": 2 * rows} | others)
@@ -116,9 +116,9 @@ ADULT = Source("Adult", "a9a", "a9a.t")
 
 
 def unpacked(packed: Path) -> bytes:
-    """The content of a file beside which .bz2, .xz or .gz stands.
+    """Decompress the .bz2, .xz or .gz version of a file.
 
-    Raises MissingError: there is none.
+    Raises MissingError if there is none.
     """
     for suffix, opener in ((".bz2", bz2.open), (".xz", lzma.open), (".gz", gzip.open)):
         path = packed.with_name(packed.name + suffix)
@@ -126,17 +126,17 @@ def unpacked(packed: Path) -> bytes:
             with opener(path) as file:
                 return file.read()
     what = f"python -m benchmarks.data {packed.name}"
-    raise MissingError(f"{packed} is not there; {what} brings it, or a stand-in with --synthetic")
+    raise MissingError(f"{packed} is missing; {what} fetches it, or generates a stand-in with --synthetic")
 
 
 def mnist_part(folder: Path, part: str) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
-    """Pixels and digits of MNIST: "train" or "t10k"."""
+    """Return pixels and digits of MNIST: "train" or "t10k"."""
     images, digits = (unpacked(folder / f"{part}-{kind}-ubyte") for kind in ("images-idx3", "labels-idx1"))
     return np.frombuffer(images, np.uint8, offset=16).reshape(-1, 784), np.frombuffer(digits, np.uint8, offset=8)
 
 
 def write_text(folder: Path, name: str, path: Path) -> None:
-    """A file of LIBSVM's text; "mnist1" and "mnist1.t" are digit 1 of MNIST against the rest."""
+    """Write a file of LIBSVM text; "mnist1" and "mnist1.t" are digit 1 of MNIST against the rest."""
     if not name.startswith("mnist1"):
         path.write_bytes(unpacked(folder / name))
         return
@@ -148,7 +148,7 @@ def write_text(folder: Path, name: str, path: Path) -> None:
 
 
 def libsvm_model(folder: Path, name: str, n_features: int) -> approxsvm.KernelModel:
-    """One of the models beside the data, by LIBSVM."""
+    """Read one of LIBSVM's models in the data folder."""
     with tempfile.NamedTemporaryFile(suffix=".model") as file:
         file.write(unpacked(folder.parent / "models" / f"{name}.model"))
         file.flush()
@@ -156,7 +156,7 @@ def libsvm_model(folder: Path, name: str, n_features: int) -> approxsvm.KernelMo
 
 
 def read_text(folder: Path, name: str, n_features: int | None = None) -> tuple[Rows, Labels]:
-    """Dense rows and labels of a file of LIBSVM's."""
+    """Read dense rows and labels of a LIBSVM file."""
     with tempfile.NamedTemporaryFile() as file:
         write_text(folder, name, Path(file.name))
         X, y = approxsvm.read_libsvm_data(file.name, n_features=n_features)
@@ -168,9 +168,9 @@ def _read_covtype(folder: Path) -> tuple[Rows, Labels]:
     return table[:, :54].astype(float), table[:, 54]
 
 
-@lru_cache(maxsize=1)  # the same source comes with one scaler after the other
+@lru_cache(maxsize=1)  # a source is used with several scalers in a row
 def split_rows(folder: Path, source: Source) -> tuple[Rows, Labels, Rows, Labels]:
-    """Rows and labels to train with, and to test with, as they are in the files."""
+    """Return training and test rows and labels, unchanged from the files."""
     if source.like:
         if source.like["kind"] == "text":
             X, y = _generated_text(6_000, 20_000, 1)
@@ -191,14 +191,19 @@ def split_rows(folder: Path, source: Source) -> tuple[Rows, Labels, Rows, Labels
 
 
 def _generated_text(n_rows: int, n_words: int, seed: int) -> tuple[Rows, Labels]:
-    """Sparse rows of two kinds: some 75 words each, by Zipf's law but for a quarter of them, weighted by tf-idf."""
+    """Generate sparse rows of two classes: some 75 words each, three quarters by Zipf's law, weighted by tf-idf."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n_rows)
     usual = np.arange(1, n_words + 1) ** -0.8
-    own = usual * np.random.default_rng(0).gamma(0.3, size=(2, n_words))
+    word_shares = usual * np.random.default_rng(0).gamma(0.3, size=(2, n_words))
     lengths = np.maximum(rng.poisson(75, n_rows), 5)
     words = [
-        np.concatenate([rng.choice(n_words, n // 4, p=own[k] / own[k].sum()), rng.choice(n_words, n - n // 4, p=share)])
+        np.concatenate(
+            [
+                rng.choice(n_words, n // 4, p=word_shares[k] / word_shares[k].sum()),
+                rng.choice(n_words, n - n // 4, p=share),
+            ]
+        )
         for n, k, share in ((n, k, usual / usual.sum()) for n, k in zip(lengths, y, strict=True))
     ]
     ends = np.concatenate([[0], np.cumsum(lengths)])
@@ -215,7 +220,7 @@ def scaled(
     n_train: int | None = None,
     n_test: int | None = None,
 ) -> Problem:
-    """Rows as an SVC gets them, evenly spread where there are to be fewer; labels -1 and 1 where one class counts."""
+    """Scale rows for an SVC, evenly thinned if limited; labels are -1 and 1 if one class is positive."""
     X, y, X_test, y_test = split_rows(folder, source)
     if n_train is not None:
         kept = spread(X.shape[0], n_train)
@@ -237,7 +242,7 @@ def scaled(
 
 @dataclass(frozen=True)
 class Chosen:
-    """A problem to read: what it is scaled by, and the table that it belongs to."""
+    """A problem to read: its scaler, and its table."""
 
     source: Source
     scaler: str
@@ -245,7 +250,7 @@ class Chosen:
     table: str = "chosen"
 
     def problem(self, folder: Path, options: SimpleNamespace) -> Problem:
-        """Read it, with as many rows as the options want."""
+        """Read the problem with the requested number of rows."""
         return scaled(folder, self.source, self.scaler, self.C, options.train_rows, options.rows)
 
 
@@ -254,16 +259,16 @@ PROBLEM_OPTIONS = (
         ["--scaler"], type=click.Choice([*_SCALERS, "none", "both"]), default="both", show_default=True, help="Of rows."
     ),
     positive("-c C", 1.0, "Of SVC."),
-    number("--rows", 100_000, "Test rows at most."),
-    number("--train-rows", None, "Rows to train with at most.", least=100),
+    number("--rows", 100_000, "Maximum test rows."),
+    number("--train-rows", None, "Maximum training rows.", least=100),
 )
 
 
 def chosen(options: SimpleNamespace) -> dict[str, Chosen]:
-    """Every problem with every scaler that options want."""
+    """Return every problem with every requested scaler."""
     scalers = tuple(_SCALERS) if options.scaler == "both" else (options.scaler,)
-    found = {}
+    problems = {}
     for source in _SOURCES:
         for scaler in scalers if source.is_scaled else ("none",):
-            found[f"{source.name}, {scaler}"] = Chosen(source, scaler, options.C)
-    return found
+            problems[f"{source.name}, {scaler}"] = Chosen(source, scaler, options.C)
+    return problems

@@ -1,12 +1,12 @@
-"""README's first table and picture, and tables of pages below docs/, from the records in benchmarks/results.
+"""Updates the tables of README and docs/, and the pictures, from the records in benchmarks/results.
 
     python -m benchmarks.publish             # write the pages and pictures
     python -m benchmarks.publish --measure   # measure every part first; some 25 minutes on two quiet cores
-    python -m benchmarks.publish --part limits  # measure this part first, and no other
+    python -m benchmarks.publish --part limits  # measure only this part first
     python -m benchmarks.publish --experiments  # measure the papers' experiments first, which takes longer
-    python -m benchmarks.publish --quick     # try all of it with few rows and small models, into build/benchmarks
+    python -m benchmarks.publish --quick     # test everything with few rows and small models, into build/benchmarks
 
-Tables stand between ``<!-- figures: NAME -->`` and ``<!-- end of figures -->``; tests compare them with the records.
+Tables are between ``<!-- figures: NAME -->`` and ``<!-- end of figures -->``; tests compare them with the records.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from benchmarks.record import RESULTS, Record
 REPOSITORY: Final = Path(__file__).parent.parent
 PAGES: Final = ("README.md", "docs/benchmarks.md", "docs/experiments.md", "docs/howto/cpp.md")
 _QUICK: Final = Path("build") / "benchmarks"
-# By the name of the record: arguments, and those of a try.
+# By name of the record: arguments, and arguments of a quick test.
 PARTS: Final = {
     "ordinary": ("--published --rows 1000000", "--published --rows 300 --train-rows 400"),
     "libsvm": ("", "--quick --only 0.05"),
@@ -38,7 +38,7 @@ PARTS: Final = {
     "examples": ("", "--rows 300 --train-rows 400"),
     "scoring": ("", "--rows 3000 --text-rows 300 --sample-rows 300 --cluster-rows 0"),
 }
-# Those of the papers, which take long and hardly change: only measured when asked for.
+# Experiments of the papers, which take long and hardly change: only measured on request.
 EXPERIMENTS: Final = {
     "cotter": ("--train-rows 32561 --max-bytes 5.2e9", "--train-rows 300 --test-rows 300 --degrees 1 --components 25"),
     "stand_ins": ("", "--train-rows 300 --test-rows 300"),
@@ -48,12 +48,12 @@ _MARKED: Final = re.compile(r"(<!-- figures: (.+?) -->)\n.*?\n(<!-- end of figur
 
 
 def records_in(folder: Path) -> Records:
-    """Records of all parts."""
+    """Load the records of all parts."""
     return {part: Record.load(folder / f"{part}.json") for part in (*PARTS, *EXPERIMENTS)}
 
 
 def filled(page: str, records: Records) -> str:
-    """The page with every table as the records have it."""
+    """Return the page with every table updated from the records."""
     return _MARKED.sub(lambda match: f"{match[1]}\n\n{TABLES[match[2]](records)}\n\n{match[3]}", page)
 
 
@@ -74,11 +74,11 @@ def _measure(part: str, results: Path, *, quick: bool) -> None:
 @click.option("--experiments", is_flag=True, help="Measure the papers' experiments first.")
 @click.option("--quick", is_flag=True, help="Measure little, and write into build/benchmarks.")
 def main(measure: bool, some: tuple[str, ...], experiments: bool, quick: bool) -> None:
-    """Write pages and pictures."""
+    """Write the pages and pictures."""
     results = _QUICK if quick else RESULTS.relative_to(REPOSITORY)
     target = REPOSITORY / _QUICK if quick else REPOSITORY
-    asked = some or [*(PARTS if measure or quick else ()), *(EXPERIMENTS if experiments or quick else ())]
-    for part in asked:
+    parts = some or [*(PARTS if measure or quick else ()), *(EXPERIMENTS if experiments or quick else ())]
+    for part in parts:
         _measure(part, results, quick=quick)
     records = records_in(REPOSITORY / results)
     for page in PAGES:

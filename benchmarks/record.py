@@ -1,4 +1,4 @@
-"""What an experiment has measured, as one JSON file: machine, versions, commit, load, date, command and figures.
+"""Record of an experiment, as one JSON file: machine, versions, commit, load, date, command and figures.
 
     record = Record.begin("latency")                     # before the first measurement: notes load and time
     record.add("calls", {"model": "a9a", "nanoseconds": 310.0})   # tables are lists of flat rows
@@ -6,7 +6,7 @@
     Record.load(RESULTS / "latency.json").tables["calls"]
 
 Files in `benchmarks/results` are committed: README and docs/benchmarks.md show them (`python -m benchmarks.publish`).
-A run that is only a try writes into build/, which is the default.
+Test runs write into build/, which is the default.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rich.table import Table
 from benchmarks.machine import Machine, describe
 
 RESULTS = Path(__file__).with_name("results")
-_WIDTH = 260  # columns where the output is not a terminal
+_WIDTH = 260  # columns if the output is not a terminal
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -37,31 +37,31 @@ class Record:
     """One run of one experiment."""
 
     part: str  # name of the experiment, and of its file
-    command: str  # how to measure it again
-    date: str  # when it began, ISO 8601 in UTC
-    machine: Machine  # processor, versions, commit, and the load when it began
-    seconds: float = 0.0  # how long all of it took
-    has_stand_ins: bool = False  # whether data sets were random rows of the same shapes: nothing to publish
-    tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # figures, flat, by the name of their table
+    command: str  # command that repeats the measurement
+    date: str  # start time, ISO 8601 in UTC
+    machine: Machine  # processor, versions, commit, and the load at the start
+    seconds: float = 0.0  # total duration
+    has_stand_ins: bool = False  # whether data sets were random rows of the same shapes, which are not published
+    tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # flat rows of figures, by table
 
     @classmethod
     def begin(cls, part: str, all_threads: int = 1) -> Record:
-        """Note what the run begins with; `all_threads` is what the experiment calls all threads."""
+        """Start a record; `all_threads` is the experiment's number of threads."""
         return cls(part, _command(), _now().isoformat(timespec="seconds"), describe(all_threads))
 
     @classmethod
     def load(cls, path: Path) -> Record:
-        """Read what `save` has written."""
+        """Read a record written by `save`."""
         content = json.loads(path.read_text(encoding="utf-8"))
         return cls(**content | {"machine": Machine(**content["machine"])})
 
     def add(self, table: str, row: Row) -> None:
-        """Append a row to a table, NumPy's numbers as Python's."""
+        """Append a row to a table, with NumPy numbers converted to Python's."""
         plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in row.items()}
         self.tables.setdefault(table, []).append(plain)
 
     def save(self, folder: Path) -> Path:
-        """Write ``<folder>/<part>.json``; a figure that is not a number is an error, one that is missing is None."""
+        """Write ``<folder>/<part>.json``; NaN and infinity are errors, missing figures are None."""
         self.seconds = round((_now() - datetime.fromisoformat(self.date)).total_seconds(), 1)
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self.part}.json"
@@ -84,7 +84,7 @@ def _now() -> datetime:
 
 
 def _command() -> str:
-    """As it was typed, but for the interpreter: ``python -m benchmarks.latency --rows 10``."""
+    """Return the command as typed, except for the interpreter: ``python -m benchmarks.latency --rows 10``."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
     name = sys.argv[0] if spec is None else f"-m {spec.name.removesuffix('.__main__')}"
     return " ".join(["python", name, *sys.argv[1:]])

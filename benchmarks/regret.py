@@ -1,13 +1,13 @@
-"""How much slower the plan is that the planner chose than the best of a grid of forced ones.
+"""Regret of the planner: time of its plan relative to the best of a grid of forced plans.
 
-For each model and each target that runs here: the plan chosen for calls of `--call-rows` rows and the one chosen for
-calls of one row (rows_per_call=1), and the fastest of the plans that can be forced (the exact engine alone, expansions
-of degree 2 to 6 about 1 to 1,024 centers), one thread's processor time per row in such calls.
-Regret is the first over the second: 1 is a perfect choice, and where the chosen plan is none of the grid's and faster
-than all of them, regret is below. Of plans that have the chosen one's centers and degree the time is the same plan's.
+For each model and each target that this machine can run: the plan chosen for calls of `--call-rows` rows, the one
+chosen for calls of one row (rows_per_call=1), and the fastest forced plan (the exact engine alone, or an expansion of
+degree 2 to 6 about 1 to 1,024 centers), by one thread's processor time per row in such calls. Regret is the first time
+divided by the last: 1 is a perfect choice. If the chosen plan is not in the grid and faster than all of it, regret is
+below 1. A plan in the grid with the chosen one's centers and degree shares its time.
 
-Forced plans are the same for all targets and built once, from the cheapest, within `--seconds` of a processor for a
-model; `left_out` says how many would have taken longer. `--plans` names a folder that keeps them for the next run.
+Forced plans are the same for all targets and built once, the cheapest first, within `--seconds` of a processor per
+model; `left_out` counts those that would have taken longer. `--plans` names a folder that keeps them for later runs.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _GRID = (
     (5, 256),
     (6, 1),
 )
-_HOPELESS = 2.0  # times the time of the fastest: not measured again
+_HOPELESS = 2.0  # multiple of the fastest plan's time beyond which a plan is not measured again
 _ROUNDS = 25
 _ROWS_ALONE = 300
 _TARGETS = ("avx512", "avx2")
@@ -66,7 +66,7 @@ _MODELS = {
 
 
 def cases(options: SimpleNamespace) -> dict[str, Chosen]:
-    """Twenty models."""
+    """Return twenty models."""
     return {
         f"{name}, {scaler}": Chosen(SOURCES[name], scaler, 10.0 if scaler == "none" else 1.0)
         for name, scalers in _MODELS.items()
@@ -75,7 +75,7 @@ def cases(options: SimpleNamespace) -> dict[str, Chosen]:
 
 
 def measure(run: Run, case: Chosen) -> Rows:
-    """The planner's choices for one model beside the best forced plan."""
+    """Compare the planner's choices for one model with the best forced plan."""
     options, problem = run.options, case.problem(run.data, run.options)
     source, X = problem.trained(), problem.X_test
     folder = (options.plans or run.scratch) / f"{problem.name}, {problem.scaler}"
@@ -98,7 +98,7 @@ def measure(run: Run, case: Chosen) -> Rows:
 
 
 def _kept(folder: Path, build: Callable[[], tuple[list[Any], int]]) -> tuple[list[Path], int]:
-    """Files of the forced plans, and how many were left out."""
+    """Return the files of the forced plans, and the number left out."""
     note = folder / "left_out"
     if not note.exists():
         plans, n_left_out = build()
@@ -110,7 +110,7 @@ def _kept(folder: Path, build: Callable[[], tuple[list[Any], int]]) -> tuple[lis
 
 
 def _best(prefix: str, chosen: Any, forced: list[Path], call: Callable[[Any], object], n_rows: int) -> dict[str, Any]:
-    """The chosen plan and the fastest, taking turns; what is far slower does so once."""
+    """Time the chosen plan and the fastest, taking turns; far slower plans run once."""
     plans = {plan_of(plan): plan for plan in map(approxsvm.load, forced)}
     plans[plan_of(chosen)] = chosen
     runs = {name: partial(call, plan) for name, plan in plans.items()}
@@ -118,9 +118,9 @@ def _best(prefix: str, chosen: Any, forced: list[Path], call: Callable[[Any], ob
     hopeful = {name: run for name, run in runs.items() if first[name] < _HOPELESS * min(first.values())}
     times = processor_microseconds(hopeful | {plan_of(chosen): runs[plan_of(chosen)]}, n_rows, _ROUNDS)
     best = min(times, key=times.__getitem__)
-    found = {"chosen": plan_of(chosen), "microseconds": times[plan_of(chosen)], "best": best}
-    found |= {"best_microseconds": times[best], "regret": times[plan_of(chosen)] / times[best]}
-    return {f"{prefix}{name}": value for name, value in found.items()}
+    figures = {"chosen": plan_of(chosen), "microseconds": times[plan_of(chosen)], "best": best}
+    figures |= {"best_microseconds": times[best], "regret": times[plan_of(chosen)] / times[best]}
+    return {f"{prefix}{name}": value for name, value in figures.items()}
 
 
 def _together(rows: Any, plan: Any) -> None:
@@ -133,7 +133,7 @@ def _one_by_one(rows: list[Any], plan: Any) -> None:
 
 
 def summarize(record: Record) -> None:
-    """Median and worst of all, by target and size of calls."""
+    """Add median and maximum of all, by target and size of calls."""
     models = record.tables["models"]
     for target in dict.fromkeys(row["target"] for row in models):
         for calls, key in (("many rows", "regret"), ("one row", "alone_regret")):
@@ -143,10 +143,10 @@ def summarize(record: Record) -> None:
 
 
 _OPTIONS = [
-    number("--call-rows", 4_000, "Of a call of many."),
-    number("--rows", 20_000, "Test rows at most."),
-    number("--train-rows", 10_000, "Rows to train with at most.", least=100),
-    number("--seconds", 30, "Of a processor, to build the forced plans of a model."),
+    number("--call-rows", 4_000, "Rows in a large call."),
+    number("--rows", 20_000, "Maximum test rows."),
+    number("--train-rows", 10_000, "Maximum training rows.", least=100),
+    number("--seconds", 30, "Processor time to build the forced plans of a model."),
     click.Option(["--plans"], type=click.Path(file_okay=False, path_type=Path), help="Folder that keeps forced plans."),
 ]
 EXPERIMENT = Experiment("regret", __doc__, measure, cases, _OPTIONS, summarize)

@@ -1,13 +1,13 @@
-"""One request and one table: rows with texts and gaps as services have them, beside the source in the same run.
+"""Requests and tables: rows with texts and gaps, as in services, compared with the source in the same run.
 
-Pipelines of generated rows: numbers with missing values behind an imputer and a scaler, texts behind a OneHotEncoder,
-an SVC. "one row" has microseconds of a call of one row by what the row is, over different rows; "tables" microseconds a
-row in calls of many, by container. Codes are raw numbers, in which a text is its code: no conversion is left. The
-source gets data frames. All take turns, on one thread; the least processor time over the rounds counts, which other
-programs on the machine hardly change. Labels are compared with the source's first.
+Pipelines of generated rows have numbers with missing values, an imputer and a scaler, texts with a OneHotEncoder, and
+an SVC. "one row" has microseconds of a call of one row by the row's type, over different rows; "tables" has
+microseconds per row in calls of many, by container. Codes are raw numbers in which texts are encoded, so no conversion
+is left. The source gets data frames. All take turns, on one thread; the minimum processor time over the rounds counts,
+because other programs hardly change it. Labels are first compared with the source's.
 
-"service" has what a client of one worker of uvicorn sees, where FastAPI is installed: a JSON object a request, over a
-connection that is kept, by the wall clock.
+"service" has the wall-clock time of a client of one uvicorn worker, if FastAPI is installed: a JSON object per request,
+over a persistent connection.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from benchmarks.experiment import Experiment, MissingError, Rows, Run, WrongAnsw
 from benchmarks.timing import processor_microseconds
 
 _N_LEVELS: Final = (7, 16, 5, 2, 4, 12)
-_SOURCE_ROWS: Final = 600  # of large tables: the source takes as long for each row of them
+_SOURCE_ROWS: Final = 600  # rows of large tables for the source, whose time per row is constant
 
 
 class Shape(NamedTuple):
-    """How many columns of numbers and of texts, how many training rows; whether the encoder makes dense rows."""
+    """Numbers of number columns, text columns and training rows; whether the encoder makes dense rows."""
 
     n_numbers: int
     n_texts: int
@@ -58,7 +58,7 @@ _SHAPES: Final = {
 
 
 def table(shape: Shape, n_rows: int, seed: int = 0) -> pd.DataFrame:
-    """Rows with gaps; the last column is the answer."""
+    """Generate rows with gaps; the last column is the answer."""
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame({f"number{k}": rng.normal(40, 12, n_rows).round(1) for k in range(shape.n_numbers)})
     for k, n_levels in enumerate(_N_LEVELS[: shape.n_texts]):
@@ -72,7 +72,7 @@ def table(shape: Shape, n_rows: int, seed: int = 0) -> pd.DataFrame:
 
 
 def source_of(shape: Shape) -> Any:
-    """The pipeline, not fitted."""
+    """Build the pipeline without fitting it."""
     numbers = [f"number{k}" for k in range(shape.n_numbers)]
     texts = [f"text{k}" for k in range(shape.n_texts)]
     encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=not shape.is_dense)
@@ -84,7 +84,7 @@ def source_of(shape: Shape) -> Any:
 
 
 def measure(run: Run, shape: Shape) -> Rows:
-    """Rows alone, then tables."""
+    """Measure single rows, then tables."""
     name = next(name for name, one in _SHAPES.items() if one is shape)
     train = table(shape, shape.n_train)
     X, y = train.drop(columns="answer"), train["answer"]
@@ -119,8 +119,8 @@ def _one_row(name: str, run: Run, source: Any, fast: Any, predictor: Any, rows: 
     calls |= {"frame of Polars": (predictor.predict, polars)} if (polars := _one_by_one_of_polars(rows)) else {}
     expected = source.predict(rows).tolist()
     for call, (predict, given) in calls.items():
-        found = [predict(one) for one in given]
-        labels = [one["label"] if isinstance(one, dict) else np.ravel(one)[0] for one in found]
+        answers = [predict(one) for one in given]
+        labels = [one["label"] if isinstance(one, dict) else np.ravel(one)[0] for one in answers]
         _check(f"{name}, {call}", labels, expected)
     runs = {call: partial(_each, predict, given) for call, (predict, given) in calls.items()}
     n_rows = {call: len(rows) for call in runs}
@@ -158,7 +158,7 @@ def theirs(row: dict) -> str:
 
 
 def _service(run: Run, source: Any, rows: Any) -> Rows:
-    """Requests to one worker that has both models, in turns."""
+    """Time requests to one worker that has both models, taking turns."""
     if find_spec("fastapi") is None or find_spec("uvicorn") is None:
         return
     joblib.dump(source, run.scratch / "source.joblib")
@@ -176,9 +176,9 @@ def _service(run: Run, source: Any, rows: Any) -> Rows:
                 _check("service", answers["ours"], answers["source"])
         finally:
             server.terminate()
-    for path, found in times.items():
-        p50, p99 = (1e6 * float(q) for q in np.quantile(found, [0.5, 0.99]))
-        second = {"p50_microseconds": p50, "p99_microseconds": p99, "requests_a_second": 1 / float(np.mean(found))}
+    for path, latencies in times.items():
+        p50, p99 = (1e6 * float(q) for q in np.quantile(latencies, [0.5, 0.99]))
+        second = {"p50_microseconds": p50, "p99_microseconds": p99, "requests_a_second": 1 / float(np.mean(latencies))}
         yield "service", {"model": path, **second}
 
 
@@ -213,18 +213,18 @@ def _each(predict: Callable[[Any], Any], given: list[Any]) -> None:
 
 
 def _foreign(rows: Any) -> dict[str, Any]:
-    """The rows as tables of other libraries that are here."""
-    found = {}
+    """Convert the rows to tables of other installed libraries."""
+    tables = {}
     try:
         import pyarrow as pa
 
-        found["table of Arrow"] = pa.Table.from_pandas(rows, preserve_index=False)
+        tables["table of Arrow"] = pa.Table.from_pandas(rows, preserve_index=False)
         import polars as pl
 
-        found["frame of Polars"] = pl.from_arrow(found["table of Arrow"])
+        tables["frame of Polars"] = pl.from_arrow(tables["table of Arrow"])
     except ImportError:
         pass
-    return found
+    return tables
 
 
 def _one_by_one_of_polars(rows: Any) -> list[Any]:
@@ -232,10 +232,10 @@ def _one_by_one_of_polars(rows: Any) -> list[Any]:
     return [] if whole is None else [whole[k : k + 1] for k in range(len(rows))]
 
 
-def _check(what: str, found: list[Any], expected: list[Any]) -> None:
-    wrong = [k for k, (one, other) in enumerate(zip(found, expected, strict=True)) if one != other]
+def _check(what: str, answers: list[Any], expected: list[Any]) -> None:
+    wrong = [k for k, (one, other) in enumerate(zip(answers, expected, strict=True)) if one != other]
     if wrong:
-        raise WrongAnswerError(f"{what}: row {wrong[0]} is {found[wrong[0]]}, expected {expected[wrong[0]]}")
+        raise WrongAnswerError(f"{what}: row {wrong[0]} is {answers[wrong[0]]}, expected {expected[wrong[0]]}")
 
 
 EXPERIMENT = Experiment(
@@ -243,7 +243,7 @@ EXPERIMENT = Experiment(
     __doc__,
     measure,
     _SHAPES,
-    [number("--rows", 100), number("--rounds", 5), number("--most", 16_000, "Rows of the large tables.")],
+    [number("--rows", 100), number("--rounds", 5), number("--most", 16_000, "Rows in the large tables.")],
 )
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Files and tables of any size: what scoring takes, of which how much is prediction, and what it takes of memory.
+"""Files and tables of any size: time of scoring, the share of prediction in it, and memory.
 
-Rows are generated, like those of ijcnn1: 22 columns of float32, ten of them one-hot; an SVC that is trained on 4,000 of
-them is compiled, certified. Parquet in and out, labels alone, beside a plain loop over batches (read, predict on all
-threads, write, one after the other) and beside pandas with scikit-learn on a sample; CSV and LIBSVM text; then Dask
-and Spark with one and two workers, beside the same job without a prediction. Each run is a process of its own; its
-memory is the kernel's record of it (VmHWM), less what it held before it began. Labels are compared with those of
-`Predictor.predict`, all of them.
+Rows are generated, similar to ijcnn1's: 22 columns of float32, ten of them one-hot; an SVC trained on 4,000 of them is
+compiled, certified. Measured are Parquet in and out, labels alone, against a plain loop over batches (read, predict on
+all threads, write, in sequence) and against pandas with scikit-learn on a sample; CSV and LIBSVM text; then Dask and
+Spark with one and two workers, against the same job without a prediction. Each run is a separate process; its memory is
+the kernel's record of it (VmHWM), minus the memory before it began. All labels are compared with those of
+`Predictor.predict`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from benchmarks.record import Row
 N_FEATURES = 22
 NAMES = [f"f{k}" for k in range(N_FEATURES)]
 _PIECE = 1 << 18
-# What every process tells of itself, behind what it does to `result`.
+# Code around every program; it prints `result` with time and memory added.
 _BEGIN = r"""
 import json, re, sys, time
 def held(what):
@@ -49,7 +49,7 @@ print(json.dumps(result))
 
 
 def generated(first: int, n_rows: int) -> npt.NDArray[np.float32]:
-    """Rows by their number: the same whatever the pieces, which are multiples of a block."""
+    """Generate rows by number: independent of the pieces, which are multiples of a block."""
     parts = []
     for block in range(first // _PIECE, -(-(first + n_rows) // _PIECE)):
         rng = np.random.default_rng(block)
@@ -75,7 +75,7 @@ def pieces(n_rows: int) -> Iterator[pa.RecordBatch]:
 
 
 def write_parquet(path: Path, n_rows: int, batches_per_group: int = 4) -> None:
-    """Row groups of a million rows."""
+    """Write row groups of a million rows."""
     with pq.ParquetWriter(path, next(pieces(1)).schema) as writer:
         group = []
         for batch in pieces(n_rows):
@@ -102,15 +102,15 @@ def write_libsvm(path: Path, n_rows: int) -> None:
 
 
 def in_a_process(program: str, *arguments: Any) -> dict[str, Any]:
-    """What a program puts into `result`, with seconds and MiB, of which imports and the open model are none."""
+    """Return a program's `result`, with seconds and MiB that exclude imports and opening the model."""
     begun, _, measured = program.partition("# --- measured\n")
     start = 'result, before, start = {}, held("VmRSS"), time.perf_counter()\n'
     command = [sys.executable, "-c", _BEGIN + begun + start + measured + _END, *map(str, arguments)]
-    found = subprocess.run(command, capture_output=True, text=True)
-    if found.returncode:
-        raise RuntimeError(found.stderr)
-    told: dict[str, Any] = json.loads(found.stdout.splitlines()[-1])
-    return told
+    finished = subprocess.run(command, capture_output=True, text=True)
+    if finished.returncode:
+        raise RuntimeError(finished.stderr)
+    figures: dict[str, Any] = json.loads(finished.stdout.splitlines()[-1])
+    return figures
 
 
 SCORE = """
@@ -184,7 +184,7 @@ WRITERS = {".parquet": write_parquet, ".csv": write_csv, ".libsvm": write_libsvm
 
 
 def opened(run: Run) -> tuple[Path, Any]:
-    """The artifact, and a predictor on all threads; what it is made of is trained once."""
+    """Return the artifact, and a predictor on all threads; train the model once."""
     model = run.scratch / "model.asvm"
     if not model.exists():
         svc = trained()
@@ -196,11 +196,11 @@ def opened(run: Run) -> tuple[Path, Any]:
 
 
 def check(path: Path, predictor: Any, n_rows: int) -> None:
-    """All labels are those of predict, whatever the order of the rows."""
-    found = pyarrow.csv.read_csv(path) if path.suffix == ".csv" else pq.read_table(path)
-    if "id" in found.schema.names:
-        found = found.sort_by("id")
-    labels, first = found["label"].to_numpy(), 0
+    """Require that all labels equal those of predict, in any order of the rows."""
+    answers = pyarrow.csv.read_csv(path) if path.suffix == ".csv" else pq.read_table(path)
+    if "id" in answers.schema.names:
+        answers = answers.sort_by("id")
+    labels, first = answers["label"].to_numpy(), 0
     if len(labels) != n_rows:
         raise WrongAnswerError(f"{path.name}: {len(labels)} labels of {n_rows} rows")
     for batch in pieces(n_rows):
@@ -210,16 +210,17 @@ def check(path: Path, predictor: Any, n_rows: int) -> None:
         first += len(expected)
 
 
-def row_of(what: str, n_rows: int, told: dict[str, Any]) -> Row:
-    """A run; the share of prediction is of the work, where it is known what that was."""
-    spent = [told.get(part, 0.0) for part in ("reading", "predicting", "writing")]
-    figures = {"what": what, "rows": n_rows, "seconds": told["seconds"], "rows_per_second": n_rows / told["seconds"]}
+def row_of(what: str, n_rows: int, measured: dict[str, Any]) -> Row:
+    """Build the row of a run; the share of prediction refers to the work, if its parts are known."""
+    spent = [measured.get(part, 0.0) for part in ("reading", "predicting", "writing")]
+    took = measured["seconds"]
+    figures = {"what": what, "rows": n_rows, "seconds": took, "rows_per_second": n_rows / took}
     share = spent[1] / sum(spent) if sum(spent) else None
-    return figures | {"prediction": share, "mebibytes": told["mebibytes"]}
+    return figures | {"prediction": share, "mebibytes": measured["mebibytes"]}
 
 
 def of_files(run: Run) -> Rows:
-    """Parquet, a plain loop, pandas, CSV and LIBSVM text."""
+    """Measure Parquet, a plain loop, pandas, CSV and LIBSVM text."""
     model, predictor = opened(run)
     svc, text_answers = run.scratch / "svc.joblib", run.scratch / "answers.csv"
     rows, answers = run.scratch / "rows.parquet", run.scratch / "answers.parquet"
@@ -227,9 +228,9 @@ def of_files(run: Run) -> Rows:
     def scored(what: str, path: Path, n_rows: int, program: str = SCORE, by: Path = model, out: Path = answers) -> Rows:
         if not path.exists():
             WRITERS[path.suffix](path, n_rows)
-        told = in_a_process(program, by, path, out)
+        measured = in_a_process(program, by, path, out)
         check(out, predictor, n_rows)
-        yield "runs", row_of(what, n_rows, told)
+        yield "runs", row_of(what, n_rows, measured)
 
     options = run.options
     yield from scored("Parquet, approxsvm score", rows, options.rows)
@@ -241,7 +242,7 @@ def of_files(run: Run) -> Rows:
 
 
 def of_cluster(name: str, program: str, run: Run) -> Rows:
-    """One and two workers, with a prediction and without."""
+    """Measure one and two workers, with a prediction and without."""
     n_rows = run.options.cluster_rows
     model, predictor = opened(run)
     if name == "Spark" and shutil.which("java") is None:
@@ -251,26 +252,26 @@ def of_cluster(name: str, program: str, run: Run) -> Rows:
         for what in ("nothing", "score"):
             output = run.scratch / f"{name}{n_workers}{what}"
             try:
-                told = in_a_process(program, model, run.scratch / "cluster.parquet", output, n_workers, what)
+                measured = in_a_process(program, model, run.scratch / "cluster.parquet", output, n_workers, what)
             except RuntimeError as error:
                 raise MissingError(str(error).strip().splitlines()[-1]) from error
             if what == "score":
                 check(output, predictor, n_rows)
-            yield "runs", row_of(f"{name}, {n_workers} worker(s), {what}", n_rows, told)
+            yield "runs", row_of(f"{name}, {n_workers} worker(s), {what}", n_rows, measured)
 
 
 def cases(options: SimpleNamespace) -> dict[str, Callable[[Run], Rows]]:
-    """Files, and clusters where they are wanted."""
+    """Return the files and, if requested, the clusters."""
     clusters = {"Dask": partial(of_cluster, "Dask", DASK), "Spark": partial(of_cluster, "Spark", SPARK)}
     return {"files": of_files, **(clusters if options.cluster_rows else {})}
 
 
 _OPTIONS = [
     number("--rows", 20_000_000, "Of Parquet."),
-    number("--text-rows", 2_000_000, "Of CSV and LIBSVM text."),
-    number("--sample-rows", 50_000, "For pandas and scikit-learn."),
-    number("--cluster-rows", 2_000_000, "For Dask and Spark; 0 leaves them out.", least=0),
-    click.Option(["--folder"], type=click.Path(file_okay=False), help="Room for the files; a temporary one."),
+    number("--text-rows", 2_000_000, "Rows of CSV and LIBSVM text."),
+    number("--sample-rows", 50_000, "Rows for pandas and scikit-learn."),
+    number("--cluster-rows", 2_000_000, "Rows for Dask and Spark; 0 skips them.", least=0),
+    click.Option(["--folder"], type=click.Path(file_okay=False), help="Folder for the files; by default temporary."),
 ]
 EXPERIMENT = Experiment("scoring", __doc__, lambda run, case: case(run), cases, _OPTIONS)
 

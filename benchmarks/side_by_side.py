@@ -1,10 +1,10 @@
-"""Runs of several machines, or several runs of one, side by side: medians, and how far runs are apart.
+"""Comparison of runs on several machines, or of several runs on one: medians, and the spread of runs.
 
     python -m benchmarks.ordinary --published --results runs/zen4-1        # on each machine, as often as you like
     python -m benchmarks.side_by_side runs/* --part ordinary --table models --figure microseconds
 
-Rows are those of the same names; a column is a machine: processor, instruction set, and whether
-that was emulated. A figure is the median over its runs, with the least and the greatest where there are several.
+Rows with the same names are matched; a column is a machine: processor, instruction set, and whether it was emulated. A
+figure is the median over its runs, with minimum and maximum if there are several.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WIDTH = 200
 
 
 def machine_of(record: Record) -> str:
-    """What tells the machines apart."""
+    """Return a description that distinguishes the machines."""
     machine = record.machine
     emulated = ", emulated" if "QEMU" in machine.cpu or machine.cpu == "unknown" else ""
     stand_ins = ", on stand-ins" if record.has_stand_ins else ""
@@ -31,16 +31,16 @@ def machine_of(record: Record) -> str:
 
 
 def side_by_side(records: list[Record], table: str, figure: str) -> Table:
-    """One row for each name, one column for each machine."""
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    """Build a table with a row per name and a column per machine."""
+    figures: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
         for row in record.tables.get(table, []):
             if isinstance(row.get(figure), (int, float)):
                 name = ", ".join(value for value in row.values() if isinstance(value, str))
-                found[name][machine_of(record)].append(row[figure])
-    machines = list(dict.fromkeys(machine for columns in found.values() for machine in columns))
+                figures[name][machine_of(record)].append(row[figure])
+    machines = list(dict.fromkeys(machine for columns in figures.values() for machine in columns))
     shown = Table(figure, *machines)
-    for name, columns in found.items():
+    for name, columns in figures.items():
         shown.add_row(name, *(_shown(columns.get(machine, [])) for machine in machines))
     return shown
 
@@ -58,7 +58,7 @@ def _shown(values: list[float]) -> str:
 @click.option("--table", default="models", show_default=True)
 @click.option("--figure", default="microseconds", show_default=True, help="Column of the table.")
 def main(folders: tuple[Path, ...], part: str, table: str, figure: str) -> None:
-    """Show them."""
+    """Compare runs side by side."""
     records = [Record.load(folder / f"{part}.json") for folder in folders if (folder / f"{part}.json").exists()]
     if not records:
         raise click.ClickException(f"none of these folders has {part}.json")

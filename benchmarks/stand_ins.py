@@ -1,11 +1,11 @@
-"""Stand-ins for two data sets of Claesen et al. 2014 that cannot be had: generated rows of the same shape, no more.
+"""Stand-ins for two unavailable data sets of Claesen et al. 2014: generated rows that only have the same shape.
 
-SensIT Vehicle (combined) has 100 features and epsilon 2,000, in rows of norm 1. The rows here have as many, of two
-classes that overlap so far that many rows become support vectors; what they mean is invented, and so accuracies and
-plans say nothing of the real data. The width of the kernel is at the paper's bound, 1 / (4 max ||x||^2), where its
+SensIT Vehicle (combined) has 100 features and epsilon 2,000, in rows of norm 1. The rows here have as many, in two
+classes that overlap so much that many rows become support vectors. Their meaning is invented, so accuracies and plans
+do not apply to the real data. The width of the kernel is at the paper's bound, 1 / (4 max ||x||^2), at which its
 expansion about the origin still promises to be close. Columns: the exact model's accuracy; the share of labels that an
-expansion of degree 2 changes, about the origin (as in the paper) and about the mean of the support vectors; what the
-planner chose, and which labels it proved without the exact engine; microseconds per row on one thread.
+expansion of degree 2 changes, about the origin (as in the paper) and about the mean of the support vectors; the
+planner's choice, and the share of labels it proved without the exact engine; microseconds per row on one thread.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from benchmarks.experiment import Experiment, Rows, Run, demand_labels, number
 from benchmarks.plans import plan_of
 from benchmarks.timing import microseconds, spread, timed
 
-_SLOW_ROWS = 200  # that scikit-learn predicts
-_ENGINE_ROWS = 5_000  # that our exact engine predicts while it is timed
+_SLOW_ROWS = 200  # predicted by scikit-learn
+_ENGINE_ROWS = 5_000  # predicted by our exact engine while it is timed
 _ROUNDS = 7
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Of a data set: how many features, how many rows here, and how many support vectors the paper's model had."""
+    """Shape of a data set: features, rows used here, and support vectors of the paper's model."""
 
     name: str
     n_features: int
@@ -48,7 +48,7 @@ _SHAPES = (
 
 
 def measure(run: Run, shape: Shape) -> Rows:
-    """Train, compile in four ways, compare every label, take times."""
+    """Train, compile in four modes, compare every label, and time."""
     n_train, n_test = min(shape.n_train, run.options.train_rows or shape.n_train), run.options.test_rows
     X, y = make_classification(
         n_train + n_test,
@@ -98,7 +98,7 @@ def measure(run: Run, shape: Shape) -> Rows:
     yield "models", row
 
 
-_OPTIONS = [number("--train-rows", None, "Rows to train with at most.", 100), number("--test-rows", 20_000, least=100)]
+_OPTIONS = [number("--train-rows", None, "Maximum training rows.", 100), number("--test-rows", 20_000, least=100)]
 EXPERIMENT = Experiment("stand_ins", __doc__, measure, {shape.name: shape for shape in _SHAPES}, _OPTIONS)
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Stand-ins for the data sets: random rows with the shape, classes and kind of numbers of each, and models on them.
+"""Stand-ins for the data sets: random rows with the shape, classes and number type of each, and models on them.
 
-They let every benchmark and test run on any machine without a network. Times on them are of the right order; what they
-say about accuracy and certified shares is nothing, and records of runs on them are marked.
+They let every benchmark and test run on any machine without a network. Times on them have the right order of magnitude;
+accuracy and certified shares are meaningless, and records of such runs are marked.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from benchmarks.data_table import Entry, entries
 from benchmarks.experiment import STAND_INS
 
 Array = npt.NDArray[Any]
-_LATENT = 6  # directions in which classes differ
-_CENTERS = 4  # of each class
+_LATENT = 6  # number of directions in which classes differ
+_CENTERS = 4  # per class
 _NOISE = 0.55
-_WEIGHT = 0.01  # of a support vector, in C: decision values are then some 1, as those of trained models
-_SIDE_SHARE = 1 / 7  # of a picture that is empty at each side
+_WEIGHT = 0.01  # weight of a support vector, in units of C: decision values are then about 1, as in trained models
+_SIDE_SHARE = 1 / 7  # share of a picture that is empty on each side
 
 
 def make(root: Path, chosen: Sequence[Entry]) -> None:
     """Write stand-ins for these files.
 
-    Raises ClickException: the folder holds real data.
+    Raises ClickException if the folder contains real data.
     """
     mark = root / STAND_INS
     if not mark.exists() and any(any((root / folder).glob("*")) for folder in ("data", "models")):
-        raise click.ClickException(f"{root} holds real data; stand-ins need a folder of their own: set APPROXSVM_DATA")
+        raise click.ClickException(f"{root} contains real data; stand-ins need a separate folder: set APPROXSVM_DATA")
     root.mkdir(parents=True, exist_ok=True)
     mark.write_text("Random rows and models, made by python -m benchmarks.data --synthetic\n")
     for entry in chosen:
@@ -46,7 +46,7 @@ def make(root: Path, chosen: Sequence[Entry]) -> None:
 
 
 def _data(name: str, about: Any) -> bytes:
-    """The file's content; test files are drawn from the distribution of their training files."""
+    """Generate the file's content; test files are drawn from the distribution of their training files."""
     if "ubyte" in name:
         return _idx(name, about["rows"])
     if about["kind"] == "adult":
@@ -66,7 +66,7 @@ def _text(X: Any, y: Array) -> bytes:
 
 
 def _adult(n_rows: int) -> bytes:
-    """Numbers and texts in the columns of UCI's table, some of them missing, with labels that go by three of them."""
+    """Generate numbers and texts like UCI's table, some missing, with labels that depend on three columns."""
     rng = np.random.default_rng(0)
     numbers = {0: (17, 90), 2: (12_285, 500_000), 4: (1, 17), 10: (0, 9_000), 11: (0, 2_000), 12: (1, 99)}
     columns = [
@@ -79,9 +79,9 @@ def _adult(n_rows: int) -> bytes:
 
 
 def rows(name: str, about: Any) -> tuple[csr_array, Array]:
-    """Rows and labels, or targets where the file has no labels."""
+    """Generate rows and labels, or targets if the file has no labels."""
     family = np.random.default_rng(zlib.crc32(name.removesuffix(".t").encode()))  # the distribution
-    rng = np.random.default_rng(zlib.crc32(f"{name}, rows".encode()))  # what is drawn from it
+    rng = np.random.default_rng(zlib.crc32(f"{name}, rows".encode()))  # draws from it
     n, d, labels = about["rows"], about["features"], about.get("labels", list(range(1, 8)))
     classes = rng.integers(0, max(len(labels), 1), n)
     centers = family.normal(size=(max(len(labels), 1), _CENTERS, _LATENT))
@@ -117,7 +117,7 @@ def _one_of(seen: Array, first: int, n: int) -> Array:
 
 
 def _idx(name: str, n: int) -> bytes:
-    """MNIST's files: blurred strokes of ten shapes with an empty margin, and what they are."""
+    """Generate MNIST's files: blurred strokes of ten shapes with an empty margin, and their digits."""
     part = name.partition("-")[0]
     family, rng = np.random.default_rng(7), np.random.default_rng(zlib.crc32(part.encode()))
     digits = rng.integers(0, 10, n)
@@ -138,7 +138,7 @@ def _idx(name: str, n: int) -> bytes:
 
 
 def _model(entry: Entry) -> bytes:
-    """As many random rows as the model has support vectors, equal weights: an estimate of two densities."""
+    """Generate as many random rows as the model has support vectors, with equal weights: two density estimates."""
     about, rng = entry.about, np.random.default_rng(zlib.crc32(entry.name.encode()))
     if about["data"] == "mnist1":
         pixels, digits = (_idx(f"train-{kind}", 60_000) for kind in ("images", "labels"))

@@ -1,4 +1,4 @@
-"""How things are timed: rounds in which every contender runs once, and the median over the rounds.
+"""Timing: rounds in which every contender runs once, and the median over the rounds.
 
 Taking turns spreads a disturbance over all contenders instead of giving it to one of them.
 """
@@ -19,24 +19,24 @@ Result = TypeVar("Result")
 
 
 def spread(n_rows: int, wanted: int | None) -> npt.NDArray[np.intp]:
-    """Row numbers of at most `wanted` rows, evenly spread over `n_rows`; all of them if `wanted` is None."""
+    """Return numbers of at most `wanted` rows, evenly spread over `n_rows`; all of them if `wanted` is None."""
     return np.linspace(0, n_rows - 1, n_rows if wanted is None else min(wanted, n_rows)).astype(np.intp)
 
 
 def timed(run: Callable[[], Result], clock: Callable[[], float] = perf_counter) -> tuple[Result, float]:
-    """What one call returns, and its seconds, by default of the wall clock."""
+    """Return the result of one call and its seconds, by default of the wall clock."""
     start = clock()
     result = run()
     return result, clock() - start
 
 
 def seconds(run: Callable[[], object]) -> float:
-    """Wall-clock seconds of one call."""
+    """Return the wall-clock seconds of one call."""
     return timed(run)[1]
 
 
 def warm_seconds(run: Callable[[], object], clock: Callable[[], float] = perf_counter) -> float:
-    """Seconds of the second of two calls, which finds its rows in the cache if they fit."""
+    """Return the seconds of the second of two calls, which finds its rows in the cache if they fit."""
     run()
     return timed(run, clock)[1]
 
@@ -48,7 +48,7 @@ def medians(
 ) -> dict[Name, float]:
     """Let the contenders take turns, each returning its figure, usually seconds; return the median of each.
 
-    `of` may be `min` in place of the median, as whatever else runs can only slow down.
+    `of` may be `min` instead of the median, because other programs can only slow a run down.
     """
     figures: dict[Name, list[float]] = {name: [] for name in contenders}
     for _ in range(rounds):
@@ -60,14 +60,14 @@ def medians(
 def microseconds(
     runs: Mapping[Name, Callable[[], object]], n_rows: int | Mapping[Name, int], rounds: int
 ) -> dict[Name, float]:
-    """Median time per row of each, taking turns; the second of two calls counts."""
+    """Return median microseconds per row of each contender, taking turns; the second of two calls counts."""
     return _per_row(medians({name: partial(warm_seconds, run) for name, run in runs.items()}, rounds), n_rows)
 
 
 def processor_microseconds(
     runs: Mapping[Name, Callable[[], object]], n_rows: int | Mapping[Name, int], rounds: int
 ) -> dict[Name, float]:
-    """The least processor time per row of each, taking turns: what else runs on the machine hardly changes it."""
+    """Return the minimum processor time per row of each contender, taking turns; other programs hardly change it."""
     turns = {name: partial(warm_seconds, run, process_time) for name, run in runs.items()}
     return _per_row(medians(turns, rounds, min), n_rows)
 

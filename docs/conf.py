@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.metadata import version as version_of
+from pathlib import Path
 
 from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
+
+sys.path.append(str(Path(__file__).parent.parent))  # docs are no part of the package
+
+from docs import executed
 
 project = "approxsvm"
 version = release = version_of("approxsvm")
@@ -16,27 +22,27 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 
 html_theme = "furo"
 html_title = f"approxsvm {release}"
-html_static_path: list[str] = []
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_favicon = "static/favicon.svg"
 html_show_sourcelink = False
 html_copy_source = False
 
+source_suffix = {".md": "markdown", ".ipynb": "markdown"}
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 
-default_role = "code"  # what numpydoc puts into single backquotes
+default_role = "code"  # numpydoc writes names in single backquotes
 toc_object_entries_show_parents = "hide"
 autodoc_member_order = "bysource"
 autodoc_mock_imports = ["pyspark", "dask", "duckdb"]  # the site is built without them
-autodoc_typehints = "none"  # the docstrings say shapes, which types do not
+autodoc_typehints = "none"  # docstrings have shapes, and types do not
 napoleon_google_docstring = False
 napoleon_use_rtype = False
-napoleon_use_param = False  # else words of shapes, such as n_features, become links
-napoleon_custom_sections = [("Attributes", "params_style")]  # members are documented by themselves
+napoleon_use_param = False  # otherwise words in shapes, such as n_features, become links
+napoleon_custom_sections = [("Attributes", "params_style")]  # members have their own documentation
 exclude_patterns: list[str] = []
 html_math_renderer = "mathml"
-
-# Wide formulas scroll on narrow screens; the theme's own class of formulas is for scripts that set them.
-_FORMULA = "padding: 0.2em 0; overflow-x: auto; overflow-y: hidden"
 
 
 def _inline(translator: HTML5Translator, node: nodes.math) -> None:
@@ -45,10 +51,16 @@ def _inline(translator: HTML5Translator, node: nodes.math) -> None:
 
 
 def _block(translator: HTML5Translator, node: nodes.math_block) -> None:
-    translator.body.append(f'<div style="{_FORMULA}">{convert(node.astext(), display="block")}</div>')
+    translator.body.append(f'<div class="formula">{convert(node.astext(), display="block")}</div>')
     raise nodes.SkipNode
 
 
+def _execute(app: Sphinx, docname: str, source: list[str]) -> None:
+    if app.env.doc2path(docname).suffix == ".ipynb":
+        source[0] = executed.page(source[0])
+
+
 def setup(app: Sphinx) -> None:
-    """Set formulas as MathML, which browsers read by themselves: no script, no fonts from elsewhere."""
+    """Set formulas as MathML, which needs no script and no fonts from elsewhere, and execute notebooks."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
+    app.connect("source-read", _execute)

@@ -1,6 +1,6 @@
-"""Write the tables of docs/sources.md from those of the readers: ``python -m docs.sources``, from the repository root.
+"""Write the tables of docs/sources.md from the frontends' tables: ``python -m docs.sources``, from the repository root.
 
-What modes and exports each kind of model has is not in any table: small models are compiled and asked for them.
+Modes and exports of each kind of model come from small models, which are compiled and exported.
 """
 
 from __future__ import annotations
@@ -23,41 +23,39 @@ PAGE = Path(__file__).parent / "sources.md"
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    """Markdown."""
+    """Return a Markdown table."""
     lines = [head, ("---",) * len(head), *rows]
     return "".join(f"| {' | '.join(row)} |\n" for row in lines)
 
 
 def classes() -> str:
-    """Every class that is recognised, by its role."""
+    """Return the table of all known classes, by role."""
     rows: list[tuple[str, ...]] = []
     for role, group in groupby(known_types.table(), key=lambda row: row[0]):
         rows.append((f"**{role}**", "", ""))
         for _, names, relies, refused in group:
             rows.append((names, " ".join(f"`{name}`" for name in relies.split()) or "nothing", refused))
-    return table(("estimator or step", "what of it is used", "what is refused"), rows)
+    return table(("estimator or step", "parameters and attributes read", "rejected"), rows)
 
 
 def libraries() -> str:
-    """Versions of the libraries of these classes."""
+    """Return the table of library versions."""
     return table(("library", "versions"), [(f"`{name}`", text) for name, text in known_types.VERSIONS.items()])
 
 
 def files() -> str:
-    """Every kind of file."""
+    """Return the table of file formats."""
     rows = [(one.name, one.tried, one.takes, one.answers, one.refused) for one in FORMATS]
-    return table(
-        ("file", "tried with", "what is read", "whose answers", "what is refused, and what to do instead"), rows
-    )
+    return table(("file", "tested with", "supported", "answers", "rejected, and the remedy"), rows)
 
 
 def instead() -> str:
-    """What is refused whole."""
-    return table(("estimator", "instead"), [(f"`{name}`", text) for name, text in advice()])
+    """Return the table of rejected estimators and remedies."""
+    return table(("estimator", "remedy"), [(f"`{name}`", text) for name, text in advice()])
 
 
 def kinds() -> str:
-    """What modes and exports there are for every kind of model, as trying finds."""
+    """Compile and export a model of each kind, and return the table of results."""
     rows = []
     for name, fit in _models().items():
         source = fit()
@@ -119,22 +117,22 @@ def _models() -> dict[str, Callable[[], Any]]:
         "Taylor features": lambda: make_pipeline(TaylorFeatures(gamma=0.1), LinearSVC()).fit(X, y > 0),
         "probabilities of one model": lambda: CalibratedClassifierCV(SVC(), ensemble=False).fit(X, y),
         "mean of several models' probabilities": lambda: CalibratedClassifierCV(SVC(), cv=2).fit(X, y),
-        "behind a table of categories or bins": lambda: make_pipeline(KBinsDiscretizer(3), SVC()).fit(X, y),
-        "behind imputed, scaled and binned numbers": lambda: make_pipeline(
+        "after categories or bins": lambda: make_pipeline(KBinsDiscretizer(3), SVC()).fit(X, y),
+        "after scaling, imputing and binning": lambda: make_pipeline(
             StandardScaler(), SimpleImputer(), KBinsDiscretizer(3), SVC()
         ).fit(X, y),
-        "behind a projection": lambda: make_pipeline(PCA(2), SVC()).fit(X, y),
-        "behind products of features": lambda: make_pipeline(PolynomialFeatures(2), SVC()).fit(X, y),
-        "behind splines or quantiles": lambda: make_pipeline(SplineTransformer(3), SVC()).fit(X, y),
-        "behind splines that repeat, normal quantiles and waves": lambda: make_pipeline(
+        "after a projection": lambda: make_pipeline(PCA(2), SVC()).fit(X, y),
+        "after products of features": lambda: make_pipeline(PolynomialFeatures(2), SVC()).fit(X, y),
+        "after splines or quantiles": lambda: make_pipeline(SplineTransformer(3), SVC()).fit(X, y),
+        "after periodic splines, normal quantiles and additive chi2": lambda: make_pipeline(
             SplineTransformer(4, extrapolation="periodic"),
             QuantileTransformer(n_quantiles=9, output_distribution="normal"),
             MinMaxScaler(clip=True),
             AdditiveChi2Sampler(),
             SVC(),
         ).fit(X, y),
-        "behind a norm of rows": lambda: make_pipeline(Normalizer(), SVC()).fit(X, y),
-        "behind powers or logarithms": lambda: make_pipeline(PowerTransformer(), SVC()).fit(X, y),
+        "after a norm of rows": lambda: make_pipeline(Normalizer(), SVC()).fit(X, y),
+        "after powers or logarithms": lambda: make_pipeline(PowerTransformer(), SVC()).fit(X, y),
         "several linear functions of kernels": lambda: OneVsRestClassifier(SVC(gamma=0.1)).fit(X, y),
         "functions of classes of several models": lambda: OneVsRestClassifier(turns).fit(X, y),
         "functions of pairs of several models": lambda: OneVsOneClassifier(SVC()).fit(X, y),
@@ -155,7 +153,7 @@ def _models() -> dict[str, Callable[[], Any]]:
 
 
 def _tried(work: Callable[..., Any], *arguments: Any, **options: Any) -> str:
-    """Yes, or why not."""
+    """Return "yes", or "no" with the reason."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -179,7 +177,7 @@ def _header(compiled: Any) -> None:
 
 
 def page() -> str:
-    """The page with all its tables as they ought to be."""
+    """Return the page with all tables up to date."""
     text = PAGE.read_text()
     for name, block in BLOCKS.items():
         begin, end = f"<!-- {name}: python -m docs.sources -->\n", f"<!-- end of {name} -->\n"

@@ -1,1 +1,1 @@
-"""What a release is made with; no part of the package."""
+"""Tools for a release; not part of the package."""

@@ -1,14 +1,14 @@
-"""Fill in what only the publisher knows, build the source distribution and wheels, and try each in a clean environment.
+"""Fill in the publisher's facts, build the source distribution and wheels, and try each in a clean environment.
 
-    python -m release check        # what is missing
-    python -m release fill         # pyproject.toml, CITATION.cff, SECURITY.md and others get repository, contact, DOI
-    python -m release build        # dist/*.tar.gz, and a wheel for this machine
+    python -m release check        # list missing facts
+    python -m release fill         # write repository, contact and DOI into pyproject.toml, SECURITY.md and others
+    python -m release build        # dist/*.tar.gz, a wheel for this machine, and approxsvm.hpp with all C++ headers
     python -m release build --zig x86_64-linux-gnu.2.17 --zig aarch64-linux-gnu.2.17   # and manylinux wheels
     python -m release try dist/*   # install each in a new environment, away from the sources, and predict
 
-Needs Python 3.11, and the packages build and, for --zig, ziglang and wheel. Wheels for Windows and macOS, for every
-Python, come from .github/workflows/wheels.yml, whose artifacts `try` takes on the systems that they are for. Before:
-the checklist in CONTRIBUTING.md.
+It needs Python 3.11 and the package build; --zig also needs ziglang and wheel. The workflow
+.github/workflows/wheels.yml builds wheels for Windows, macOS and every Python; run `try` on each system.
+CONTRIBUTING.md has the checklist.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ from pathlib import Path
 
 import click
 
+from approxsvm.backends.cpp import one_header
+
 REPOSITORY = Path(__file__).parent.parent
 PUBLISHER = Path(__file__).with_name("publisher.toml")
-# Between these, in the comments of each kind of file, stands what is filled in.
+# Comments that enclose the text to fill in.
 _MARKS = re.compile(r"(?P<open>(?:#|<!--) publisher(?: -->)?\n).*?(?P<close>(?:#|<!--) end of publisher)", re.DOTALL)
 _SMOKE = """
 import numpy as np, approxsvm
@@ -42,6 +44,16 @@ fast.save("iris.asvm")
 assert (approxsvm.Predictor("iris.asvm").predict(X) == exact.predict(X)).all()
 print(approxsvm.__version__, fast._evaluator.native.target)
 """
+# Two files of one program, as a header must be for that.
+_SMOKE_IN_CPP = """
+#include "approxsvm.hpp"
+int opened();
+#ifdef OTHER
+int opened() { return approxsvm::ModelOf<approxsvm::rbf>().open({}) == approxsvm::Status::ok; }
+#else
+int main() { return opened() + (approxsvm::ModelOf<approxsvm::rbf>().open({}) == approxsvm::Status::ok); }
+#endif
+"""
 
 
 @dataclass(frozen=True)
@@ -54,12 +66,12 @@ class Publisher:
 
     @classmethod
     def read(cls, path: Path = PUBLISHER) -> Publisher:
-        """Read and check it.
+        """Read and check the file.
 
         Raises
         ------
         ClickException
-            Something is empty, or not of its form.
+            A value is empty or malformed.
         """
         import tomllib
 
@@ -69,11 +81,11 @@ class Publisher:
             f"{name} is {known.get(name)!r}" for name in forms if not re.fullmatch(forms[name], known.get(name, ""))
         ]
         if wrong:
-            raise click.ClickException(f"{path}: {'; '.join(wrong)}: only the publisher can know")
+            raise click.ClickException(f"{path}: {'; '.join(wrong)}: only the publisher knows")
         return cls(**{name: known[name] for name in forms})
 
     def texts(self) -> dict[str, str]:
-        """What stands between the marks, by file."""
+        """Return the text between the marks for each file."""
         url, contact = self.repository, self.contact
         return {
             "pyproject.toml": (
@@ -86,18 +98,19 @@ class Publisher:
             "docs/index.md": f"The sources: `git clone {url}`.\n",
             ".github/ISSUE_TEMPLATE/config.yml": (
                 f"contact_links:\n  - name: A security problem, or a certified label that is wrong\n"
-                f"    url: {url}/blob/main/SECURITY.md\n    about: Write to the maintainers, not into a public issue.\n"
+                f"    url: {url}/blob/main/SECURITY.md\n"
+                "    about: Write to the maintainers instead of opening a public issue.\n"
             ),
         }
 
 
 def filled(text: str, content: str) -> str:
-    """A file with other content between its marks; the same file again changes nothing.
+    """Return a file with new content between its marks; repeating it changes nothing.
 
     Raises
     ------
     ClickException
-        It has no marks, or several.
+        The file has no marks, or several.
     """
     found, count = _MARKS.subn(lambda match: match["open"] + content + match["close"], text)
     if count != 1:
@@ -117,13 +130,13 @@ def main() -> None:
 
 @main.command()
 def check() -> None:
-    """Say what is missing."""
+    """List missing facts."""
     click.echo(Publisher.read())
 
 
 @main.command()
 def fill() -> None:
-    """Write repository, contact and DOI where they belong."""
+    """Write repository, contact and DOI into all files."""
     for name, content in Publisher.read().texts().items():
         path = REPOSITORY / name
         path.write_text(filled(path.read_text(encoding="utf-8"), content), encoding="utf-8")
@@ -132,10 +145,10 @@ def fill() -> None:
 
 @main.command()
 @click.option("--zig", "targets", multiple=True, help="A target of zig, such as x86_64-linux-gnu.2.17.")
-@click.option("--unpublished", is_flag=True, help="Though publisher.toml is empty: for a try.")
+@click.option("--unpublished", is_flag=True, help="Build although publisher.toml is empty.")
 @click.option("--out", type=click.Path(path_type=Path), default=REPOSITORY / "dist")
 def build(targets: tuple[str, ...], unpublished: bool, out: Path) -> None:
-    """Build the source distribution, and from that the wheels."""
+    """Build the source distribution, wheels from it, and the C++ headers as one file."""
     if not unpublished:
         expected = Publisher.read().texts()
         texts = {name: (REPOSITORY / name).read_text(encoding="utf-8") for name in expected}
@@ -147,10 +160,16 @@ def build(targets: tuple[str, ...], unpublished: bool, out: Path) -> None:
     _run(*wheel)
     for target in targets:
         _wheel_by_zig(target, wheel, out)
+    write_header(out)
+
+
+def write_header(out: Path) -> None:
+    """Write approxsvm.hpp, the C++ headers of these sources in one file."""
+    (out / "approxsvm.hpp").write_text(one_header(REPOSITORY / "cpp" / "include"), encoding="utf-8")
 
 
 def _wheel_by_zig(target: str, wheel: list[str | Path], out: Path) -> None:
-    """For another glibc or processor; the Python and its headers are this machine's, which are the same there."""
+    """Build a wheel for another glibc or processor, with the Python headers of this machine."""
     package = importlib.util.find_spec("ziglang")
     if package is None or not package.submodule_search_locations:
         raise click.ClickException("--zig needs the package ziglang")
@@ -179,15 +198,28 @@ def _wheel_by_zig(target: str, wheel: list[str | Path], out: Path) -> None:
 @main.command("try")
 @click.argument("files", nargs=-1, type=click.Path(exists=True, path_type=Path, resolve_path=True))
 def try_out(files: tuple[Path, ...]) -> None:
-    """Install each in an environment that has nothing else, and predict from there."""
+    """Install each file in an empty environment and predict there; compile a program with the header."""
     for file in files:
         with tempfile.TemporaryDirectory() as folder:
+            if file.suffix == ".hpp":
+                _try_header(file, Path(folder))
+                continue
             venv.create(folder, with_pip=True)
             python = Path(folder) / ("Scripts" if os.name == "nt" else "bin") / "python"
             _run(python, "-m", "pip", "install", "-q", file, cwd=folder)
             _run(python, "-c", _SMOKE, cwd=folder)
             _run(python.with_name("approxsvm"), "--version", cwd=folder)
             click.echo(f"{file.name}: works")
+
+
+def _try_header(header: Path, folder: Path) -> None:
+    (folder / "main.cpp").write_text(_SMOKE_IN_CPP)
+    (folder / "other.cpp").write_text("#define OTHER\n" + _SMOKE_IN_CPP)
+    include = f"-I{header.parent}"
+    for standard in ("c++17", "c++20"):
+        _run("c++", f"-std={standard}", "-O1", include, "main.cpp", "other.cpp", "-o", "program", cwd=folder)
+        _run(folder / "program")
+    click.echo(f"{header.name}: works")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
     python -m release.packages dist
 
-They are examples of how a model of one's own is packed: exchange flowers.h, and the names. The model is scikit-learn's
-iris, scaled and classified by an SVC; the header is that of `approxsvm export --c`.
+They are templates for your own model: replace flowers.h and the names. The model is a StandardScaler and an SVC on
+scikit-learn's iris data; `approxsvm export --c` writes the header.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HERE = Path(__file__).parent
 
 
 def write(folder: Path, contact: str = "nobody@localhost") -> None:
-    """Write folder/arduino/Flowers and folder/r/flowers; R wants to know whom to write to."""
+    """Write folder/arduino/Flowers and folder/r/flowers; R needs a contact."""
     X, y = load_iris(return_X_y=True, as_frame=True)
     names = load_iris().target_names[y]
     exact = make_pipeline(StandardScaler(), SVC(gamma=0.1)).fit(X.to_numpy(), names)
@@ -39,7 +39,7 @@ def write(folder: Path, contact: str = "nobody@localhost") -> None:
 
 @click.command(help=__doc__)
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--contact", default="nobody@localhost", show_default=True, help="Who answers for the package of R.")
+@click.option("--contact", default="nobody@localhost", show_default=True, help="Maintainer of the R package.")
 def main(folder: Path, contact: str) -> None:
     """Write both."""
     write(folder, contact)

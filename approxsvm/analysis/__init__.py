@@ -1,1 +1,1 @@
-"""What people see of a compiled model."""
+"""Reports, verification and plots of compiled models."""

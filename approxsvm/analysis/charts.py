@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from approxsvm.analysis.plots import BROKEN, EXACT, EXPANDED, NEUTRAL, drawn_svg
 
-# Colours of the drawing, which the page's own colours replace.
+# Colours used while drawing; the page's own colours replace them.
 _INK, _MUTED, _LINE = "#1c2024", "#5b6470", "#d8d6d0"
 _VARIABLES: Final = {
     EXPANDED: "--accent",
@@ -55,13 +55,25 @@ class Chart:
 def chart(
     name: str, title: str, caption: str, draw: Callable[[Any], Any], inches: tuple[float, float] = _INCHES
 ) -> Chart:
-    """Draw a chart on a new axis by `draw(axis)`; `name` prefixes the ids of its SVG, which a page needs unique."""
-    svg = drawn_svg(draw, inches, _STYLE, {"Creator": None, "Type": None, "Format": None})
+    """Draw a chart on a new axis with `draw(axis)`; `name` prefixes the ids in its SVG and must be unique in a page."""
+
+    def with_scales(axis: Any) -> None:
+        draw(axis)
+        name_log_scales(axis)
+
+    svg = drawn_svg(with_scales, inches, _STYLE, {"Creator": None, "Type": None, "Format": None})
     return Chart(title, caption, _in_page(svg, name, title))
 
 
+def name_log_scales(axes: Any) -> None:
+    """Append the scale to the labels of logarithmic axes."""
+    for axis in (axes.xaxis, axes.yaxis):
+        if axis.get_scale() == "log" and axis.get_label_text():
+            axis.set_label_text(f"{axis.get_label_text()} (log scale)")
+
+
 def _in_page(svg: str, name: str, title: str) -> str:
-    """The SVG without the header of a file, in the colours of the page."""
+    """Return the SVG without its file header, in the colours of the page."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="', f'id="{name}-', svg)

@@ -1,4 +1,4 @@
-"""Environment of a report: versions, processor, and the memory that a new process needs to predict."""
+"""Environment of a report: package versions, processor, and the memory that a new process needs to predict."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Final
 from approxsvm.artifact.views import Artifact
 
 _PACKAGES: Final = ("approxsvm", "numpy", "scipy", "scikit-learn")
-# Prints what loading and predicting add to the resident memory, after all imports.
+# Prints how much resident memory loading and predicting add after all imports.
 _PROGRAM: Final = """
 import os
 import numpy as np
@@ -32,7 +32,7 @@ print(resident() - before)
 
 
 def versions() -> list[tuple[str, str]]:
-    """Names and versions of the packages involved."""
+    """Return the names and versions of the packages involved."""
     packages = [("Python", platform.python_version())]
     for name in _PACKAGES:
         try:
@@ -43,7 +43,7 @@ def versions() -> list[tuple[str, str]]:
 
 
 def processor() -> str:
-    """Name of the processor."""
+    """Return the name of the processor."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
@@ -53,7 +53,7 @@ def processor() -> str:
 
 
 def resident_bytes(artifact: Artifact) -> int | None:
-    """Memory that a new process needs to load an artifact and predict a few rows; None if it cannot be measured."""
+    """Measure the memory that a new process needs to load an artifact and predict a few rows; None if unavailable."""
     if not Path("/proc/self/statm").exists():
         return None
     with tempfile.TemporaryDirectory() as folder:

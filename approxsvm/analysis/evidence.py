@@ -1,4 +1,4 @@
-"""The figures of a report, computed once as arrays of rows for plots and the page."""
+"""Figures of a report, computed once, as arrays over rows."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.analysis.source_answers import (
-    askable,
+    as_source_rows,
     classes_of,
     combined,
     doubt,
     exact_decision_values,
-    judge,
     mean_probabilities,
-    own_predictions,
     rows_at,
+    source_answers,
+    source_predictions,
     steps_that_round,
 )
 from approxsvm.analysis.verification import (
@@ -58,16 +58,19 @@ from approxsvm.runtime.evaluator import (
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
 
-# Default limit on the work of judging rows, in multiply-adds of the definition: about a second.
-_JUDGED_WORK: Final = 1.2e9
+# Default limit on the comparison work, in multiply-adds of the definition: about a second.
+_COMPARED_WORK: Final = 1.2e9
 _WORK_OF_EXP: Final = 20
-_LEAST_JUDGED: Final = 200
+_LEAST_COMPARED: Final = 200
 # Limits of a timing: seconds, repeats, rows.
 _TIMED_SECONDS: Final = 0.15
 _MAX_REPEATS: Final = 20
 _FIRST_TIMED_ROWS: Final = 16
 _MAX_TIMED_ROWS: Final = 1 << 14
-# The most support vectors that are sampled for their distances to the centers.
+# Rows that are timed alone, and calls with each.
+_MAX_SINGLE_ROWS: Final = 500
+_SINGLE_ROUNDS: Final = 3
+# Maximum number of support vectors sampled for their distances to the centers.
 _MAX_SUPPORT_VECTORS: Final = 2_000
 _TINY: Final = 2.0**-1000
 
@@ -80,21 +83,31 @@ class Speed:
     n_rows: int
 
 
+@dataclass(frozen=True)
+class SingleRows:
+    """Measured times of calls with one row each, in seconds; of each row the best of several calls."""
+
+    median: float
+    percentile_99: float
+    slowest: float
+    n_rows: int
+
+
 @dataclass(frozen=True, eq=False)
-class Judged:
+class SourceComparison:
     """Comparison with the source on n_compared rows; arrays are of shape (n_compared,)."""
 
-    errors: FloatArray  # beyond the source's float64 rounding, of the value closest to its bound
-    bounds: FloatArray  # of the same values
-    answers: npt.NDArray[Any]  # labels of the source, or values, (n_compared, n_targets) with several targets
-    differ: BoolArray  # labels that differ
-    near_tie: BoolArray  # labels or regression values that float64 cannot tell (judgement.Judgement)
-    n_violations: int  # errors beyond their bounds, and values that miss the tolerance
-    verification: Verification | None  # of the same rows; None for an ensemble
+    errors: FloatArray  # error of the value closest to its bound, beyond the source's float64 rounding
+    bounds: FloatArray  # bound of the same value
+    answers: npt.NDArray[Any]  # the source's labels or values; (n_compared, n_targets) with several targets
+    differ: BoolArray  # rows whose labels differ
+    near_tie: BoolArray  # rows whose label or regression value is within float64 rounding (source_answers.certain)
+    n_violations: int  # number of errors beyond their bounds, plus values outside the tolerance
+    verification: Verification | None  # totals over the same rows; None for an ensemble
 
     @property
     def doubt(self) -> str | None:
-        """The message of `judgement.doubt` if the source leaves more than a few rows open."""
+        """Message of `source_answers.doubt` if the source leaves more than a few rows undecided."""
         return doubt(int(self.near_tie.sum()), len(self.near_tie))
 
     @property
@@ -108,42 +121,43 @@ class Against:
     """The source, for comparison with the compiled model."""
 
     positions: IntArray  # (n_compared,): the compared rows among those of the evidence
-    judged: Judged
-    probabilities: FloatArray | None  # of the source, (n_compared, n_classes), by sorted labels
+    comparison: SourceComparison
+    probabilities: FloatArray | None  # the source's, (n_compared, n_classes), by sorted labels
     speed: Speed
-    speed_of: str  # name of what was timed
-    is_definition: bool  # whether that is the definition in NumPy, as the source is not an estimator
-    exact_engine: Speed | None  # speed of the exact engine alone, the plan that is always possible
-    n_bytes: int | None  # size of the source's file, or of the pickled estimator
+    speed_of: str  # name of the timed implementation
+    is_definition: bool  # whether `speed` times the definition in NumPy because the source is not an estimator
+    exact_engine: Speed | None  # speed of the exact engine alone, which is always a possible plan
+    n_bytes: int | None  # size of the source's file or of the pickled estimator
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """Predictions, bounds and timings of a compiled model on n_rows rows; arrays are of shape (n_rows,).
 
-    `values` are decision values, positive for the second of two classes; with several classes (`are_leads`) the least
-    lead of the predicted class. They and `bounds` are None if the model has no decision values.
+    `values` are decision values, positive for the second of two classes. With several classes (`are_leads`) they are
+    the smallest lead of the predicted class over another. `values` and `bounds` are None without decision values.
     """
 
-    n_given: int  # number of rows that were given
-    positions: IntArray  # the finite ones among them; the others are refused, by the source as well
-    predicted: npt.NDArray[Any]  # labels, or values of a regression, (n_rows, n_targets) with several targets
+    n_given: int  # number of input rows
+    positions: IntArray  # positions of the finite rows; the source rejects the others, too
+    predicted: npt.NDArray[Any]  # labels or regression values; (n_rows, n_targets) with several targets
     values: FloatArray | None
     bounds: FloatArray | None
     are_leads: bool
-    of_engine: bool  # whether all `values` come from the exact engine, because expansions prove labels only
-    stages: npt.NDArray[np.uint8]  # the stage that settled the label or the regression value
-    certified: BoolArray  # whether the first stage's own bound proves the row
+    of_engine: bool  # whether all `values` come from the exact engine because expansions prove labels only
+    stages: npt.NDArray[np.uint8]  # stage that decided the label or the regression value
+    certified: BoolArray  # whether the first stage's bound proves the row
     distances: FloatArray | None  # to the nearest center; None without centers
-    sv_distances: FloatArray | None  # the same of support vectors
+    sv_distances: FloatArray | None  # distances of support vectors to their nearest centers
     probabilities: FloatArray | None  # (n_rows, n_classes)
     y: npt.NDArray[Any] | None
     against: Against | None
     speed: Speed  # of `predict`
+    single_rows: SingleRows  # the same
 
     @property
     def by_expansion(self) -> BoolArray:
-        """Rows that were settled before the exact engine."""
+        """Rows decided before the exact engine."""
         return np.asarray(self.stages < len(EXPANSION_STAGES))
 
     @property
@@ -159,7 +173,7 @@ class Evidence:
 
     @property
     def speed_ratio(self) -> float | None:
-        """Time of the source over ours; None without a source."""
+        """Time of the source divided by the compiled model's; None without a source."""
         return None if self.against is None else self.against.speed.seconds_per_row / self.speed.seconds_per_row
 
 
@@ -172,13 +186,13 @@ def gather(
     max_rows: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Evidence:
-    """Predict rows, and compare them with the source; parameters as for ``compiled.report``.
+    """Predict rows and compare them with the source; parameters as for ``compiled.report``.
 
-    `progress` gets the share of the work done, from 0 to 1. InputError if no row is finite, `y` has another length, or
-    `against` is another kind of model.
+    `progress` receives the completed share of the work, from 0 to 1. Raises InputError if no row is finite, `y` has a
+    different length, or `against` is a different kind of model.
     """
     if compiled.artifact.of_targets:
-        raise InputError("a report has one label for each row: report on each of members, with its own source")
+        raise InputError("a report needs one label per row: report on each of members, with its own source")
     given = zero_unused(compiled._rows(X), compiled.artifact.raw_columns)
     finite = finite_rows(given, compiled.artifact.raw_columns)
     if not finite.any():
@@ -191,7 +205,7 @@ def gather(
         y = _flat(y[finite])
     evaluator, artifact = compiled._evaluator, compiled.artifact
     values, bounds, stages, certified = _evaluated(evaluator, rows)
-    asked = rows if artifact.takes_texts else rows_at(askable(X), positions)  # as in `verify`
+    source_rows = rows if artifact.takes_texts else rows_at(as_source_rows(X), positions)  # as in `verify`
     distances, sv_distances = _distances(artifact, rows)
     return Evidence(
         n_given=len(finite),
@@ -207,25 +221,26 @@ def gather(
         sv_distances=sv_distances,
         probabilities=evaluator.predict_proba(rows) if evaluator.has_probabilities else None,
         y=y,
-        against=None if against is None else _compared(compiled, against, rows, asked, max_rows, progress),
+        against=None if against is None else _compared(compiled, against, rows, source_rows, max_rows, progress),
         speed=_timed(evaluator.predict, rows),
+        single_rows=_timed_alone(evaluator.predict, rows),
     )
 
 
 def _flat(targets: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Targets of shape (n_rows, 1) as (n_rows,)."""
+    """Reshape targets of shape (n_rows, 1) to (n_rows,)."""
     return targets[:, 0] if targets.shape[1:] == (1,) else targets
 
 
 def _evaluated(evaluator: Evaluator, rows: Any) -> tuple[Any, Any, npt.NDArray[np.uint8], BoolArray]:
-    """The value that decides each row, its bound, its stage, and whether it is certified."""
+    """Return the value that decides each row, its bound, its stage, and whether it is certified."""
     artifact = evaluator.artifact
     if artifact.n_decisions == 0:
         return None, None, *evaluator.evaluate(rows, STAGE_NUMBERS | CERTIFIED, "settled")
     settled = Settled.of(evaluator, rows)
     values, bounds, stages, certified = settled.values, settled.bounds, settled.stages, settled.certified
     if artifact.task == "regression":
-        if values.ndim > 1:  # with several targets, the one with the largest bound
+        if values.ndim > 1:  # several targets: take the one with the largest bound
             worst = bounds.argmax(axis=1)[:, np.newaxis]
             values, bounds = (np.take_along_axis(array, worst, axis=1)[:, 0] for array in (values, bounds))
         return values, bounds, stages, certified
@@ -241,17 +256,17 @@ def _evaluated(evaluator: Evaluator, rows: Any) -> tuple[Any, Any, npt.NDArray[n
 def _least_leads(
     values: FloatArray, bounds: FloatArray, winners: IntArray, n_classes: int
 ) -> tuple[FloatArray, FloatArray]:
-    """The least lead of the predicted class over any other, among the pairs that were evaluated, with its bound."""
-    least, of_least = np.full(len(values), np.inf), np.zeros(len(values))
+    """Return the smallest lead of the predicted class over any other, among the evaluated pairs, and its bound."""
+    least, least_bounds = np.full(len(values), np.inf), np.zeros(len(values))
     for k, (i, j) in enumerate(class_pairs(n_classes)):
         lead = np.where(winners == i, values[:, k], -values[:, k])
         less = ((winners == i) | (winners == j)) & np.isfinite(bounds[:, k]) & (lead < least)
-        least[less], of_least[less] = lead[less], bounds[less, k]
-    return least, of_least
+        least[less], least_bounds[less] = lead[less], bounds[less, k]
+    return least, least_bounds
 
 
 def _leads_of_each(values: FloatArray, bounds: FloatArray, winners: IntArray) -> tuple[FloatArray, FloatArray]:
-    """The same of functions of each class: the lead of the winner over the next best."""
+    """Return the winner's lead over the runner-up, given one function per class, and its bound."""
     at, rows = winners[:, np.newaxis], np.arange(len(values))
     leads, both = np.take_along_axis(values, at, axis=1) - values, np.take_along_axis(bounds, at, axis=1) + bounds
     leads[rows, winners] = np.inf
@@ -260,7 +275,7 @@ def _leads_of_each(values: FloatArray, bounds: FloatArray, winners: IntArray) ->
 
 
 def _distances(artifact: Artifact, rows: Any) -> tuple[FloatArray | None, FloatArray | None]:
-    """Distances of rows and of support vectors to the nearest center, behind the input map."""
+    """Return distances of mapped rows and of support vectors to their nearest centers."""
     if artifact.members or artifact.is_polynomial or artifact.mode == "exact":
         return None, None
     mapped = rows if artifact.input_map is None else artifact.input_map.apply(rows)
@@ -296,31 +311,31 @@ def _compared(
     model = read_any(against, n_features=compiled.n_features_in_)
     check_same_kind(compiled, model)
     positions = drawn_positions(rows.shape[0], _affordable_rows(model) if max_rows is None else max_rows)
-    few, asked = rows[positions], rows_at(given, positions)
+    few, few_given = rows[positions], rows_at(given, positions)
     is_ensemble = isinstance(model, Ensemble)
     if is_ensemble:
-        judged = _judge_members(compiled, against, model, few, asked)
+        comparison = _compare_members(compiled, against, model, few, few_given)
     else:
-        judged = _judge(compiled, against, few, asked, progress)
-    own: FloatArray | None = None
+        comparison = _compare_single(compiled, against, few, few_given, progress)
+    probabilities: FloatArray | None = None
     n_bytes: int | None
     is_definition = not hasattr(against, "predict")
     if not is_definition:
         speed_of, n_bytes = _name(against), len(pickle.dumps(against, pickle.HIGHEST_PROTOCOL))
         texts, takes_sparse = compiled.artifact.raw_columns.texts, compiled.artifact.takes_texts
-        speed = _timed(lambda x: own_predictions(against, x, texts=texts, given=x if takes_sparse else None), few)
+        speed = _timed(lambda x: source_predictions(against, x, texts=texts, given=x if takes_sparse else None), few)
         if compiled.artifact.has_class_probabilities and hasattr(against, "predict_proba"):
-            own = own_predictions(against, few, "predict_proba", texts=texts, given=asked)
+            probabilities = source_predictions(against, few, "predict_proba", texts=texts, given=few_given)
     else:
         speed_of = "the definition in NumPy"
         n_bytes = os.path.getsize(against) if isinstance(against, (str, os.PathLike)) else None
         speed = _timed(lambda part: [exact_decision_values(member, part) for member in _members(model)], few)
     exact_engine = None if is_ensemble else _exact_engine(compiled, model, rows)
-    return Against(positions, judged, own, speed, speed_of, is_definition, exact_engine, n_bytes)
+    return Against(positions, comparison, probabilities, speed, speed_of, is_definition, exact_engine, n_bytes)
 
 
 def _name(estimator: Any) -> str:
-    """Class name of an estimator; a pipeline has that of its last step."""
+    """Return the class name of an estimator; for a pipeline, that of its last step."""
     steps = getattr(estimator, "steps", None)
     return type(estimator).__name__ if steps is None else f"the {type(steps[-1][1]).__name__} pipeline"
 
@@ -332,11 +347,13 @@ def _members(model: SingleModel | Ensemble) -> tuple[SingleModel, ...]:
 def _affordable_rows(model: SingleModel | Ensemble) -> int:
     works = [member.work for member in _members(model)]
     work = sum(n_products + _WORK_OF_EXP * n_functions for n_products, n_functions in works)
-    return max(_LEAST_JUDGED, int(_JUDGED_WORK / max(work, 1)))
+    return max(_LEAST_COMPARED, int(_COMPARED_WORK / max(work, 1)))
 
 
-def _judge(compiled: Compiled, against: Any, rows: Any, given: Any, progress: Callable[[float], None] | None) -> Judged:
-    """Judge a single model by ``compare``, as ``verify`` does."""
+def _compare_single(
+    compiled: Compiled, against: Any, rows: Any, given: Any, progress: Callable[[float], None] | None
+) -> SourceComparison:
+    """Compare a single model with its source by ``compare``, as ``verify`` does."""
     tally = Tally(tolerance=float(compiled.artifact.header["tolerance"]))
     parts = []
     for part in compare(compiled, against, rows, given=given, progress=progress):
@@ -344,23 +361,25 @@ def _judge(compiled: Compiled, against: Any, rows: Any, given: Any, progress: Ca
         bounds = np.where(part.known, part.bounds, np.inf)
         errors = np.where(part.known, part.errors_beyond_rounding, 0.0)
         worst = (errors / np.maximum(bounds, _TINY)).argmax(axis=1)[:, np.newaxis]
-        answers = part.judged.values[:, 0] if part.judged.labels is None else part.judged.labels
+        answers = part.reference.values[:, 0] if part.reference.labels is None else part.reference.labels
         both = (np.take_along_axis(array, worst, axis=1)[:, 0] for array in (errors, bounds))
-        parts.append((*both, answers, part.differ, ~part.judged.certain))
+        parts.append((*both, answers, part.differ, ~part.reference.certain))
     errors, bounds, answers, differ, near_tie = (np.concatenate(same) for same in zip(*parts, strict=True))
     verification = tally.verification(compiled)
     n_violations = verification.bound_violations + verification.tolerance_violations
-    return Judged(errors, bounds, answers, differ, near_tie, n_violations, verification)
+    return SourceComparison(errors, bounds, answers, differ, near_tie, n_violations, verification)
 
 
-def _judge_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any, given: Any) -> Judged:
-    """Judge an ensemble member by member, with float64 rounding in each; for classifiers the mean probabilities."""
+def _compare_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any, given: Any) -> SourceComparison:
+    """Compare an ensemble member by member, allowing for float64 rounding; average probabilities of classifiers."""
     steps = [steps_that_round(against, member, k) for k, member in enumerate(ensemble.members)]
-    of_members = [judge(member, member, rows, steps=own) for member, own in zip(ensemble.members, steps, strict=True)]
+    of_members = [
+        source_answers(member, member, rows, steps=used) for member, used in zip(ensemble.members, steps, strict=True)
+    ]
     evaluator = compiled._evaluator
-    own = own_predictions(against, rows, texts=compiled.artifact.raw_columns.texts, given=given)
-    exact, slacks = ([getattr(judged, name) for judged in of_members] for name in ("values", "slack"))
-    errors = bounds = np.zeros((rows.shape[0], 1))  # of votes, which have no numbers
+    predictions = source_predictions(against, rows, texts=compiled.artifact.raw_columns.texts, given=given)
+    exact, slacks = ([getattr(comparison, name) for comparison in of_members] for name in ("values", "slack"))
+    errors = bounds = np.zeros((rows.shape[0], 1))  # votes have no numbers to compare
     if ensemble.n_decisions > 0:
         means, slack = combined(ensemble, exact, slacks)
         values, bounds = (a.reshape(means.shape) for a in evaluator.evaluate(rows, VALUES | BOUNDS, "settled"))
@@ -378,20 +397,20 @@ def _judge_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any, g
     else:
         broken = np.zeros(rows.shape[0], bool)
     if ensemble.task == "regression":
-        answers, differ = means if own is None else own, np.zeros(rows.shape[0], bool)
-        near_tie = np.asarray(~np.all([judged.certain for judged in of_members], axis=0))
+        answers, differ = means if predictions is None else predictions, np.zeros(rows.shape[0], bool)
+        near_tie = np.asarray(~np.all([comparison.certain for comparison in of_members], axis=0))
     else:
         best, certain = classes_of(ensemble, exact, slacks)
         near_tie = ~certain
-        answers = ensemble.labels[best] if own is None else own
+        answers = ensemble.labels[best] if predictions is None else predictions
         differ = (evaluator.predict(rows) != answers) & ~near_tie
     worst = (errors / np.maximum(bounds, _TINY)).argmax(axis=1)[:, np.newaxis]
     errors, bounds = (np.take_along_axis(array, worst, axis=1)[:, 0] for array in (errors, bounds))
-    return Judged(errors, bounds, answers, differ, near_tie, int(broken.sum()), None)
+    return SourceComparison(errors, bounds, answers, differ, near_tie, int(broken.sum()), None)
 
 
 def _exact_engine(compiled: Compiled, model: Any, rows: Any) -> Speed | None:
-    """Speed of an artifact with the exact engine alone; None if the model has no such plan or is one already."""
+    """Time an artifact with the exact engine alone; None if the model has no such plan or already is one."""
     artifact = compiled.artifact
     if model.kind != "gaussian" or (artifact.mode == "exact" and not artifact.section("subspaces")):
         return None
@@ -400,7 +419,7 @@ def _exact_engine(compiled: Compiled, model: Any, rows: Any) -> Speed | None:
 
 
 def _timed(predict: Callable[[Any], Any], rows: Any) -> Speed:
-    """The best of several calls, with as many rows as fit into a fraction of a second."""
+    """Return the best time of several calls, with as many rows as fit into a fraction of a second."""
     n_rows = min(_FIRST_TIMED_ROWS, rows.shape[0])
     seconds = _seconds(predict, rows[:n_rows])
     seconds = min(seconds, _seconds(predict, rows[:n_rows]))  # the first call includes one-time preparation
@@ -412,6 +431,15 @@ def _timed(predict: Callable[[Any], Any], rows: Any) -> Speed:
     for _ in range(min(_MAX_REPEATS, int(_TIMED_SECONDS / max(seconds, 1e-9)))):
         seconds = min(seconds, _seconds(predict, part))
     return Speed(seconds / n_rows, n_rows)
+
+
+def _timed_alone(predict: Callable[[Any], Any], rows: Any) -> SingleRows:
+    """Calls with one row each, of rows spread evenly over those given."""
+    n_rows = min(rows.shape[0], _MAX_SINGLE_ROWS)
+    each = [rows[k : k + 1] for k in np.linspace(0, rows.shape[0] - 1, n_rows).astype(int)]
+    seconds = np.min([[_seconds(predict, row) for row in each] for _ in range(_SINGLE_ROUNDS)], axis=0)
+    median, percentile_99 = (float(np.quantile(seconds, share)) for share in (0.5, 0.99))
+    return SingleRows(median, percentile_99, float(seconds.max()), n_rows)
 
 
 def _seconds(predict: Callable[[Any], Any], rows: Any) -> float:

@@ -14,31 +14,31 @@ from approxsvm.analysis.words import bytes_text, count, short, time_text, times_
 from approxsvm.artifact.views import Artifact
 from approxsvm.system.threads import n_threads
 
-# The most rows that are listed.
+# Maximum number of rows to list.
 _LISTED_ROWS: Final = 10
 
 
 def headline(artifact: Artifact, evidence: Evidence) -> str:
-    """The main result in one sentence."""
+    """Summarize the main result in one sentence."""
     of_what = made_of(int(artifact.header["n_support_vectors"]), artifact.kernel_name)
     parts = [f"{_kind(artifact)}, {of_what} → {bytes_text(artifact.n_bytes)}"]
     against = evidence.against
     if against is not None:
         parts.append(f"{times_text(evidence.speed_ratio or 0.0)} {against.speed_of} here")
         if artifact.task != "regression":
-            parts.append(f"{int(against.judged.differ.sum()):,} of {len(against.positions):,} labels differ")
-        elif len(against.judged.errors):
-            parts.append(f"no value more than {float(against.judged.errors.max()):.2g} off")
+            parts.append(f"{int(against.comparison.differ.sum()):,} of {len(against.positions):,} labels differ")
+        elif len(against.comparison.errors):
+            parts.append(f"no value more than {float(against.comparison.errors.max()):.2g} off")
     share = float(evidence.by_expansion.mean())
     if artifact.is_polynomial and artifact.has_form:
-        parts.append(f"{share_text(share)} of rows settled by a form without approximation")
+        parts.append(f"{share_text(share)} of rows decided by a quadratic form without approximation")
     elif share == 0.0:
         parts.append("every row by the exact engine")
     elif artifact.mode == "approximate":
         parts.append(f"{share_text(float(evidence.certified.mean()))} certified, without an exact engine")
     else:
         by = "sums in few coordinates" if artifact.subspace_coordinates else "the expansion"
-        parts.append(f"{share_text(share)} settled by {by}" + (", the rest by the exact engine" if share < 1.0 else ""))
+        parts.append(f"{share_text(share)} decided by {by}" + (", the rest by the exact engine" if share < 1.0 else ""))
     return ", ".join(parts) + "."
 
 
@@ -49,22 +49,24 @@ def _kind(artifact: Artifact) -> str:
 
 
 def verdict(compiled: Compiled, evidence: Evidence) -> dict[str, str]:
-    """Whether every promise was kept, as a badge and a sentence."""
+    """Return a badge and a sentence that tell whether every promise was kept."""
     against, artifact = evidence.against, compiled.artifact
     if against is None:
         text = "No source was given, so errors, label differences and the speedup are unknown."
         return {"kind": "unknown", "badge": "Not compared", "text": text}
-    judged, n = against.judged, len(against.positions)
-    n_differ, n_ties = int(judged.differ.sum()), int(judged.near_tie.sum())
-    in_doubt = judged.doubt
+    comparison, n = against.comparison, len(against.positions)
+    n_differ, n_ties = int(comparison.differ.sum()), int(comparison.near_tie.sum())
+    in_doubt = comparison.doubt
     ties = ""
     if in_doubt is not None:
         ties = f" But {in_doubt}."
     elif n_ties and artifact.task != "regression":
         ties = f" {n_ties:,} of them are so close to the boundary that float64 cannot tell their label."
     broken = []
-    if judged.n_violations:
-        broken.append(f"{count(judged.n_violations, 'value misses its', 'values miss their')} bound or the tolerance")
+    if comparison.n_violations:
+        broken.append(
+            f"{count(comparison.n_violations, 'value misses its', 'values miss their')} bound or the tolerance"
+        )
     if n_differ and artifact.mode != "approximate":
         broken.append(f"{count(n_differ, 'label differs', 'labels differ')} from the source's")
     if broken:
@@ -79,18 +81,18 @@ def verdict(compiled: Compiled, evidence: Evidence) -> dict[str, str]:
             f"{count(n_differ, 'differs', 'differ')} ({share_text(n_differ / n)}).{ties}"
         )
     elif artifact.task == "regression":
-        whose = "the source's" if in_doubt is None else "that of the source's formula"
+        whose = "the source's" if in_doubt is None else "the value of the source's formula"
         text = f"Every value of {n:,} rows is as close to {whose} as promised.{ties}"
     else:
-        settled = "" if in_doubt is None else " that float64 settles"
-        text = f"Every label of {n:,} rows{settled} is the source's, and every error is below its bound.{ties}"
+        decided = "" if in_doubt is None else " that float64 can decide"
+        text = f"Every label of {n:,} rows{decided} is the source's, and every error is below its bound.{ties}"
     if in_doubt is not None:
         return {"kind": "unknown", "badge": "The source itself cannot tell", "text": text}
     return {"kind": "kept", "badge": "Every promise kept", "text": text}
 
 
 def speed_in_words(compiled: Compiled, evidence: Evidence) -> str:
-    """What the figures of speed mean, for readers who know none of the programs."""
+    """Explain the speed figures to readers who do not know the programs."""
     against, threads = evidence.against, count(n_threads(compiled.n_jobs), "thread", "threads")
     if against is None:
         return f"On {threads} of this machine a row takes {time_text(evidence.speed.seconds_per_row)}."
@@ -113,18 +115,18 @@ def speed_in_words(compiled: Compiled, evidence: Evidence) -> str:
 
 
 def tiles(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
-    """Four figures: number, name, remark."""
+    """Return four figures, each with a name and a remark."""
     against, tiles = evidence.against, []
     if against is None:
         tiles.append(_tile(f"{len(evidence.positions):,}", "rows predicted", "no source to compare with"))
     elif artifact.task == "regression":
         tolerance = float(artifact.header["tolerance"]) if not artifact.members else np.inf
         promised = f"promised: at most {tolerance:.2g}" if np.isfinite(tolerance) else "no tolerance was given"
-        largest = float(against.judged.errors.max(initial=0.0))
+        largest = float(against.comparison.errors.max(initial=0.0))
         tiles.append(_tile(f"{largest:.2g}", "largest error", promised))
     else:
-        n, n_differ = len(against.positions), int(against.judged.differ.sum())
-        tiles.append(_tile(f"{n_differ:,}", f"of {n:,} labels differ", "from the source's own"))
+        n, n_differ = len(against.positions), int(against.comparison.differ.sum())
+        tiles.append(_tile(f"{n_differ:,}", f"of {n:,} labels differ", "from the source's"))
     settled = float(evidence.by_expansion.mean())
     if artifact.mode == "approximate":
         tiles.append(_tile(share_text(float(evidence.certified.mean())), "of rows certified", "by their bounds"))
@@ -152,7 +154,7 @@ def _tile(number: str, name: str, remark: str) -> dict[str, str]:
 
 
 def about_rows(evidence: Evidence, rows_name: str | None) -> list[str]:
-    """Which rows were predicted and compared."""
+    """Describe which rows were predicted and compared."""
     n, refused = len(evidence.positions), np.setdiff1d(np.arange(evidence.n_given), evidence.positions)
     words = [f"{n:,} rows were predicted{f' ({rows_name})' if rows_name else ''}."]
     if evidence.against is not None and len(evidence.against.positions) < n:
@@ -164,13 +166,13 @@ def about_rows(evidence: Evidence, rows_name: str | None) -> list[str]:
         listed = ", ".join(f"{k:,}" for k in refused[:_LISTED_ROWS]) + (", …" if len(refused) > _LISTED_ROWS else "")
         words.append(
             f"{count(len(refused), 'row holds', 'rows hold')} NaN or infinity and "
-            f"{'is' if len(refused) == 1 else 'are'} left out here ({listed}); predict refuses such rows."
+            f"{'is' if len(refused) == 1 else 'are'} left out ({listed}); predict rejects such rows."
         )
     return words
 
 
 def missing(artifact: Artifact, evidence: Evidence) -> list[str]:
-    """What the page cannot show, and why."""
+    """List the figures that the page lacks, and why."""
     gaps = []
     if evidence.against is None:
         gaps.append("Errors, label differences and speedup: no source was given (against=…).")
@@ -179,10 +181,10 @@ def missing(artifact: Artifact, evidence: Evidence) -> list[str]:
     if evidence.probabilities is not None and evidence.y is None:
         gaps.append("Calibration needs y as well.")
     if evidence.distances is None and not artifact.is_polynomial:
-        why = "each member of an ensemble has its own" if artifact.members else "this plan has no expansions"
+        why = "each member of an ensemble has its own centers" if artifact.members else "this plan has no expansions"
         gaps.append(f"Distance from the centers: {why}.")
     if artifact.has_labels_alone:
-        gaps.append("Decision values, and their errors: members vote by their labels.")
+        gaps.append("Decision values and their errors: members vote by label.")
     if artifact.averages:
         gaps.append(
             "Decision values: an ensemble averages probabilities and has none; errors are those of probabilities."

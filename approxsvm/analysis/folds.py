@@ -1,4 +1,4 @@
-"""Figures of the folds of a cross-validation, and their table."""
+"""Figures of cross-validation folds, and their table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Fold:
-    """Figures of one fold, or of all together: accuracy of a classification, mse and r2 of a regression, else None."""
+    """Figures of one fold or of all: accuracy for classifications, mse and r2 for regressions; the others are None."""
 
     n_train: int  # rows; for the total, the mean
     n_test: int
@@ -20,15 +20,15 @@ class Fold:
     compiled_mse: float | None
     exact_r2: float | None
     compiled_r2: float | None
-    differences: int | None  # labels that differ between the two
-    largest_difference: float | None  # between the two values of a regression
-    certified: float  # share of the rows that the first stage's own bound proved
-    speed_ratio: float  # time of the trainer's own predict on one thread, over ours
+    differences: int | None  # labels that differ between the exact and the compiled model
+    largest_difference: float | None  # between their regression values
+    certified: float  # share of rows proven by the first stage's bound
+    speed_ratio: float  # time of the source's predict on one thread, divided by the compiled model's
     compile_seconds: float
 
 
 def fold_table(folds: Sequence[Fold], total: Fold) -> Table:
-    """One line for each fold and one for all rows."""
+    """Build a table with one line per fold and one for all rows."""
     regression = ("exact MSE", "compiled MSE", "exact R2", "compiled R2", "largest difference")
     classification = ("exact", "compiled", "labels that differ")
     chosen = classification if total.differences is not None else regression

@@ -1,32 +1,33 @@
-"""Gradients of decision functions with respect to raw rows, with a bound of every number.
+"""Gradients of decision functions with respect to raw rows, with an error bound for every number.
 
-With terms t_i of a row z as the kernel sees it, the gradient of f(z) = sum_i a_i k_i(z) + b is
+Let z be the mapped row and t_i its terms. The gradient of f(z) = sum_i a_i k_i(z) + b is
 
     Gaussian     sum_i a_i exp(-gamma ||z - x_i||^2) 2 gamma (x_i - z)
     polynomial   sum_i a_i p t_i^(p - 1) gamma x_i,       t_i = gamma x_i.z + coef0
     sigmoid      sum_i a_i (1 - tanh(t_i)^2) gamma x_i
     cos          sum_i -a_i sin(t_i) w_i,                 t_i = w_i.z + shift_i
 
-and behind steps that scale or project, by the chain rule, that of the raw row is J' times it, J being the derivative of
-the input map. Beyond a limit that derivative is 0; at a limit, or within rounding of one, a function has a derivative
-on either side, and the bound covers both.
+If the input map scales or projects, the chain rule gives J' times this gradient for the raw row, where J is the
+derivative of the map. J is 0 beyond a clipping limit. At a limit, or within rounding of one, the function has two
+one-sided derivatives, and the bound covers both.
 
-All is float64, u = 2^-53, m features, n terms. Each number's error is at most 1.01 times what follows, plus underflow:
+Everything is computed in float64: u = 2^-53, m features, n terms. Each error is at most 1.01 times the following
+bound, plus underflow:
 
-* Gaussian: a difference is off by u, the argument h_i of exp by (m + 6) u h_i, exp and the products by 24 u, the sum by
-  (n + 2) u of its moduli: 2 gamma sum_i |a_i| K_i |z_j - x_ij| ((m + 6) h_i + n + 32) u.
-* Kernels of products: t_i is off by (m + 4) u B_i, B_i = |gamma| sum_j |x_ij z_j| + |coef0|. So t_i^(p - 1) is off by
-  (p - 1) (m + 5) u B_i^(p - 1), and the number by p sum_i |a_i gamma x_ij| B_i^(p - 1) ((p - 1) (m + 5) + n + 16) u.
-  coef_error comes on top. Of the two others the slope is at most 1 and changes by at most 1 times the argument:
+* Gaussian: a difference has relative error u, the argument h_i of exp (m + 6) u h_i, exp and the products 24 u; the
+  sum adds (n + 2) u times its absolute sum: 2 gamma sum_i |a_i| K_i |z_j - x_ij| ((m + 6) h_i + n + 32) u.
+* Inner products: the error of t_i is (m + 4) u B_i, B_i = |gamma| sum_j |x_ij z_j| + |coef0|. So t_i^(p - 1) has the
+  error (p - 1) (m + 5) u B_i^(p - 1), and the sum p sum_i |a_i gamma x_ij| B_i^(p - 1) ((p - 1) (m + 5) + n + 16) u.
+  coef_error is added. The slopes of sigmoid and cos are at most 1 and change by at most the change of the argument:
   sum_i |a_i gamma x_ij| ((m + 4) B_i + n + 40) u.
-* A row that the steps may have moved by e has a gradient that differs, in the Euclidean norm, by e times the largest
-  curvature on the way: 2 gamma A1 of Gaussians, sum_i |a_i| ||gamma x_i||^2 of sigmoids and cos, and of polynomials
-  p (p - 1) sum_i |a_i| ||gamma x_i||^2 (||gamma x_i|| (||z|| + e) + |coef0|)^(p - 2).
-* Going back through a scaler each number is multiplied by m_j / d_j, with two roundings and its relative_error; through
-  a projection numbers are summed, with n + 2 roundings of the moduli.
+* If the input map's error moves a row by e, its gradient changes, in the Euclidean norm, by at most e times the largest
+  curvature on the path: 2 gamma A1 for Gaussians, sum_i |a_i| ||gamma x_i||^2 for sigmoid and cos, and
+  p (p - 1) sum_i |a_i| ||gamma x_i||^2 (||gamma x_i|| (||z|| + e) + |coef0|)^(p - 2) for polynomials.
+* Backpropagation through a scaler multiplies each number by m_j / d_j, with two roundings and its relative_error;
+  through a projection it sums numbers, with n + 2 roundings of the absolute sum.
 
-What is exact are the parameters of the artifact; `value_error`, by how much its values may differ from those of the
-source, says nothing of slopes.
+The bounds are relative to the parameters in the artifact. `value_error` bounds how much the values of these parameters
+may differ from the source's; it does not bound slopes.
 """
 
 from __future__ import annotations
@@ -52,48 +53,48 @@ from approxsvm.runtime.evaluator import Evaluator, pairs_in_order
 _UP: Final = 1.01
 _TINY: Final = 2.0**-1000
 _LOST: Final = 2.0**-1074
-# Beyond this exp underflows to 0, and rounding of its argument does not matter.
+# Beyond this argument exp underflows to 0, and rounding of the argument does not matter.
 _FARTHEST: Final = 1e4
 
-# Of functions that stay within 1 with their derivatives.
+# Derivatives of functions that are at most 1 in absolute value, as are their first and second derivatives.
 _DERIVATIVES: Final[dict[str, Callable[[FloatArray], FloatArray]]] = {
     "cos": lambda t: -np.sin(t),
     "tanh": lambda t: 1.0 - np.tanh(t) ** 2,
 }
 
-Slopes = tuple[FloatArray, FloatArray]  # of every function and feature, and what each is off by
+Slopes = tuple[FloatArray, FloatArray]  # the derivative of each function by each feature, and its error bound
 _Back = Callable[[FloatArray, FloatArray], Slopes]
 
 
 def gradients(evaluator: Evaluator, rows: Any) -> Slopes:
-    """Gradients of the functions that `decision_function` gives, and bounds, both (n_rows, n_functions, n_columns).
+    """Compute gradients of the decision functions, and error bounds, both of shape (n_rows, n_functions, n_columns).
 
-    Of one-vs-rest scores of pairs they are those of the pairs. Raises UnsupportedModelError: a mean of probabilities
-    has no decision function; mode "approximate" has no terms; or a step in front neither scales nor projects.
+    One-vs-rest scores of pairs yield the pairs' gradients. Raises UnsupportedModelError if the model averages
+    probabilities, is of mode "approximate" without its terms, or has a step that neither scales nor projects.
     """
     artifact = evaluator.artifact
     if artifact.n_decisions == 0:
         raise UnsupportedModelError(f"no gradient without a decision function: {artifact.why_no_decision_function}")
     if artifact.members and artifact.outputs.weights is not None:
-        raise UnsupportedModelError("a weighted sum of several models has no gradient here: take those of its members")
+        raise UnsupportedModelError("a weighted sum of several models has no gradient: take its members' gradients")
     functions = [_Function(one) for one in artifact.members or (artifact,)]
-    evaluator.evaluate(rows)  # refuses what is not a row
+    evaluator.evaluate(rows)  # rejects invalid rows
     n_rows, n_columns = rows.shape
-    found: list[FloatArray] = [np.zeros((n_rows, artifact.n_decisions, n_columns)) for _ in range(2)]
+    results: list[FloatArray] = [np.zeros((n_rows, artifact.n_decisions, n_columns)) for _ in range(2)]
     for piece in chunks(n_rows, n_columns):
         some = rows[piece]
         dense = np.asarray(some if isinstance(some, np.ndarray) else some.toarray(), np.float64)
         for k, row in enumerate(zero_unused(dense, artifact.raw_columns), piece.start):
             for all_of, parts in zip(
-                found, zip(*(function.at(row) for function in functions), strict=True), strict=True
+                results, zip(*(function.at(row) for function in functions), strict=True), strict=True
             ):
                 all_of[k] = np.concatenate(parts)
-    slopes, bounds = (_as_decision_function(evaluator, numbers) for numbers in found)
+    slopes, bounds = (_as_decision_function(evaluator, numbers) for numbers in results)
     return slopes, np.abs(bounds)
 
 
 def _as_decision_function(evaluator: Evaluator, numbers: FloatArray) -> FloatArray:
-    """Functions with the signs and in the order of the source's decision values."""
+    """Reorder functions, and change their signs, to match the source's decision values."""
     artifact = evaluator.artifact
     if artifact.task != "classification":
         return numbers
@@ -103,22 +104,22 @@ def _as_decision_function(evaluator: Evaluator, numbers: FloatArray) -> FloatArr
 
 
 class _Function:
-    """The decision functions of one artifact that is no ensemble."""
+    """Decision functions of one artifact that is not an ensemble."""
 
     def __init__(self, artifact: Artifact) -> None:
         self.map = artifact.input_map
         for stage in self.map.stages if self.map else ():
             if not isinstance(stage, (Affine, Projection)):
                 raise UnsupportedModelError(
-                    f"gradients go back through steps that scale or project, but not through a {stage.kind}: take that "
-                    "of what follows it"
+                    f"gradients support steps that scale or project, not {stage.kind}: take the gradient of the steps "
+                    "after it"
                 )
         self.steps = [_step_of(stage) for stage in (self.map.stages if self.map else ())]
         self.terms = _terms_of(artifact)
         self.n_columns = artifact.n_raw_features
 
     def at(self, row: FloatArray) -> Slopes:
-        """Of a raw row."""
+        """Compute slopes at a raw row."""
         with np.errstate(all="ignore"):
             z, error, back = self._mapped(row)
             slopes, bounds = self.terms.slopes(z)
@@ -132,7 +133,7 @@ class _Function:
         return slopes, np.where(np.isfinite(bounds) & np.isfinite(slopes), bounds, np.inf)
 
     def _mapped(self, row: FloatArray) -> tuple[FloatArray, FloatArray, list[_Back]]:
-        """A row as the kernel sees it, what each number is off by, and the ways back through the steps."""
+        """Map a row; return it, the error of each number, and the backward functions of the steps."""
         if self.map is None:
             return row, np.zeros_like(row), []
         x = row[self.map.columns][np.newaxis].copy()
@@ -143,24 +144,24 @@ class _Function:
             if isinstance(stage, Projection):
                 back.append(_back_through_projection(stage))
                 continue
-            assert isinstance(stage, Affine)  # checked once
+            assert isinstance(stage, Affine)  # __init__ checked this
             y, spread = (x, errors) if unlimited is None else unlimited(*before)
-            # What overflows has the limit for certain where that is off by nothing.
+            # An overflowing number is certainly at its limit if its error is zero.
             back.append(_back_through_scaler(stage, y[0], spread[0], np.isinf(y[0]) & (errors[0] == 0.0)))
         return x[0], errors[0], back
 
     def _of_columns(self, slopes: FloatArray, bounds: FloatArray) -> Slopes:
-        """Of raw columns, some of which several features may be of, and some none."""
+        """Sum slopes of features into raw columns; a column may feed several features or none."""
         if self.map is None:
             return slopes, bounds
-        found, errors, moduli = np.zeros((3, len(slopes), self.n_columns))
-        for all_of, parts in ((found, slopes), (errors, bounds), (moduli, np.abs(slopes))):
+        sums, errors, absolute = np.zeros((3, len(slopes), self.n_columns))
+        for all_of, parts in ((sums, slopes), (errors, bounds), (absolute, np.abs(slopes))):
             np.add.at(all_of.T, self.map.columns, parts.T)
-        return found, errors * _UP + len(self.map.columns) * UNIT64 * moduli
+        return sums, errors * _UP + len(self.map.columns) * UNIT64 * absolute
 
 
 def _step_of(stage: Step) -> tuple[Step, Mapper, Mapper | None]:
-    """Pair a stage with its map, and with that before its limits if it has any."""
+    """Pair a step with its map and, if it clips, with its map before clipping."""
     if isinstance(stage, Affine) and (stage.low is not None or stage.high is not None):
         return stage, stage.mapper(), replace(stage, low=None, high=None).mapper()
     return stage, stage.mapper(), None
@@ -168,15 +169,15 @@ def _step_of(stage: Step) -> tuple[Step, Mapper, Mapper | None]:
 
 def _back_through_projection(stage: Projection) -> _Back:
     def step(slopes: FloatArray, bounds: FloatArray) -> Slopes:
-        path = (stage.n_outputs + 2) * UNIT64
-        errors = (bounds + path * np.abs(slopes)) @ np.abs(stage.matrix).T
+        rounding = (stage.n_outputs + 2) * UNIT64
+        errors = (bounds + rounding * np.abs(slopes)) @ np.abs(stage.matrix).T
         return slopes @ stage.matrix.T, errors * _UP + _TINY
 
     return step
 
 
 def _back_through_scaler(stage: Affine, y: FloatArray, errors: FloatArray, overflows_limit: Any) -> _Back:
-    """`y` and `errors` are of the row before limits."""
+    """Build the backward function of a scaler; `y` and `errors` describe the row before clipping."""
     ones = np.ones(stage.n_features)
     factors = ones if stage.multiply is None else stage.multiply
     factors = factors if stage.divide is None else factors / stage.divide
@@ -188,31 +189,31 @@ def _back_through_scaler(stage: Affine, y: FloatArray, errors: FloatArray, overf
     within = (y - errors > low) & (y + errors < high) if is_limited else np.ones(len(y), bool)
 
     def step(slopes: FloatArray, bounds: FloatArray) -> Slopes:
-        found = np.where(beyond, 0.0, slopes * factors)
+        scaled = np.where(beyond, 0.0, slopes * factors)
         errors = (bounds + relative * np.abs(slopes)) * np.abs(factors)
-        errors += (bounds + np.abs(slopes)) * _LOST  # of a factor that is denormal
+        errors += (bounds + np.abs(slopes)) * _LOST  # error of a denormal factor
         errors = np.where(beyond, 0.0, errors * _UP + _TINY)
-        return found, np.where(beyond | within, errors, errors + np.abs(found))
+        return scaled, np.where(beyond | within, errors, errors + np.abs(scaled))
 
     return step
 
 
-# --- functions of rows as the kernel sees them
+# --- functions of mapped rows
 
 
 class _Terms:
-    """Sums over terms: vectors (n, m), coefficients (n_functions, n)."""
+    """Sums over terms: vectors (n, m) and coefficients (n_functions, n)."""
 
     def __init__(self, vectors: FloatArray, coef: FloatArray) -> None:
         self.vectors, self.coef = vectors, coef
-        self.moduli = np.abs(coef)
+        self.absolute_coef = np.abs(coef)
         self.norms = norms_above(vectors)
 
     def slopes(self, z: FloatArray) -> Slopes:
         raise NotImplementedError
 
     def curvatures(self, reach: float) -> FloatArray:
-        """Largest curvature of each function at rows up to this long."""
+        """Return the largest curvature of each function at rows up to this norm."""
         raise NotImplementedError
 
 
@@ -223,35 +224,34 @@ class _Gaussians(_Terms):
 
     def slopes(self, z: FloatArray) -> Slopes:
         n, m = self.vectors.shape
-        apart = self.vectors - z
-        h = np.minimum(self.gamma * np.einsum("ij,ij->i", apart, apart), _FARTHEST)
+        differences = self.vectors - z
+        h = np.minimum(self.gamma * np.einsum("ij,ij->i", differences, differences), _FARTHEST)
         kernels = np.exp(-h)
         relative = ((m + 6) * h + n + 32) * UNIT64
-        moduli = np.abs(apart)
-        slopes = 2.0 * self.gamma * ((self.coef * kernels) @ apart)
-        return slopes, 2.0 * self.gamma * (self.moduli * (kernels * relative + _TINY)) @ moduli
+        slopes = 2.0 * self.gamma * ((self.coef * kernels) @ differences)
+        return slopes, 2.0 * self.gamma * (self.absolute_coef * (kernels * relative + _TINY)) @ np.abs(differences)
 
     def curvatures(self, reach: float) -> FloatArray:
-        return np.asarray(2.0 * self.gamma * self.moduli.sum(axis=1))
+        return np.asarray(2.0 * self.gamma * self.absolute_coef.sum(axis=1))
 
 
 class _Products(_Terms):
-    """Of x.z, with vectors times gamma already."""
+    """Functions of inner products x.z; the vectors include the factor gamma."""
 
     def __init__(self, vectors: FloatArray, coef: FloatArray, shifts: Any, coef_error: float, degree: int) -> None:
         super().__init__(vectors, coef)
         self.shifts, self.coef_error, self.degree = shifts, coef_error, degree
-        self.moduli_of_vectors = np.abs(vectors) + 2.0**-1000  # what gamma times a vector loses by underflow
+        self.absolute_vectors = np.abs(vectors) + 2.0**-1000  # gamma times a vector may underflow
 
     def slopes(self, z: FloatArray) -> Slopes:
-        arguments, reach = self.vectors @ z + self.shifts, self.moduli_of_vectors @ (np.abs(z) + _TINY)
+        arguments, reach = self.vectors @ z + self.shifts, self.absolute_vectors @ (np.abs(z) + _TINY)
         reach = reach + np.abs(self.shifts)
         each, errors = self.each(arguments, reach)
-        weights = self.moduli * (errors * UNIT64 + self.coef_error * self.largest(reach))
-        return (self.coef * each) @ self.vectors, weights @ self.moduli_of_vectors
+        weights = self.absolute_coef * (errors * UNIT64 + self.coef_error * self.largest(reach))
+        return (self.coef * each) @ self.vectors, weights @ self.absolute_vectors
 
     def each(self, arguments: FloatArray, reach: FloatArray) -> Slopes:
-        """Derivatives by the argument, and how many roundings they, and the sum, are off by."""
+        """Return derivatives by the argument, and their rounding errors in units of u, summation included."""
         n, m = self.vectors.shape
         p = self.degree
         return p * arguments ** (p - 1), p * reach ** (p - 1) * ((p - 1) * (m + 5) + n + 16)
@@ -262,7 +262,7 @@ class _Products(_Terms):
     def curvatures(self, reach: float) -> FloatArray:
         p = self.degree
         powers = (self.norms * reach + np.abs(self.shifts)) ** max(p - 2, 0)
-        return np.asarray(p * (p - 1) * (self.moduli @ (self.norms**2 * powers)))
+        return np.asarray(p * (p - 1) * (self.absolute_coef @ (self.norms**2 * powers)))
 
 
 class _Bounded(_Products):
@@ -287,19 +287,19 @@ class _Bounded(_Products):
         return 1.0
 
     def curvatures(self, reach: float) -> FloatArray:
-        return np.asarray(self.moduli @ self.norms**2)
+        return np.asarray(self.absolute_coef @ self.norms**2)
 
 
 class _Forms:
-    """Polynomial kernels that are summed up (models/FORMAT.md, "polynomial")."""
+    """Polynomial kernels summed into a quadratic form (models/FORMAT.md, "polynomial")."""
 
     def __init__(self, artifact: Artifact) -> None:
         m, numbers = artifact.n_features, artifact.polynomial_numbers()[len(POLYNOMIAL_HEADER) :]
         numbers = numbers.reshape(artifact.n_decisions, -1)
-        self.errors = numbers[:, 2 : len(FORM_HEADER)]  # of the linear and the quadratic part
+        self.errors = numbers[:, 2 : len(FORM_HEADER)]  # errors of the linear and quadratic parts
         packed = numbers[:, len(FORM_HEADER) :]
         self.linear = packed[:, :m]
-        self.matrices = np.zeros((len(numbers), m, m))  # twice the symmetric ones
+        self.matrices = np.zeros((len(numbers), m, m))  # twice the symmetric matrices
         if packed.shape[1] > m:
             rows, columns = (part[storage_order(m, 2)] for part in np.triu_indices(m))
             for matrix, part in zip(self.matrices, packed[:, m:], strict=True):
@@ -307,13 +307,13 @@ class _Forms:
                 np.add.at(matrix, (columns, rows), part)
 
     def slopes(self, z: FloatArray) -> Slopes:
-        path, m = (len(z) + 6) * UNIT64, np.abs(self.matrices)
-        bounds = path * (np.abs(self.linear) + m @ np.abs(z))
+        rounding, m = (len(z) + 6) * UNIT64, np.abs(self.matrices)
+        bounds = rounding * (np.abs(self.linear) + m @ np.abs(z))
         of_parts = self.errors[:, 0] + 2.0 * self.errors[:, 1] * norms_above(z[np.newaxis])[0]
         return self.linear + self.matrices @ z, bounds + of_parts[:, np.newaxis]
 
     def curvatures(self, reach: float) -> FloatArray:
-        """Of the stored numbers; what these are off by is within 1.01."""
+        """Bound the curvature of the stored forms; the factor 1.01 covers rounding."""
         return np.array([np.linalg.norm(matrix) for matrix in self.matrices]) + 2.0 * self.errors[:, 1]
 
 
@@ -325,13 +325,13 @@ def _terms_of(artifact: Artifact) -> Any:
         return _Forms(artifact)
     if artifact.mode == "approximate":
         raise UnsupportedModelError(
-            "gradients are of the exact sum, which an artifact of mode 'approximate' has not: compile it with "
+            "gradients need the exact sum, which an artifact of mode 'approximate' lacks: compile it with "
             "mode='certified' or 'exact'"
         )
     if artifact.kernel == "gaussian":
         return _Gaussians(artifact)
     if artifact.kernel not in ("polynomial", "sigmoid"):
-        raise UnsupportedModelError(f"gradients know no {artifact.kernel} kernel")
+        raise UnsupportedModelError(f"gradients do not support the {artifact.kernel} kernel")
     vectors = float(artifact.header["gamma"]) * artifact.support_vectors()
     coef, shift, coef_error = artifact.decision_coef(), artifact.coef0, float(artifact.polynomial_numbers()[1])
     if artifact.kernel == "sigmoid":

@@ -28,20 +28,20 @@ _N_RELIABILITY_BINS: Final = 10
 
 @dataclass(frozen=True)
 class Report:
-    """A self-contained HTML page, which needs no network, and the figures in it."""
+    """A self-contained HTML page that needs no network, and the figures in it."""
 
     html: str
     evidence: Evidence
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page; `path` holds all of it or, if this fails, what it held before."""
+        """Write the page; if this fails, `path` keeps its former contents."""
         write_whole(self.html.encode(), path)
 
     def __repr__(self) -> str:
         return f"<Report: {len(self.html.encode()):,} bytes of HTML on {len(self.evidence.positions):,} rows>"
 
     def _repr_html_(self) -> str:
-        """The page in a frame, apart from the notebook's styles."""
+        """Embed the page in a frame, isolated from the notebook's styles."""
         style = "width:100%;height:80vh;border:1px solid #8884;border-radius:8px"
         return f'<iframe sandbox title="approxsvm report" style="{style}" srcdoc="{html.escape(self.html)}"></iframe>'
 
@@ -60,8 +60,8 @@ def make_report(
 ) -> Report:
     """Gather the evidence and write the page; parameters as for ``compiled.report``.
 
-    `rows_name` is the name of the rows in the page, `command` the shell command that makes it, by default Python that
-    does. `progress` gets the share of the comparison that is done, from 0 to 1.
+    `rows_name` names the rows in the page. `command` is the shell command that makes the page; by default the page
+    shows Python code. `progress` receives the completed share of the comparison, from 0 to 1.
     """
     template = _template()
     plots.import_matplotlib("matplotlib")  # fails early if it is not installed
@@ -110,29 +110,29 @@ def _template() -> Any:
 def _charts(artifact: Artifact, evidence: Evidence) -> dict[str, Chart]:
     charts = {}
     if evidence.against is not None:
-        worst = float(evidence.against.judged.ratios.max(initial=0.0))
+        worst = float(evidence.against.comparison.ratios.max(initial=0.0))
         charts["errors"] = chart(
             "errors",
             "Error against bound, row by row",
-            f"A proven bound keeps every point below the line; the largest error is {worst:.1%} of its bound. Points "
+            f"If the bounds hold, every point is below the line; the largest error is {worst:.1%} of its bound. Points "
             "at the bottom differ by less than the float64 rounding of the source.",
             lambda ax: plots.ErrorBoundDisplay.from_evidence(evidence, ax=ax),
         )
     if evidence.values is not None and artifact.task != "regression":
         has_fallback = evidence.values_by_expansion.any() and artifact.mode != "approximate"
-        open_rows = " Others go to the exact engine." if has_fallback else ""
+        undecided = " Others go to the exact engine." if has_fallback else ""
         if evidence.of_engine:
-            open_rows = " These values come from the exact engine: expansions of several classes prove labels only."
+            undecided = " These values come from the exact engine: expansions of several classes prove labels only."
         charts["band"] = chart(
             "band",
-            "Decision values, and the open band",
-            f"A label is certain where the value is further from 0 than its bound.{open_rows}",
+            "Decision values and the undecided band",
+            f"A label is certain where the value is further from 0 than its bound.{undecided}",
             lambda ax: plots.DecisionBandDisplay.from_evidence(evidence, ax=ax),
         )
     charts["stages"] = chart(
         "stages",
-        "Rows settled by each stage",
-        "From the cheapest stage to the most expensive; each row stops at the first that settles it.",
+        "Rows decided by each stage",
+        "From the cheapest stage to the most expensive; each row stops at the first that decides it.",
         lambda ax: plots.StageShareDisplay.from_evidence(evidence, ax=ax),
         inches=(5.2, 0.9 + 0.62 * max(2, sum(count > 0 for count in evidence.rows_per_stage.values()))),
     )
@@ -167,7 +167,7 @@ def _likeness(evidence: Evidence) -> str:
 
 
 def _draw_reliability(ax: Any, evidence: Evidence, classes: Any) -> None:
-    """For two classes the probability of the second, otherwise the greatest one."""
+    """Plot the reliability of the second of two classes, or of the predicted class if there are more."""
     ax.plot([0, 1], [0, 1], color=plots.NEUTRAL, linewidth=1.0)
     y, against = evidence.y, evidence.against
     assert y is not None

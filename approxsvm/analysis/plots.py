@@ -1,4 +1,4 @@
-"""The plots of a report as matplotlib displays, in the manner of scikit-learn's.
+"""Plots of a report as matplotlib displays, following scikit-learn's conventions.
 
 They need matplotlib: ``pip install 'approxsvm[report]'``.
 """
@@ -21,12 +21,12 @@ from approxsvm.system.packages import import_package
 BoolArray = npt.NDArray[np.bool_]
 Self = TypeVar("Self", bound="_Display")
 
-# Colours of rows settled by an expansion, rows of the exact engine, violations, and reference lines.
+# Colours of rows decided by an expansion, rows of the exact engine, violations, and reference lines.
 EXPANDED: Final = "#2f7ea3"
 EXACT: Final = "#c9762b"
 BROKEN: Final = "#c43c39"
 NEUTRAL: Final = "#6b7480"
-# Names of the stages in plots and pages.
+# Display names of the stages.
 STAGE_NAMES: Final = {
     "expansion": "expansion",
     "direction": "expansion, sharper bound",
@@ -36,7 +36,7 @@ STAGE_NAMES: Final = {
     "float64": "exact engine, float64",
     "definition": "definition",
 }
-# Points drawn of each kind, besides the worst ones, to keep a page small.
+# Number of points drawn of each kind, in addition to the worst ones; it keeps a page small.
 _DRAWN_POINTS: Final = 600
 _WORST_POINTS: Final = 200
 _N_BINS: Final = 48
@@ -55,9 +55,9 @@ def drawn_svg(
     style: Mapping[str, Any],
     metadata: Mapping[str, str | None],
 ) -> str:
-    """An SVG file with one axis, drawn by `draw(axis)`, without the user's styles; needs matplotlib.
+    """Return an SVG file with one axis, drawn by `draw(axis)`, independent of the user's styles; needs matplotlib.
 
-    `style` changes matplotlib's defaults; `metadata` is that of the file, without a date, so it is reproducible.
+    `style` overrides matplotlib's defaults. `metadata` is written to the file without a date, for reproducibility.
     """
     matplotlib = import_matplotlib("matplotlib")
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, **style, "backend": matplotlib.rcParams["backend"]}):
@@ -99,7 +99,7 @@ class _Display:
         ax : matplotlib Axes, optional
             Default: a new one.
         max_rows : int, optional
-            Most rows to compare with the source. Default: as many as take about a second.
+            Maximum number of rows to compare with the source. Default: as many as take about a second.
 
         Returns
         -------
@@ -108,7 +108,7 @@ class _Display:
         Raises
         ------
         InputError
-            The display does not apply; the message says what is missing.
+            The display does not apply to the model; the message says what is missing.
         MissingPackageError
             matplotlib is not installed.
         """
@@ -117,11 +117,11 @@ class _Display:
 
     @classmethod
     def from_evidence(cls: type[Self], evidence: Evidence, *, ax: Any = None) -> Self:
-        """Draw evidence that has already been gathered."""
+        """Draw previously gathered evidence."""
         return cls._of(evidence).plot(ax=ax)
 
     def plot(self: Self, ax: Any = None) -> Self:
-        """Draw on an axis, by default a new one; returns the display."""
+        """Draw on an axis, by default a new one, and return the display."""
         if ax is None:
             _, ax = import_matplotlib("matplotlib.pyplot").subplots()
         self.ax_, self.figure_ = ax, ax.figure
@@ -143,7 +143,7 @@ class ErrorBoundDisplay(_Display):
     ----------
     errors, bounds : ndarray of shape (n_rows,)
     by_expansion : ndarray of shape (n_rows,), bool, optional
-        Rows that were settled before the exact engine. Default: all.
+        Rows decided before the exact engine. Default: all.
     tolerance : float, optional
         Largest promised error of values.
 
@@ -177,11 +177,11 @@ class ErrorBoundDisplay(_Display):
     @classmethod
     def _of(cls, evidence: Evidence) -> ErrorBoundDisplay:
         if evidence.against is None:
-            raise InputError("errors need the source: give against=...")
-        judged = evidence.against.judged
-        tolerance = None if judged.verification is None else judged.verification.tolerance
+            raise InputError("errors need the source: pass against=...")
+        comparison = evidence.against.comparison
+        tolerance = None if comparison.verification is None else comparison.verification.tolerance
         by_expansion = evidence.values_by_expansion[evidence.against.positions]
-        return cls(judged.errors, judged.bounds, by_expansion, tolerance=tolerance)
+        return cls(comparison.errors, comparison.bounds, by_expansion, tolerance=tolerance)
 
     def _draw(self, ax: Any) -> None:
         known = np.isfinite(self.bounds) & (self.bounds > 0.0)
@@ -205,12 +205,12 @@ class ErrorBoundDisplay(_Display):
             color=NEUTRAL,
         )
         ratio = errors / bounds
-        for mine, color, label in (
+        for chosen, color, label in (
             (by_expansion, EXPANDED, "expansion"),
             (~by_expansion, EXACT, "exact engine"),
             (ratio > 1.0, BROKEN, "above its bound"),
         ):
-            kept = _thinned(np.flatnonzero(mine), ratio)
+            kept = _thinned(np.flatnonzero(chosen), ratio)
             if len(kept):
                 ax.plot(bounds[kept], shown[kept], ".", color=color, markersize=4, alpha=0.7, mew=0, label=label)
         if self.tolerance is not None and np.isfinite(self.tolerance):
@@ -225,16 +225,16 @@ class ErrorBoundDisplay(_Display):
 
 
 class DecisionBandDisplay(_Display):
-    """Histogram of decision values, with the band around 0 in which an expansion's bound leaves labels open.
+    """Histogram of decision values, with the band around 0 in which an expansion leaves labels undecided.
 
-    Create it by `from_estimator` or `from_predictions`. With several classes it is the histogram of the least lead of
+    Create it by `from_estimator` or `from_predictions`. With several classes, the histogram shows the smallest lead of
     the predicted class over another.
 
     Parameters
     ----------
     values, bounds : ndarray of shape (n_rows,)
     by_expansion : ndarray of shape (n_rows,), bool
-        Rows that were settled before the exact engine.
+        Rows decided before the exact engine.
     """
 
     def __init__(self, values: Any, bounds: Any, by_expansion: Any, *, is_lead: bool = False) -> None:
@@ -258,7 +258,7 @@ class DecisionBandDisplay(_Display):
 
     @property
     def band(self) -> float:
-        """Half the width of the band: the median bound of rows that an expansion settled; 0 without such rows."""
+        """Half the width of the band: the median bound of rows decided by an expansion; 0 without such rows."""
         bounds = self.bounds[self.by_expansion & np.isfinite(self.bounds)]
         return float(np.median(bounds)) if len(bounds) else 0.0
 
@@ -278,11 +278,11 @@ class DecisionBandDisplay(_Display):
         ax.set(
             yscale="log",
             ylabel="rows",
-            xlabel="least lead of the predicted class" if self.is_lead else "decision value",
+            xlabel="smallest lead of the predicted class" if self.is_lead else "decision value",
         )
         ax.set_ylim(bottom=0.7)
         ticker = import_matplotlib("matplotlib.ticker")
-        few = ax.get_ylim()[1] < _FEW_ROWS  # then powers of ten alone would be one tick, or two
+        few = ax.get_ylim()[1] < _FEW_ROWS  # powers of ten alone would give one or two ticks
         ax.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
         ax.yaxis.set_major_formatter(_formatter(lambda value: f"{value:,.0f}"))
         ax.minorticks_off()
@@ -292,16 +292,16 @@ class DecisionBandDisplay(_Display):
 
 
 class CertifiedShareDisplay(_Display):
-    """Distances of rows to the expansion centers, and the share of rows certified at each distance.
+    """Histogram of the rows' distances to expansion centers, and the share of rows certified at each distance.
 
-    Create it by `from_estimator` or `from_predictions`. Support vectors show where training rows were: rows much
-    further out are unlike the sample.
+    Create it by `from_estimator` or `from_predictions`. Support vectors show where training rows lie: rows much
+    further out differ from the sample.
 
     Parameters
     ----------
     distances : ndarray of shape (n_rows,)
     by_expansion : ndarray of shape (n_rows,), bool
-        Rows that were settled before the exact engine.
+        Rows decided before the exact engine.
     sv_distances : ndarray of shape (n_support_vectors,), optional
     """
 
@@ -320,7 +320,7 @@ class CertifiedShareDisplay(_Display):
     @classmethod
     def _of(cls, evidence: Evidence) -> CertifiedShareDisplay:
         if evidence.distances is None:
-            raise InputError("the model has no expansions, and so no centers")
+            raise InputError("the model has no expansions and therefore no centers")
         return cls(evidence.distances, evidence.by_expansion, evidence.sv_distances)
 
     def _draw(self, ax: Any) -> None:
@@ -346,24 +346,24 @@ class CertifiedShareDisplay(_Display):
         ax.legend([*drawn[0], line], [*drawn[1], label], frameon=False, handlelength=1.0, columnspacing=1.0, **place)
 
     def _draw_shares(self, ax: Any, inside: FloatArray, edges: FloatArray) -> tuple[Any, str]:
-        """Share of rows that are settled without the exact engine, of each bin that has rows: a line, what it is.
+        """Plot the share of rows decided without the exact engine, per non-empty bin; return the line and its label.
 
-        The name goes into the legend, since beside an axis on the right it would lie on the next plot's.
+        The label goes into the legend because an axis label on the right would overlap the next plot.
         """
         every, _ = np.histogram(inside, edges)
-        settled, _ = np.histogram(inside[self.by_expansion], edges)
+        decided, _ = np.histogram(inside[self.by_expansion], edges)
         some = np.flatnonzero(every)
         middles = 0.5 * (edges[:-1] + edges[1:])
-        shares = 100.0 * settled[some] / every[some]
+        shares = 100.0 * decided[some] / every[some]
         (line,) = ax.plot(middles[some], shares, "-o", color=NEUTRAL, markersize=2.5, linewidth=1.0)
         ax.set(ylim=(0, 104))
         for side in ("top", "left"):
             ax.spines[side].set_visible(False)
-        return line, "settled before it, % (right)"
+        return line, "decided before it, % (right)"
 
 
 class StageShareDisplay(_Display):
-    """Share of rows that each stage settled, the cheapest first.
+    """Share of rows that each stage decided, cheapest stage first.
 
     Create it by `from_estimator` or `from_predictions`.
 
@@ -378,7 +378,7 @@ class StageShareDisplay(_Display):
 
     @classmethod
     def from_predictions(cls, rows_per_stage: Mapping[str, int], *, ax: Any = None) -> StageShareDisplay:
-        """Draw given numbers of rows; parameters as for the class."""
+        """Draw given row counts; parameters as for the class."""
         return cls(rows_per_stage).plot(ax=ax)
 
     @classmethod
@@ -399,7 +399,7 @@ class StageShareDisplay(_Display):
 
 
 def share_text(share: float) -> str:
-    """A share in percent; 100 % or 0 % only if it is exact."""
+    """Format a share in percent; 100 % and 0 % appear only if exact."""
     for digits in (1, 2, 3, 4):
         text = f"{100.0 * share:.{digits}f}"
         if share in (0.0, 1.0) or 0.0 < float(text) < 100.0:
@@ -408,7 +408,7 @@ def share_text(share: float) -> str:
 
 
 def _thinned(rows: npt.NDArray[np.intp], ratio: FloatArray) -> npt.NDArray[np.intp]:
-    """All rows that are closest to their bounds, and a random sample of the others."""
+    """Keep the rows closest to their bounds and a random sample of the others."""
     if len(rows) <= _DRAWN_POINTS + _WORST_POINTS:
         return rows
     by_ratio = rows[np.argsort(-ratio[rows], kind="stable")]
@@ -417,7 +417,7 @@ def _thinned(rows: npt.NDArray[np.intp], ratio: FloatArray) -> npt.NDArray[np.in
 
 
 def _span(values: FloatArray) -> tuple[float, float]:
-    """Range of nearly all values; those beyond are drawn at its ends."""
+    """Return the range of nearly all values; values outside are drawn at its ends."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return 0.0, 1.0
@@ -426,7 +426,7 @@ def _span(values: FloatArray) -> tuple[float, float]:
 
 
 def _power_ticks(axis: Any) -> None:
-    """A few powers of ten as plain text."""
+    """Label the axis with a few powers of ten in plain text."""
     ticker = import_matplotlib("matplotlib.ticker")
     axis.set_major_locator(ticker.LogLocator(numticks=6))
     axis.set_major_formatter(_formatter(_power))

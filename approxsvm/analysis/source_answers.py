@@ -1,4 +1,4 @@
-"""The source's answers for rows: its function by definition, its own predictions, and which labels float64 can tell."""
+"""Source answers: its function by definition, its predictions, and the labels that float64 can decide."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from approxsvm.ir.single_model import SingleModel
 from approxsvm.reference.definition import Definition, definition_of
 from approxsvm.runtime.evaluator import native_outputs
 
-# Above this share of near ties, `doubt` has a message.
+# Share of near ties above which `doubt` returns a message.
 _MANY_NEAR_TIES: Final = 0.01
-# A regression value is a near tie if the bound on the source's rounding is this share of the range. Such bounds are
-# hundreds of times the actual rounding, so that is about a thousandth of the range.
+# A regression value is a near tie if the bound on the source's rounding exceeds this share of the range. Such bounds
+# are hundreds of times the actual rounding, so the actual error is about a thousandth of the range.
 _MUCH_OF_RANGE: Final = 0.1
-# The most sample rows that are checked, and numbers in them.
+# Maximum numbers of checked sample rows, and of entries in them.
 _SAMPLED_ROWS: Final = 256
 _SAMPLED_NUMBERS: Final = 1 << 24
 
 
 def exact_decision_values(model: SingleModel, rows: Any, mapped: Any = None) -> FloatArray:
-    """Decision values by the definition in float64, (n_rows, n_decisions); for Gaussians without cancellation.
+    """Compute decision values by definition in float64, (n_rows, n_decisions); Gaussians without cancellation.
 
-    `rows` are raw, (n_rows, n_raw_features); `mapped` are the same rows behind the input map, (n_rows, n_features), by
-    default mapped by the model's own.
+    `rows` are raw, (n_rows, n_raw_features); `mapped` are the mapped rows, (n_rows, n_features), by default computed by
+    the model's input map.
     """
     definition = definition_of(model)
     values = np.empty((rows.shape[0], model.n_decisions))
@@ -52,31 +52,32 @@ def exact_decision_values(model: SingleModel, rows: Any, mapped: Any = None) -> 
 
 
 @dataclass(frozen=True, eq=False)
-class Judgement:
-    """The source's answers for n_rows rows."""
+class SourceAnswers:
+    """Answers of the source for n_rows rows."""
 
-    values: FloatArray  # (n_rows, n_decisions): by the definition, at rows from the source's own transformers
-    slack: FloatArray  # (n_rows, n_decisions): what float64 may have changed in them
-    labels: npt.NDArray[Any] | None  # of the source's ``predict`` if it has one, else by the values; None: regression
-    certain: npt.NDArray[np.bool_]  # whether float64 can tell the label, or rounds little of a regression's range
-    misread: npt.NDArray[np.bool_]  # whether the source's own answer contradicts its parameters as they were read
+    values: FloatArray  # (n_rows, n_decisions): by definition, at rows mapped by the source's transformers
+    slack: FloatArray  # (n_rows, n_decisions): float64 error of these values
+    labels: npt.NDArray[Any] | None  # from the source's ``predict``, else from the values; None for a regression
+    certain: npt.NDArray[np.bool_]  # whether float64 decides the label, or rounding is small in a regression's range
+    misread: npt.NDArray[np.bool_]  # whether the source's prediction contradicts the parameters that were read
     seconds: float  # time of the definition
 
 
-def judge(
+def source_answers(
     against: Any, model: SingleModel, rows: Any, *, steps: Sequence[Any] | None = None, given: Any = None
-) -> Judgement:
-    """Judge rows by the source: its own transformers and predictions, and the exact function of its parameters.
+) -> SourceAnswers:
+    """Compute the source's answers: its own transformers and predictions, and the exact function of its parameters.
 
-    `model` is what `against` was read as, `rows` are raw, `given` the same as `askable` has them. If `against` is a
-    model that was read from an estimator, `steps` are those of `steps_that_round`: their arithmetic is judged.
+    `model` is the model read from `against`. `rows` are raw; `given` are the same rows as returned by `as_source_rows`.
+    If `against` is a model read from an estimator, `steps` (see `steps_that_round`) are the steps whose rounding
+    counts.
     """
     steps = steps_that_round(against, model) if steps is None else steps
     pieces = chunks(rows.shape[0], rows.shape[1])
-    parts = [_judge_part(against, model, rows[piece], steps, rows_at(given, piece)) for piece in pieces]
+    parts = [_answers_part(against, model, rows[piece], steps, rows_at(given, piece)) for piece in pieces]
     if len(parts) == 1:
         return parts[0]
-    return Judgement(
+    return SourceAnswers(
         values=np.concatenate([part.values for part in parts]),
         slack=np.concatenate([part.slack for part in parts]),
         labels=None if parts[0].labels is None else np.concatenate([part.labels for part in parts]),
@@ -86,9 +87,11 @@ def judge(
     )
 
 
-def _judge_part(against: Any, model: SingleModel, own_rows: Any, steps: Sequence[Any] | None, given: Any) -> Judgement:
+def _answers_part(
+    against: Any, model: SingleModel, own_rows: Any, steps: Sequence[Any] | None, given: Any
+) -> SourceAnswers:
     rows = _dense(own_rows)
-    mapped = rows if model.input_map is None else _own_rows(against, model, own_rows, given)
+    mapped = rows if model.input_map is None else _source_rows(against, model, own_rows, given)
     start = time.perf_counter()
     values = exact_decision_values(model, rows, mapped)
     seconds = time.perf_counter() - start
@@ -96,22 +99,24 @@ def _judge_part(against: Any, model: SingleModel, own_rows: Any, steps: Sequence
     noise = source_rounding(definition, model, steps, rows, mapped)
     slack = definition.rounding(mapped, values) + noise
     texts = None if model.input_map is None else model.input_map.texts
-    own = own_predictions(against, own_rows, texts=texts, given=given)
-    labels, certain = _told_by_float64(definition, model, values, noise)
+    predictions = source_predictions(against, own_rows, texts=texts, given=given)
+    labels, certain = _labels_in_float64(definition, model, values, noise)
     if labels is None:
         misread = np.zeros(len(rows), bool)
-        if own is not None:
+        if predictions is not None:
             allowed = 64 * slack + float(model.value_error.max())
-            misread = np.any(np.abs(own.reshape(values.shape) - values) > allowed + 1e-9 * np.abs(values), axis=1)
-        return Judgement(values, slack, None, certain, misread, seconds)
-    misread = np.zeros(len(rows), bool) if own is None else (own != labels) & certain
-    return Judgement(values, slack, labels if own is None else own, certain, misread, seconds)
+            misread = np.any(
+                np.abs(predictions.reshape(values.shape) - values) > allowed + 1e-9 * np.abs(values), axis=1
+            )
+        return SourceAnswers(values, slack, None, certain, misread, seconds)
+    misread = np.zeros(len(rows), bool) if predictions is None else (predictions != labels) & certain
+    return SourceAnswers(values, slack, labels if predictions is None else predictions, certain, misread, seconds)
 
 
-def _told_by_float64(
+def _labels_in_float64(
     definition: Definition, model: SingleModel, values: FloatArray, noise: FloatArray
 ) -> tuple[npt.NDArray[Any] | None, npt.NDArray[np.bool_]]:
-    """Labels by the values, None of a regression; and in which rows noise leaves no doubt."""
+    """Return labels by the values (None for a regression), and the rows in which the noise leaves no doubt."""
     if model.task == "regression":
         return None, _is_close(definition, noise)
     near = NEAR_TIE * definition.scale + noise + np.zeros_like(values)
@@ -122,54 +127,54 @@ def _told_by_float64(
 
 
 def _is_close(definition: Definition, noise: FloatArray) -> npt.NDArray[np.bool_]:
-    """For which rows of a regression the noise is small relative to the range of values."""
+    """Return the rows of a regression in which the noise is small relative to the range of values."""
     if not noise.any():
         return np.ones(len(noise), bool)
     return np.asarray((noise <= _MUCH_OF_RANGE * definition.spread).all(axis=1))
 
 
-# --- sources whose rounding decides
+# --- sources whose rounding decides labels
 
 
 def doubt(n_near_ties: int, n_rows: int) -> str | None:
-    """A warning, with advice, if the source's own rounding leaves more than a few rows open; else None."""
+    """Return a warning, with advice, if the source's rounding leaves more than a few rows undecided; else None."""
     if n_near_ties <= _MANY_NEAR_TIES * n_rows:
         return None
     return (
-        f"the source's own arithmetic does not settle {n_near_ties:,} of {n_rows:,} rows: its float64 rounding may "
-        "change their answers, which may then differ from those of its formula, which is what is compiled; center or "
-        "scale the rows and fit again, for example with a StandardScaler in front"
+        f"float64 rounding inside the source leaves {n_near_ties:,} of {n_rows:,} rows undecided: their answers may "
+        "differ from those of its formula, which approxsvm compiles; center or scale the rows and fit again, for "
+        "example with a StandardScaler as the first step"
     )
 
 
 def doubt_of_sample(source: Any, model: SingleModel | Ensemble, rows: Any) -> str | None:
-    """The warning of `doubt` for some rows of a sample, at little cost: the source itself does not predict them.
+    """Return the warning of `doubt` for some sample rows, cheaply: the source does not predict them.
 
-    `model` is what `source` was read as, `rows` are raw.
+    `model` is the model read from `source`; `rows` are raw.
     """
     members = model.members if isinstance(model, Ensemble) else (model,)
     most = min(_SAMPLED_ROWS, max(1, _SAMPLED_NUMBERS // rows.shape[1]))
     some = rows[:: -(-rows.shape[0] // most)]
     steps = [steps_that_round(source, member, k) for k, member in enumerate(members)]
-    n_open = n_rows = 0
+    n_undecided = n_rows = 0
     for piece in chunks(*some.shape):
         part = _dense(some[piece])
         for member in members:
             part = part if member.input_map is None else part[member.input_map.takes(part)]
         with np.errstate(all="ignore"):
-            n_open += _open_rows(model, members, steps, part)
+            n_undecided += _count_undecided(model, members, steps, part)
         n_rows += len(part)
-    return doubt(n_open, n_rows)
+    return doubt(n_undecided, n_rows)
 
 
-def _open_rows(
+def _count_undecided(
     model: SingleModel | Ensemble, members: Sequence[SingleModel], steps: Sequence[list[Any] | None], rows: FloatArray
 ) -> int:
-    """Number of rows that the source leaves open; a classifier is evaluated only if its noise is unusual."""
+    """Count the rows that the source leaves undecided; a classifier is evaluated only if its noise is unusual."""
     definitions = [definition_of(member) for member in members]
     all_mapped = [rows if one.input_map is None else one.input_map.apply(rows) for one in members]
     of_each = list(zip(definitions, members, steps, all_mapped, strict=True))
-    noises = [source_rounding(definition, one, own, rows, mapped) for definition, one, own, mapped in of_each]
+    noises = [source_rounding(definition, one, used, rows, mapped) for definition, one, used, mapped in of_each]
     noises = [np.where(np.isnan(noise), np.inf, noise) for noise in noises]  # NaN: an overflow
     pairs = list(zip(definitions, noises, strict=True))
     if model.task == "regression":
@@ -181,20 +186,20 @@ def _open_rows(
         certain = classes_of(model, values, noises)[1]
         certain = np.asarray(certain if certain.ndim == 1 else certain.all(axis=1))
     else:
-        certain = _told_by_float64(definitions[0], model, values[0], noises[0])[1]
+        certain = _labels_in_float64(definitions[0], model, values[0], noises[0])[1]
     return int((~certain).sum())
 
 
 def classes_of(
     ensemble: Ensemble, values: Sequence[FloatArray], slacks: Sequence[FloatArray]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """The class of each row by an ensemble's rule, and whether none other can be, by values with errors to `slacks`.
+    """Return each row's class by an ensemble's rule, and whether no other is possible given errors up to `slacks`.
 
-    Of several targets, these of each: both are matrices.
+    With several targets, both results are matrices with one column per target.
     """
     if ensemble.of_targets:
-        found = [_labels_of(ensemble, *of_member) for of_member in zip(ensemble.members, values, slacks, strict=True)]
-        return np.column_stack([best for best, _ in found]), np.column_stack([certain for _, certain in found])
+        pairs = [_labels_of(ensemble, *of_member) for of_member in zip(ensemble.members, values, slacks, strict=True)]
+        return np.column_stack([best for best, _ in pairs]), np.column_stack([certain for _, certain in pairs])
     if ensemble.averages:
         return _best_of(ensemble, *mean_probabilities(ensemble, values, slacks))
     if ensemble.classes is not None and not ensemble.counts_votes:
@@ -205,24 +210,24 @@ def classes_of(
     assert weights is not None
     addend, total = ensemble.outputs.addend, sum(weights.tolist())
     sums, n_open = np.zeros((2, len(values[0]), len(ensemble.labels))), np.zeros(len(values[0]))
-    for member, own, slack, weight in zip(ensemble.members, values, slacks, weights, strict=True):
-        classes, certain = _labels_of(ensemble, member, own, slack)
+    for member, value, slack, weight in zip(ensemble.members, values, slacks, weights, strict=True):
+        classes, certain = _labels_of(ensemble, member, value, slack)
         votes = np.where(np.arange(len(ensemble.labels)) == classes[:, np.newaxis], 1.0, addend)
         sums[0] += weight * votes
         sums[1] += weight * votes * certain[:, np.newaxis]
         n_open += (1.0 - addend) * weight * ~certain
     best = (sums[0] / total if addend else sums[0]).argmax(axis=1)[:, np.newaxis]
     ahead, reach = np.take_along_axis(sums[1], best, axis=1) - sums[1], n_open * (1.0 + 2.0**-40) + 2.0**-40 * total
-    # Where all are certain, those that are equal stay so whatever they are divided by, and others where nothing is.
-    settled = (n_open == 0.0)[:, np.newaxis] & ((ahead == 0.0) | (addend == 0.0))
-    beaten = settled | (ahead > reach[:, np.newaxis]) | (np.arange(len(ensemble.labels)) == best)
+    # If every vote is certain, equal sums stay equal whatever divides them, and others differ if nothing divides them.
+    decided = (n_open == 0.0)[:, np.newaxis] & ((ahead == 0.0) | (addend == 0.0))
+    beaten = decided | (ahead > reach[:, np.newaxis]) | (np.arange(len(ensemble.labels)) == best)
     return best[:, 0], beaten.all(axis=1)
 
 
 def _labels_of(
     ensemble: Ensemble, member: SingleModel, values: FloatArray, slack: FloatArray
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Positions of a member's labels, or of the signs of several targets, and which are certain."""
+    """Return positions of a member's labels, or signs of several targets, and which of them are certain."""
     if member.task == "regression":
         return (values > 0).astype(np.intp), np.abs(values) > slack
     outputs = native_outputs(member.outputs, member.task, len(member.labels))
@@ -234,22 +239,22 @@ def _labels_of(
 def combined(
     ensemble: Ensemble, values: Sequence[FloatArray], slacks: Sequence[FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Decision values of an ensemble of regressions, side by side or added up, and errors of these."""
-    slacks = [np.broadcast_to(slack, own.shape) for slack, own in zip(slacks, values, strict=True)]
+    """Return decision values of an ensemble of regressions, stacked or summed, and their errors."""
+    slacks = [np.broadcast_to(slack, value.shape) for slack, value in zip(slacks, values, strict=True)]
     numbers = [_added(ensemble, *of_member) for of_member in zip(ensemble.members, values, slacks, strict=True)]
     columns, errors = (np.column_stack(same) for same in zip(*numbers, strict=True))
     if ensemble.outputs.weights is None:
         return columns, errors
     weights, addends = ensemble.outputs.sums
-    moduli = np.abs(columns) @ np.abs(weights.T) + np.abs(addends)
-    rounding = (len(weights.T) + 6) * UNIT64 * moduli
+    absolute = np.abs(columns) @ np.abs(weights.T) + np.abs(addends)
+    rounding = (len(weights.T) + 6) * UNIT64 * absolute
     return columns @ weights.T + addends, errors @ np.abs(weights.T) + rounding
 
 
 def _added(
     ensemble: Ensemble, member: SingleModel, values: FloatArray, slack: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """What of a member is added up or side by side: values, probabilities of the ensemble's first label or of all."""
+    """Return a member's contribution: values, or probabilities of the ensemble's first label or of all labels."""
     if member.task == "regression" or (member.outputs.probability is None and member.outputs.of_each_class):
         return values, slack
     outputs = native_outputs(member.outputs, member.task, len(member.labels))
@@ -264,7 +269,7 @@ def _added(
 def mean_probabilities(
     ensemble: Ensemble, values: Sequence[FloatArray], slacks: Sequence[FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Least and greatest mean probability of each class, for values with errors up to `slacks`."""
+    """Bound the mean probability of each class from below and above, for values with errors up to `slacks`."""
     triples = zip(ensemble.members, values, slacks, strict=True)
     intervals = [
         native_outputs(m.outputs, m.task, len(m.labels)).probability_interval(v, np.broadcast_to(s, v.shape).copy())
@@ -278,7 +283,7 @@ def mean_probabilities(
 def _best_of(
     ensemble: Ensemble, low: FloatArray, high: FloatArray
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """The class of each row by the mean of its intervals, and whether no other class can be."""
+    """Return the class of each row by the midpoints of its intervals, and whether no other class is possible."""
     threshold, label = ensemble.outputs.threshold, ensemble.outputs.threshold_label
     if threshold is not None:
         is_it = (low + high)[:, label] / 2 >= threshold
@@ -291,12 +296,12 @@ def _best_of(
 
 
 def _dense(rows: Any, dtype: Any = np.float64) -> Any:
-    """A dense copy, float64 unless another dtype or None for its own is given: the source may overwrite its input."""
+    """Copy rows to a dense array, as the source may overwrite its input; dtype None keeps their dtype."""
     return np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=dtype)
 
 
-def askable(X: Any) -> Any:
-    """Rows as a user has them, in their dtypes and container, in a form that `rows_at` takes; None of other things."""
+def as_source_rows(X: Any) -> Any:
+    """Return rows in the user's dtypes and container, in a form that `rows_at` accepts; None for other objects."""
     if hasattr(X, "tocsr"):
         return X.tocsr()
     is_frame = hasattr(X, "columns") and hasattr(X, "dtypes")
@@ -304,13 +309,13 @@ def askable(X: Any) -> Any:
 
 
 def rows_at(X: Any, positions: Any) -> Any:
-    """Some of the rows, for any container that scikit-learn takes; None of None."""
+    """Select rows from any container that scikit-learn accepts; None stays None."""
     from sklearn.utils import _safe_indexing
 
     return None if X is None else _safe_indexing(X, positions)
 
 
-def own_predictions(
+def source_predictions(
     against: Any,
     rows: Any,
     method: Literal["predict", "predict_proba"] = "predict",
@@ -318,9 +323,9 @@ def own_predictions(
     texts: Mapping[int, TextColumn] | None = None,
     given: Any = None,
 ) -> npt.NDArray[Any] | None:
-    """The source's own predictions for rows, as they were `given` where that is known; None if it is not an estimator.
+    """Return the source's predictions, from the rows as `given` if known; None if the source is not an estimator.
 
-    Otherwise, or where it does not take these, they are for a dense copy in the rows' dtype, with texts for codes.
+    If `given` is unknown or rejected, the source gets a dense copy in the rows' dtype, with texts for codes.
     """
     if not hasattr(against, method):
         return None
@@ -330,29 +335,29 @@ def own_predictions(
 def _answer(
     ask: Callable[[Any], Any], estimator: Any, rows: Any, texts: Mapping[int, TextColumn] | None, given: Any
 ) -> Any:
-    """What a function of an estimator says of rows."""
+    """Call a function of an estimator with rows."""
     if given is not None:
         try:
             return ask(
                 copy(given) if isinstance(given, list) else given.clone() if hasattr(given, "clone") else given.copy()
             )
         except (TypeError, ValueError):
-            pass  # it takes no such container, or no NaN where the model ignores it
+            pass  # it rejects this container, or NaN that the model ignores
     return ask(_named(estimator, _dense(rows, None), texts))
 
 
-def _own_rows(source: Any, model: SingleModel, rows: Any, given: Any) -> FloatArray:
-    """Rows as the source's kernel gets them, by its own transformers if it has some."""
-    steps = own_steps(source)
+def _source_rows(source: Any, model: SingleModel, rows: Any, given: Any) -> FloatArray:
+    """Map rows as the source does, by its own transformers if it has any."""
+    steps = source_steps(source)
     if steps is None:
         assert model.input_map is not None
         return model.input_map.apply(_dense(rows))
     if len(steps) > 1 and name_of(steps[-2]) in feature_maps.NAMES:
-        own = feature_maps.own_map(steps[-2])
+        inner_map = feature_maps.own_map(steps[-2])
         steps = steps[:-2]
     else:
         kernel_machine = read_any(steps[-1])
-        own = None if isinstance(kernel_machine, Ensemble) else kernel_machine.input_map
+        inner_map = None if isinstance(kernel_machine, Ensemble) else kernel_machine.input_map
         steps = steps[:-1]
     texts = model.input_map.texts if model.input_map is not None else None
 
@@ -362,59 +367,59 @@ def _own_rows(source: Any, model: SingleModel, rows: Any, given: Any) -> FloatAr
         return mapped
 
     mapped = _dense(_answer(through, steps[0], rows, texts, given) if steps else rows)
-    return np.asarray(mapped if own is None else own.apply(mapped))
+    return np.asarray(mapped if inner_map is None else inner_map.apply(mapped))
 
 
-def own_steps(source: Any, member: int = 0) -> list[Any] | None:
+def source_steps(source: Any, member: int = 0) -> list[Any] | None:
     """List the transformers and the final estimator of a source, in order; None if it is not an estimator.
 
-    A calibration has a list for each fold; `member` is the position of the fold.
+    A calibrated classifier has one list per fold; `member` is the position of the fold.
     """
     for inner in ("best_estimator_", "regressor_"):
         if hasattr(source, inner):
-            return own_steps(getattr(source, inner), member)
+            return source_steps(getattr(source, inner), member)
     if hasattr(source, "calibrated_classifiers_"):
         folds = source.calibrated_classifiers_
-        return own_steps(folds[min(member, len(folds) - 1)].estimator, member)
+        return source_steps(folds[min(member, len(folds) - 1)].estimator, member)
     if name_of(source) == "FrozenEstimator":
-        return own_steps(source.estimator, member)
+        return source_steps(source.estimator, member)
     if not hasattr(source, "predict"):
         return None
     if name_of(source) != "Pipeline":
         return [source]
     steps = [step for _, step in flat_steps(source)]
-    return steps[:-1] + (own_steps(steps[-1], member) or [])
+    return steps[:-1] + (source_steps(steps[-1], member) or [])
 
 
 def steps_that_round(source: Any, member: SingleModel, position: int = 0) -> list[Any] | None:
-    """List the steps whose arithmetic gives a member's values: of an estimator inside the source if it has its vectors.
+    """List the steps that compute a member's values, from the inner estimator that holds its vectors if there is one.
 
-    `position` is that of the member among all.
+    `position` is the member's index in the ensemble.
     """
-    own = own_steps(source, position)
-    found = (steps for steps in _steps_inside(own) if isinstance(member, KernelModel) and _has_vectors(steps, member))
-    return next(found, own)
+    steps = source_steps(source, position)
+    inner = (steps for steps in _steps_inside(steps) if isinstance(member, KernelModel) and _has_vectors(steps, member))
+    return next(inner, steps)
 
 
 def _steps_inside(steps: list[Any] | None) -> Iterator[list[Any]]:
-    """Yield the `own_steps` of each fitted estimator inside the last of these steps."""
+    """Yield the `source_steps` of each fitted estimator inside the last of these steps."""
     for inner in ("estimators_", "estimator_"):
-        found = getattr(steps[-1], inner, ()) if steps else ()
-        found = found.ravel().tolist() if isinstance(found, np.ndarray) else found
-        for estimator in found if isinstance(found, (list, tuple)) else [found]:
-            inside = own_steps(estimator)
+        fitted = getattr(steps[-1], inner, ()) if steps else ()
+        fitted = fitted.ravel().tolist() if isinstance(fitted, np.ndarray) else fitted
+        for estimator in fitted if isinstance(fitted, (list, tuple)) else [fitted]:
+            inside = source_steps(estimator)
             if inside:
                 yield inside
                 yield from _steps_inside(inside)
 
 
 def _has_vectors(steps: list[Any], model: KernelModel) -> bool:
-    """Whether estimators that compute kernels in their own way have the model's support vectors; some are unfitted."""
+    """Return whether an estimator that computes kernels itself has the model's support vectors; it may be unfitted."""
     if len(steps) > 1 and name_of(steps[-2]) == "Nystroem":
-        own = getattr(steps[-2], "components_", None)
-        if own is None or np.shape(own)[1] != model.n_features:
+        components = getattr(steps[-2], "components_", None)
+        if components is None or np.shape(components)[1] != model.n_features:
             return False
-        landmarks, vectors = _dense(own) + 0.0, model.dense_support_vectors(0, model.n_sv) + 0.0  # -0.0 is 0.0
+        landmarks, vectors = _dense(components) + 0.0, model.dense_support_vectors(0, model.n_sv) + 0.0  # -0.0 is 0.0
         if not model.has_pairs:
             return np.array_equal(landmarks, vectors)
         return {row.tobytes() for row in vectors} <= {row.tobytes() for row in landmarks}
@@ -423,11 +428,11 @@ def _has_vectors(steps: list[Any], model: KernelModel) -> bool:
 
 
 def _named(estimator: Any, rows: Any, texts: Mapping[int, TextColumn] | None) -> Any:
-    """Rows with texts for codes, and with the column names that an estimator was fitted with."""
+    """Return rows with texts for codes and with the column names that the estimator was fitted with."""
     values = decoded(rows, texts) if texts else rows
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:  # a pipeline has the names of its first step, which may be "passthrough"
-        names = getattr((own_steps(estimator) or [None])[0], "feature_names_in_", None)
+        names = getattr((source_steps(estimator) or [None])[0], "feature_names_in_", None)
     if names is None:
         return values
     from pandas import DataFrame  # installed, as the estimator was fitted on a data frame

@@ -13,7 +13,7 @@ from approxsvm.runtime.evaluator import EXPANSION_STAGES
 
 
 def made_of(n_support_vectors: int, kernel: str) -> str:
-    """How many support vectors a source has, or what it has in their place."""
+    """Return the number of support vectors in words, or the name of the terms that replace them."""
     if n_support_vectors:
         return f"{n_support_vectors:,} support vectors"
     return "Taylor features" if kernel == "Gaussian" else kernel
@@ -36,12 +36,15 @@ class Summary:
     gamma: float  # kernel parameter of the source model
     gamma_max_support_vectors: float  # the paper's limit 1 / (4 max||x||^2) over the support vectors, from the center
     n_bytes: int  # size of the artifact
+    # Multiply-adds that the labels of a row alone take at most: with all stages up to the engine in float64, and with
+    # the definition, which decides ties. Exp counts as twelve, float64 twice. None if unknown.
+    most_multiply_adds: tuple[int, int] | None
     cpp: str  # type of the model in C++ programs
     plan: str  # why the compiler chose this plan
-    # Share of the rows predicted so far that were proven by the bound of an expansion or of sums in few coordinates.
-    # Rows whose exact values were requested do not count. None before the first row, and without such stages.
+    # Share of rows predicted so far whose proof came from an expansion or from sums in few coordinates. Rows
+    # whose exact values were requested do not count. None before the first row, and if there are no such stages.
     certified_fraction: float | None
-    rows_per_stage: dict[str, int]  # number of rows that each stage has answered so far
+    rows_per_stage: dict[str, int]  # number of rows answered by each stage so far
 
     @property
     def made_of(self) -> str:
@@ -49,10 +52,15 @@ class Summary:
         return made_of(self.n_support_vectors, self.kernel)
 
     def rows(self) -> list[tuple[str, str]]:
-        """Names and values to show; those that do not apply to this model are left out."""
+        """Return names and values to show, without those that do not apply to the model."""
         texts = {name: shown(value) for name, value in asdict(self).items()}
+        texts["most_multiply_adds"] = ""
+        if self.most_multiply_adds is not None:
+            in_engines, with_definition = self.most_multiply_adds
+            of_ties = f"; {with_definition:,} at a tie" if with_definition > in_engines else ""
+            texts["most_multiply_adds"] = f"{in_engines:,} for a row alone{of_ties}"
         if math.isinf(self.tolerance):
-            texts["tolerance"] = "none asked for"
+            texts["tolerance"] = "none requested"
         if not any(self.rows_per_stage.values()):
             texts["certified_fraction"] = texts["rows_per_stage"] = "no rows predicted yet"
         if self.certified_fraction is None and self.mode != "certified":
@@ -76,12 +84,12 @@ class Summary:
         cell = "style='text-align:left;vertical-align:top;padding:2px 12px 2px 0'"
         rows = [(html.escape(name), html.escape(value)) for name, value in self.rows()]
         lines = "".join(f"<tr><th scope='row' {cell}>{name}</th><td {cell}>{value}</td></tr>" for name, value in rows)
-        title = f"What was compiled: {self.made_of}, {self.n_bytes:,} bytes"
+        title = f"Compiled model: {self.made_of}, {self.n_bytes:,} bytes"
         return f"<details><summary>{title}</summary><table style='margin:6px 0'>{lines}</table></details>"
 
 
 def summarize(artifact: Artifact, rows_per_stage: dict[str, int], exact_count: int) -> Summary:
-    """Summary of an artifact and of the predictions so far; exact values were requested for `exact_count` rows."""
+    """Summarize an artifact and the predictions so far; exact values were requested for `exact_count` rows."""
     header = artifact.header
     n_rows = sum(rows_per_stage.values()) - exact_count
     may_prove = artifact.mode == "certified" or bool(artifact.section("subspaces"))
@@ -100,6 +108,7 @@ def summarize(artifact: Artifact, rows_per_stage: dict[str, int], exact_count: i
         gamma=header["gamma"],
         gamma_max_support_vectors=limit(header["max_sv_norm"], header["max_sv_norm"]),
         n_bytes=artifact.n_bytes,
+        most_multiply_adds=artifact.most_multiply_adds,
         cpp=artifact.model_of,
         plan=artifact.plan,
         certified_fraction=proven / n_rows if n_rows and may_prove else None,
@@ -108,7 +117,7 @@ def summarize(artifact: Artifact, rows_per_stage: dict[str, int], exact_count: i
 
 
 def shown(value: Any) -> str:
-    """A value as text."""
+    """Format a value."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:

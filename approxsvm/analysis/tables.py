@@ -1,4 +1,4 @@
-"""Tables of a report page: answers, plans, costs, rows, the source, and how to repeat the report."""
+"""Tables of a report page: answers, plans, costs, rows, the source, and how to reproduce the report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from approxsvm.analysis.environment import resident_bytes
 from approxsvm.analysis.evidence import Evidence, Speed
 from approxsvm.analysis.plots import STAGE_NAMES, share_text
-from approxsvm.analysis.source_answers import own_steps
+from approxsvm.analysis.source_answers import source_steps
 from approxsvm.analysis.summary import summarize
 from approxsvm.analysis.verification import Compiled
 from approxsvm.analysis.words import bytes_text, count, cut, time_text
@@ -20,18 +20,18 @@ from approxsvm.ir.input_map import InputMap
 from approxsvm.runtime.evaluator import STAGES
 from approxsvm.system.threads import n_threads
 
-# Most rows in a table, and most classes in a confusion matrix.
+# Maximum number of rows in a table, and of classes in a confusion matrix.
 _LISTED_ROWS: Final = 10
 _MOST_CLASSES: Final = 30
 
 
 def confusion(artifact: Artifact, evidence: Evidence) -> dict[str, Any] | None:
-    """Confusion matrix: labels of the source by row, compiled labels by column."""
+    """Build the confusion matrix: labels of the source by row, compiled labels by column."""
     against = evidence.against
     if against is None or artifact.task == "regression":
         return None
     classes = np.array([-1, 1]) if artifact.task == "one_class" else np.sort(artifact.labels)
-    theirs = np.searchsorted(classes, against.judged.answers)
+    theirs = np.searchsorted(classes, against.comparison.answers)
     ours = np.searchsorted(classes, evidence.predicted[against.positions])
     counts = np.zeros((len(classes), len(classes)), np.intp)
     np.add.at(counts, (theirs, ours), 1)
@@ -46,7 +46,7 @@ def confusion(artifact: Artifact, evidence: Evidence) -> dict[str, Any] | None:
 
 
 def scores(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
-    """Accuracy or regression errors of the compiled model and the source, where they are known."""
+    """Compute accuracy or regression errors of the compiled model and the source, as far as they are known."""
     y, against = evidence.y, evidence.against
     if y is None:
         return []
@@ -55,7 +55,7 @@ def scores(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
     if against is not None:
         if len(against.positions) < len(every):
             scored.append(("compiled, the same rows", against.positions, evidence.predicted[against.positions]))
-        scored.append(("source", against.positions, against.judged.answers))
+        scored.append(("source", against.positions, against.comparison.answers))
     return [
         {"name": name, "rows": f"{len(where):,}"} | _score(artifact, y[where], answers)
         for name, where, answers in scored
@@ -87,7 +87,7 @@ def _score(artifact: Artifact, truth: Any, answers: Any) -> dict[str, str]:
 
 
 def alternatives(compiled: Compiled, evidence: Evidence) -> list[list[dict[str, Any]]]:
-    """Plans that were tried, with predicted and measured costs, for each member."""
+    """List the candidate plans of each member, with predicted and measured costs."""
     history = compiled.compilation
     if history is None:
         return []
@@ -99,20 +99,20 @@ def alternatives(compiled: Compiled, evidence: Evidence) -> list[list[dict[str, 
         most = max((p.share_of_exact for p in plans if p.share_of_exact is not None), default=1.0)
         rows = []
         for plan in plans:
-            here = evidence.speed if plan.chosen else engine if plan.share_of_exact == 1.0 else None
+            measured = evidence.speed if plan.chosen else engine if plan.share_of_exact == 1.0 else None
             if compiled.artifact.members:
-                here = None
+                measured = None
             share = plan.share_of_exact
             rows.append(
                 {
                     "name": plan.name,
                     "chosen": plan.chosen,
-                    "predicted": "not judged" if share is None else _share_of_time(share),
+                    "predicted": "not predicted" if share is None else _share_of_time(share),
                     "alone": "—" if plan.share_alone is None else _share_of_time(plan.share_alone),
                     "bar": 0.0 if share is None else round(100.0 * share / max(most, least, 1e-9), 1),
                     "certified": "—" if plan.certified is None else share_text(plan.certified),
                     "planning": "—" if plan.seconds_per_row is None else time_text(plan.seconds_per_row),
-                    "here": "—" if here is None else time_text(here.seconds_per_row),
+                    "here": "—" if measured is None else time_text(measured.seconds_per_row),
                 }
             )
         tables.append(rows)
@@ -124,15 +124,19 @@ def _share_of_time(share: float) -> str:
 
 
 def costs(compiled: Compiled, evidence: Evidence) -> list[tuple[str, str, str]]:
-    """Speed, size and memory: name, figure, how it was measured."""
+    """List speed, size and memory: name, figure, how it was measured."""
     artifact, against = compiled.artifact, evidence.against
     threads = n_threads(compiled.n_jobs)
     lines = [
         ("compiled, time per row", *_speed(evidence.speed, f"labels or values, {count(threads, 'thread', 'threads')}"))
     ]
+    alone = evidence.single_rows
+    tail = f"99th percentile {time_text(alone.percentile_99)}, slowest {time_text(alone.slowest)}"
+    how = f"median of {count(alone.n_rows, 'call', 'calls')} from Python; {tail}"
+    lines.append(("a row alone", time_text(alone.median), how))
     if against is not None:
         if against.exact_engine is not None:
-            lines.append(("its exact engine alone", *_speed(against.exact_engine, "the plan that is always possible")))
+            lines.append(("its exact engine alone", *_speed(against.exact_engine, "always a possible plan")))
         what = "kernel sums in float64" if against.is_definition else "its own predict"
         lines.append((f"{against.speed_of}, time per row", *_speed(against.speed, what)))
     lines.append(("artifact", bytes_text(artifact.n_bytes), f"{artifact.n_bytes:,} bytes"))
@@ -149,12 +153,12 @@ def costs(compiled: Compiled, evidence: Evidence) -> list[tuple[str, str, str]]:
     measured = "added to a new process by loading and predicting"
     lines.append(("memory", "not measured" if memory is None else bytes_text(memory), measured))
     if compiled.compilation is not None:
-        lines.append(("compile time", f"{compiled.compilation.seconds:.2f} s", "reading the source included"))
+        lines.append(("compile time", f"{compiled.compilation.seconds:.2f} s", "including reading the source"))
     return lines
 
 
 def speeds(compiled: Compiled, evidence: Evidence) -> list[dict[str, Any]]:
-    """Time per row of the compiled model, its exact engine alone, and the source, as bars on a log scale."""
+    """Compare times per row of the compiled model, its exact engine and the source, as bars on a log scale."""
     against = evidence.against
     if against is None:
         return []
@@ -182,7 +186,7 @@ def _speed(speed: Speed, how: str) -> tuple[str, str]:
 
 
 def exact_rows(evidence: Evidence) -> dict[str, Any]:
-    """Rows that needed the exact engine, those closest to the boundary first."""
+    """List rows that needed the exact engine, those closest to the boundary first."""
     positions = np.flatnonzero(~evidence.by_expansion)
     if evidence.values is not None and len(positions):
         positions = positions[np.argsort(np.abs(evidence.values[positions]), kind="stable")]
@@ -202,26 +206,30 @@ def _listed(evidence: Evidence, k: int) -> dict[str, str]:
 
 
 def worst_rows(evidence: Evidence) -> list[dict[str, str]]:
-    """Rows whose error is closest to its bound."""
+    """List the rows whose errors are closest to their bounds."""
     if evidence.against is None:
         return []
-    judged, positions = evidence.against.judged, evidence.against.positions
-    worst = np.argsort(-judged.ratios, kind="stable")[:_LISTED_ROWS]
+    comparison, positions = evidence.against.comparison, evidence.against.positions
+    worst = np.argsort(-comparison.ratios, kind="stable")[:_LISTED_ROWS]
     return [
         _listed(evidence, int(positions[k]))
-        | {"error": f"{judged.errors[k]:.2g}", "bound": f"{judged.bounds[k]:.2g}", "ratio": f"{judged.ratios[k]:.2%}"}
+        | {
+            "error": f"{comparison.errors[k]:.2g}",
+            "bound": f"{comparison.bounds[k]:.2g}",
+            "ratio": f"{comparison.ratios[k]:.2%}",
+        }
         for k in worst
-        if judged.errors[k] > 0.0
+        if comparison.errors[k] > 0.0
     ]
 
 
 def differing_rows(evidence: Evidence) -> list[dict[str, str]]:
-    """Rows whose label differs from the source's."""
+    """List the rows whose label differs from the source's."""
     if evidence.against is None:
         return []
-    judged, positions = evidence.against.judged, evidence.against.positions
-    some = np.flatnonzero(judged.differ)[:_LISTED_ROWS]
-    return [_listed(evidence, int(positions[k])) | {"source": _answer(judged.answers[k])} for k in some]
+    comparison, positions = evidence.against.comparison, evidence.against.positions
+    some = np.flatnonzero(comparison.differ)[:_LISTED_ROWS]
+    return [_listed(evidence, int(positions[k])) | {"source": _answer(comparison.answers[k])} for k in some]
 
 
 def _answer(answer: Any) -> str:
@@ -234,7 +242,7 @@ def _answer(answer: Any) -> str:
 
 
 def about_source(compiled: Compiled, against: Any) -> list[tuple[str, str]]:
-    """Facts about the source and the compilation."""
+    """List facts about the source and the compilation."""
     artifact = compiled.artifact
     lines = [("source", _source_text(artifact, against))]
     summary = summarize(artifact, dict.fromkeys(STAGES, 0), 0)
@@ -261,25 +269,25 @@ def _source_text(artifact: Artifact, against: Any) -> str:
 
 
 def steps(artifact: Artifact, against: Any) -> dict[str, list[str]]:
-    """Steps of the source's pipeline, and the operations that replace them."""
+    """List the steps of the source's pipeline and the operations that replace them."""
     members = artifact.members or (artifact,)
     maps = [member.input_map for member in members if member.input_map is not None]
-    own = own_steps(against) or []
+    steps_of_source = source_steps(against) or []
     return {
-        "own": [cut(" ".join(repr(step).split())) for step in own] if len(own) > 1 else [],
+        "own": [cut(" ".join(repr(step).split())) for step in steps_of_source] if len(steps_of_source) > 1 else [],
         "folded": _folded(maps[0]) if maps else [],
     }
 
 
 def _folded(input_map: InputMap) -> list[str]:
-    """Operations of the artifact on a raw row before the kernel."""
+    """Describe the operations of the artifact on a raw row before the kernel."""
     n, raw = len(input_map.columns), input_map.n_raw_features
     chosen = [] if n == raw and (input_map.columns == np.arange(n)).all() else [f"takes {n:,} of {raw:,} columns"]
     return chosen + [stage.in_words() for stage in input_map.stages]
 
 
 def python(compiled: Compiled, has_source: bool, has_truth: bool, max_rows: int | None) -> str:
-    """Python that makes the page again."""
+    """Write the Python code that reproduces the page."""
     arguments = ["X"] + ["y"] * has_truth + ["against=source"] * has_source
     arguments += [f"max_rows={max_rows}"] if max_rows is not None else []
     history = compiled.compilation

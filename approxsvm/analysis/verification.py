@@ -1,4 +1,4 @@
-"""Compare a compiled model with the exact one, row by row."""
+"""Row-by-row comparison of a compiled model with its source."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.analysis.compilation import Compilation
-from approxsvm.analysis.source_answers import Judgement, askable, doubt, judge, rows_at
+from approxsvm.analysis.source_answers import SourceAnswers, as_source_rows, doubt, rows_at, source_answers
 from approxsvm.analysis.summary import shown
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
-from approxsvm.frames.rows import check_sparse, of_the_whole, zero_unused
+from approxsvm.frames.rows import check_sparse, with_global_row, zero_unused
 from approxsvm.frontends import read_any
 from approxsvm.frontends.sklearn.vectorizers import split
 from approxsvm.ir.ensemble import Ensemble
@@ -27,14 +27,14 @@ from approxsvm.runtime.evaluator import BOUNDS, CERTIFIED, STAGE_NUMBERS, STAGES
 from approxsvm.system.options import whole_number
 
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
-# Rows predicted at a time, as in a typical call; rows compared between progress reports; most errors for quantiles.
+# Rows per predict call, as in typical use; rows compared between progress reports; maximum errors kept for quantiles.
 _PREDICTED_ROWS = 1 << 14
 _COMPARED_ROWS = 1 << 11
 _KEPT_ERRORS = 1 << 20
 
 
 class Compiled(Protocol):
-    """What reports need of a compiled estimator (estimators.CompiledModel, a higher layer)."""
+    """Interface of a compiled estimator that reports need (estimators.CompiledModel is in a higher layer)."""
 
     artifact: Artifact
     n_jobs: int | None
@@ -43,7 +43,7 @@ class Compiled(Protocol):
 
     @property
     def n_features_in_(self) -> int:
-        """Number of columns of rows."""
+        """Number of columns in a row."""
 
     @property
     def _evaluator(self) -> Evaluator: ...
@@ -51,7 +51,7 @@ class Compiled(Protocol):
     def _rows(self, X: Any) -> Any: ...
 
     def predict(self, X: Any) -> Any:
-        """Labels, or values of a regression."""
+        """Return labels, or values of a regression."""
 
 
 @dataclass(frozen=True)
@@ -63,27 +63,27 @@ class Verification:
     n_rows : int
         Rows compared.
     label_differences : int
-        Labels that differ from the exact model's; None for a regression.
+        Labels that differ from the source's; None for a regression.
     near_ties : int
-        Rows so close to the decision boundary that float64 cannot tell their exact label, which do not count as
-        differences; for a regression, rows whose value the source's own rounding may change by a tenth of the range.
+        Rows so close to the decision boundary that float64 cannot decide their exact label; they do not count as
+        differences. For a regression, rows whose value the source's rounding may change by a tenth of the range.
     bound_violations : int
-        Rows whose error exceeds their error bound, or, for a regression, whose source does not predict the value of the
-        function that was read.
+        Rows whose error exceeds their error bound. For a regression, also rows for which the source's prediction is not
+        the value of the function that was read.
     tolerance, tolerance_violations : float, int
-        Largest promised error of values, and rows that exceed it. Where the source computes in float32, rows may
-        exceed it up to their error bound.
+        Largest promised error of values, and rows that exceed it. If the source computes in float32, errors may exceed
+        it up to their bound.
     largest_error_to_bound : float
         Largest ratio of an error to its bound; at most 1 if the bounds hold.
     error_quantiles, bound_quantiles : dict
-        Quantiles of `|value - exact|` and of its bound. Of more than a million, evenly spaced ones are used; the
-        maximum is always exact.
+        Quantiles of `|value - exact|` and of its bound. More than a million values are thinned to evenly spaced ones;
+        the maximum is always exact.
     certified_fraction : float or None
-        Share of the rows that the first stage's own bound proved; None in mode "exact", which has no such stage.
+        Share of the rows proven by the first stage's bound; None in mode "exact", which has no such stage.
     rows_per_stage : dict
-        Number of rows whose label, or regression value, each stage settled.
+        Number of rows whose label or regression value each stage decided.
     speed_ratio : float
-        Time of the source's formula in float64 NumPy on one thread, over ours, in this run.
+        Time of the source's formula in float64 NumPy on one thread, divided by the compiled model's in this run.
     mode : str
         Mode of the compiled model.
     """
@@ -104,30 +104,30 @@ class Verification:
 
     @property
     def kept(self) -> bool:
-        """Whether all promises hold: bounds always, labels and tolerance unless the mode is "approximate"."""
+        """True if all promises hold: bounds always, labels and tolerance unless the mode is "approximate"."""
         labels_kept = self.mode == "approximate" or not self.label_differences
         return self.bound_violations == 0 and self.tolerance_violations == 0 and labels_kept
 
     @property
     def doubt(self) -> str | None:
-        """A warning, with advice, if more than a hundredth of the rows are near ties; else None."""
+        """Warning, with advice, if more than a hundredth of the rows are near ties; else None."""
         return doubt(self.near_ties, self.n_rows)
 
     def rows(self) -> list[tuple[str, str]]:
-        """Names and values to show, including the doubt if there is one."""
+        """Return names and values to show, including the doubt if there is one."""
         known = {name: value for name, value in self.as_dict().items() if name != "doubt" or value is not None}
         texts = {name: shown(value) for name, value in known.items()}
         texts["speed_ratio"] = f"{self.speed_ratio:,.1f} times as fast as the definition in NumPy, one thread, float64"
         if self.label_differences is None:
             texts["label_differences"] = "not applicable: a regression"
         if not np.isfinite(self.tolerance):
-            texts["tolerance"] = "none asked for"
+            texts["tolerance"] = "none requested"
         if self.certified_fraction is None:
             texts["certified_fraction"] = "not applicable: every row is exact"
         return [(name.replace("_", " "), text) for name, text in texts.items()]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, the verdict last; None for a tolerance that was not given."""
+        """Return plain values for JSON, the verdict last; the tolerance is None if none was given."""
         finite = self.tolerance if np.isfinite(self.tolerance) else None
         return asdict(self) | {"tolerance": finite, "doubt": self.doubt, "kept": self.kept}
 
@@ -140,7 +140,7 @@ def verify(
     max_rows: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Verification:
-    """Compare a compiled model with the model that it was made from, on given rows.
+    """Compare a compiled model with its source on given rows.
 
     Parameters
     ----------
@@ -149,9 +149,9 @@ def verify(
         The source model, evaluated by its definition in float64.
     X : array-like or sparse matrix of shape (n_rows, n_features)
     max_rows : int, optional
-        Compare at most this many rows, drawn at random with a fixed seed: the definition is slow.
+        Compare at most this many rows, drawn at random with a fixed seed, because the definition is slow.
     progress : callable, optional
-        Called with the share of the work done, from 0 to 1.
+        Called with the completed share of the work, from 0 to 1.
 
     Returns
     -------
@@ -160,14 +160,16 @@ def verify(
     Raises
     ------
     InputError
-        There are no rows, `against` has another task or other labels than `compiled`, or one is an ensemble.
+        There are no rows, `against` has a different task or labels, or one of the two is an ensemble.
     UnsupportedModelError
-        `against` has another number of columns than `compiled`.
+        `against` has a different number of columns than `compiled`.
     """
     tally = Tally(tolerance=float(compiled.artifact.header["tolerance"]))
     drawn = _drawn(X, max_rows)
     rows = zero_unused(compiled._rows(drawn), compiled.artifact.raw_columns)
-    given = rows if compiled.artifact.takes_texts else askable(drawn)  # behind vectorizers the source takes their rows
+    given = (
+        rows if compiled.artifact.takes_texts else as_source_rows(drawn)
+    )  # after vectorizers, the source takes their rows
     for comparison in compare(compiled, against, rows, given=given, progress=progress):
         tally.add(comparison)
     return tally.verification(compiled)
@@ -175,9 +177,9 @@ def verify(
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """Predictions of a compiled model, each row by the cheapest stage that settles it.
+    """Predictions of a compiled model, each row by the cheapest stage that decides it.
 
-    Bounds are infinite for pairs of classes that were not evaluated. If expansions prove labels only, as with several
+    Bounds are infinite for pairs of classes that were not evaluated. If expansions prove only labels, as for several
     classes, values and bounds are the exact engine's.
     """
 
@@ -185,11 +187,11 @@ class Settled:
     bounds: FloatArray
     stages: npt.NDArray[np.uint8]  # (n_rows,): positions in ``evaluator.STAGES``
     certified: npt.NDArray[np.bool_]  # (n_rows,)
-    seconds: float  # prediction time, without values that no label needs
+    seconds: float  # prediction time, excluding values that no label needs
 
     @classmethod
     def of(cls, evaluator: Evaluator, rows: Any) -> Settled:
-        """Predict rows that have been checked."""
+        """Predict validated rows."""
         values_too = 0 if proves_labels_alone(evaluator.artifact) else VALUES | BOUNDS
         start = time.perf_counter()
         *numbers, stages, certified = evaluator.evaluate(rows, values_too | STAGE_NUMBERS | CERTIFIED, "settled")
@@ -198,62 +200,62 @@ class Settled:
         return cls(values, bounds, stages, certified, seconds)
 
     def part(self, few: slice) -> Settled:
-        """The same for a slice of the rows."""
+        """Return the predictions of a slice of the rows."""
         share = len(self.stages[few]) / max(len(self.stages), 1)
         arrays = (self.values[few], self.bounds[few], self.stages[few], self.certified[few])
         return Settled(*arrays, share * self.seconds)
 
 
 def proves_labels_alone(artifact: Artifact) -> bool:
-    """Whether expansions settle labels only, and all values are the exact engine's."""
+    """Return whether expansions decide only labels, and all values come from the exact engine."""
     return not artifact.members and artifact.header["majority_only"] == 1
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Predictions for a few rows, as in Settled, with the source's judgement."""
+    """Predictions for a few rows, as in Settled, with the source's answers."""
 
     values: FloatArray  # (n_rows, n_decisions), as `bounds`
     bounds: FloatArray
     stages: npt.NDArray[np.uint8]
     certified: npt.NDArray[np.bool_]
     predicted: npt.NDArray[Any] | None  # labels; None for a regression
-    judged: Judgement
+    reference: SourceAnswers
     our_seconds: float
-    promised: FloatArray | float  # the largest error of values, as `bounds` or for all rows
+    promised: FloatArray | float  # largest promised error, as `bounds` or for all rows
 
     @property
     def known(self) -> npt.NDArray[np.bool_]:
-        """Which values were evaluated: with several classes some pairs are not."""
+        """Mask of the evaluated values: with several classes, some pairs are not evaluated."""
         return np.isfinite(self.bounds)
 
     @property
     def errors(self) -> FloatArray:
-        """|value - exact|, shape (n_rows, n_decisions)."""
-        return np.asarray(np.abs(self.values - self.judged.values))
+        """Absolute errors |value - exact|, shape (n_rows, n_decisions)."""
+        return np.asarray(np.abs(self.values - self.reference.values))
 
     @property
     def errors_beyond_rounding(self) -> FloatArray:
-        """Errors less the rounding of the exact values themselves."""
-        return np.asarray(np.maximum(self.errors - self.judged.slack, 0.0))
+        """Errors minus the rounding errors of the exact values."""
+        return np.asarray(np.maximum(self.errors - self.reference.slack, 0.0))
 
     @property
     def differ(self) -> npt.NDArray[np.bool_]:
-        """Which labels differ from the source's although float64 can tell them."""
-        if self.judged.labels is None:
+        """Mask of labels that differ from the source's although float64 can decide them."""
+        if self.reference.labels is None:
             return np.zeros(len(self.values), bool)
-        return np.asarray((self.predicted != self.judged.labels) & self.judged.certain)
+        return np.asarray((self.predicted != self.reference.labels) & self.reference.certain)
 
 
 def compare(
     compiled: Compiled, against: Any, rows: Any, *, given: Any = None, progress: Callable[[float], None] | None = None
 ) -> Iterator[Comparison]:
-    """Judge rows that have been checked, in pieces; other parameters and errors as for `verify`.
+    """Compare validated rows with the source, chunk by chunk; other parameters and errors as for `verify`.
 
-    `given` are the same rows as `askable` has them, which the source is asked about.
+    `given` are the same rows as returned by `as_source_rows`; the source predicts them.
     """
     if compiled.artifact.members:
-        raise InputError("an ensemble has no decision values to compare; verify its members, one by one")
+        raise InputError("an ensemble has no decision values to compare; verify its members one by one")
     _, against = split(against)
     model = read_any(against, n_features=compiled.n_features_in_)
     if isinstance(model, Ensemble):
@@ -266,10 +268,10 @@ def compare(
         try:
             settled = Settled.of(compiled._evaluator, part)
         except InputError as error:
-            raise of_the_whole(error, piece.start) from None
+            raise with_global_row(error, piece.start) from None
         for few in _slices(part.shape[0], _COMPARED_ROWS):
-            asked = rows_at(given, slice(piece.start + few.start, piece.start + few.stop))
-            yield _compare(compiled, against, model, part[few], settled.part(few), asked)
+            few_given = rows_at(given, slice(piece.start + few.start, piece.start + few.stop))
+            yield _compare(compiled, against, model, part[few], settled.part(few), few_given)
             if progress is not None:
                 progress((piece.start + few.stop) / rows.shape[0])
 
@@ -279,22 +281,24 @@ def _compare(
 ) -> Comparison:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X (does not have valid|has) feature names")  # they were checked before
-        judged = judge(against, model, rows, given=given)
-        judged = replace(judged, certain=judged.certain & ~_open_in_float32(compiled, rows))
-        predicted = None if judged.labels is None else compiled.predict(rows)
-    values, bounds = (numbers.reshape(judged.values.shape) for numbers in (settled.values, settled.bounds))
+        reference = source_answers(against, model, rows, given=given)
+        reference = replace(reference, certain=reference.certain & ~_undecided_in_float32(compiled, rows))
+        predicted = None if reference.labels is None else compiled.predict(rows)
+    values, bounds = (numbers.reshape(reference.values.shape) for numbers in (settled.values, settled.bounds))
     promised: Any = compiled.artifact.header["tolerance"]
-    if _computes_in_float32(compiled, rows):  # a tolerance that nobody asked for gives way to the bound
+    if _computes_in_float32(compiled, rows):  # the default tolerance yields to the bound
         promised = np.maximum(promised, bounds)
-    return Comparison(values, bounds, settled.stages, settled.certified, predicted, judged, settled.seconds, promised)
+    return Comparison(
+        values, bounds, settled.stages, settled.certified, predicted, reference, settled.seconds, promised
+    )
 
 
 def _computes_in_float32(compiled: Compiled, rows: Any) -> bool:
     return compiled.artifact.row_dtypes.rounded is not None and rows.dtype == np.float32
 
 
-def _open_in_float32(compiled: Compiled, rows: Any) -> npt.NDArray[np.bool_]:
-    """Rows whose label the source's own arithmetic in float32 may change, by our bounds of exact values."""
+def _undecided_in_float32(compiled: Compiled, rows: Any) -> npt.NDArray[np.bool_]:
+    """Return rows whose label the source's float32 arithmetic may change, by the bounds of the exact values."""
     artifact = compiled.artifact
     if not _computes_in_float32(compiled, rows) or artifact.task == "regression":
         return np.zeros(rows.shape[0], np.bool_)
@@ -312,7 +316,7 @@ def _slices(n_rows: int, step: int) -> Iterator[slice]:
 
 
 def _drawn(X: Any, max_rows: int | None) -> Any:
-    """At most `max_rows` of the rows, in order."""
+    """Draw at most `max_rows` of the rows, in order."""
     if max_rows is None:
         return X
     X = check_sparse(X)
@@ -322,14 +326,14 @@ def _drawn(X: Any, max_rows: int | None) -> Any:
 
 
 def drawn_positions(n_rows: int, max_rows: int | None) -> npt.NDArray[np.intp]:
-    """Positions of the rows to compare, in order, with a fixed seed."""
+    """Draw the positions of the rows to compare, in order, with a fixed seed."""
     if max_rows is None or n_rows <= whole_number(max_rows, "max_rows", 1):
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(0).choice(n_rows, max_rows, replace=False))
 
 
 class _Quantiles:
-    """Quantiles of numbers that come in parts; keeps every 2nd, 4th, ... if there are too many."""
+    """Quantiles of numbers that arrive in parts; keeps every 2nd, 4th, ... if there are too many."""
 
     def __init__(self) -> None:
         self._parts: list[FloatArray] = []
@@ -355,7 +359,7 @@ class _Quantiles:
 
 @dataclass
 class Tally:
-    """Sums over the comparisons so far."""
+    """Totals of the comparisons so far."""
 
     n_rows: int = 0
     label_differences: int = 0
@@ -372,27 +376,27 @@ class Tally:
     tolerance: float = math.inf
 
     def add(self, few: Comparison) -> None:
-        """Add the comparison of a few rows."""
-        judged, known, errors, bounds = few.judged, few.known, few.errors, few.bounds
+        """Add the comparison of some rows."""
+        reference, known, errors, bounds = few.reference, few.known, few.errors, few.bounds
         excess = np.where(known, few.errors_beyond_rounding / np.maximum(bounds, 2.0**-1000), 0.0)
         self.n_rows += len(errors)
         self.label_differences += int(few.differ.sum())
-        self.near_ties += int((~judged.certain).sum())
-        violations = np.asarray((known & (errors > bounds + judged.slack)).any(axis=1))
-        if judged.labels is None:  # for labels, a misread source counts as a difference
-            violations = np.asarray(violations | judged.misread)
+        self.near_ties += int((~reference.certain).sum())
+        violations = np.asarray((known & (errors > bounds + reference.slack)).any(axis=1))
+        if reference.labels is None:  # for labels, a misread source counts as a difference
+            violations = np.asarray(violations | reference.misread)
         self.bound_violations += int(violations.sum())
-        self.tolerance_violations += int((errors > few.promised + judged.slack).any(axis=1).sum())
+        self.tolerance_violations += int((errors > few.promised + reference.slack).any(axis=1).sum())
         self.largest_error_to_bound = max(self.largest_error_to_bound, float(np.max(excess)))
         self.errors.add(errors[known])
         self.bounds.add(bounds[known])
         self.n_proven += int(few.certified.sum())
         self.counts += np.bincount(few.stages, minlength=len(STAGES))
         self.our_seconds += few.our_seconds
-        self.their_seconds += judged.seconds
+        self.their_seconds += reference.seconds
 
     def verification(self, compiled: Compiled) -> Verification:
-        """The sums as a verdict."""
+        """Return the totals as a verdict."""
         mode = compiled.artifact.mode
         return Verification(
             n_rows=self.n_rows,
@@ -412,7 +416,7 @@ class Tally:
 
 
 def check_same_kind(compiled: Compiled, model: SingleModel | Ensemble) -> None:
-    """Refuse a source of another task or with other labels."""
+    """Raise InputError if the source has a different task or different labels."""
     if model.task != compiled.artifact.task:
         raise InputError(f"the source model is for {model.task}, but the compiled one for {compiled.artifact.task}")
     labels = compiled.artifact.labels.tolist()

@@ -8,29 +8,29 @@ _MOST_CHARACTERS: Final = 160
 
 
 def count(n: int, one: str, many: str) -> str:
-    """A number with its noun."""
+    """Format a count with its noun."""
     return f"{n:,} {one if n == 1 else many}"
 
 
 def cut(text: str) -> str:
-    """A text, cut to at most `_MOST_CHARACTERS`."""
+    """Truncate a text to `_MOST_CHARACTERS`."""
     return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
 
 
 def short(ratio: float) -> str:
-    """A ratio with few digits."""
+    """Format a ratio with few digits."""
     return f"{ratio:,.0f}" if ratio >= 10.0 else f"{ratio:.1f}"
 
 
 def times_text(ratio: float, than: str = "faster than") -> str:
-    """Speedup such as "3.0 times faster than"; a ratio below 1 becomes "slower than"."""
+    """Describe a speedup, such as "3.0 times faster than"; a ratio below 1 becomes "slower than"."""
     if than == "faster than" and ratio < 1.0:
         return f"{short(1.0 / ratio)} times slower than" if ratio > 0.0 else "slower than"
     return f"{short(ratio)} times {than}"
 
 
 def time_text(seconds: float) -> str:
-    """A time in a suitable unit."""
+    """Format a time in a suitable unit."""
     for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
         if seconds * factor >= 1.0:
             return f"{seconds * factor:.3g} {unit}"
@@ -38,7 +38,7 @@ def time_text(seconds: float) -> str:
 
 
 def bytes_text(n_bytes: int) -> str:
-    """A size in a suitable unit."""
+    """Format a size in a suitable unit."""
     if n_bytes < 10_000:
         return f"{n_bytes:,} bytes" if n_bytes < 1_000 else f"{n_bytes / 1e3:.1f} KB"
     return f"{n_bytes / 1e3:,.0f} KB" if n_bytes < 1_000_000 else f"{n_bytes / 1e6:,.1f} MB"

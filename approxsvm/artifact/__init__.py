@@ -1,1 +1,1 @@
-"""The bytes of an .asvm file (models/FORMAT.md): layout, writer, and what sections hold."""
+"""Layout, writer and views of .asvm files (models/FORMAT.md)."""

@@ -1,4 +1,4 @@
-"""Section categories: the texts that raw columns stand for, as fixed-width numbers and UTF-8."""
+"""Section categories: the texts of raw columns, as fixed-width numbers and UTF-8."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COLUMN: Final = record("category_column")
 
 
 def pack_categories(texts: Mapping[int, TextColumn]) -> bytes:
-    """As bytes (models/FORMAT.md, "categories")."""
+    """Encode the texts of raw columns (models/FORMAT.md, "categories")."""
     columns = sorted(texts.items())
     encoded = [text.encode() for _, known in columns for text in known.texts]
     ends = np.cumsum([len(text) for text in encoded], dtype=np.uint32).astype("<u4")
@@ -27,7 +27,7 @@ def pack_categories(texts: Mapping[int, TextColumn]) -> bytes:
 
 
 def unpack_categories(content: Any) -> dict[int, TextColumn]:
-    """What `pack_categories` wrote."""
+    """Decode the output of `pack_categories`."""
     reader = SectionReader(content)
     n_columns, n_texts = reader.take(_HEADER)
     columns = [reader.take(_COLUMN) for _ in range(n_columns)]

@@ -1,4 +1,4 @@
-"""Input maps as fixed-width numbers: the section that says what happens to raw rows before the kernel."""
+"""Section input_map: the transformation of raw rows before the kernel, as fixed-width numbers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.schema import record
 from approxsvm.ir.steps import STEP_KINDS, Step
 
-# An input map: header, columns, the stages one after the other, what is checked; everything at a multiple of 8 bytes.
+# Layout: header, columns, the steps in order, the checked columns; each at a multiple of 8 bytes.
 _HEADER: Final = record("input_map")
 _STAGE: Final = record("stage")
 _CHECKED: Final = record("checked_column")
 
 
 def unpack_input_map(content: Any) -> InputMap:
-    """Read what `InputMap.packed` wrote."""
+    """Decode the output of `InputMap.packed`."""
     reader = SectionReader(content)
     n_columns, n_stages, n_raw, by_column = reader.take(_HEADER)
     columns = reader.array("<u4", n_columns).astype(np.intp)

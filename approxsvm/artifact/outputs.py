@@ -1,4 +1,4 @@
-"""Outputs as fixed-width numbers: the section that says what decision values become."""
+"""Section outputs: how decision values become answers, as fixed-width numbers."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from approxsvm.ir.schema import names_of, record
 
 _OUTPUTS_HEADER: Final = record("outputs")
 *_SHAPES, _ = cast(tuple[DecisionShape, ...], names_of("decision_shape"))
-_SUMS: Final = len(_SHAPES)  # a function of each class, with weights
+_SUMS: Final = len(_SHAPES)  # one function per class, each a weighted sum
 _LABEL_RULES: Final = cast(tuple[LabelRule, ...], names_of("label_rule"))
 _KINDS: Final = names_of("probability")
 
 
 def is_plain(outputs: Outputs, n_classes: int) -> bool:
-    """Whether there is nothing to say: labels by votes, no probabilities, values as they are."""
+    """Return whether the section may be omitted: labels by votes, no probabilities, values unchanged."""
     shaped = n_classes > 2 and outputs.decision_shape != "ovo"
     return outputs.probability is None and outputs.label_rule == "votes" and not shaped and not outputs.is_column
 
 
 def pack_outputs(outputs: Outputs) -> bytes:
-    """As fixed-width numbers (models/FORMAT.md, "outputs")."""
-    head = outputs.probability
+    """Encode outputs as fixed-width numbers (models/FORMAT.md, "outputs")."""
+    probability = outputs.probability
     header = _OUTPUTS_HEADER.pack(
         int(outputs.is_column) or (_SUMS if outputs.of_sums else _SHAPES.index(outputs.decision_shape)),
         _LABEL_RULES.index(outputs.label_rule),
-        _KINDS.index("none" if head is None else head.kind),
-        *((0, 0, 0) if head is None else head.facts),
+        _KINDS.index("none" if probability is None else probability.kind),
+        *((0, 0, 0) if probability is None else probability.facts),
     )
     parts: list[Any] = [] if outputs.weights is None else [outputs.weights, outputs.addend]
     if outputs.of_sums:
         parts = [struct.pack("<Q", outputs.sums[0].shape[1]), outputs.weights]
     parts += [] if outputs.threshold is None else [outputs.threshold, outputs.threshold_label]
-    parts += [] if head is None else head.stored()
+    parts += [] if probability is None else probability.stored()
     return header + b"".join(
         part if isinstance(part, bytes) else np.asarray(part, dtype="<f8").tobytes() for part in parts
     )
 
 
 def unpack_outputs(content: Any, task: str, n_classes: int, n_members: int = 0) -> Outputs:
-    """What `pack_outputs` wrote, for a model or an ensemble of so many members."""
+    """Decode the output of `pack_outputs` for a model, or for an ensemble of `n_members`."""
     reader = SectionReader(content)
     shape, rule, kind, *facts = reader.take(_OUTPUTS_HEADER)
     weights, addend, threshold, threshold_label = None, 0.0, None, 0
@@ -56,8 +56,8 @@ def unpack_outputs(content: Any, task: str, n_classes: int, n_members: int = 0) 
         weights, addend = reader.numbers(n_members), float(reader.numbers(1)[0])
     if _LABEL_RULES[rule] in BY_THRESHOLD:
         threshold, threshold_label = float(reader.numbers(1)[0]), int(reader.numbers(1)[0])
-    found = PROBABILITIES.get(_KINDS[kind])
-    probability = None if found is None else found.read(reader, tuple(facts), n_classes)
+    record_type = PROBABILITIES.get(_KINDS[kind])
+    probability = None if record_type is None else record_type.read(reader, tuple(facts), n_classes)
     numbers: dict[str, Any] = {"weights": weights, "addend": addend}
     numbers |= {"threshold": threshold, "threshold_label": threshold_label}
     if task == "regression":

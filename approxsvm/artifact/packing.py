@@ -1,4 +1,4 @@
-"""Support vectors in the fewest bytes that give every number back exactly (models/FORMAT.md, "support_vectors")."""
+"""Lossless encoding of support vectors in the fewest bytes (models/FORMAT.md, "support_vectors")."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _DENSE, _CSR, _RELATIVE = map(names_of("storage").index, ("dense", "compressed",
 _FLOAT64, _FLOAT32, _CODES8, _CODES16 = map(names_of("value_kind").index, ("float64", "float32", "codes8", "codes16"))
 _VALUE_DTYPES: Final = ("<f8", "<f4", "<u1", "<u2")
 _INDEX_DTYPES: Final = {1: "<u1", 2: "<u2", 4: "<u4"}
-# Rows with a larger share of non-zeros are shorter dense, but where all values are the same.
+# Dense storage is shorter if the share of non-zeros is larger than this, unless all values are equal.
 _DENSE_SHARE: Final = 8 / 9
-# Support vectors are stored relative to a row if at most this share of their values differ from it, as the exact engine
-# then uses these alone, and if it is at most this many times as far away as their mean, for accuracy.
+# Support vectors are stored relative to a row if at most this share of their values differ from it, because the exact
+# engine then reads only these, and, for accuracy, if it is at most this many times as far away as their mean.
 _FEW: Final = 1 / 3
 _NEAR: Final = 2.0
-# Values of a column that say which of them is frequent, at least, and how frequent it has to be among them.
+# Minimum number of sampled values that determine a column's most frequent value, and the share it must reach.
 _LOOKED_AT: Final = 256
 _FREQUENT: Final = 0.4
 
@@ -30,7 +30,7 @@ _FREQUENT: Final = 0.4
 def pack(model: KernelModel) -> bytes:
     """Encode the support vectors of a model: dense, compressed, or relative to a row, whichever is shortest.
 
-    Values are codes into a dictionary where few are distinct, else float32 where that is exact, else float64.
+    Values are codes into a dictionary if few are distinct, else float32 if that is exact, else float64.
     """
     vectors: Any = model.support_vectors
     if isinstance(vectors, np.ndarray):
@@ -53,13 +53,13 @@ def pack(model: KernelModel) -> bytes:
 
 
 def reference_row(vectors: FloatArray) -> FloatArray | None:
-    """The value that most support vectors have of each feature; None where many differ, or it is zero or far away.
+    """Return the most frequent value of each feature; None if many values differ from it, or it is zero or far away.
 
-    Categories, one column for each and then standardized, have no zeros, but two values each.
+    One-hot columns that were standardized have no zeros, but only two values each.
     """
     if len(vectors) == 0:
         return None
-    # What more than half of the values are is their median, too.
+    # A value that more than half of the entries share is also their median.
     some = vectors[:: max(len(vectors) // _LOOKED_AT, 1)]
     middle = len(some) // 2
     reference: FloatArray = np.partition(some, middle, axis=0)[middle]
@@ -72,7 +72,7 @@ def reference_row(vectors: FloatArray) -> FloatArray | None:
 
 
 def _differences(vectors: FloatArray, reference: FloatArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any], FloatArray]:
-    """How many values of each vector are not the reference's, their columns, and the values."""
+    """Return the number of values per vector that differ from the reference, their columns, and the values."""
     rows, columns = np.nonzero(vectors != reference)
     return np.bincount(rows, minlength=len(vectors)), columns, vectors[rows, columns]
 
@@ -95,12 +95,12 @@ def _values(reader: SectionReader, kind: int, dictionary: FloatArray, count: int
     if len(dictionary) == 1:
         return np.broadcast_to(dictionary, count)
     stored = reader.array(_VALUE_DTYPES[kind], count)
-    found: FloatArray = dictionary[stored] if kind >= _CODES8 else stored.astype(np.float64)
-    return found
+    values: FloatArray = dictionary[stored] if kind >= _CODES8 else stored.astype(np.float64)
+    return values
 
 
 def _index_bytes(n_features: int) -> int:
-    """Width of a column number and of a count of columns."""
+    """Return the width of a column number and of a count of columns."""
     return 1 if n_features < 1 << 8 else 2 if n_features < 1 << 16 else 4
 
 
@@ -116,7 +116,7 @@ def _pack_csr(
     data: FloatArray,
     reference: FloatArray | None = None,
 ) -> bytes:
-    """Compressed rows, of all that is not zero or not the reference's."""
+    """Encode, as compressed rows, all values that differ from zero or from the reference."""
     kind, dictionary, values = _narrow(data)
     width = _index_bytes(n_features)
     pieces = (counts.astype(_INDEX_DTYPES[width]).tobytes(), columns.astype(_INDEX_DTYPES[width]).tobytes(), values)
@@ -126,7 +126,7 @@ def _pack_csr(
 
 
 def _narrow(values: FloatArray) -> tuple[int, FloatArray, bytes]:
-    """Kind, dictionary and bytes of some values; no bytes at all when they are all the same."""
+    """Return the kind, the dictionary and the bytes of values; no bytes if all values are equal."""
     dictionary: FloatArray = np.unique(values[: 4 * MAX_DICTIONARY])
     codes: npt.NDArray[Any] = np.empty(0)
     if len(dictionary) <= MAX_DICTIONARY:

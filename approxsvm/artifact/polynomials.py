@@ -1,4 +1,4 @@
-"""Kernels of inner products in an artifact: coef0, and the forms of polynomial ones."""
+"""Artifacts with kernels of inner products: coef0, and the expanded forms of polynomial kernels."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from approxsvm.reference.definition import PolynomialDefinition, SigmoidDefiniti
 
 def build_polynomial(
     model: KernelModel,
-    mode: Mode,  # the form alone, both, or the support vectors alone
-    form: PolynomialForm | None = None,  # left out in mode "exact"
+    mode: Mode,  # "approximate": the form only; "exact": the support vectors only; "certified": both
+    form: PolynomialForm | None = None,  # None in mode "exact"
     *,
-    tolerance: float | None = None,  # of values: a row that misses it is to be refused
+    tolerance: float | None = None,  # promised error of values; rows that miss it are rejected
     plan: str = "",
 ) -> Artifact:
-    """Lay out a model with a polynomial or sigmoid kernel; as `build`, and without an expansion.
+    """Lay out a model with a polynomial or sigmoid kernel, as `build` does for Gaussian ones.
 
-    Raises UnsupportedModelError: the coefficients, kernels at the origin or the labels are beyond what the format
-    holds.
+    Raises UnsupportedModelError if the coefficients, the kernel values at the origin or the labels exceed the limits of
+    the format.
     """
     assert (form is None) == (mode == "exact")
     frame = Frame.of(model, "origin")
@@ -59,7 +59,7 @@ def build_polynomial(
 
 
 def _pack_form(form: PolynomialForm | None, n_features: int) -> bytes:
-    """One decision function after the other."""
+    """Concatenate the forms of the decision functions."""
     if form is None:
         return b""
     numbers = [form.constants, form.constant_errors, form.linear_errors, form.quadratic_errors]
@@ -70,7 +70,7 @@ def _pack_form(form: PolynomialForm | None, n_features: int) -> bytes:
 
 
 def _polynomial_check_rows(model: KernelModel, header: dict[str, Any]) -> bytes:
-    """As `_exact_check_rows`, about the origin and about as large as support vectors are."""
+    """Compute check rows as `_exact_check_rows` does, around the origin, of about the norm of support vectors."""
     definition = (SigmoidDefinition if model.is_sigmoid else PolynomialDefinition)(model)
     typical = float(np.median(definition.vector_norms)) if model.n_sv else 0.0
     origin = np.zeros(model.n_features, np.float32)
@@ -85,11 +85,11 @@ def _polynomial_check_rows(model: KernelModel, header: dict[str, Any]) -> bytes:
         tolerance = float(definition.rounding(row, value, decision)[0, 0])
         if tolerance < math.inf:
             result.append((amplitude, float(value[0, 0]), tolerance))
-        elif amplitude > 0.0:  # smaller rows, the origin in the end
+        elif amplitude > 0.0:  # try smaller rows, and finally the origin
             amplitude = amplitude * 2.0**-40 if amplitude > 2.0**-200 else 0.0
         else:
             raise UnsupportedModelError(
-                "the kernel of this model, or its bound, is beyond the range of float64 at the origin: coef0 is "
+                "the kernel of this model, or its bound, exceeds the range of float64 at the origin: coef0 is "
                 f"{model.coef0:.3g}"
             )
     return np.array(result, "<f8").tobytes()

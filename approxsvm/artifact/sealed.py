@@ -1,4 +1,4 @@
-"""The content of a file as an immutable value."""
+"""File contents as an immutable value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Sealed = TypeVar("Sealed", bound="SealedBytes")
 
 
 class SealedBytes:
-    """The content of a file that never changes: equal, hashed, pickled and written by its bytes alone."""
+    """Immutable content of a file; compared, hashed, pickled and written by its bytes alone."""
 
     data: bytes
 
@@ -31,5 +31,5 @@ class SealedBytes:
         return hash(self.data)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the bytes so that `path` holds either all of them or what it held before."""
+        """Write the bytes; if this fails, `path` keeps its former contents."""
         write_whole(self.data, path)

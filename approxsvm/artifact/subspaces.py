@@ -1,4 +1,4 @@
-"""Kernel sums in few coordinates as the section that says what they add up (models/FORMAT.md, "subspaces")."""
+"""Section subspaces: kernel sums in few coordinates (models/FORMAT.md, "subspaces")."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _HEADER: Final = record("subspaces")
 
 
 def subspace_sections(groups: Sequence[SubspaceGroup], expansion: Artifact | None) -> dict[str, bytes]:
-    """Kernel sums in few coordinates, and the expansion that takes the place of the first stage's, if there is one."""
+    """Encode kernel sums in few coordinates, and the expansion that replaces the first stage's sums if there is one."""
     sections = {"subspaces": _pack(groups, expansion is not None)}
     return sections if expansion is None else sections | {"subspace_expansion": expansion.data}
 
 
 def _pack(groups: Sequence[SubspaceGroup], first_is_expansion: bool) -> bytes:
-    """Those of each class, or of the only decision function; an expansion takes the place of the first stage's sums."""
+    """Encode one group per class, or the only one; an expansion may replace the first stage's sums."""
     numbers = [stage.n_coordinates for stage in groups[0].stages]
     pieces = [_HEADER.pack(len(numbers), 0) + np.array(numbers, "<u4").tobytes()]
     for group in groups:

@@ -1,4 +1,4 @@
-"""Sums of terms that are no kernels at support vectors, in an artifact: cosines, so far."""
+"""Artifacts of sums whose terms are not kernels at support vectors, such as cosines."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from approxsvm.ir.single_model import TermsModel
 class Terms:
     """sum_i coef_ki function(vectors_i . z + shifts_i)."""
 
-    # "cos". Whoever evaluates it may use that modulus, slope and curvature are at most 1.
+    # "cos"; users may assume that its value, slope and curvature are at most 1 in absolute value.
     function: str
     coef: FloatArray  # shape (n_decisions, n_terms)
     shifts: FloatArray  # shape (n_terms,)
     vectors: FloatArray  # shape (n_terms, n_features)
-    max_shift: float  # the largest modulus of a shift that the format allows
+    max_shift: float  # largest absolute value of a shift that the format allows
 
 
 def build_terms(
     model: TermsModel,
     *,
-    tolerance: float | None = None,  # of values: a row that misses it is to be refused
+    tolerance: float | None = None,  # promised error of values; rows that miss it are rejected
     plan: str = "",
 ) -> Artifact:
-    """Lay out a linear model on random Fourier features, of mode "exact".
+    """Lay out a linear model on random Fourier features, in mode "exact".
 
-    Raises UnsupportedModelError: the coefficients, frequencies or labels are beyond what the format holds.
+    Raises UnsupportedModelError if the coefficients, frequencies or labels exceed the limits of the format.
     """
     frame = Frame(np.zeros(model.n_features, np.float32), "origin", 0.0, 0.0)
     promise = np.inf if tolerance is None else float(tolerance)
@@ -54,7 +54,7 @@ def build_terms(
     decisions["intercept"], decisions["value_error"] = model.intercept, model.value_error
     decisions["sum_moduli"], decisions["total"] = model.all_moduli, model.all_slopes
     if not model.slope < math.inf:
-        raise UnsupportedModelError(f"coefficients times frequencies of this {model.source} are beyond float64")
+        raise UnsupportedModelError(f"coefficients times frequencies of this {model.source} exceed float64")
     numbers = np.concatenate([model.coef.ravel(), model.phases, model.frequencies.ravel()])
     sections = {
         "decisions": pack_decisions(decisions),
@@ -67,7 +67,7 @@ def build_terms(
 
 
 def terms_of(artifact: Artifact) -> Terms | None:
-    """The terms of an artifact; None where it has support vectors or expansions."""
+    """Return the terms of an artifact; None if it has support vectors or expansions."""
     if artifact.kernel != "cosine":
         return None
     n, n_coef = artifact.n_terms, artifact.n_terms * artifact.n_decisions
@@ -77,7 +77,7 @@ def terms_of(artifact: Artifact) -> Terms | None:
 
 
 def _check_rows(model: TermsModel, header: dict[str, Any]) -> bytes:
-    """As `_exact_check_rows`, about the origin, where angles are about 1."""
+    """Compute check rows as `_exact_check_rows` does, around the origin, where angles are about 1."""
     largest = float(norms_above(model.frequencies).max())
     amplitude = min(power_of_two_above(1.0 / max(largest, 1.0 / MOST_AMPLITUDE)), MOST_AMPLITUDE)
     origin = np.zeros(model.n_features, np.float32)
@@ -87,5 +87,5 @@ def _check_rows(model: TermsModel, header: dict[str, Any]) -> bytes:
         value = model.decision_function(row)[:, [k * model.n_decisions // N_CHECK_ROWS]]
         result.append((amplitude, float(value[0, 0]), float(model.rounding(row, value)[0, 0])))
     if not np.isfinite(result).all():
-        raise UnsupportedModelError(f"the values of this {model.source} are beyond the range of float64")
+        raise UnsupportedModelError(f"the values of this {model.source} exceed the range of float64")
     return np.array(result, "<f8").tobytes()

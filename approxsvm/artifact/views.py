@@ -1,4 +1,4 @@
-"""What an artifact says, in typed views of bytes that the native reader has accepted: nothing is checked here."""
+"""Typed views of an artifact's bytes. The native reader has validated them, so nothing is checked here."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ _SUBSPACES: Final = record("subspaces")
 _HEADER_FIELDS: Final = fields_of("header")
 _SECTION_NAMES: Final = {number: name for name, number in SECTION_IDS.items()}
 _FILE_BYTES: Final = offset_of("header", "file_bytes")
-_FOREIGN: Final = "not an approxsvm artifact: "  # what a message begins with where the magic is wrong
+_FOREIGN: Final = "not an approxsvm artifact: "  # prefix of the native message if the magic is wrong
 
 
 class RouterLists(NamedTuple):
     """Section router (models/FORMAT.md)."""
 
-    starts: npt.NDArray[np.int64]  # shape (n_groups + 1,); first panel of each group's list among the members' panels
-    members: npt.NDArray[np.uint32]  # shape (ROUTER_WIDTH * n_panels,); the center in each slot of these
+    starts: npt.NDArray[np.int64]  # shape (n_groups + 1,); first panel of each group's list in `members`
+    members: npt.NDArray[np.uint32]  # shape (ROUTER_WIDTH * n_panels,); the center in each slot of the member panels
     # shape (n_group_panels + n_panels, ROUTER_WIDTH, 1 + n_features); half of x'Dx and -Dx of the point in each slot,
-    # first of the groups, then of the members
+    # group panels first, then member panels
     points: npt.NDArray[np.float32]
 
 
@@ -78,7 +78,7 @@ class Artifact(SealedBytes):
     Raises
     ------
     ArtifactError
-        The bytes break a rule of models/FORMAT.md; the message names section, field, what is there and what must be.
+        The bytes break a rule of models/FORMAT.md; the message names the section, the field, and both values.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -96,7 +96,7 @@ class Artifact(SealedBytes):
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Artifact:
-        """Read and validate an .asvm file; errors name it."""
+        """Read and validate an .asvm file; errors name the file."""
         try:
             return cls(_read_aligned(path))
         except ArtifactError as error:
@@ -104,10 +104,10 @@ class Artifact(SealedBytes):
 
     @classmethod
     def _within(cls, memory: memoryview) -> Artifact:
-        """An artifact inside another one, which has been accepted with it."""
-        found = cls.__new__(cls)
-        found._describe(memory)
-        return found
+        """Return a view of a nested artifact, which the native reader validated together with the outer one."""
+        nested = cls.__new__(cls)
+        nested._describe(memory)
+        return nested
 
     def _describe(self, memory: memoryview) -> None:
         self._memory = memory
@@ -118,7 +118,7 @@ class Artifact(SealedBytes):
             for number, _, offset, size in SECTION.iter_unpack(memory[HEADER.size : end])
         }
         self.members = tuple(_members(self._sections["members"])) if self.header["mode"] == ENSEMBLE else ()
-        if self.members:  # what people are shown of several models
+        if self.members:  # summary values of all members
             self.header["n_support_vectors"] = sum(int(member.header["n_support_vectors"]) for member in self.members)
             for name in ("tolerance", "degree", "center_kind", "gamma", "max_sv_norm"):
                 self.header[name] = max(member.header[name] for member in self.members)
@@ -129,12 +129,12 @@ class Artifact(SealedBytes):
 
     @cached_property
     def data(self) -> bytes:  # type: ignore[override]
-        """The content of the file."""
+        """Content of the file."""
         return bytes(self._memory)
 
     @cached_property
     def native(self) -> _native.Artifact:
-        """The same as the native predictor takes it."""
+        """The artifact as an object that the native predictor accepts."""
         return _native.Artifact(self._memory)
 
     @property
@@ -144,7 +144,7 @@ class Artifact(SealedBytes):
 
     @cached_property
     def labels(self) -> npt.NDArray[Any]:
-        """Class labels with the dtype of the source model; none for other tasks."""
+        """Class labels with the dtype of the source model; empty for other tasks."""
         content, kind, count = self._sections.get("labels", b""), self.header["label_kind"], self.header["n_labels"]
         if kind == NO_LABELS:
             return np.empty(0)
@@ -156,13 +156,13 @@ class Artifact(SealedBytes):
 
     @cached_property
     def feature_names(self) -> tuple[str, ...] | None:
-        """Names of raw columns, where the source has them."""
+        """Names of the raw columns; None if the source has none."""
         content = self._sections.get("feature_names")
         return None if content is None else tuple(_texts(content, self.n_raw_features))
 
     @cached_property
     def outputs(self) -> Outputs:
-        """What becomes of decision values."""
+        """Outputs: how decision values become labels and probabilities."""
         content = self._sections.get("outputs")
         if content is not None:
             return unpack_outputs(content, self.task, self.header["n_labels"], len(self.members))
@@ -171,45 +171,45 @@ class Artifact(SealedBytes):
 
     @cached_property
     def input_map(self) -> InputMap | None:
-        """How raw rows become rows of the model."""
+        """Map from raw rows to rows of the kernel; None if they are the same."""
         content = self._sections.get("input_map")
         return None if content is None else replace(unpack_input_map(content), texts=self.texts)
 
     @cached_property
     def texts(self) -> dict[int, TextColumn]:
-        """Raw columns of texts, whose codes stand in rows."""
+        """Raw text columns by position; rows contain their codes."""
         content = self._sections.get("categories")
         return {} if content is None else unpack_categories(content)
 
     @property
     def takes_texts(self) -> bool:
-        """Whether the source begins with a vectorizer of texts."""
+        """True if the source begins with a text vectorizer."""
         return "vectorizers" in self._sections
 
     @cached_property
     def text_rows(self) -> TextRows:
-        """What makes rows of texts, where the source begins with that."""
+        """Vectorizers that turn texts into rows, if the source begins with them."""
         return TextRows.read(bytes(self._sections["vectorizers"]), int(self.n_raw_features))
 
     @cached_property
     def row_dtypes(self) -> RowDtypes:
-        """Which dtypes of rows change the source's answers."""
+        """Dtypes of rows that change the source's answers."""
         content = self._sections.get("dtypes")
         return SAME if content is None else RowDtypes.read(bytes(content))
 
     @cached_property
     def raw_columns(self) -> RawColumns:
-        """Which columns raw rows have, and which of them are used."""
+        """Columns of raw rows, and which of them the model uses."""
         return RawColumns.of(self)
 
     @property
     def task(self) -> Task:
-        """What the decision values mean."""
+        """Meaning of the decision values."""
         return TASKS[int(self.header["task"])]
 
     @property
     def mode(self) -> Mode:
-        """How much of the exact model is on board; of an ensemble "certified" where members differ."""
+        """Mode of compilation; "certified" if members of an ensemble differ."""
         if not self.members:
             return MODES[int(self.header["mode"])]
         modes = {member.mode for member in self.members}
@@ -217,130 +217,139 @@ class Artifact(SealedBytes):
 
     @property
     def averages(self) -> bool:
-        """Whether this is an ensemble with probabilities of its members, and no decision values."""
+        """True for an ensemble that averages the probabilities of its members and has no decision values."""
         return self.has_class_probabilities and bool(self.members) and self.n_decisions == 0
 
     @property
     def has_labels_alone(self) -> bool:
-        """Whether this is an ensemble that votes, or of targets: it has labels and nothing else."""
+        """True for an ensemble that votes or has several targets, and therefore has only labels."""
         return self.n_decisions == 0 and not self.averages
 
     @property
     def counts_votes(self) -> bool:
-        """Whether this is an ensemble that votes."""
+        """True for an ensemble that votes."""
         return self.has_labels_alone and not self.of_targets
 
     @property
     def of_targets(self) -> bool:
-        """Whether this is an ensemble whose members' labels are side by side."""
+        """True for an ensemble with one member per target."""
         return self.outputs.label_rule == "targets"
 
     @cached_property
     def n_targets(self) -> int:
-        """Number of labels of a row, each with a certificate."""
+        """Number of labels of a row, each with its certificate."""
         if not self.of_targets:
             return 1
         return sum(member.n_decisions if member.task == "regression" else 1 for member in self.members)
 
     @property
     def has_decision_function(self) -> bool:
-        """Whether the source gives decision values: one that is calibrated gives probabilities alone."""
-        head = self.outputs.probability
-        return self.n_decisions > 0 and self.outputs.label_rule != "probability" and (head is None or head.has_values)
+        """True if the source provides decision values; a calibrated one provides only probabilities."""
+        probability = self.outputs.probability
+        if self.n_decisions == 0 or self.outputs.label_rule == "probability":
+            return False
+        return probability is None or probability.has_values
 
     @property
     def why_no_decision_function(self) -> str:
-        """What to say where there is none."""
+        """Reason to report if there is no decision function."""
         if self.of_targets:
-            return "labels of several targets are all that the file says by itself: each of members has its own values"
+            return "with several targets, the file itself has only labels: each of members has its own values"
         if self.has_labels_alone:
             return (
-                "votes of a bag whose members have values of all classes, and boosted ones, have decision values, from "
-                "the estimators of compile() and load() alone: take those of members"
+                "decision values of boosted ensembles, and of bags whose members have values of all classes, are only "
+                "available from the estimators of compile() and load(): use those of members"
             )
         if isinstance(self.outputs.probability, SignAlone):
-            return "labels are all that is read of the source, which has no decision function for all of its classes"
-        return "labels are those of the greatest probability, without a decision function: take the probabilities"
+            return "only labels are read from this source, which has no decision function for all of its classes"
+        return "labels are those of the largest probability, without a decision function: use the probabilities"
 
     @property
     def why_no_probabilities(self) -> str:
-        """What to say where there are none."""
+        """Reason to report if there are no probabilities."""
         if self.of_targets:
-            return "labels of several targets have probabilities only where each of members has them"
+            return "with several targets, there are only probabilities if each of members has them"
         if self.has_labels_alone:
             return (
-                "votes of a bag, and boosted ones, have probabilities, from the estimators of compile() and load() "
-                "alone; others have none: compile each of estimators_ for its own"
+                "probabilities of bags that vote, and of boosted ensembles, are only available from the estimators of "
+                "compile() and load(); others have none: compile each of estimators_ separately"
             )
         if isinstance(self.outputs.probability, SignAlone):
             return (
-                "labels are all that is read of the source; the probabilities of a Gaussian process would be no faster "
-                "here: ask the source itself"
+                "only labels are read from this source; compiling would not make the probabilities of a Gaussian "
+                "process faster: use the source itself"
             )
         return (
-            "there are no probabilities: the source has none, or none that are read; compile a CalibratedClassifierCV "
-            "around it, CalibratedClassifierCV(source, ensemble=False).fit(X, y), or a LIBSVM model of svm-train -b 1"
+            "there are no probabilities: the source has none, or none that can be read; compile a "
+            "CalibratedClassifierCV around it, CalibratedClassifierCV(source, ensemble=False).fit(X, y), or a LIBSVM "
+            "model of svm-train -b 1"
         )
 
     @property
     def has_pairs(self) -> bool:
-        """Whether there is a decision function for each pair of several classes."""
+        """True if there is a decision function for each pair of several classes."""
         return len(self.labels) > 2 and not self.outputs.of_each_class
 
     @property
     def has_class_probabilities(self) -> bool:
-        """Whether the source gives classes probabilities."""
+        """True if the source provides class probabilities."""
         return isinstance(self.outputs.probability, ClassProbability)
 
     @property
     def n_features(self) -> int:
-        """Number of columns of a row as the kernel sees it."""
+        """Number of columns of a mapped row."""
         return int(self.header["n_features"])
 
     @property
     def n_decisions(self) -> int:
-        """Number of decision values of a row; 0 where probabilities are averaged or votes counted."""
+        """Number of decision values of a row; 0 if probabilities are averaged or votes counted."""
         return int(self.header["n_decisions"])
 
     @property
     def n_raw_features(self) -> int:
-        """Number of columns of a row before the input map, if there is one."""
+        """Number of columns of a raw row."""
         return int(self.header["n_raw_features"])
 
     @property
     def center(self) -> npt.NDArray[np.float32]:
-        """Mean of the support vectors, or the origin, shape (n_features,)."""
+        """Mean of the support vectors or the origin, shape (n_features,)."""
         return self.coefficients("center") if self.kernel == "gaussian" else np.zeros(self.n_features, np.float32)
 
     @property
     def kernel(self) -> str:
-        """Its name, as in schema.inc; of an ensemble the first."""
+        """Name of the kernel, as in schema.inc; an ensemble has that of its first member."""
         return names_of("kernel")[int(self.header["kernel"])]
 
     @property
     def is_polynomial(self) -> bool:
-        """Whether the kernel is polynomial, the linear one among these."""
+        """True for polynomial kernels, including the linear one."""
         return self.kernel == "polynomial"
 
     @property
     def model_of(self) -> str:
-        """C++ type that opens the artifact and compiles nothing else."""
+        """C++ type that opens the artifact and compiles only the necessary parts."""
         parts = [f"approxsvm::{name}" for name in (*self.native.parts, "batches")]
         return f"approxsvm::ModelOf<{', '.join(parts)}>"
 
     @property
     def n_terms(self) -> int:
-        """How many terms the exact sum has: support vectors, or what a kind without any has in their place."""
+        """Number of terms of the exact sum: support vectors, or the terms that replace them."""
         return int(self.native.n_terms)
 
     @property
+    def most_multiply_adds(self) -> tuple[int, int] | None:
+        """Most work for the labels of a row alone: up to float64, and with the definition; None if unknown."""
+        work = self.native.row_work
+        return None if work is None else (round(work[0]), round(work[1]))
+
+    @property
     def has_form(self) -> bool:
-        """Whether a polynomial kernel is summed up to a form of its degree."""
+        """True if a polynomial kernel is expanded into a form of its degree."""
         return self.is_polynomial and self.mode != "exact"
 
     @property
     def kernel_name(self) -> str:
-        """The kernel in words, or those of the members."""
+        """Kernel in words, or the kernels of the members."""
         if self.members:
             return ", ".join(sorted({member.kernel_name for member in self.members}))
         degree = int(self.header["degree"])
@@ -356,36 +365,36 @@ class Artifact(SealedBytes):
 
     @property
     def coef0(self) -> float:
-        """What kernels of inner products add to gamma x.z."""
+        """Constant that kernels of inner products add to gamma x.z."""
         return float(self.polynomial_numbers()[0]) if len(self.polynomial_numbers()) else 0.0
 
     def polynomial_numbers(self) -> npt.NDArray[np.float64]:
-        """Section polynomial as it is stored; empty where kernels are not of inner products."""
+        """Return the section polynomial as stored; empty for other kernels."""
         return np.frombuffer(self._sections.get("polynomial", b""), "<f8")
 
     @property
     def n_centers(self) -> int:
-        """Number of points expanded about; 0 in mode "exact", the most of any member."""
+        """Number of expansion centers; 0 in mode "exact", the maximum over the members of an ensemble."""
         return max([int(self.header["n_centers"]), *(member.n_centers for member in self.members)])
 
     @property
     def n_varying(self) -> int:
-        """Number of features that expansions are in: all of them, unless rows lie on slices of the space."""
+        """Number of features that vary in the expansions: all of them, unless rows lie on slices of the space."""
         return len(self.numbers("varying")) or self.n_features
 
     @property
     def plan(self) -> str:
-        """Why the compiler chose what it chose, in a sentence; empty where it had no choice."""
+        """Reason for the compiler's choice, in a sentence; empty if it had none."""
         return bytes(self._sections.get("plan", b"")).decode()
 
     @property
     def source(self) -> str:
-        """Where the model came from."""
+        """Origin of the model."""
         return str(self.header["source"].rstrip(b"\0").decode(errors="replace"))
 
     @property
     def is_density(self) -> bool:
-        """Whether the mean of a kernel comes from a density: its answers are those of any regression."""
+        """True if the mean of a kernel comes from a density; its answers are those of a regression."""
         if not isinstance(self.outputs.probability, GaussianDensity) or self.kernel != "gaussian":
             return False
         is_sum = self.n_decisions == 1 and float(self.decision_numbers()["intercept"][0]) == 0.0
@@ -393,7 +402,7 @@ class Artifact(SealedBytes):
 
     @property
     def subspace_coordinates(self) -> tuple[int, ...]:
-        """Of each stage in few coordinates; empty where there are none."""
+        """Number of coordinates of each subspace stage; empty without such stages."""
         content = self._sections.get("subspaces")
         if content is None:
             return ()
@@ -401,7 +410,7 @@ class Artifact(SealedBytes):
         return struct.unpack_from(f"<{n_stages}I", content, _SUBSPACES.size)
 
     def router(self) -> RouterLists:
-        """How a near center is found; of an artifact with several centers."""
+        """Return the lists that lead to a near center; only for artifacts with several centers."""
         content = self._sections["router"]
         n_groups, n_panels = _ROUTER.unpack_from(content)
         starts = np.frombuffer(content, "<u4", n_groups + 1, _ROUTER.size).astype(np.int64)
@@ -411,20 +420,20 @@ class Artifact(SealedBytes):
         return RouterLists(starts, members, floats.reshape(-1, 1 + self.n_features, ROUTER_WIDTH).transpose(0, 2, 1))
 
     def section(self, name: str) -> bytes:
-        """The content of a section; empty where there is none."""
+        """Return the content of a section; empty if the artifact does not have it."""
         return bytes(self._sections.get(name, b""))
 
     def coefficients(self, name: str) -> npt.NDArray[np.float32]:
-        """The float32 numbers of a section, as packed: "linear", "quadratic", "higher", "direction", ..."""
+        """Return the float32 numbers of a section, as packed: "linear", "quadratic", "higher", "direction", ..."""
         return np.frombuffer(self._sections.get(name, b""), "<f4")
 
     def dual_coef(self) -> npt.NDArray[np.float64]:
-        """Coefficients, of each function or LIBSVM's block as in KernelModel; none in an approximate artifact."""
+        """Return the coefficients per function, or LIBSVM's block as in KernelModel; empty if mode is "approximate"."""
         n_rows = self.header["n_labels"] - 1 if self.has_pairs else self.n_decisions
         return np.frombuffer(self._sections.get("dual_coef", b""), "<f8").reshape(n_rows, -1)
 
     def decision_coef(self) -> npt.NDArray[np.float64]:
-        """Coefficients of each decision function, shape (n_decisions, n_sv), 0 where a vector takes no part."""
+        """Return coefficients per decision function, (n_decisions, n_sv), 0 for vectors that do not contribute."""
         block = self.dual_coef()
         if not self.has_pairs:
             return block
@@ -437,28 +446,28 @@ class Artifact(SealedBytes):
         return coef
 
     def numbers(self, name: str) -> npt.NDArray[np.uint32]:
-        """The whole numbers of a section: "class_counts", "majority_classes" or "varying"."""
+        """Return the whole numbers of a section: "class_counts", "majority_classes" or "varying"."""
         return np.frombuffer(self._sections.get(name, b""), "<u4")
 
     def check_rows(self, section: str = "check_rows") -> npt.NDArray[np.float64]:
-        """Check rows as stored, shape (n_check_rows, 3): amplitude, decision value, tolerance."""
+        """Return the check rows as stored, shape (n_check_rows, 3): amplitude, decision value, tolerance."""
         return np.frombuffer(self._sections.get(section, b""), "<f8").reshape(-1, 3)
 
     def decision_numbers(self) -> npt.NDArray[np.void]:
-        """Intercept, W and A1 of each decision function (models/FORMAT.md, "decisions")."""
+        """Return intercept, W and A1 of each decision function (models/FORMAT.md, "decisions")."""
         return np.frombuffer(self._sections["decisions"], DECISION_NUMBERS)
 
     def expansion_numbers(self) -> npt.NDArray[np.void]:
-        """What belongs to each expansion, shape (n_centers * n_forms,) (models/FORMAT.md, "expansions")."""
+        """Return the numbers of each expansion, shape (n_centers * n_forms,) (models/FORMAT.md, "expansions")."""
         return np.frombuffer(self._sections.get("expansions", b""), EXPANSION_NUMBERS)
 
     def centers(self) -> npt.NDArray[np.float32]:
-        """The points expanded about, shape (n_centers, n_features)."""
-        found = self.coefficients("centers" if self.n_centers > 1 else "center")
-        return found.reshape(-1, self.n_features)[: self.n_centers]
+        """Return the expansion centers, shape (n_centers, n_features)."""
+        stored = self.coefficients("centers" if self.n_centers > 1 else "center")
+        return stored.reshape(-1, self.n_features)[: self.n_centers]
 
     def support_vectors(self) -> npt.NDArray[np.float64]:
-        """The support vectors, shape (n_sv, n_features); none in an approximate artifact."""
+        """Return the support vectors, shape (n_sv, n_features); empty in an approximate artifact."""
         if "support_vectors" not in self._sections:
             return np.empty((0, self.n_features))
         n_sv = self.dual_coef().shape[1]
@@ -466,7 +475,7 @@ class Artifact(SealedBytes):
 
 
 def _members(content: memoryview) -> Iterator[Artifact]:
-    """Whole artifacts one after the other."""
+    """Yield the concatenated artifacts."""
     while content:
         n_bytes = int.from_bytes(content[_FILE_BYTES : _FILE_BYTES + 8], "little")
         yield Artifact._within(content[:n_bytes])
@@ -479,15 +488,15 @@ def _texts(content: Any, count: int) -> list[str]:
 
 
 def _read_aligned(path: str | os.PathLike[str]) -> Any:
-    """The bytes of a file, in memory that the native reader takes as it is."""
+    """Read a file into aligned memory, which the native reader uses without a copy."""
     with open(path, "rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
-        room = np.empty(size + ALIGNMENT, np.uint8)
-        start = -room.__array_interface__["data"][0] % ALIGNMENT
-        memory: Any = room[start : start + size]
+        buffer = np.empty(size + ALIGNMENT, np.uint8)
+        start = -buffer.__array_interface__["data"][0] % ALIGNMENT
+        memory: Any = buffer[start : start + size]
         n = 0
         while n < size and (n_more := file.readinto(memory[n:])):
             n += n_more
-        rest = file.readall()  # of a pipe, whose size nobody knows, or of a file that grew
+        rest = file.readall()  # from a pipe, whose size is unknown, or a file that grew
     memory.flags.writeable = False
     return memory if n == size and not rest else memory[:n].tobytes() + rest

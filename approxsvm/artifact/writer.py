@@ -1,4 +1,4 @@
-"""What the compiler found, brought into the bytes of an artifact: numbers narrowed, scaled, ordered and laid out."""
+"""Artifact writer: narrows, scales and orders the compiler's numbers, and lays them out as bytes."""
 
 from __future__ import annotations
 
@@ -54,48 +54,47 @@ from approxsvm.ir.taylor_model import TaylorModel
 from approxsvm.reference.definition import GaussianDefinition
 
 N_CHECK_ROWS: Final = 2
-# Of check rows of kinds that have no scale of their own.
+# Limit on the amplitude of check rows for kinds without a natural scale.
 MOST_AMPLITUDE: Final = 2.0**60
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Where distances are taken from."""
+    """Expansion origin and norms."""
 
     center: npt.NDArray[np.float32]  # (n_features,): mean of the support vectors, or the origin
-    choice: CenterChoice  # which of them
+    choice: CenterChoice  # which of the two
     # max ||x_i - center|| and max ||x_i||
     max_sv_norm: float
     max_sv_norm_origin: float
 
     @classmethod
     def of(cls, model: KernelModel, choice: CenterChoice) -> Frame:
-        """About the point chosen."""
+        """Build from the center option."""
         center = choose_center(model, choice)
         return cls(center, choice, *sv_norms(model, center))
 
 
 @dataclass(frozen=True, eq=False)
 class Expanded:
-    """Expansions about common centers, how good they are, and the way from a row to one of the centers."""
+    """Expansions about common centers, their certificates, and the router that assigns rows to centers."""
 
     centers: npt.NDArray[np.float32]  # (n_centers, n_features)
     degree: int
-    # One for each decision function that is expanded about some center, in their order
+    # One for each expanded decision function, in their order
     expansions: tuple[Expansions, ...]
-    certificates: tuple[Certificates, ...]  # theirs
-    router: Router | None = None  # where there are several centers
-    # (n_centers,): where there are functions of pairs of classes, the class that most rows near each center belong to
+    certificates: tuple[Certificates, ...]  # in the order of `expansions`
+    router: Router | None = None  # None with a single center
+    # (n_centers,): for functions of pairs of classes, the majority class of the rows near each center
     majority_classes: npt.NDArray[np.intp] | None = None
-    # (n_varying,): columns that the expansions are in, where the others are constant around each center
+    # (n_varying,): columns that vary in the expansions, if the others are constant around each center
     varying: npt.NDArray[np.intp] | None = None
-    # (n_centers, n_forms): the decision functions that are expanded about each center; left out where they are all of
-    # them
+    # (n_centers, n_forms): decision functions that are expanded about each center; None if all of them are
     forms: npt.NDArray[np.intp] | None = None
 
 
 def majority_forms(n_classes: int, majority_classes: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """The pairs of each center's majority class with the other classes, in their order."""
+    """Return the pairs of each center's majority class with the other classes, in order."""
     w = majority_classes[:, np.newaxis]
     others = np.arange(n_classes - 1) + (np.arange(n_classes - 1) >= w)
     i, j = np.minimum(w, others), np.maximum(w, others)
@@ -104,9 +103,9 @@ def majority_forms(n_classes: int, majority_classes: npt.NDArray[np.intp]) -> np
 
 
 def input_scale_for(gamma: float) -> float:
-    """The power of two just below sqrt(2 gamma); 1 for gamma = 0.
+    """Return the power of two just below sqrt(2 gamma); 1 for gamma = 0.
 
-    Raises UnsupportedModelError: it is beyond what the format holds.
+    Raises UnsupportedModelError if it exceeds the limits of the format.
     """
     if gamma == 0.0:
         return 1.0
@@ -130,21 +129,21 @@ def build(
 ) -> Artifact:
     """Lay out a compiled model.
 
-    `frame` is what a single center is expanded about; `expanded` is left out in mode "exact"; `others` are optional
-    sections by their names. `tolerance` is of values, infinite when only labels count, and `tolerance_asked` refuses a
-    row that misses it. `plan` says in a sentence why it was done like this.
+    `frame` is the origin of a single center's expansion; `expanded` is None in mode "exact"; `others` are optional
+    sections by name. `tolerance` is the promised error of values, infinite if only labels count; with
+    `tolerance_asked`, rows that miss it are rejected. `plan` explains the choice in a sentence.
 
-    Raises UnsupportedModelError: gamma, the coefficients or the labels are beyond what the format holds.
+    Raises UnsupportedModelError if gamma, the coefficients or the labels exceed the limits of the format.
     """
     assert (expanded is None) == (mode == "exact")
     header = start_header(model, mode, frame, tolerance, tolerance_asked)
     decisions = decisions_of(model)
-    if model.gamma == 0.0:  # f is a constant, and must stay one for rows whose norm overflows
+    if model.gamma == 0.0:  # f is constant, also for rows whose norm overflows
         decisions["intercept"] = [_constant_decision(model, k) for k in range(model.n_decisions)]
     sections = {"center": frame.center.astype("<f4").tobytes()}
     if expanded is not None:
         expanded_ones = slice(None) if expanded.forms is None else np.unique(expanded.forms)
-        decisions["total"] = decisions["sum_moduli"]  # an upper bound, of functions that are not expanded
+        decisions["total"] = decisions["sum_moduli"]  # an upper bound for functions that are not expanded
         decisions["total"][expanded_ones] = [certificates.total for certificates in expanded.certificates]
         header |= {
             "degree": expanded.degree,
@@ -163,7 +162,7 @@ def build(
 
 
 def decisions_of(model: KernelModel) -> npt.NDArray[np.void]:
-    """What is known of each decision function without an expansion; sums may be infinite."""
+    """Return the numbers of each decision function that need no expansion; sums may be infinite."""
     decisions = np.zeros(model.n_decisions, DECISION_NUMBERS)
     decisions["intercept"] = model.intercept
     decisions["value_error"] = model.value_error
@@ -173,16 +172,16 @@ def decisions_of(model: KernelModel) -> npt.NDArray[np.void]:
 
 
 def pack_decisions(decisions: npt.NDArray[np.void]) -> bytes:
-    """As they are, or UnsupportedModelError where sums are beyond the format."""
+    """Encode the decision numbers; raise UnsupportedModelError if sums exceed the limits of the format."""
     finite = (np.isfinite(decisions["intercept"]) & np.isfinite(decisions["total"])).all()
     if not finite or not (decisions["sum_moduli"] < MAX_OUTPUT_SCALE).all():
         largest = float(decisions["sum_moduli"].max())
-        raise UnsupportedModelError(f"the moduli of the coefficients add up to {largest:.6g}; the limit is 2^1000")
+        raise UnsupportedModelError(f"the coefficients have the absolute sum {largest:.6g}; the limit is 2^1000")
     return decisions.tobytes()
 
 
 def _constant_decision(model: KernelModel, decision: int) -> float:
-    """The decision value of a model with gamma = 0, rounded once: nothing else in its bound allows for rounding."""
+    """Return the decision value of a model with gamma = 0, rounded once, because its bound covers no rounding."""
     try:
         return math.fsum((*model.coefficients(decision).tolist(), float(model.intercept[decision])))
     except OverflowError:
@@ -190,7 +189,7 @@ def _constant_decision(model: KernelModel, decision: int) -> float:
 
 
 def power_of_two_above(largest: float) -> float:
-    """The least power of two above a number, within the limits of the format; 1 for 0."""
+    """Return the least power of two above a number, within the limits of the format; 1 for 0."""
     if largest == 0.0:
         return 1.0
     return max(float(np.ldexp(1.0, int(np.frexp(largest)[1]))), 1.0 / MAX_OUTPUT_SCALE)
@@ -199,7 +198,7 @@ def power_of_two_above(largest: float) -> float:
 def start_header(
     model: SingleModel, mode: Mode, frame: Frame, tolerance: float, tolerance_asked: bool
 ) -> dict[str, Any]:
-    """What does not depend on the expansions."""
+    """Return the header fields that do not depend on the expansions."""
     label_kind, label_dtype, _ = _pack_labels(model.labels)
     return {
         **IDENTITY,
@@ -229,14 +228,14 @@ def start_header(
     }
 
 
-# Sections that an ensemble has in common with its members.
+# Sections that an ensemble shares with its members.
 _OF_ALL_MEMBERS: Final = ("feature_names", "categories", "dtypes")
 
 
 def build_ensemble(members: Sequence[Artifact], ensemble: Ensemble) -> Artifact:
-    """Bring compiled models into one file: the members of an ensemble, whose outputs say what becomes of their answers.
+    """Combine compiled models into one file: the members of an ensemble, whose outputs combine their answers.
 
-    Raises ArtifactError: the members do not match.
+    Raises ArtifactError if the members do not match.
     """
     first = members[0]
     label_kind, label_dtype, labels = _pack_labels(ensemble.labels)
@@ -269,7 +268,7 @@ def build_ensemble(members: Sequence[Artifact], ensemble: Ensemble) -> Artifact:
 
 
 def _cut(source: str) -> bytes:
-    """As many characters as the header has room for."""
+    """Truncate a name to the characters that fit into the header."""
     return source.encode()[:32].decode(errors="ignore").encode()
 
 
@@ -277,12 +276,12 @@ def _cut(source: str) -> bytes:
 
 
 def build_taylor(model: TaylorModel, expansion: Expansions, certificates: Certificates, *, plan: str = "") -> Artifact:
-    """Lay out a Gaussian times a polynomial: an expansion about the origin, of mode "approximate".
+    """Lay out a Gaussian times a polynomial: an expansion about the origin, in mode "approximate".
 
-    Raises UnsupportedModelError: gamma, the coefficients or the labels are beyond what the format holds.
+    Raises UnsupportedModelError if gamma, the coefficients or the labels exceed the limits of the format.
     """
     origin = np.zeros(model.n_features, np.float32)
-    frame = Frame(origin, "origin", 0.0, 0.0)  # no support vectors: the paper's test of validity has no limit
+    frame = Frame(origin, "origin", 0.0, 0.0)  # without support vectors the paper's limit does not apply
     header = start_header(model, "approximate", frame, math.inf, False) | {
         "n_centers": 1,
         "first_remainder_degree": certificates.first_remainder_degree,
@@ -308,10 +307,10 @@ def _expansion_sections(
     expanded: Expanded,
     intercepts: FloatArray,
 ) -> dict[str, bytes]:
-    """Coefficients in float32, their numbers, and the router.
+    """Return the float32 coefficients, their numbers, and the router.
 
-    Coordinates are scaled by the power of two `input_scale` just below sqrt(2 gamma) and the coefficients of a center
-    by a power of two of its own, so that nothing overflows float32 whatever gamma is and whatever the coefficients are.
+    Coordinates are scaled by `input_scale`, the power of two just below sqrt(2 gamma), and the coefficients of each
+    center by another power of two. So nothing overflows float32, whatever gamma and the coefficients are.
     """
     n, d = expanded.centers.shape
     varying = np.arange(d) if expanded.varying is None else expanded.varying
@@ -347,8 +346,8 @@ def _expansion_sections(
         stored = [part[:, storage_order(d, k)] for k, part in enumerate(parts[2:], 3)]
         sections["higher"] = np.concatenate(stored, axis=1).tobytes()
     only = certificates[0] if len(certificates) == 1 else None
-    wanted = MODES[header["mode"]] == "certified" and expanded.degree == 2
-    if wanted and only is not None and only.directions is not None and np.isfinite(only.direction_errors).all():
+    has_directions = MODES[header["mode"]] == "certified" and expanded.degree == 2
+    if has_directions and only is not None and only.directions is not None and np.isfinite(only.direction_errors).all():
         sections["direction"] = _pack_directions(only, d, records)
     sections["expansions"] = records.tobytes()
     sections["check_rows"] = _expansion_check_rows(header, expanded.centers, varying, parts, records, intercepts[forms])
@@ -356,17 +355,18 @@ def _expansion_sections(
 
 
 def _by_center(places: list[npt.NDArray[np.intp]], of_decisions: list[FloatArray]) -> FloatArray:
-    """Arrays of (n_centers of it, ...) of each decision function -> one of all forms, center by center."""
+    """Merge each decision function's arrays, (its n_centers, ...), into one array of all forms, center by center."""
     result = np.empty((sum(map(len, places)), *of_decisions[0].shape[1:]))
-    for mine, values in zip(places, of_decisions, strict=True):
-        result[mine] = values
+    for positions, values in zip(places, of_decisions, strict=True):
+        result[positions] = values
     return result
 
 
 def _known_norms(certificates: Certificates, first_remainder_degree: int) -> FloatArray:
-    """Norms of all degrees below the first that the remainder of every decision function covers.
+    """Return the norms of all degrees below the first that every decision function's remainder covers.
 
-    Where a function's own remainder starts earlier it also bounds each of those degrees: T_theta >= theta^(k/2) N_k.
+    If a function's remainder starts at a lower degree, it also bounds each of the degrees between:
+    T_theta >= theta^(k/2) N_k.
     """
     norms = certificates.norms.copy()
     for k in range(certificates.first_remainder_degree, first_remainder_degree):
@@ -377,11 +377,11 @@ def _known_norms(certificates: Certificates, first_remainder_degree: int) -> Flo
 def _scaled_parts(
     constants: FloatArray, parts: tuple[FloatArray, ...], input_scale: float
 ) -> tuple[list[npt.NDArray[np.float32]], FloatArray]:
-    """Coefficients of every degree in scaled coordinates as float32, and the power of two taken out of each center's.
+    """Return the coefficients per degree in scaled coordinates as float32, and each center's power of two.
 
-    Raises UnsupportedModelError: a coefficient is beyond what the format holds.
+    Raises UnsupportedModelError if a coefficient exceeds the limits of the format.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # infinity and NaN are refused below
+    with np.errstate(over="ignore", invalid="ignore"):  # the check below rejects infinity and NaN
         scaled = [part / input_scale**k for k, part in enumerate(parts, 1)]
         # The coefficients of the symmetric form are smaller than those of the monomials, by up to k!.
         largest = np.abs(constants)
@@ -394,7 +394,7 @@ def _scaled_parts(
 
 
 def _pack_directions(certificates: Certificates, n_features: int, records: npt.NDArray[np.void]) -> bytes:
-    """G of every center as a packed triangle; scales, traces and errors go to the records."""
+    """Return G of every center as a packed triangle; store scales, traces and errors in the records."""
     assert certificates.directions is not None
     directions, errors = certificates.directions, certificates.direction_errors
     scales = np.array([power_of_two_above(x) for x in np.abs(directions).max(axis=1, initial=0.0) / 2.0])
@@ -406,7 +406,7 @@ def _pack_directions(certificates: Certificates, n_features: int, records: npt.N
 
 
 def _monomials(u: FloatArray, degree: int) -> list[FloatArray]:
-    """All monomials of the degrees 1 to `degree` in the coordinates u, each degree in lexicographic order."""
+    """Return the monomials of degree 1 to `degree` in the coordinates u, each degree in lexicographic order."""
     n = len(u)
     by_degree = [u]
     for k in range(2, degree + 1):
@@ -417,7 +417,7 @@ def _monomials(u: FloatArray, degree: int) -> list[FloatArray]:
 
 
 def _pack_router(expanded: Expanded, reference: npt.NDArray[np.float32], input_scale: float) -> bytes:
-    """Lists of centers by panels of 16, with what their distances need, in float32."""
+    """Encode lists of centers in panels of 16, with the float32 numbers that distances need."""
     router, centers = expanded.router, expanded.centers
     assert router is not None
     members = [_padded(np.asarray(slots, "<u4")) for slots in router.members]
@@ -434,12 +434,12 @@ def _pack_router(expanded: Expanded, reference: npt.NDArray[np.float32], input_s
 
 
 def _padded(slots: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Filled up with the last to a multiple of 16."""
+    """Pad to a multiple of 16 by repeating the last slot."""
     return np.concatenate([slots, np.repeat(slots[-1:], -len(slots) % ROUTER_WIDTH)])
 
 
 def _panels(points: FloatArray, metric: FloatArray, slots: npt.NDArray[Any]) -> bytes:
-    """Half of x'Dx and -Dx of the points in the slots, 16 side by side; D is the diagonal of the router's metric."""
+    """Encode half of x'Dx and -Dx of the points in the slots, 16 in parallel; D is the router's diagonal metric."""
     with np.errstate(over="ignore"):
         half_sq_norm = 0.5 * (metric * points**2).sum(axis=1, keepdims=True)
         rows = np.concatenate([half_sq_norm, -metric * points], axis=1)[slots]
@@ -456,7 +456,7 @@ def _expansion_check_rows(
     records: npt.NDArray[np.void],
     intercepts: FloatArray,  # (n_centers, n_forms)
 ) -> bytes:
-    """Amplitude, decision value and tolerance of each check row, computed in float64 from the narrowed coefficients."""
+    """Compute amplitude, decision value and tolerance of check rows in float64 from the narrowed coefficients."""
     n_features, degree, n_forms = centers.shape[1], len(parts), intercepts.shape[1]
     amplitude = _amplitude(n_features)
     result = []
@@ -469,12 +469,12 @@ def _expansion_check_rows(
         s = theta * float(u @ u)
         scale = records["output_scale"][e] * np.exp(-0.5 * s)
         inner = float(records["constant"][e])
-        moduli = abs(inner)
+        absolute_sum = abs(inner)
         for part, monomials in zip(parts, _monomials(u, degree), strict=True):
             inner += float(part[e].astype(np.float64) @ monomials)
-            moduli += float(np.abs(part[e]).astype(np.float64) @ np.abs(monomials))
-        # Sums of moduli times the longest path of additions, with room for exp and for every order of summation.
-        tolerance = (max(degree, 2) * n_features + 64) * (1.0 + s) * 2.0**-23 * scale * moduli
+            absolute_sum += float(np.abs(part[e]).astype(np.float64) @ np.abs(monomials))
+        # Absolute sum times the summation depth, with allowance for exp and for every order of summation.
+        tolerance = (max(degree, 2) * n_features + 64) * (1.0 + s) * 2.0**-23 * scale * absolute_sum
         tolerance += 2.0**-48 * abs(intercept) + 2.0**-100 * records["output_scale"][e]
         result.append((amplitude, intercept + scale * inner, tolerance))
     return np.array(result, "<f8").tobytes()
@@ -486,7 +486,7 @@ def _expansion_check_rows(
 def _exact_sections(
     model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32], intercepts: FloatArray
 ) -> dict[str, bytes]:
-    """The support vectors with their coefficients; none when gamma is 0 and the model a constant in the intercept."""
+    """Return the support vectors and coefficients; none if gamma is 0, as the intercept then holds the constant."""
     if model.gamma == 0.0:
         model = replace(
             model,
@@ -500,7 +500,7 @@ def _exact_sections(
 
 
 def support_vector_sections(model: KernelModel) -> dict[str, bytes]:
-    """Support vectors, their coefficients and, of pairs of classes, how many each class has."""
+    """Return support vectors, their coefficients and, for pairs of classes, the number of vectors per class."""
     sections = {"dual_coef": model.dual_coef.astype("<f8").tobytes(), "support_vectors": packing.pack(model)}
     if model.has_pairs:
         sections["class_counts"] = np.asarray(model.n_support).astype("<u4").tobytes()
@@ -511,7 +511,7 @@ def support_vector_sections(model: KernelModel) -> dict[str, bytes]:
 
 
 def assemble(model: SingleModel, header: dict[str, Any], sections: dict[str, bytes]) -> Artifact:
-    """Add what every mode has."""
+    """Add the sections that every mode has."""
     labels = _pack_labels(model.labels)[2]
     if labels:
         sections["labels"] = labels
@@ -529,14 +529,14 @@ def assemble(model: SingleModel, header: dict[str, Any], sections: dict[str, byt
 
 
 def with_vectorizers(artifact: Artifact, texts: TextRows) -> Artifact:
-    """The same with what makes its rows of texts."""
+    """Return the artifact with the vectorizers that turn texts into its rows."""
     header = dict(zip(fields_of("header"), HEADER.unpack_from(artifact.data), strict=True))
     sections = {name: bytes(content) for name, content in artifact._sections.items()}
     return Artifact(_lay_out(header, {**sections, "vectorizers": texts.written()}))
 
 
 def _lay_out(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:
-    """Header, section table and aligned sections in their order as bytes, with counts and checksum filled in."""
+    """Concatenate header, section table and aligned sections in order, with counts and checksum filled in."""
     offset = HEADER.size + SECTION.size * len(sections)
     table, body = b"", []
     for name, content in sorted(sections.items(), key=lambda section: SECTION_IDS[section[0]]):
@@ -548,7 +548,7 @@ def _lay_out(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:
     header = {**header, "n_sections": len(sections), "file_bytes": aligned(offset), "checksum": 0}
     head = bytearray(HEADER.pack(*(header[name] for name in fields_of("header"))) + table)
     checksum = zlib.crc32(head)
-    for piece in body:  # which may be large: nothing is copied but in the end
+    for piece in body:  # pieces may be large; only the final join copies them
         checksum = zlib.crc32(piece, checksum)
     struct.pack_into("<I", head, offset_of("header", "checksum"), checksum)
     return b"".join([head, *body])
@@ -565,9 +565,9 @@ def _pack_texts(texts: tuple[str, ...], what: str) -> bytes:
 
 
 def _pack_labels(labels: npt.NDArray[Any]) -> tuple[int, bytes, bytes]:
-    """Label kind, NumPy dtype and bytes.
+    """Return label kind, NumPy dtype and bytes.
 
-    Raises UnsupportedModelError: the labels are neither numbers of at most 64 bits nor texts.
+    Raises UnsupportedModelError if the labels are neither numbers of at most 64 bits nor texts.
     """
     if len(labels) == 0:
         return NO_LABELS, b"", b""
@@ -575,7 +575,7 @@ def _pack_labels(labels: npt.NDArray[Any]) -> tuple[int, bytes, bytes]:
     name = dtype.str.encode()
     if dtype.kind in "biu" and all(-(2**63) <= int(label) < 2**63 for label in labels):
         return INT64, name, labels.astype("<i8").tobytes()
-    if dtype.kind == "u":  # beyond int64: every reader prints their digits
+    if dtype.kind == "u":  # beyond int64: stored as digits
         return TEXT, name, _pack_texts(tuple(str(int(label)) for label in labels), "labels")
     if dtype.kind == "f" and np.isfinite(labels).all() and dtype.itemsize <= 8:
         return FLOAT64, name, labels.astype("<f8").tobytes()
@@ -592,7 +592,7 @@ def _pack_labels(labels: npt.NDArray[Any]) -> tuple[int, bytes, bytes]:
 def check_row(
     header: dict[str, Any], center: npt.NDArray[np.float32], amplitude: float, k: int
 ) -> npt.NDArray[np.float32]:
-    """Synthetic check row k: center plus multiples of 1/128 of an amplitude, drawn by SplitMix64, in float32."""
+    """Return synthetic check row k: center plus multiples of 1/128 of an amplitude, drawn by SplitMix64, in float32."""
     with np.errstate(over="ignore"):
         state = np.uint64(k) + np.uint64(0x9E3779B97F4A7C15) * np.arange(1, len(center) + 1, dtype=np.uint64)
         x = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -604,12 +604,12 @@ def check_row(
 
 
 def _amplitude(n_features: int) -> float:
-    """A power of two that makes s about 1."""
+    """Return a power of two that makes s about 1."""
     return float(2.0 ** -np.ceil(np.log2(n_features) / 2.0))
 
 
 def _exact_check_rows(model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32]) -> bytes:
-    """Amplitude, exact decision value and tolerance of each check row, by the definition in float64."""
+    """Compute amplitude, exact decision value and tolerance of check rows, by definition in float64."""
     definition, amplitude = GaussianDefinition(model), _amplitude(model.n_features)
     longest = (header["max_sv_norm_origin"], header["max_sv_norm"])  # the engine's center may be the origin
     result = []

@@ -1,4 +1,4 @@
-"""A compiled model as a C++ header, and the headers of the package as one file."""
+"""C++ backend: a compiled model as a header, and the headers of the library as one file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INCLUDE = re.compile(r'#include "([^"]+)"')
 _BYTES_PER_LINE = 24
 
 _HEADER = """\
-// Written by approxsvm export --cpp: a model of {n_bytes:,} bytes, which needs no file.
+// Written by approxsvm export --cpp: a model of {n_bytes:,} bytes that needs no file.
 //
 //     {name}::Model model;
 //     approxsvm::Status status = model.open({name}::artifact);
@@ -25,7 +25,7 @@ _HEADER = """\
 
 namespace {name} {{
 
-// What the model needs; without approxsvm::batches rows are answered one by one, by less code.
+// Type of the model. Without approxsvm::batches, rows are predicted one by one, with less code.
 using Model = {model};
 
 alignas(64) inline constexpr unsigned char artifact[{n_bytes}] = {{
@@ -36,9 +36,15 @@ alignas(64) inline constexpr unsigned char artifact[{n_bytes}] = {{
 """
 
 
-def one_header() -> str:
-    """Return all headers of the C++ library in one, which needs no other."""
-    root = Path(get_include()) / "approxsvm"
+def one_header(include: str | os.PathLike[str] | None = None) -> str:
+    """Combine all headers of the C++ library into one self-contained header.
+
+    Parameters
+    ----------
+    include : path-like, optional
+        Folder of the headers; by default the package's own.
+    """
+    root = Path(include or get_include()) / "approxsvm"
     seen: set[Path] = set()
 
     def expanded(path: Path) -> str:
@@ -54,9 +60,8 @@ def one_header() -> str:
                 lines.append(line)
         return "".join(lines)
 
-    return (
-        "// Written by approxsvm export --hpp; the parts are the files below include/approxsvm.\n#pragma once\n\n"
-        + (expanded((root / "approxsvm.hpp").resolve()))
+    return "// Written by approxsvm export --hpp; its parts are the files in include/approxsvm.\n#pragma once\n\n" + (
+        expanded((root / "approxsvm.hpp").resolve())
     )
 
 
@@ -74,7 +79,7 @@ def export_cpp(
     name : str, default="model"
         Namespace of the array and the type.
     include : str, default="<approxsvm/approxsvm.hpp>"
-        Header of the library that it includes, in its brackets or quotes.
+        Library header to include, with brackets or quotes.
 
     Raises
     ------
@@ -82,7 +87,7 @@ def export_cpp(
         The name is not an identifier.
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name == "approxsvm":
-        raise InputError(f"name must be an identifier of C++ other than approxsvm, got {name!r}")
+        raise InputError(f"name must be a C++ identifier other than approxsvm, got {name!r}")
     rows = (artifact.data[i : i + _BYTES_PER_LINE] for i in range(0, artifact.n_bytes, _BYTES_PER_LINE))
     lines = "\n".join("    " + "".join(f"{byte}," for byte in row) for row in rows)
     text = _HEADER.format(name=name, include=include, model=artifact.model_of, n_bytes=artifact.n_bytes, lines=lines)

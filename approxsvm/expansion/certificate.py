@@ -22,8 +22,9 @@ G = sum_k 2^(3-k) G_k, Cauchy-Schwarz gives
 
 The second step is nearly an equality where the parts halve from degree to degree, which is about where rows are first
 left open. The predictor's table uses the eigenvalues; for degree 2, the rows that the table leaves open are evaluated
-with the form. A huge model gets a single pass over the Gram matrix, which computes G but no G_k (gram.is_huge). All G_k
-are positive semi-definite, so G >= 2^(3-k) G_k, and 2^(k-3) times the largest eigenvalue of G bounds that of G_k.
+with the form. A huge model of many features gets a single pass over the Gram matrix, which computes G but no G_k
+(stack.py). All G_k are positive semi-definite, so G >= 2^(3-k) G_k, and 2^(k-3) times the largest eigenvalue of G
+bounds that of G_k.
 
 Support vectors far from the center put their energy into parts of high degree. These hardly matter near the center, but
 T counts them in full. For 0 < theta <= 1, Cauchy-Schwarz with weights theta^k in place of 1 gives
@@ -35,7 +36,7 @@ T counts them in full. For 0 < theta <= 1, Cauchy-Schwarz with weights theta^k i
     at_i = a_i exp(-(1 - theta) gamma ||xt_i||^2):
 
 the contracted norm is also the norm of a kernel sum, with coefficients that decay with the distance (kernel_sums.py).
-Each center takes the theta with the least bound at the distances of its rows.
+Each center takes the theta with the least bound at the distances of its rows, of those that were computed.
 
 The norms come from powers of the Gram matrix (gram.py) or, for many centers of a model with few features, from the
 moments M_alpha = sum_i w_i xt_i^alpha (monomials.py): in coordinates scaled by sqrt(2 gamma), N_k^2 is the sum of
@@ -68,7 +69,9 @@ number of pairs of blocks.
 * W^2: a kernel value comes from the cancelled distance; its argument errs by e = (n_features + 4) max(1, 4 gamma R^2)
   u64. Up to e = 2^-10 the sum errs by (P + 60) u64 + 1.001 e times sum_ij |a_i a_j| K_ij. Beyond that the sum is
   useless (two equal support vectors may get K = 0), and A1 = sum |a_i| >= W replaces it.
-* W_theta^2: K^theta, by square roots, errs by less than K, and at_i by (n_features + 4) g u64. The error is kappa of
+  K is its eighth root squared three times, which errs by 23 u64, part of the 60; exp(-708), the least root, is far
+  below the rest.
+* W_theta^2: K^theta, by such squares, errs by less than K, and at_i by (n_features + 4) g u64. The error is kappa of
   degree 0 plus 1.001 e, times (sum |at_i|)^2, which is also an upper bound by itself.
 * T^2 is a difference: an upper bound of W^2 less lower bounds of the N_k^2, never below 0.
 * T_theta is multiplied by a factor that grows with s, so squares that underflow must be covered: A1 2^-480 is added.

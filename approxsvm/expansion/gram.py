@@ -102,7 +102,7 @@ def gram_sums(
     point = center.astype(np.float64)
 
     side = _block_side(d)
-    workspace = _Workspace()
+    workspace = Workspace()
 
     def block(first: int) -> _Block:
         rows = (function.rows(first, min(first + side, n_sv)) - point) * function.scale
@@ -169,7 +169,7 @@ class _Pair:
     products: dict[_Matrix, FloatArray]  # each matrix of pairs times the weighted support vectors of the second block
 
 
-class _Workspace(threading.local):
+class Workspace(threading.local):
     """Block-sized matrices that each thread allocates once: fresh memory costs more than the arithmetic."""
 
     def __init__(self) -> None:
@@ -183,7 +183,7 @@ class _Workspace(threading.local):
         return self._numbers[name][:size].reshape(n_rows, n_columns)
 
 
-def _pair(left: _Block, right: _Block, wanted: tuple[_Matrix, ...], with_kernel: bool, workspace: _Workspace) -> _Pair:
+def _pair(left: _Block, right: _Block, wanted: tuple[_Matrix, ...], with_kernel: bool, workspace: Workspace) -> _Pair:
     """The contribution of one block of the Gram matrix."""
 
     def matrix(name: str | int) -> FloatArray:

@@ -8,6 +8,7 @@ K^theta and coefficients that decay with the distance from the center (used in c
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,15 +18,22 @@ from typing import Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm import _native
 from approxsvm.expansion.decision_function import DecisionFunction
+from approxsvm.expansion.gram import Workspace
 from approxsvm.ir.constants import CONTRACTIONS
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.system.threads import all_threads
 
 # Rows of the kernel matrix at a time.
 ROWS: Final = 256
-# Most bytes of a group of centers' faded coefficients, for each contraction.
-_GROUP_BYTES: Final = 96 << 20
+# Columns of a block are a multiple of this (cpp/dispatch/kernel_block.hpp).
+_COLUMNS: Final = 32
+# Above this number of support vectors energies are for theta = 1/2 alone, the best or nearly so about most centers
+# (measured: remainders are 1.06 x the least at nine in ten); of a few the best is 1, which costs nothing.
+_MOST_FOR_ALL_CONTRACTIONS: Final = 1 << 13
+# Most bytes of a group of centers' faded coefficients.
+_GROUP_BYTES: Final = 384 << 20
 
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
@@ -78,18 +86,20 @@ def kernel_sums(
     """Walk over the upper triangle of the kernel matrix of `function`, once for each group of centers.
 
     `point_of` gives the expansion point of a center by number: all share the support vectors of `function`, each with
-    its own coefficients. Without `contracted`, the energies for contractions below 1 stay infinite. `progress` gets the
-    share of the work done.
+    its own coefficients. Without `contracted`, the energies for contractions below 1 stay infinite; with very many
+    support vectors, those below 1/2. `progress` gets the share of the work done.
     """
     shape = n_centers, len(CONTRACTIONS)
+    is_large = function.n_sv > _MOST_FOR_ALL_CONTRACTIONS
+    contractions = CONTRACTIONS[1 : 2 if is_large else None] if contracted else ()
     contracted_sq, faded_moduli = np.full(shape, np.inf), np.full(shape, np.inf)
-    group = max(1, _GROUP_BYTES // (8 * max(function.n_sv, 1)) if contracted else n_centers)
+    group = max(1, _GROUP_BYTES // (8 * len(contractions) * max(function.n_sv, 1)) if contracted else n_centers)
     starts = range(0, max(1, n_centers), group)  # one walk even without centers, for `values`
     with ThreadPoolExecutor(all_threads()) as pool, np.errstate(all="ignore"):
         rows = _Rows(function)
         for step, first in enumerate(starts):
             last = min(first + group, n_centers)
-            faded = _faded(pool, function.n_sv, range(first, last), point_of) if contracted else []
+            faded = _faded(pool, rows.n_padded, range(first, last), point_of, contractions)
 
             def told(share: float, step: int = step) -> None:
                 progress((step + share) / len(starts))
@@ -109,37 +119,43 @@ def _sum_path(n_sv: int) -> int:
 
 
 class _Rows:
-    """Scaled support vectors about their mean, a block at a time; and the kernel between two blocks."""
+    """Scaled support vectors about their mean, a block at a time; rows of zeros complete the last one."""
 
     def __init__(self, function: DecisionFunction) -> None:
         self.function = function
-        self.n_sv, self.coef = function.n_sv, function.coef
+        self.n_sv = function.n_sv
+        self.n_padded = -(-self.n_sv // _COLUMNS) * _COLUMNS
+        self.coef = np.zeros(self.n_padded)
+        self.coef[: self.n_sv] = function.coef
         self.point = np.zeros(function.n_features, np.float32)
         if self.n_sv:
             share = 1.0 / self.n_sv
             mean = sum((block * share).sum(axis=0) for _, block in function.blocks_about(self.point, ROWS))
             self.point = np.nan_to_num(np.asarray(mean, np.float32))
-        self.half_sq_norm = np.zeros(self.n_sv)
+        self.half_sq_norm = np.zeros(self.n_padded)
         for first, block in function.blocks_about(self.point, ROWS):
             self.half_sq_norm[first : first + len(block)] = function.gamma * np.einsum("ij,ij->i", block, block)
         self.sq_radius = float(self.half_sq_norm.max(initial=0.0))
 
     def scaled(self, first: int) -> FloatArray:
+        """At most ROWS rows."""
         rows = self.function.rows(first, min(first + ROWS, self.n_sv))
-        return (rows - self.point.astype(np.float64)) * self.function.scale
-
-    def kernel(self, left: FloatArray, first: int, second: int) -> FloatArray:
-        kernel: FloatArray = left @ self.scaled(second).T
-        kernel -= self.half_sq_norm[first : first + ROWS, np.newaxis]
-        kernel -= self.half_sq_norm[second : second + ROWS]
-        return np.asarray(np.exp(np.minimum(kernel, 0.0, out=kernel), out=kernel))
+        scaled = np.zeros((min(ROWS, self.n_padded - first), rows.shape[1]))
+        np.multiply(rows - self.point.astype(np.float64), self.function.scale, out=scaled[: len(rows)])
+        return scaled
 
 
 def _faded(
-    pool: ThreadPoolExecutor, n_sv: int, numbers: range, point_of: Callable[[int], ExpansionPoint]
+    pool: ThreadPoolExecutor,
+    n_padded: int,
+    numbers: range,
+    point_of: Callable[[int], ExpansionPoint],
+    contractions: tuple[float, ...],
 ) -> list[FloatArray]:
-    """The coefficients at_i, (n_centers, n_sv), for each contraction below 1."""
-    faded = [np.empty((len(numbers), n_sv)) for _ in CONTRACTIONS[1:]]
+    """Compute the coefficients at_i, (n_centers, n_padded), for each of these contractions."""
+    faded = [np.zeros((len(numbers), n_padded)) for _ in contractions]
+    if not faded:
+        return faded
 
     def fill(c: int) -> None:
         with np.errstate(all="ignore"):
@@ -148,7 +164,7 @@ def _faded(
             for first, block in function.blocks_about(about.center, ROWS):
                 last = first + len(block)
                 exponent = -function.gamma * np.einsum("ij,ij->i", block, block)
-                for theta, coef in zip(CONTRACTIONS[1:], faded, strict=True):
+                for theta, coef in zip(contractions, faded, strict=True):
                     coef[c, first:last] = function.coef[first:last] * np.exp((1.0 - theta) * exponent)
 
     for _ in mapped_in_order(pool, fill, range(len(numbers))):
@@ -160,42 +176,56 @@ def _walk(
     pool: ThreadPoolExecutor, rows: _Rows, faded: list[FloatArray], progress: Callable[[float], None]
 ) -> tuple[float, float, FloatArray, list[FloatArray]]:
     """Add up the strips of rows, each from its diagonal block on, in an order that does not depend on the threads."""
-    coef, moduli = rows.coef, np.abs(rows.coef)
     moduli_sq = 0.0
-    values = np.zeros(rows.n_sv)
+    values = np.zeros(rows.n_padded)
     energies = [np.zeros(len(coefs)) for coefs in faded]
+    workspace = Workspace()
 
     def strip(first: int) -> tuple[float, FloatArray, FloatArray, list[FloatArray]]:
         with np.errstate(all="ignore"):
             left = rows.scaled(first)
-            last = first + len(left)
-            own, others = np.zeros(len(left)), np.zeros(rows.n_sv - first)
+            mine = slice(first, first + len(left))
+            own, others = np.zeros(len(left)), np.zeros(rows.n_padded - first)
+            row_sums = np.empty(len(left))
             modulus = 0.0
-            products = [np.zeros((len(coefs), len(left))) for coefs in faded]
-            for second in range(first, rows.n_sv, ROWS):
-                kernel = rows.kernel(left, first, second)
-                block = slice(second, second + kernel.shape[1])
+            products = [np.zeros((len(coefs), len(left))) for coefs in faded]  # of half the matrix
+            for second in range(first, rows.n_padded, ROWS):
+                right = left if first == second else rows.scaled(second)
+                block = slice(second, second + len(right))
+                shape = len(left), len(right)
+                gram = np.matmul(left, right.T, out=workspace.matrix("gram", *shape))
+                roots: list[FloatArray | None] = [workspace.matrix(root, *shape) for root in range(len(faded))]
                 twice = 1.0 if first == second else 2.0
-                own += kernel @ coef[block]
-                others[second - first : second - first + kernel.shape[1]] = coef[first:last] @ kernel
-                modulus += twice * float(moduli[first:last] @ kernel @ moduli[block])
-                for coefs, product in zip(faded, products, strict=True):
-                    np.sqrt(kernel, out=kernel)
-                    product += twice * (coefs[:, block] @ kernel.T)
+                modulus += twice * _native.kernel_block(
+                    gram,
+                    rows.half_sq_norm[mine],
+                    rows.half_sq_norm[block],
+                    rows.coef[mine],
+                    rows.coef[block],
+                    roots,
+                    row_sums,
+                    others[second - first : second - first + len(right)],
+                )
+                own += row_sums
+                for coefs, root, product in zip(faded, roots, products, strict=True):
+                    assert root is not None
+                    product += (0.5 * twice) * (coefs[:, block] @ root.T)
             others[: len(left)] = 0.0
             sums = [
-                np.einsum("ij,ij->i", coefs[:, first:last], product)
+                2.0 * np.einsum("ij,ij->i", coefs[:, mine], product)
                 for coefs, product in zip(faded, products, strict=True)
             ]
             return modulus, own, others, sums
 
-    starts = range(0, rows.n_sv, ROWS)
+    starts = range(0, rows.n_padded, ROWS)
     for first, (modulus, own, others, sums) in mapped_in_order(pool, strip, starts):
         moduli_sq += modulus
         values[first : first + len(own)] += own
         values[first:] += others
         for energy, part in zip(energies, sums, strict=True):
             energy += part
-        progress(1.0 - (1.0 - (first + len(own)) / rows.n_sv) ** 2)
-    total_sq = sum(float(coef[first : first + ROWS] @ values[first : first + ROWS]) for first in starts)
-    return total_sq, moduli_sq, values, energies
+        progress(1.0 - (1.0 - (first + len(own)) / rows.n_padded) ** 2)
+    if not math.isfinite(rows.sq_radius):
+        return math.nan, math.nan, np.full(rows.n_sv, math.nan), energies
+    total_sq = sum(float(rows.coef[first : first + ROWS] @ values[first : first + ROWS]) for first in starts)
+    return total_sq, moduli_sq, values[: rows.n_sv], energies

@@ -42,6 +42,7 @@ class KnownSums:
 
     def __init__(self) -> None:
         self._of: dict[tuple[int, bytes], _OfFunction] = {}
+        self.wholes: dict[int, KernelSums] = {}  # sums over the kernel matrix of all features, by decision function
 
     def of(self, decision: int, varying: npt.NDArray[np.intp] | None) -> _OfFunction:
         """Of one decision function, on the slices on which these columns vary."""
@@ -52,7 +53,6 @@ class _OfFunction:
     """By center, as bytes; of a single center nothing is contracted."""
 
     def __init__(self) -> None:
-        self.whole: KernelSums | None = None
         self.energies: dict[bytes, tuple[FloatArray, FloatArray]] = {}  # rows of contracted_sq and faded_moduli
         self.moments: dict[bytes, list[FloatArray]] = {}
         self.gram: dict[tuple[bytes, int, bool], CenterSums] = {}  # also by degree, and whether with directions
@@ -106,7 +106,8 @@ def expand_and_certify(
             slices[key] = function.on_slice(centers[c], varying)
         return ExpansionPoint(slices[key], centers[c][varying])
 
-    mine, names = (known or KnownSums()).of(decision, varying), [center.tobytes() for center in centers]
+    known = known or KnownSums()
+    mine, names = known.of(decision, varying), [center.tobytes() for center in centers]
     in_one_pass = n_centers == 1 and varying is None and _one_pass_only(function, degree)
     last = 0 if in_one_pass else _last_moment(point_of(0).function, of_centers or n_centers, degree)
     parts = [np.empty((n_centers, n_monomials(d, k))) for k in range(degree + 1)]
@@ -152,7 +153,11 @@ def expand_and_certify(
             expanded.result()
             sums = [center_sums]
         else:
-            kernel = _sums_over_kernel(function, names, point_of, varying is not None, mine, lambda x: tell(0.3 * x))
+            whole = known.wholes.get(decision)
+            kernel = _sums_over_kernel(
+                function, names, point_of, varying is not None, mine, whole, lambda x: tell(0.3 * x)
+            )
+            known.wholes.setdefault(decision, kernel)
             if n_centers == 1:  # the threads share the center
                 found, moments = about(0, side_by_side, lambda x: tell(0.3 + 0.7 * x))
                 keep(0, found, moments)
@@ -177,14 +182,15 @@ def _sums_over_kernel(
     point_of: Callable[[int], ExpansionPoint],
     sliced: bool,
     known: _OfFunction,
+    whole: KernelSums | None,
     progress: Callable[[float], None],
 ) -> KernelSums:
-    """W and the contracted energies, which on slices belong to another kernel matrix."""
-    if sliced and known.whole is None:
-        known.whole = kernel_sums(function, 0, point_of, contracted=False, progress=lambda share: progress(0.2 * share))
+    """W, unless it is known, and the contracted energies, which on slices belong to another kernel matrix."""
+    if sliced and whole is None:
+        whole = kernel_sums(function, 0, point_of, contracted=False, progress=lambda share: progress(0.2 * share))
     n_centers = len(names)
     missing = [c for c, name in enumerate(names) if name not in known.energies] if n_centers > 1 else []
-    if missing or known.whole is None:
+    if missing or whole is None:
         found = kernel_sums(
             point_of(0).function if sliced else function,
             len(missing),
@@ -192,15 +198,15 @@ def _sums_over_kernel(
             contracted=n_centers > 1,
             progress=lambda share: progress(0.2 + 0.8 * share if sliced else share),
         )
-        known.whole = known.whole or found
+        whole = whole or found
         known.energies.update(
             (names[c], (found.contracted_sq[k], found.faded_moduli[k])) for k, c in enumerate(missing)
         )
     contracted_sq, faded_moduli = np.full((2, n_centers, len(CONTRACTIONS)), np.inf)
     for c, name in enumerate(names if n_centers > 1 else []):
         contracted_sq[c], faded_moduli[c] = known.energies[name]
-    contracted_sq[:, 0], faded_moduli[:, 0] = known.whole.total_sq, np.abs(function.coef).sum()
-    return replace(known.whole, contracted_sq=contracted_sq, faded_moduli=faded_moduli)
+    contracted_sq[:, 0], faded_moduli[:, 0] = whole.total_sq, np.abs(function.coef).sum()
+    return replace(whole, contracted_sq=contracted_sq, faded_moduli=faded_moduli)
 
 
 def value_range(model: KernelModel, decision: int = 0) -> float:
@@ -229,24 +235,31 @@ def _sharpened(function: DecisionFunction, degree: int) -> tuple[int, ...]:
 def _last_moment(function: DecisionFunction, n_centers: int, degree: int) -> int:
     """The highest affordable degree of moments; 0 if powers of the Gram matrix are cheaper."""
     d, n_sv = function.n_features, function.n_sv
-
-    def work(last: int) -> float:  # per center; measured: 5.5 of the Gram matrix's operations for each moment
-        return 5.5 * n_sv * n_monomials(d, last)
-
     gram_work = float(n_sv) ** 2 * (d * (1 + len(_sharpened(function, degree)) + (degree == 2)) + 150)
     highest = [
         last
         for last in range(degree + 1, min(degree + 2, LAST_DEGREE) + 1)
         if n_monomials(d, last) <= _MOST_MOMENTS and d <= MAX_FEATURES_SHARPENED
     ]
-    if n_centers * gram_work <= _WORK or (highest and gram_work <= work(highest[0])):
+    if n_centers * gram_work <= _WORK or (highest and gram_work <= _moment_work(function, highest[0])):
         return 0
-    affordable = [last for last in highest if n_centers * work(last) <= _WORK]
+    most = max(_WORK, _share_of_one_pass(function)) if n_centers == 1 else _WORK
+    affordable = [last for last in highest if n_centers * _moment_work(function, last) <= most]
     if affordable:
         return affordable[-1]
-    if highest and n_centers * work(highest[0]) <= _MOST_WORK:
+    if highest and n_centers * _moment_work(function, highest[0]) <= _MOST_WORK:
         return highest[0]
     return 0 if n_centers == 1 or n_centers * gram_work <= _MOST_WORK else degree
+
+
+def _moment_work(function: DecisionFunction, last: int) -> float:
+    """Work of a center's moments; measured: 5.5 of the Gram matrix's operations for each."""
+    return 5.5 * function.n_sv * n_monomials(function.n_features, last)
+
+
+def _share_of_one_pass(function: DecisionFunction) -> float:
+    """A quarter of the work of one pass over the pairs of support vectors."""
+    return 0.25 * 0.5 * float(function.n_sv) ** 2 * (2 * function.n_features + 150)
 
 
 def _from_gram(
@@ -261,12 +274,14 @@ def _from_gram(
 
 
 def _one_pass_only(function: DecisionFunction, degree: int) -> bool:
-    """Whether only one pass over all pairs of support vectors is affordable.
+    """Whether the norms about a single center come from one pass over all pairs of support vectors.
 
-    G, which starts with degree 3, then bounds each G_k.
+    That is so for huge models, unless moments of degree 4 or higher take much less. G, which starts with degree 3, then
+    bounds each G_k.
     """
-    d = function.n_features
-    return degree >= 2 and d <= MAX_FEATURES_SHARPENED and gram.is_huge(function.n_sv, d)
+    d, last = function.n_features, max(degree + 1, 4)
+    by_moments = n_monomials(d, last) <= _MOST_MOMENTS and _moment_work(function, last) <= _share_of_one_pass(function)
+    return degree >= 2 and d <= MAX_FEATURES_SHARPENED and gram.is_huge(function.n_sv, d) and not by_moments
 
 
 def _from_one_pass(

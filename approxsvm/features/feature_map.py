@@ -14,7 +14,7 @@ from approxsvm.frames.rows import check_sparse
 
 
 class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A transformer of dense or sparse rows that keeps float32 and float64."""
+    """Transformer of dense or sparse rows that preserves float32 and float64."""
 
     def _rows(self, X: Any, reset: bool = False) -> Any:
         return validate_data(self, check_sparse(X), reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
@@ -27,16 +27,16 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def is_number(value: Any, kind: type) -> bool:
-    """Whether a parameter is a number of this kind; bool is not."""
+    """Return whether a parameter is a number of this kind; bool does not count."""
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
-# With a larger gamma, a row whose squares underflow would not count as the origin.
+# With a larger gamma, a row whose squares underflow could not be treated as the origin.
 _MOST_GAMMA: Final = 2.0**900
 
 
 def resolved_gamma(gamma: Any, rows: Any) -> float:
-    """The value of `gamma` for these rows, by the rules of SVC; ValueError unless it is positive and at most 2^900."""
+    """Resolve `gamma` for these rows by the rules of SVC; ValueError unless it is positive and at most 2^900."""
     if isinstance(gamma, str) and gamma in ("scale", "auto"):
         variance = 1.0
         if gamma == "scale":
@@ -46,10 +46,10 @@ def resolved_gamma(gamma: Any, rows: Any) -> float:
         resolved = 1.0 if variance <= 0.0 else 1.0 / (rows.shape[1] * variance)
         if not 0.0 < resolved <= _MOST_GAMMA:
             raise ValueError(
-                f"gamma={gamma!r} is {resolved} on rows of variance {variance}: scale them, or give a number"
+                f"gamma={gamma!r} is {resolved} for rows of variance {variance}: scale them, or pass a number"
             )
         return resolved
-    # As a Python number: float32 cannot be compared with the limit.
+    # Convert to a Python number: float32 cannot be compared with the limit.
     number = gamma.item() if isinstance(gamma, np.generic) else gamma
     if not is_number(number, Real) or not 0.0 < number <= _MOST_GAMMA:
         raise ValueError(f"gamma must be 'scale', 'auto' or a positive number up to 2^900, not {gamma!r}")

@@ -1,18 +1,18 @@
-"""Taylor features of the Gaussian kernel: all monomials up to some degree, weighted.
+"""Taylor features of the Gaussian kernel: all weighted monomials up to a degree.
 
     exp(-gamma ||x - y||^2) = exp(-gamma ||x||^2) exp(-gamma ||y||^2) sum_k (2 gamma x.y)^k / k!
 
-and (x.y)^k / k! is the sum of x^alpha y^alpha / alpha! over the monomials of degree k. So the inner product of the
+where (x.y)^k / k! is the sum of x^alpha y^alpha / alpha! over the monomials of degree k. So the inner product of the
 features
 
     phi_alpha(x) = exp(-gamma ||x||^2) sqrt((2 gamma)^|alpha| / alpha!) x^alpha,        |alpha| <= r,
 
 is the kernel without the degrees above r (Cotter, Keshet and Srebro 2011, Section 3). With
-t = 2 gamma ||x|| ||y|| >= 2 gamma |x.y|, these degrees together are at most
+t = 2 gamma ||x|| ||y|| >= 2 gamma |x.y|, the absolute value of these degrees together is at most
 
     exp(-gamma (||x||^2 + ||y||^2)) sum_{k>r} t^k / k! = exp(-gamma (||x|| - ||y||)^2) P(r + 1, t)
 
-in modulus, P the regularised incomplete gamma function, with equality where x and y have the same direction.
+where P is the regularised incomplete gamma function. Equality holds if x and y have the same direction.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from approxsvm.ir.kernel_model import FloatArray
 # Higher degrees have too many monomials, and `truncation_bound` relies on the limit for underflow.
 MAX_DEGREE: Final = 30
 _MOST_COLUMNS: Final = 2**63 - 1
-# The most that a norm loses where squares underflow.
+# Maximum error of a norm whose squares underflow.
 _UNDERFLOWN: Final = 2.0**-500
 
 
 class TaylorFeatures(FeatureMap):
     """Weighted monomials that approximate the Gaussian kernel exp(-gamma ||x - y||^2) by inner products.
 
-    A linear model on them is a Gaussian times a polynomial: the expansion of a support vector machine about the origin,
-    but trained as such. Sparse rows give sparse features; the work is proportional to their number, C(n + degree,
-    degree) for n non-zeros. Features are computed in float64 and returned in the dtype of the rows.
+    A linear model on these features is a Gaussian times a polynomial: the expansion of a support vector machine about
+    the origin, but trained directly. Sparse rows give sparse features; a row with n non-zeros has C(n + degree, degree)
+    of them and takes proportional time. Features are computed in float64 and returned in the dtype of the rows.
 
     Parameters
     ----------
@@ -140,8 +140,8 @@ class TaylorFeatures(FeatureMap):
         Returns
         -------
         ndarray or CSR matrix of shape (n_rows, n_output_features_)
-            Dense or sparse like `X`, with the dtype of `X` if that is float32 or float64. A sparse row stores the
-            features of its entries, ascending, with int64 indices where int32 is too small.
+            Dense or sparse like `X`, with the dtype of `X` if that is float32 or float64. Each sparse row stores the
+            features of its entries in ascending order, with int64 indices where int32 is too small.
 
         Raises
         ------
@@ -185,7 +185,7 @@ class TaylorFeatures(FeatureMap):
         return features
 
     def truncation_bound(self, X: Any, Y: Any = None) -> FloatArray:
-        """Bound the distance between inner products of features and the kernel, rounding included.
+        """Bound the error of inner products of features as approximations of the kernel, rounding included.
 
         Parameters
         ----------
@@ -196,25 +196,25 @@ class TaylorFeatures(FeatureMap):
         Returns
         -------
         ndarray of shape (n_rows, n_others), float64
-            Upper bound of |features of x . features of y - exp(-gamma ||x - y||^2)|, for the features that `transform`
-            gives for rows of the same dtype and their inner product over the real numbers. It depends on the norms of
-            the rows only, and so holds for every pair of rows with these norms.
+            Upper bound of |features of x . features of y - exp(-gamma ||x - y||^2)|, for features returned by
+            `transform` for rows of the same dtype, and their inner product over the real numbers. It depends only on
+            the norms of the rows, and so holds for all rows with these norms.
 
         Notes
         -----
         A feature of degree k has at most 6 k + 2 roundings, and exp adds a relative error of (n_features + 2) u gamma
-        ||x||^2. With moduli in place of the features, inner products are at most 1. Below the normal range of float64
-        this fails by less than 2^-900 for each feature, as degrees above 30 are refused.
+        ||x||^2. Inner products of the features' absolute values are at most 1. Below the normal range of float64, the
+        relative errors are wrong by less than 2^-900 per feature, because degrees are at most 30.
         """
         check_is_fitted(self)
         left = self._rows(X)
         right = left if Y is None else self._rows(Y)
         return self._bound(*_norms(left), *_norms(right), rounded=sum(r.dtype == np.float32 for r in (left, right)))
 
-    def _bound(self, x: FloatArray, x_path: int, y: FloatArray, y_path: int, rounded: int) -> FloatArray:
-        """The bound from norms with relative errors of their paths times u; `rounded` sides have float32 features."""
+    def _bound(self, x: FloatArray, x_depth: int, y: FloatArray, y_depth: int, rounded: int) -> FloatArray:
+        """Compute the bound from norms with relative errors depth * u; `rounded` counts sides with float32 features."""
         degree, gamma = self.degree_, self.gamma_
-        x, y, unit = x[:, np.newaxis], y[np.newaxis, :], UNIT64 * (max(x_path, y_path) + 8)
+        x, y, unit = x[:, np.newaxis], y[np.newaxis, :], UNIT64 * (max(x_depth, y_depth) + 8)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             gap = np.fmax(np.abs(x - y) - 2.0 * unit * (x + y) - 2.0 * _UNDERFLOWN, 0.0)
             t = 2.0 * gamma * (x + _UNDERFLOWN) * (y + _UNDERFLOWN) * (1.0 + 4.0 * unit)
@@ -222,18 +222,18 @@ class TaylorFeatures(FeatureMap):
             tail = np.where(np.isnan(tail), 1.0, tail)
             bound = np.exp(-gamma * gap * gap) * (1.0 + 1e-12) * tail
             exponents = np.fmin(gamma * x * x, 750.0) + np.fmin(gamma * y * y, 750.0)
-        rounding = UNIT64 * (2 * (6 * degree + 4) + (max(x_path, y_path) + 4) * exponents) + rounded * UNIT32
+        rounding = UNIT64 * (2 * (6 * degree + 4) + (max(x_depth, y_depth) + 4) * exponents) + rounded * UNIT32
         narrow = rounded * math.sqrt(self.n_output_features_) * 2.0**-148
         result: FloatArray = bound + 1.01 * rounding + narrow + 2.0**-800
         return result
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
-        """Monomials as names: "1", "x0", "x0^2", "x0 x1".
+        """Return the monomials as names: "1", "x0", "x0^2", "x0 x1".
 
         Parameters
         ----------
         input_features : array-like of str, optional
-            Names of the columns; by default those of `fit`, or x0, x1, ...
+            Names of the columns. Default: those seen by `fit`, or x0, x1, ...
 
         Returns
         -------
@@ -257,7 +257,7 @@ def _monomial_name(factors: tuple[int, ...], names: Any) -> str:
 
 
 def _norms(rows: Any) -> tuple[FloatArray, int]:
-    """Euclidean norms as computed, and the longest path of additions in them."""
+    """Return computed Euclidean norms, and the summation depth of their squares."""
     wide = rows.astype(np.float64)
     with np.errstate(over="ignore", under="ignore"):
         squares = wide.multiply(wide).sum(axis=1) if issparse(wide) else np.einsum("ij,ij->i", wide, wide)
@@ -266,7 +266,7 @@ def _norms(rows: Any) -> tuple[FloatArray, int]:
 
 
 def _check_memory(n_bytes: int, n_rows: int, n_features: int) -> None:
-    """Refuse what does not fit into the memory of this machine, if its size is known."""
+    """Raise InputError if an array would exceed the memory of this machine, if its size is known."""
     names = getattr(os, "sysconf_names", {})
     if "SC_PHYS_PAGES" not in names:
         return

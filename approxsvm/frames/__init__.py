@@ -1,1 +1,1 @@
-"""Rows as users have them: arrays, data frames, mappings and texts, checked and turned into numbers."""
+"""Rows in the containers of users (arrays, data frames, mappings, texts), checked and converted to numbers."""

@@ -19,20 +19,20 @@ from approxsvm.errors import ColumnsByPositionWarning, InputError
 from approxsvm.frames.raw_columns import RawColumns
 from approxsvm.frames.text_columns import NONE
 
-# Names of a model's features, in its order; None for those that it does not use.
+# Names of a model's features, in its order; None for unused ones.
 Features = tuple[str | None, ...]
 Tell = Callable[[str], None]
 
-# Common names of numbered features.
+# Usual names of numbered features.
 _NUMBERED = re.compile(r"(f|x|features?|col(?:umn)?|)[ _.-]?([0-9]+)", re.IGNORECASE)
-# Names of an index column that pandas has written.
+# Names that pandas gives to an index column when it writes a file.
 _INDEX = re.compile("Unnamed: 0|__index_level_0__")
-# Names of dtypes of dates, times and durations, in lower case: of NumPy, pandas, Polars and Arrow.
-_OF_TIME = re.compile("date|time|duration|period|month_day_nano")
+# Lower-case names of date, time and duration dtypes in NumPy, pandas, Polars and Arrow.
+_TIME_DTYPES = re.compile("date|time|duration|period|month_day_nano")
 _MAX_NAMES_SHOWN = 20
-# Attributes of rows with names: of mappings and Series, of named tuples, of rows of Spark.
-_NAMES_OF_A_ROW = ("keys", "_fields", "__fields__")
-# Of the integers up to here each is a float64.
+# Attributes that give a row names: of mappings and Series, named tuples, and Spark rows.
+_NAME_ATTRIBUTES = ("keys", "_fields", "__fields__")
+# Every integer up to this one is a float64.
 _LARGEST_EXACT = 1 << 53
 _MAX_NAME_SHOWN = 100
 
@@ -43,15 +43,16 @@ def choose_columns(
     *,
     columns: Sequence[str] | None = None,
     others: Sequence[str] = (),
-    made_up: bool = False,
+    generated: bool = False,
     tell: Tell | None = None,
 ) -> Features:
     """Choose the feature columns of a table with these column names.
 
     `columns` is the user's choice, including unused ones; a single column holds lists, unless the model has one
-    feature. `others` are not features, unless the model's names include them. With `made_up`, the names were generated,
-    as the table has none. `tell` is called with a sentence if columns are taken by position. InputError names columns
-    that are missing, occur twice, are too few or too many, or number the features incompletely or out of order.
+    feature. `others` are not features, unless the model's names include them. `generated` means that the table has no
+    names and its reader made them up. `tell` is called with a sentence if columns are taken by position. InputError
+    names columns that are missing, occur twice, are too few or too many, or number the features incompletely or out of
+    order.
     """
     n, sentence = model.n_columns, ""
     if columns is not None:
@@ -59,13 +60,13 @@ def choose_columns(
         if len(chosen) not in (n, 1):
             raise InputError(f"{len(chosen)} columns are given, but the model has {n} features")
         check_names(chosen, names)
-    elif model.names is not None and not made_up:
+    elif model.names is not None and not generated:
         chosen = model.names
     else:
         chosen = tuple(f"f{k}" for k in range(n))
-        if made_up or not set(chosen) <= set(names):
-            chosen = _by_position(names, n, others, made_up)
-            sentence = _sentence(chosen, n, made_up)
+        if generated or not set(chosen) <= set(names):
+            chosen = _by_position(names, n, others, generated)
+            sentence = _sentence(chosen, n, generated)
     read = range(len(chosen)) if len(chosen) < n else model.used.tolist()
     check_names([chosen[k] for k in read], names)
     if sentence and tell is not None:
@@ -74,21 +75,21 @@ def choose_columns(
     return tuple(features.values())
 
 
-def _by_position(names: Sequence[str], n: int, others: Sequence[str], made_up: bool) -> tuple[str, ...]:
-    """All columns but the others, unless their names or number show that they are not the features."""
-    there, not_features = set(names), set(others)
+def _by_position(names: Sequence[str], n: int, others: Sequence[str], generated: bool) -> tuple[str, ...]:
+    """Return all columns but the others; InputError if their names or number show that they are not the features."""
+    known, not_features = set(names), set(others)
     chosen = tuple(name for name in names if name not in not_features)
-    missing = [name for name in (f"f{k}" for k in range(n)) if name not in there]
-    if len(missing) < n and not made_up:
+    missing = [name for name in (f"f{k}" for k in range(n)) if name not in known]
+    if len(missing) < n and not generated:
         raise InputError(
-            f"there is no column {_shown(missing, ' and no ')}, but other features have such names; choose columns"
+            f"there is no column {_quoted(missing, ' and no ')}, but other features have such names; choose columns"
         )
     if len(chosen) not in (n, 1):
         raise InputError(
-            f"there are {len(chosen)} columns for features ({_shown(chosen)}), but the model has {n} features, "
+            f"there are {len(chosen)} columns for features ({_quoted(chosen)}), but the model has {n} features, "
             "without names; choose columns"
         )
-    if not made_up and len(chosen) == n:
+    if not generated and len(chosen) == n:
         check_numbers(chosen)
     for name in filter(_INDEX.fullmatch, chosen):
         raise InputError(f"the column {name!r} is an index that pandas wrote, not a feature; choose columns")
@@ -96,9 +97,9 @@ def _by_position(names: Sequence[str], n: int, others: Sequence[str], made_up: b
 
 
 def check_numbers(chosen: Sequence[str]) -> None:
-    """Refuse numbered names unless they are complete and in order: x0, x2, x1, or id, x0, x1.
+    """Reject numbered names unless they are complete and in order: x0, x2, x1, or id, x0, x1.
 
-    Numbers above that of the features, such as years, count as ordinary names.
+    Numbers larger than the number of features, such as years, count as ordinary names.
     """
     parts = [(match[1].lower(), int(match[2]), name) for name in chosen if (match := _NUMBERED.fullmatch(name.strip()))]
     ((prefix, count),) = Counter(prefix for prefix, _, _ in parts).most_common(1) or [("", 0)]
@@ -112,16 +113,16 @@ def check_numbers(chosen: Sequence[str]) -> None:
     missing = sorted(set(expected) - set(numbers.values()))
     what = f"number {', '.join(map(str, missing[:_MAX_NAMES_SHOWN]))} is missing" if missing else "not in order"
     raise InputError(
-        f"the columns {_shown(list(numbers))} are numbered, but {what}, and the model has {len(chosen)} features, "
+        f"the columns {_quoted(list(numbers))} are numbered, but {what}, and the model has {len(chosen)} features, "
         "without names; choose columns"
     )
 
 
-def _sentence(chosen: Sequence[str], n: int, made_up: bool) -> str:
-    why = "the table has no names" if made_up else "the model has no names for its features"
+def _sentence(chosen: Sequence[str], n: int, generated: bool) -> str:
+    why = "the table has no names" if generated else "the model has no names for its features"
     if len(chosen) < n:
-        return f"{why}: the column {_shown(chosen)} is taken for lists of all {n}"
-    shown = _shown(chosen) if n <= _MAX_NAMES_SHOWN else f"{_shown(chosen[:3])}, ..., {chosen[-1]!r}"
+        return f"{why}: the column {_quoted(chosen)} is taken for lists of all {n}"
+    shown = _quoted(chosen) if n <= _MAX_NAMES_SHOWN else f"{_quoted(chosen[:3])}, ..., {chosen[-1]!r}"
     return f"{why}: by position, the columns {shown} are taken for features 0 to {n - 1}"
 
 
@@ -131,17 +132,17 @@ def warn(sentence: str, stacklevel: int = 1) -> None:
 
 
 def check_names(wanted: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse wanted names that are missing or occur twice, with an InputError."""
+    """Raise InputError for wanted names that are missing or occur twice."""
     counts = Counter(names)
     missing = [name for name in wanted if not counts[name]]
     if missing:
-        raise InputError(f"there is no column {_shown(missing, ' and no ')}, only {_shown(names)}")
+        raise InputError(f"there is no column {_quoted(missing, ' and no ')}, only {_quoted(names)}")
     twice = [name for name in dict.fromkeys(wanted) if counts[name] > 1]
     if twice:
-        raise InputError(f"there are several columns {_shown(twice)}")
+        raise InputError(f"there are several columns {_quoted(twice)}")
 
 
-def _shown(names: Sequence[str], separator: str = ", ") -> str:
+def _quoted(names: Sequence[str], separator: str = ", ") -> str:
     more = ", ..." if len(names) > _MAX_NAMES_SHOWN else ""
     shown = (repr(name if len(name) <= _MAX_NAME_SHOWN else name[:_MAX_NAME_SHOWN] + "...") for name in names)
     return separator.join(islice(shown, _MAX_NAMES_SHOWN)) + more or "none"
@@ -151,7 +152,7 @@ def _shown(names: Sequence[str], separator: str = ", ") -> str:
 
 
 def frame_names(X: Any) -> list[str] | None:
-    """Column names of a data frame; None for anything else, and where no name is a string.
+    """Return the column names of a data frame; None for anything else, and if no name is a string.
 
     Raises InputError if only some are strings, as scikit-learn does.
     """
@@ -159,7 +160,7 @@ def frame_names(X: Any) -> list[str] | None:
     is_text = [isinstance(label, str) for label in labels]
     if any(is_text) and not all(is_text):
         raise InputError(
-            f"some of the columns {labels} have names that are no strings: X.columns = X.columns.astype(str)"
+            f"some of the columns {labels} have names that are not strings: X.columns = X.columns.astype(str)"
         )
     return labels if any(is_text) else None
 
@@ -171,11 +172,11 @@ def _frame_labels(X: Any) -> list[Any] | None:
 
 
 def known_rows(X: Any, model: RawColumns | None = None) -> Any:
-    """Rows of a kind that scikit-learn knows: tables for Arrow's record batches, NumPy's arrays for other libraries'.
+    """Convert rows to a container that scikit-learn knows: Arrow record batches to tables, other arrays to NumPy.
 
-    Raises InputError if NumPy cannot read an array, as of a tensor in the memory of a GPU. For rows of a `model`, also
-    for a list of rows with names if it has names, as the list would go by position, and for columns of a frame that
-    NumPy would make other numbers of: dates, times, and dictionaries of Arrow with nulls.
+    Raises InputError if NumPy cannot read an array, such as a tensor in GPU memory. With a `model`, also raises it for
+    a list of rows with names if the model has names, because the list would go by position, and for frame columns that
+    NumPy would convert to other numbers: dates, times, and Arrow dictionaries with nulls.
     """
     if model is not None and (labels := _frame_labels(X)) is not None:
         _check_kinds(X, labels, model)
@@ -184,9 +185,9 @@ def known_rows(X: Any, model: RawColumns | None = None) -> Any:
         and model.names is not None
         and isinstance(X, list)
         and X
-        and any(hasattr(X[0], name) for name in _NAMES_OF_A_ROW)
+        and any(hasattr(X[0], name) for name in _NAME_ATTRIBUTES)
     ):
-        raise InputError("X is a list of rows that have names: give pandas.DataFrame(X), whose columns have them")
+        raise InputError("X is a list of rows that have names: pass pandas.DataFrame(X), whose columns keep them")
     if hasattr(X, "to_struct_array") and not hasattr(X, "to_batches"):
         from pyarrow import Table
 
@@ -198,33 +199,33 @@ def known_rows(X: Any, model: RawColumns | None = None) -> Any:
         return np.asarray(X)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         kind = f"{type(X).__module__}.{type(X).__name__}"
-        raise InputError(f"X is a {kind} that NumPy cannot read, give an array of NumPy: {error}") from None
+        raise InputError(f"X is a {kind}, which NumPy cannot read; pass a NumPy array: {error}") from None
 
 
 def _check_kinds(X: Any, labels: list[Any], model: RawColumns) -> None:
     kinds = X.schema.types if hasattr(X, "column_names") else getattr(X, "dtypes", ())
     used = labels if model.names is None else {model.names[k] for k in model.used.tolist()}
     for place, (label, kind) in enumerate(zip(labels, kinds, strict=False)):
-        if label in used and _OF_TIME.match(str(kind).lower()):
+        if label in used and _TIME_DTYPES.match(str(kind).lower()):
             raise InputError(f"column {label!r} is {kind}, but the model takes numbers and texts")
         if label in used and hasattr(kind, "index_type") and X.column(place).null_count:
             raise InputError(f"column {label!r} is a dictionary with nulls: decode it, or call predict_arrow")
 
 
 def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
-    """Rows for a model whose source begins with a ColumnTransformer, or takes texts: zeros in columns not used.
+    """Return rows for a model whose source begins with a ColumnTransformer or takes texts; unused columns are zero.
 
-    These are not read. Columns of a data frame are matched by name if the model has names. `as_numbers` converts the
-    columns that are used to an array; texts become their codes. InputError if columns are missing, occur twice, their
-    number is another, or a text is unknown and refused.
+    Unused columns are not read. Columns of a data frame are matched by name if the model has names. `as_numbers`
+    converts the used columns to an array; texts become their codes. Raises InputError for missing or duplicate columns,
+    for a wrong number of columns, and for an unknown text that the source rejects.
     """
     names = frame_names(X)
     if names is not None and model.names is not None:
-        return _picked(X, choose_columns(names, model), model, as_numbers)
+        return _rows_by_name(X, choose_columns(names, model), model, as_numbers)
     if model.by_column and model.names is not None and (labels := _frame_labels(X)) is not None:
         raise InputError(
             f"X has the columns {labels}, but the model finds them by the names {list(model.names)}; "
-            "give X.to_numpy() if they are these, in order"
+            "pass X.to_numpy() if they are these, in order"
         )
     table = X if hasattr(X, "shape") else _as_table(X)
     _check_shape(table.shape, model)
@@ -232,9 +233,9 @@ def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) 
 
 
 def row_of_values(values: list[Any], places: list[int], model: RawColumns, dtype: Any) -> npt.NDArray[Any]:
-    """Make numbers, shape (1, n_columns), of one row's values; the columns that are used stand at these places.
+    """Convert the values of one row to numbers, shape (1, n_columns); `places` are the positions of the used columns.
 
-    Numbers of one NumPy `dtype` keep it; without texts, as arrays of numbers hold the codes of these.
+    Numbers keep their common NumPy `dtype`, unless the model has texts, whose codes would be mistaken for numbers.
     """
     are_numbers = isinstance(dtype, np.dtype) and dtype.kind in "fiub" and not model.texts
     table = np.empty((1, len(values)), dtype=dtype if are_numbers else object)
@@ -243,11 +244,11 @@ def row_of_values(values: list[Any], places: list[int], model: RawColumns, dtype
 
 
 def numpy_rows(X: Any, model: RawColumns, *, stacklevel: int) -> npt.NDArray[Any]:
-    """Rows of an array-like or a data frame, with NumPy alone.
+    """Convert an array-like or a data frame to rows, with NumPy alone.
 
     A data frame must have the columns that the model was fitted with, in order, unless the source matches them by name
     (`rows_by_column`). For a model without names, `choose_columns` chooses; its warning has this `stacklevel`, counted
-    from the caller. InputError if rows are not numbers, or have other columns than the model.
+    from the caller. Raises InputError if rows are not numbers or their columns differ from the model's.
     """
     labels, names = _frame_labels(X), frame_names(X)
     if names is not None and model.names is None:
@@ -256,7 +257,7 @@ def numpy_rows(X: Any, model: RawColumns, *, stacklevel: int) -> npt.NDArray[Any
         if len(features) == model.n_columns:
             for sentence in sentences:
                 warn(sentence, stacklevel=stacklevel + 1)
-            return _picked(X, features, model, _as_numbers)
+            return _rows_by_name(X, features, model, _as_numbers)
     is_in_order = labels is None or model.names is None or labels == list(model.names)
     if model.by_column or (model.has_categories and is_in_order):
         return rows_by_column(X, model, _as_numbers)
@@ -272,7 +273,7 @@ def _as_numbers(columns: Any) -> npt.NDArray[Any]:
         rows = np.asarray(columns)
         if rows.dtype.kind in "fiubc":
             return rows
-        # pandas knows what its missing value is, which NumPy does not.
+        # pandas knows its missing value, NumPy does not.
         return np.asarray((columns if hasattr(columns, "iloc") else rows).astype(np.float64))
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"X is not an array of numbers: {error}") from None
@@ -283,32 +284,34 @@ def _check_shape(shape: tuple[int, ...], model: RawColumns) -> None:
         raise InputError(f"X has shape {tuple(shape)}, expected (n_rows, {model.n_columns})")
 
 
-def _picked(frame: Any, features: Features, model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
+def _rows_by_name(
+    frame: Any, features: Features, model: RawColumns, as_numbers: Callable[[Any], Any]
+) -> npt.NDArray[Any]:
     places = {label: k for k, label in enumerate(_frame_labels(frame) or ())}
     return _rows(frame, [places[name] for name in features if name is not None], model, as_numbers)
 
 
 def _as_table(X: Any) -> npt.NDArray[Any]:
-    """Lists as an array of objects, which holds values; a list of arrays of numbers as one of these."""
+    """Convert lists to an array of objects; a list of numeric arrays becomes a numeric array."""
     rows = list(X)
     are_numbers = all(_is_numeric(row) for row in rows) and len({row.shape for row in rows}) == 1
     return np.asarray(rows, dtype=None if are_numbers else object)
 
 
 def _is_numeric(X: Any) -> bool:
-    """Whether it is an array of numbers: of texts these are the codes. Everything else holds values."""
+    """Return whether X is an array of numbers, in which texts are codes; everything else holds values."""
     return getattr(getattr(X, "dtype", None), "kind", "") in tuple("fiub")
 
 
 def _rows(table: Any, places: list[int], model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
-    """Rows of a table whose columns at these places are those that are used, with codes of texts."""
+    """Return rows from the used columns of a table, at these positions; texts become codes."""
     if _is_numeric(table):
         if isinstance(table, np.ndarray):
             check_exact(table, model)
-        return _spread(as_numbers(_taken(table, places)), model)
+        return _with_unused(as_numbers(_select(table, places)), model)
     pairs = list(zip(model.used.tolist(), places, strict=True))
     if not model.texts:
-        return _spread(_numbers(table, pairs, model, as_numbers), model)
+        return _with_unused(_numbers(table, pairs, model, as_numbers), model)
     rows = np.zeros((len(table), model.n_columns))
     numbers = [(column, place) for column, place in pairs if column not in model.texts]
     if numbers:
@@ -322,10 +325,10 @@ def _rows(table: Any, places: list[int], model: RawColumns, as_numbers: Callable
 def _numbers(
     table: Any, pairs: list[tuple[int, int]], model: RawColumns, as_numbers: Callable[[Any], Any]
 ) -> npt.NDArray[Any]:
-    """Columns of numbers, pairs of a model's column and its place; InputError names the first value that is none."""
+    """Convert numeric columns, pairs (model column, position); InputError names the first value that is no number."""
     _check_values(table, [pair for pair in pairs if pair[0] in model.looked_up], model, _is_exact)
     try:
-        return np.asarray(as_numbers(_taken(table, [place for _, place in pairs])))
+        return np.asarray(as_numbers(_select(table, [place for _, place in pairs])))
     except (TypeError, ValueError, OverflowError) as error:
         _check_values(table, pairs, model, _is_number)
         raise InputError(f"X is not an array of numbers: {error}") from None
@@ -333,7 +336,7 @@ def _numbers(
 
 def _check_values(table: Any, pairs: list[tuple[int, int]], model: RawColumns, is_fine: Callable[[Any], bool]) -> None:
     for column, place in pairs:
-        taken = np.asarray(_taken(table, [place]))
+        taken = np.asarray(_select(table, [place]))
         if taken.dtype.kind in "fb":
             continue
         for row, value in enumerate(taken.ravel().astype(object)):
@@ -342,22 +345,22 @@ def _check_values(table: Any, pairs: list[tuple[int, int]], model: RawColumns, i
 
 
 def check_exact(rows: Any, model: RawColumns) -> None:
-    """Raise InputError where an integer is looked up that float64 rounds to another."""
+    """Raise InputError if float64 would round an integer that is looked up."""
     if not (model.looked_up and _may_round(rows.dtype)):
         return
     if hasattr(rows, "tocsr"):
         entries = rows.tocoo()
-        found = [(entries.row[k], entries.col[k], entries.data[k]) for k in rounded(entries.data)]
+        faults = [(entries.row[k], entries.col[k], entries.data[k]) for k in rounded(entries.data)]
     else:
         columns = sorted(model.looked_up)
-        found = [(row, column, rows[row, column]) for column in columns for row in rounded(rows[:, column])]
-    for row, column, value in found:
+        faults = [(row, column, rows[row, column]) for column in columns for row in rounded(rows[:, column])]
+    for row, column, value in faults:
         if column in model.looked_up:
             raise model.wrong_value(int(row), int(column), "a number of float64", int(value))
 
 
 def rounded(values: npt.NDArray[Any]) -> list[int]:
-    """Positions of the integers that float64 rounds."""
+    """Return the positions of the integers that float64 rounds."""
     if not _may_round(values.dtype):
         return []
     large = values > _LARGEST_EXACT
@@ -371,7 +374,7 @@ def _may_round(dtype: np.dtype[Any]) -> bool:
 
 
 def _is_exact(value: Any) -> bool:
-    """Whether a value is no text and no integer that float64 rounds: where it is looked up, it would be another."""
+    """Return whether a value is neither a text nor a number that float64 rounds: a lookup would miss it."""
     if isinstance(value, Integral):
         return abs(int(value)) <= _LARGEST_EXACT or int(value) == _as_float(value)
     if isinstance(value, (Decimal, Fraction)):
@@ -392,27 +395,27 @@ def _as_float(value: Any) -> float | None:
 
 
 def _values(table: Any, place: int, null: float) -> list[Any]:
-    """One column as Python has its values; tables that have one kind of missing values have the source's."""
+    """Return one column as Python values; a null of Arrow becomes the missing value of the source."""
     if hasattr(table, "iloc"):
-        return list(np.asarray(table.iloc[:, place], dtype=object))  # an iterator of pandas takes twice as long
+        return list(np.asarray(table.iloc[:, place], dtype=object))  # iterating over pandas takes twice as long
     names = frame_names(table)
     if names is None:
         return list(np.asarray(table)[:, place])
-    # pyarrow, and Polars.
-    values = table.column(place).to_pylist() if hasattr(table, "column_names") else table[names[place]].to_list()
+    if not hasattr(table, "column_names"):  # Polars, which scikit-learn reads itself: null is None
+        return list(table[names[place]].to_list())
     missing = None if null == NONE else np.nan
-    return [missing if value is None else value for value in values]
+    return [missing if value is None else value for value in table.column(place).to_pylist()]
 
 
-def _taken(table: Any, positions: list[int]) -> Any:
+def _select(table: Any, positions: list[int]) -> Any:
     if hasattr(table, "iloc"):
         return table.iloc[:, positions]
     names = frame_names(table)
     return np.asarray(table)[:, positions] if names is None else table.select([names[k] for k in positions])
 
 
-def _spread(used: Any, model: RawColumns) -> npt.NDArray[Any]:
-    """The used columns, with zeros for the others."""
+def _with_unused(used: Any, model: RawColumns) -> npt.NDArray[Any]:
+    """Return the used columns, with zeros in the others."""
     if model.uses_all:
         return np.asarray(used)
     rows = np.zeros((len(used), model.n_columns), used.dtype)

@@ -1,7 +1,7 @@
-"""Which dtypes of rows change a source's answers, and the one check of every place where rows come in.
+"""Dtypes of rows that change a source's answers, and the single check for every entry point of rows.
 
-scikit-learn computes in the dtype that arrives. What is compiled is the source of float64 rows; rows of another dtype
-have the same answers, or answers within a bound that counts float32 operations, or they are refused.
+scikit-learn computes in the dtype that arrives, and the compiled model is the source for float64 rows. Rows of another
+dtype get the same answers, or answers within a bound that counts float32 operations, or they are rejected.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from approxsvm.errors import ArtifactError, InputError
 
 FLOAT32: Final = "float32"
 EXTENDED: Final = "extended"
-# Kinds of rows: float32, float16, integers of 8 and 16 bits and bool, wider integers, longdouble; sparse ones of any
-# dtype, and of any but float32; bool and unsigned integers, which steps reject that take other integers. All others are
-# as dense float64 rows.
+# Kinds of rows: float32, float16, integers of 8 and 16 bits and bool, wider integers, longdouble; sparse rows of any
+# dtype, and of any but float32; bool and unsigned integers, which some steps reject although they take other integers.
+# All other rows behave like dense float64 rows.
 SPARSE: Final = "sparse"
 WIDE_SPARSE: Final = "wide_sparse"
 _UNSIGNED: Final = ("bool", "small_unsigned", "unsigned")
 KINDS: Final = (FLOAT32, "float16", "small", "integer", EXTENDED, SPARSE, WIDE_SPARSE, *_UNSIGNED)
-# Names that are not NumPy's: Arrow's, and Polars' in lower case.
+# Names that differ from NumPy's: Arrow's names, and Polars' in lower case.
 _NAMES: Final = {"float": "float32", "double": "float64", "halffloat": "float16", "boolean": "bool"}
 _OBJECT: Final = np.dtype(object)
 _REMEDY: Final = "X.astype(np.float64)"
@@ -35,7 +35,7 @@ Columns = tuple[int, ...] | None  # positions of raw columns; None for all
 
 @dataclass(frozen=True)
 class Effect:
-    """The first step that computes otherwise in rows of a kind, in words, and the raw columns that steps do so with."""
+    """The first step, in words, that treats a kind of row differently, and the raw columns that such steps read."""
 
     step: str
     columns: Columns = None
@@ -43,35 +43,36 @@ class Effect:
 
 @dataclass(frozen=True)
 class RowDtypes:
-    """What rows of other dtypes than float64 do.
+    """Effects of rows of other dtypes than float64.
 
-    `refused` is by kind of row. In `rounded` columns of float32 the source rounds to float32, which bounds count.
+    `refused` maps kinds of rows to the effect that rules them out. In `rounded` columns of float32 the source rounds to
+    float32, which the bounds include.
     """
 
     refused: Mapping[str, Effect] = field(default_factory=dict)
     rounded: Effect | None = None
-    # Whether the source takes the columns of a data frame each in its own dtype, not all in their common one
+    # Whether the source takes each column of a data frame in its own dtype, instead of all in their common one
     by_column: bool = False
 
     def __bool__(self) -> bool:
-        """Whether any dtype matters."""
+        """Return whether any dtype matters."""
         return bool(self.refused or self.rounded)
 
     @classmethod
     def read(cls, content: bytes) -> RowDtypes:
-        """From a section of an artifact (models/FORMAT.md, "dtypes"); ArtifactError if it is none."""
+        """Read a section of an artifact (models/FORMAT.md, "dtypes"); ArtifactError if it is not valid."""
         try:
-            found = json.loads(content)
-            refused = {kind: _effect(effect) for kind, effect in found["refused"].items()}
-            rounded = None if found["rounded"] is None else _effect(found["rounded"])
-            if set(found) != {"refused", "rounded", "by_column"} or not set(refused) <= set(KINDS):
-                raise ValueError(f"it has {sorted(found)} and refuses {sorted(refused)}")
-            return cls(refused, rounded, bool(found["by_column"]))
+            section = json.loads(content)
+            refused = {kind: _effect(effect) for kind, effect in section["refused"].items()}
+            rounded = None if section["rounded"] is None else _effect(section["rounded"])
+            if set(section) != {"refused", "rounded", "by_column"} or not set(refused) <= set(KINDS):
+                raise ValueError(f"it has {sorted(section)} and rejects {sorted(refused)}")
+            return cls(refused, rounded, bool(section["by_column"]))
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            raise ArtifactError(f"section dtypes is none of models/FORMAT.md: {error}") from None
+            raise ArtifactError(f"section dtypes does not follow models/FORMAT.md: {error}") from None
 
     def written(self) -> bytes:
-        """As a section of an artifact."""
+        """Return the section of an artifact."""
 
         def plain(effect: Effect | None) -> Any:
             return None if effect is None else {"step": effect.step, "columns": effect.columns}
@@ -81,7 +82,7 @@ class RowDtypes:
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
 
     def check_dtype(self, dtype: Any, remedy: str = _REMEDY) -> None:
-        """Raise InputError where the source computes something else of an array of this dtype."""
+        """Raise InputError if the source computes something else from an array of this dtype."""
         for kind in _kinds_of(dtype):
             if kind in self.refused:
                 raise InputError(_refusal("rows are", dtype, self.refused[kind], remedy))
@@ -91,24 +92,24 @@ class RowDtypes:
         effect = next((self.refused[kind] for kind in kinds if kind in self.refused), None)
         if effect is not None:
             raise InputError(
-                f"rows are sparse, which {effect.step} does something else with than with dense rows; hand over "
-                "X.toarray()"
+                f"rows are sparse, and {effect.step} treats them differently from dense rows; pass X.toarray()"
             )
 
     def check_columns(
         self, dtypes: Sequence[Any], positions: Iterable[int] | None, names: Sequence[Any], remedy: str = ""
     ) -> bool:
-        """Raise InputError where the source computes something else of a table of columns of these dtypes.
+        """Raise InputError if the source computes something else from a table with columns of these dtypes.
 
-        `positions` are the model's columns that they are, None if unknown; `remedy` is that of tables without astype.
-        Returns whether the source may compute in float32, so that the rows have to be float32 for the core.
+        `positions` are their positions among the model's columns, None if unknown. `remedy` replaces the usual advice
+        for tables without astype. Returns whether the source may compute in float32, so that the core needs float32
+        rows.
         """
         if not self.by_column:
             common = np.result_type(*dtypes) if dtypes and _OBJECT not in dtypes else _OBJECT
             self.check_dtype(common, remedy or _REMEDY)
             return self.rounded is not None and FLOAT32 in _kinds_of(common)
         rounds = False
-        # Together with integers of 16 bits float16 is float32.
+        # Combined with integers of 16 bits, float16 becomes float32.
         widens = any(np.dtype(dtype).kind in "iu" and np.dtype(dtype).itemsize == 2 for dtype in dtypes)
         where = [None] * len(dtypes) if positions is None else list(positions)
         for dtype, position, name in zip(dtypes, where, names, strict=True):
@@ -123,7 +124,10 @@ class RowDtypes:
         return rounds
 
     def check(self, X: Any, names: Sequence[str] | None) -> bool:
-        """The same of rows in any container, for a model with these column names; other things are left alone."""
+        """Check rows in any container for a model with these column names; other objects pass unchecked.
+
+        Returns whether the source may compute in float32.
+        """
         if not self:
             return False
         dtypes = frame_dtypes(X)
@@ -151,9 +155,9 @@ SAME: Final = RowDtypes()
 
 
 def as_checked(rows: Any, narrow: bool, used: npt.NDArray[np.intp]) -> Any:
-    """Rows of a container that `check` has let pass, as the core needs them: float32 where the source computes in that.
+    """Convert rows that passed `check` for the core: to float32 where the source computes in it.
 
-    InputError where float32 cannot hold a number.
+    Raises InputError if float32 cannot hold a number.
     """
     if hasattr(rows, "tocsr") or rows.dtype.kind not in "fiub" or (narrow and rows.dtype == np.float32):
         return rows
@@ -170,24 +174,22 @@ def as_checked(rows: Any, narrow: bool, used: npt.NDArray[np.intp]) -> Any:
         row, column = map(int, np.argwhere(changed)[0])
         raise InputError(
             f"row {row}: some columns are float32, in which the source computes, and column {column} holds "
-            f"{rows[row, column]}, which is no float32; hand over the former as float64: X.astype(np.float64)"
+            f"{rows[row, column]}, which float32 cannot hold; pass the former as float64: X.astype(np.float64)"
         )
     return narrowed
 
 
 def check_extended(rows: Any) -> None:
-    """Raise InputError for numbers of longdouble that float64 rounds."""
+    """Raise InputError for longdouble numbers that float64 rounds."""
     stored = getattr(rows, "data", rows) if hasattr(rows, "tocsr") else rows
     if stored.dtype.kind == "f" and stored.dtype.itemsize > 8:
         rounded = np.isfinite(stored) & (stored.astype(np.float64) != stored)
         if rounded.any():
-            raise InputError(
-                f"rows are {stored.dtype} with numbers that float64 rounds; hand over X.astype(np.float64)"
-            )
+            raise InputError(f"rows are {stored.dtype} with numbers that float64 rounds; pass X.astype(np.float64)")
 
 
 def frame_dtypes(X: Any) -> list[np.dtype[Any]] | None:
-    """NumPy's dtypes of the columns of a data frame or an Arrow table; None of anything else."""
+    """Return the NumPy dtypes of the columns of a data frame or an Arrow table; None for anything else."""
     if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2:
         return [numpy_dtype(dtype) for dtype in X.dtypes]
     if hasattr(X, "column_names"):
@@ -198,7 +200,7 @@ def frame_dtypes(X: Any) -> list[np.dtype[Any]] | None:
 
 
 def numpy_dtype(dtype: Any) -> np.dtype[Any]:
-    """A dtype of NumPy, pandas, Polars or Arrow as NumPy has it; object for what are no numbers."""
+    """Convert a dtype of NumPy, pandas, Polars or Arrow to NumPy's; object if it is not numeric."""
     if isinstance(dtype, np.dtype):
         return dtype
     for inside in ("numpy_dtype", "subtype", "value_type"):
@@ -209,10 +211,10 @@ def numpy_dtype(dtype: Any) -> np.dtype[Any]:
         return numpy_dtype(categories.dtype)
     name = str(dtype).lower()
     try:
-        found = np.dtype(_NAMES.get(name, name))
+        known = np.dtype(_NAMES.get(name, name))
     except (TypeError, ValueError, SyntaxError):
         return _OBJECT
-    return found if found.kind in "fiub" else _OBJECT
+    return known if known.kind in "fiub" else _OBJECT
 
 
 def _kinds_of(dtype: Any) -> tuple[str, ...]:
@@ -227,13 +229,13 @@ def _kinds_of(dtype: Any) -> tuple[str, ...]:
 
 
 def _dtype_of(X: Any) -> np.dtype[Any] | None:
-    """The dtype that scikit-learn finds rows to have; None of texts and of what is no array."""
+    """Return the dtype that scikit-learn sees in rows; None for texts and for anything that is not an array."""
     dtype = getattr(X, "dtype", None)
     if isinstance(dtype, np.dtype):
         return dtype
     first = X[0] if isinstance(X, (list, tuple)) and len(X) else None
-    of_texts = _is_text(first) or (isinstance(first, (list, tuple)) and any(map(_is_text, first)))
-    if (first is None or of_texts) and not (dtype is not None and hasattr(X, "__array__")):  # a tensor
+    has_texts = _is_text(first) or (isinstance(first, (list, tuple)) and any(map(_is_text, first)))
+    if (first is None or has_texts) and not (dtype is not None and hasattr(X, "__array__")):  # a tensor
         return None
     try:
         return np.asarray(X).dtype
@@ -250,13 +252,11 @@ def _is_in(position: int | None, columns: Columns) -> bool:
 
 
 def _refusal(what: str, dtype: Any, effect: Effect, remedy: str) -> str:
-    return (
-        f"{what} {np.dtype(dtype).name}, which {effect.step} computes in or stores its results in; hand over {remedy}"
-    )
+    return f"{what} {np.dtype(dtype).name}, which {effect.step} computes in or stores its results in; pass {remedy}"
 
 
-def _effect(found: Any) -> Effect:
-    columns = found["columns"]
-    if set(found) != {"step", "columns"} or not isinstance(found["step"], str):
-        raise ValueError(f"an effect has {sorted(found)}")
-    return Effect(found["step"], None if columns is None else tuple(map(int, columns)))
+def _effect(record: Any) -> Effect:
+    columns = record["columns"]
+    if set(record) != {"step", "columns"} or not isinstance(record["step"], str):
+        raise ValueError(f"an effect has {sorted(record)}")
+    return Effect(record["step"], None if columns is None else tuple(map(int, columns)))

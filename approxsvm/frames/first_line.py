@@ -1,4 +1,4 @@
-"""First lines of tables of text: names or numbers, and what delimits them."""
+"""First lines of text tables: names or numbers, and their delimiter."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ def first_cells(path: str | os.PathLike[str], delimiter: str | None) -> tuple[li
 
 
 def has_names(first: Sequence[str], second: Sequence[str], header: bool | None = None) -> bool:
-    """Tell whether the first line of delimited rows has names, by the cells of the first two lines.
+    """Return whether the first line of delimited rows holds names, judging by the cells of the first two lines.
 
-    It has, unless all cells are numbers or missing. Whole numbers that count up from 0 or 1 are names, too, as pandas
-    writes them for an array. With less than three columns, or above more whole numbers, these may as well be a row:
-    InputError unless `header` says it.
+    It does unless all cells are numbers or missing. Whole numbers that count up from 0 or 1 are names, too, as pandas
+    writes them for an array. With fewer than three columns, or if the second line holds only whole numbers, they may be
+    a row as well: InputError unless `header` decides.
     """
     if header is not None:
         return header
     if not all(_is_number(cell) or cell.strip() in MISSING_CELLS for cell in first):
         return True
-    counted = list(first[1:] if first[0] == "" else first)  # pandas writes no name for its index
+    counted = list(first[1:] if first[0] == "" else first)  # pandas leaves the name of its index empty
     if not counted or counted not in ([str(k + start) for k in range(len(counted))] for start in (0, 1)):
         return False
     if len(first) > 2 and not all(cell in MISSING_CELLS or cell.strip('-" ').isdigit() for cell in second):
         return True
     shown = ", ".join(first[:5]) + (", ..." if len(first) > 5 else "")
     raise InputError(
-        f"the first line, {shown}, may be names or a row: say --header or --no-header (header=True or header=False)"
+        f"the first line, {shown}, may be names or a row: give --header or --no-header (header=True or header=False)"
     )
 
 
@@ -47,10 +47,10 @@ def _is_number(text: str) -> bool:
 
 
 def refuse_other_delimiter(cells: Sequence[str], name: str) -> None:
-    """Refuse a first line that a comma makes one cell of, in which another delimiter stands."""
-    found = next((c for c in ";\t|" if len(cells) == 1 and c in cells[0]), None)
-    if found is not None:
+    """Reject a first line without a comma that contains another delimiter."""
+    delimiter = next((c for c in ";\t|" if len(cells) == 1 and c in cells[0]), None)
+    if delimiter is not None:
         raise DataFormatError(
-            f"{name}: give --delimiter {found!r} (delimiter={found!r}), or ',' if there is one column: the first line "
-            f"has no comma, {cells[0][:40]!r}"
+            f"{name}: give --delimiter {delimiter!r} (delimiter={delimiter!r}), or ',' if there is one column: the "
+            f"first line has no comma, {cells[0][:40]!r}"
         )

@@ -1,8 +1,8 @@
-"""Data frames whose columns and dtypes are known: their columns go into the core's rows as they are stored.
+"""Data frames with known columns and dtypes: the core reads their columns as they are stored.
 
-The general way (frames/columns.py) has the rules for all values, and looks at every frame with new columns or dtypes
-first. What it found out about these is kept, and the next such frame is read column by column, its texts by the core.
-Wherever a value is not plainly a number or a text, the general way is asked again.
+The general path (frames/columns.py) has the rules for all values and handles the first frame with given columns and
+dtypes. The plan that it leads to is kept, and later frames of that kind are read column by column, with texts looked up
+by the core. A value that is not plainly a number or a text sends the frame back to the general path.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _STRINGS: Final = ("string", "large_string")
 
 
 def row_reader(artifact: Any, columns: RawColumns, *, needs_real: bool) -> _native.RowReader:
-    """The core's reader of rows of Python's own values, of an artifact with these columns."""
+    """Return the core's reader of rows of Python values for an artifact with these columns."""
     missing = set(columns.takes_null.tolist())
     used = set(columns.used.tolist())
     records = []
-    for k, name in enumerate(columns.own_names):
+    for k, name in enumerate(columns.column_names):
         role = _UNUSED if k not in used else _TEXT if k in columns.texts else _NUMBER
         role = _LOOKED_UP if role == _NUMBER and k in columns.looked_up else role
         null = NONE if k in columns.texts and columns.texts[k].null == NONE else math.nan
@@ -44,25 +44,25 @@ def row_reader(artifact: Any, columns: RawColumns, *, needs_real: bool) -> _nati
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """A kind of frame that the general way has taken: its columns, their dtypes, and where the used ones stand."""
+    """Columns and dtypes of a frame that the general path has accepted, and positions of the used columns."""
 
     kind: type
     layout: Callable[[Any], Any]
     labels: Any
     dtypes: list[Any]
-    places: list[tuple[int, int]]  # of each used column of the model, in the frame
+    places: list[tuple[int, int]]  # (column of the model, column of the frame) of each used column
 
 
 class KnownFrames:
-    """Rows of frames of pandas, Polars and Arrow whose columns and dtypes have been seen before."""
+    """Rows of pandas, Polars and Arrow frames whose columns and dtypes are known."""
 
     def __init__(self, reader: Callable[[], _native.RowReader], columns: RawColumns) -> None:
-        self._reader_of = reader  # who never sees a frame needs none
+        self._make_reader = reader  # created only when a frame comes
         self._columns = columns
         self._plans: list[_Plan] = []
 
     def rows(self, frame: Any) -> npt.NDArray[np.float64] | None:
-        """The rows of a frame; None if it has to go the general way."""
+        """Return the rows of a frame; None if it has to take the general path."""
         kind = type(frame)
         for plan in self._plans:
             if plan.kind is kind:
@@ -72,7 +72,7 @@ class KnownFrames:
         return None
 
     def learn(self, frame: Any, rows: Any) -> None:
-        """Keep what the general way has found out about a frame, of which it made these rows."""
+        """Keep the layout of a frame that the general path has converted to these rows."""
         kind, names = type(frame), self._columns.names
         layout_of = _layout_of(kind)
         if layout_of is None or names is None or not isinstance(rows, np.ndarray):
@@ -94,7 +94,7 @@ class KnownFrames:
             for (column, place), value in zip(plan.places, layout.first_row(plan), strict=True):
                 is_missing = is_na(value) and self._takes_na(column, layout.column(place).dtype)
                 values[column] = math.nan if is_missing else value
-            return self._reader_of().row_of_table(values, layout.none_is_null)
+            return self._make_reader().row_of_table(values, layout.none_is_null)
         out = np.zeros((self._columns.n_columns, n_rows)).T
         for column, place in plan.places:
             take = self._texts if column in self._columns.texts else self._numbers
@@ -103,19 +103,19 @@ class KnownFrames:
         return out
 
     def _takes_na(self, column: int, dtype: Any) -> bool:
-        """Whether pandas.NA is NaN in a column of the model, where it holds this dtype."""
+        """Return whether pandas.NA means NaN in this column of the model, if stored in this dtype."""
         if column in self._columns.texts:
             return column in self._columns.taking_na
         return dtype.kind in _PLAIN_KINDS
 
     def _numbers(self, column: int, values: Any, out: npt.NDArray[np.float64], none_is_null: bool) -> bool:
-        """Store a column of numbers; whether they are plain ones."""
+        """Store a column of numbers; return whether they are plain numbers."""
         dtype: Any = getattr(values, "dtype", None)
         if isinstance(values, list) or dtype == _OBJECT:
-            return self._reader_of().fill(column, values, out, none_is_null)
+            return self._make_reader().fill(column, values, out, none_is_null)
         if dtype is None or getattr(dtype, "kind", "O") not in _PLAIN_KINDS or dtype.itemsize > 8:
             return False
-        if not isinstance(values, np.ndarray):  # of pandas' own dtypes
+        if not isinstance(values, np.ndarray):  # extension dtypes of pandas
             if column in self._columns.looked_up or not hasattr(dtype, "numpy_dtype"):
                 return False
             values = values.to_numpy(np.float64, na_value=np.nan)
@@ -125,11 +125,11 @@ class KnownFrames:
         return True
 
     def _texts(self, column: int, values: Any, out: npt.NDArray[np.float64], none_is_null: bool) -> bool:
-        """Store the codes of a column of texts; whether each value has one."""
+        """Store the codes of a column of texts; return whether each value has one."""
         if isinstance(values, (list, np.ndarray)):
-            return self._reader_of().fill(column, values, out, none_is_null)
-        if not hasattr(values, "dtype"):  # of Arrow
-            return self._arrow(column, values, out, self._columns.texts[column].null)
+            return self._make_reader().fill(column, values, out, none_is_null)
+        if not hasattr(values, "dtype"):  # Arrow
+            return self._arrow(column, values, out, self._columns.texts[column].null if none_is_null else NONE)
         has_categories = hasattr(values, "categories")
         null = getattr(values.categories.dtype if has_categories else values.dtype, "na_value", math.nan)
         null = math.nan if is_nan(null) or (is_na(null) and self._takes_na(column, values.dtype)) else None
@@ -137,20 +137,22 @@ class KnownFrames:
             return self._categories(column, values, out, null)
         if getattr(values.dtype, "storage", "") == "pyarrow" or hasattr(values.dtype, "pyarrow_dtype"):
             return self._arrow(column, values.__arrow_array__(), out, null)
-        return self._reader_of().fill(column, np.asarray(values, dtype=object), out, none_is_null)
+        return self._make_reader().fill(column, np.asarray(values, dtype=object), out, none_is_null)
 
     def _categories(self, column: int, values: Any, out: npt.NDArray[np.float64], null: float | None) -> bool:
         """Look up each category once."""
         codes = np.zeros(len(values.categories) + 1)
         codes[-1] = math.nan
         known = np.asarray(values.categories, dtype=object)
-        if not self._reader_of().fill(column, known, codes[:-1], False) or (null is None and (values.codes < 0).any()):
+        if not self._make_reader().fill(column, known, codes[:-1], False) or (
+            null is None and (values.codes < 0).any()
+        ):
             return False
         np.take(codes, values.codes, out=out, mode="wrap")
         return True
 
     def _arrow(self, column: int, chunks: Any, out: npt.NDArray[np.float64], null: float | None) -> bool:
-        """Texts in Arrow's buffers."""
+        """Look up texts in Arrow buffers."""
         name = str(chunks.type)
         if name not in _STRINGS or (null is None and chunks.null_count):
             return False
@@ -159,18 +161,18 @@ class KnownFrames:
             validity, offsets, data = chunk.buffers()
             part = out[first : first + len(chunk)]
             first += len(chunk)
-            if len(part) and not self._reader_of().fill_arrow(
+            if len(part) and not self._make_reader().fill_arrow(
                 column, validity, offsets, data or b"", chunk.offset, name == "large_string", missing, part
             ):
                 return False
         return True
 
 
-# --- where each library has columns and dtypes
+# --- columns and dtypes of each library
 
 
 class _Pandas:
-    """A frame of pandas; what a column holds is found by a method that has no public name."""
+    """Layout of a pandas frame; the method that returns the stored column has no public name."""
 
     none_is_null = False
 
@@ -196,15 +198,14 @@ class _Pandas:
 
 
 def _first(array: Any) -> Any:
-    """The first value of an array of pandas' own, as `np.asarray` has it."""
+    """Return the first value of an extension array of pandas, as `np.asarray` would."""
     value = np.asarray(array, dtype=object)[0] if hasattr(array, "categories") else array[0]
     return value.item() if isinstance(value, np.generic) else value
 
 
 class _ByTypes:
-    """A frame of a library that has null, whose types are few objects."""
+    """Layout of a frame in which few objects describe the types."""
 
-    none_is_null = True
     labels: Any
 
     def dtypes(self) -> list[Any]:
@@ -215,7 +216,9 @@ class _ByTypes:
 
 
 class _Polars(_ByTypes):
-    """A frame of Polars."""
+    """Layout of a Polars frame. scikit-learn reads its null as None."""
+
+    none_is_null = False
 
     def __init__(self, frame: Any) -> None:
         self.frame, self.labels = frame, frame.columns
@@ -235,7 +238,9 @@ class _Polars(_ByTypes):
 
 
 class _Arrow(_ByTypes):
-    """A table or a record batch of Arrow."""
+    """Layout of an Arrow table or record batch, whose null is the missing value of the source."""
+
+    none_is_null = True
 
     def __init__(self, frame: Any) -> None:
         self.frame, self.schema, self.labels = frame, frame.schema, frame.schema.names
@@ -259,7 +264,7 @@ _CLASSES: Final = {"pandas": ("DataFrame",), "polars": ("DataFrame",), "pyarrow"
 
 
 def _layout_of(kind: type) -> Callable[[Any], Any] | None:
-    """How to read frames of a type; None of anything else, types derived from frames among them."""
+    """Return the layout for a type of frame; None for other types, including subclasses of frames."""
     library = kind.__module__.partition(".")[0]
     known = [getattr(sys.modules.get(library), name, None) for name in _CLASSES.get(library, ())]
     return _LAYOUTS[library] if kind in known else None

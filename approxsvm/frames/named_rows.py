@@ -1,4 +1,4 @@
-"""One row with names, as `predict_one` takes it: a mapping, a Series, a named tuple, a data frame of one row."""
+"""One row with names, as `predict_one` takes it: a mapping, a Series, a named tuple, or a data frame of one row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from approxsvm.frames.text_columns import NONE
 
 
 def is_one_row_frame(row: Any) -> bool:
-    """Whether a row is a data frame; InputError unless that has one row."""
+    """Return whether a row is a data frame; InputError if it has more or fewer rows than one."""
     if not (hasattr(row, "columns") or hasattr(row, "column_names")):
         return False
     n_rows = len(row) if hasattr(row, "__len__") else "an unknown number of"
@@ -25,10 +25,10 @@ def is_one_row_frame(row: Any) -> bool:
 
 
 def row_by_name(row: Any, model: RawColumns) -> npt.NDArray[Any] | None:
-    """The numbers of a row with names, shape (1, n_columns); None if it has none and goes by position.
+    """Convert a row with names to numbers, shape (1, n_columns); None if it has no names and goes by position.
 
-    Names may stand in any order. Further ones are ignored if the source matches columns by name, and refused otherwise,
-    as in data frames. A mapping may lack columns where a missing value is one, and its None is that value.
+    The order of names does not matter. Additional names are ignored if the source matches columns by name, and rejected
+    otherwise, as in data frames. A mapping may lack columns that accept a missing value, and its None is that value.
     """
     if hasattr(row, "as_py"):  # an Arrow scalar
         row = row.as_py()
@@ -38,37 +38,39 @@ def row_by_name(row: Any, model: RawColumns) -> npt.NDArray[Any] | None:
     names, values = named
     if not all(isinstance(name, str) for name in names):
         if not isinstance(row, Mapping) and (model.names is None or names == list(range(len(values)))):
-            return None  # numbers, as pandas makes them up
-        raise InputError(f"the row has the names {names}, but names of columns are strings")
+            return None  # integers that pandas generated
+        raise InputError(f"the row has the names {names}, but column names must be strings")
     if model.names is None and not isinstance(row, Mapping):
         check_numbers(names)
         return None
-    own = model.own_names
-    if model.names is None and not set(own) <= set(names):
-        raise InputError("the model has no names for its features: give them in order, or as f0, f1, ...")
+    column_names = model.column_names
+    if model.names is None and not set(column_names) <= set(names):
+        raise InputError("the model has no names for its features: pass them in order, or as f0, f1, ...")
     if isinstance(row, Mapping):
-        names, values = _with_missing(dict(zip(names, values, strict=True)), own, model)
-    check_names([own[k] for k in model.used], names)
-    others = [name for name in names if name not in own]
+        names, values = _with_missing(dict(zip(names, values, strict=True)), column_names, model)
+    check_names([column_names[k] for k in model.used], names)
+    others = [name for name in names if name not in column_names]
     if others and not model.by_column:
-        raise InputError(f"the row has the names {others}, but the model was fitted with {list(own)}")
-    dtype = getattr(row, "dtype", None)  # of a Series
-    return row_of_values(values, [names.index(own[k]) for k in model.used], model, dtype)
+        raise InputError(f"the row has the names {others}, but the model was fitted with {list(column_names)}")
+    dtype = getattr(row, "dtype", None)  # present in a Series
+    return row_of_values(values, [names.index(column_names[k]) for k in model.used], model, dtype)
 
 
 def _named_values(row: Any) -> tuple[list[Any], list[Any]] | None:
-    """Names and values of a row; None if it has no names."""
+    """Return the names and values of a row; None if it has no names."""
     if isinstance(row, Mapping):
         return list(row), list(row.values())
     if hasattr(row, "keys"):  # a Series, a row of SQLite
         return list(row.keys()), list(row)
-    names = getattr(row, "_fields", getattr(row, "__fields__", None))  # of a named tuple, of a row of Spark
+    names = getattr(row, "_fields", getattr(row, "__fields__", None))  # named tuples, and Spark rows
     return None if names is None else (list(names), list(row))
 
 
-def _with_missing(record: dict[str, Any], own: tuple[str, ...], model: RawColumns) -> tuple[list[str], list[Any]]:
-    """Names and values of a record, whose absent and null columns hold the source's missing value where it has one."""
+def _with_missing(
+    record: dict[str, Any], column_names: tuple[str, ...], model: RawColumns
+) -> tuple[list[str], list[Any]]:
+    """Return names and values of a record; absent and null columns get the source's missing value if they accept it."""
     for k in model.takes_null.tolist():
-        if record.get(own[k]) is None:
-            record[own[k]] = None if k in model.texts and model.texts[k].null == NONE else np.nan
+        if record.get(column_names[k]) is None:
+            record[column_names[k]] = None if k in model.texts and model.texts[k].null == NONE else np.nan
     return list(record), list(record.values())

@@ -1,6 +1,6 @@
-"""scikit-learn's vectorizers of texts with their usual options, without scikit-learn: the same rows, bit for bit.
+"""scikit-learn's text vectorizers with their usual options, without scikit-learn: the same rows, bit for bit.
 
-The native core finds and counts terms. The operations on counts are those of scikit-learn, in the same order.
+The native core finds and counts terms. The operations on counts are scikit-learn's, in the same order.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ import numpy.typing as npt
 from approxsvm import _native
 from approxsvm.errors import ArtifactError
 
-# Patterns whose tokens are runs of word characters, and the length of the shortest.
+# Patterns whose tokens are runs of word characters, with the length of the shortest run.
 _RUNS: Final = {rf"{flag}\b{run}\b": size for flag in ("(?u)", "") for run, size in ((r"\w\w+", 2), (r"\w+", 1))}
 _FLOATS: Final = ("float64", "float32")
 _DTYPES: Final = (*_FLOATS, "int64", "int32")
-# Compilers for other processors fuse multiplications and additions of scikit-learn's sums of squares.
+# On other processors, compilers fuse multiplications and additions in scikit-learn's sums of squares.
 _NORMS: Final = ("l1", "l2", None) if platform.machine().lower() in ("x86_64", "amd64") else ("l1", None)
 _MAX_INT32: Final = 2**31 - 1
-_MAX_IDF: Final = 1e20  # a count times a larger weight may be infinite in float32
+_MAX_IDF: Final = 1e20  # with a larger weight, weight * count may be infinite in float32
 
 
 def _is_bool(value: Any) -> bool:
     return type(value) is bool
 
 
-# Values of parameters that the core has, and that scikit-learn takes.
+# Parameter values that the core implements and scikit-learn accepts.
 _USUAL: Final[Mapping[str, Callable[[Any], bool]]] = {
     "encoding": lambda value: isinstance(value, str),
     "decode_error": lambda value: value in ("strict", "ignore", "replace"),
@@ -49,7 +49,7 @@ _USUAL: Final[Mapping[str, Callable[[Any], bool]]] = {
 
 
 class CsrRows(NamedTuple):
-    """Sparse rows as the core takes them."""
+    """Sparse rows in the form that the core takes."""
 
     data: npt.NDArray[np.float64]
     indices: npt.NDArray[np.signedinteger[Any]]
@@ -58,7 +58,7 @@ class CsrRows(NamedTuple):
 
     @property
     def dtype(self) -> np.dtype[np.float64]:
-        """Type of the values."""
+        """Dtype of the values."""
         return self.data.dtype
 
 
@@ -73,7 +73,7 @@ def side_by_side(rows: Sequence[CsrRows]) -> CsrRows:
 
 
 class UsualVectorizer:
-    """A vectorizer, alone or with a TfidfTransformer behind it, whose options the core has."""
+    """A vectorizer, alone or followed by a TfidfTransformer, whose options the core implements."""
 
     def __init__(self, steps: Sequence[Mapping[str, Any]], width: int) -> None:
         first, options = steps[0], steps[0]["parameters"]
@@ -82,7 +82,7 @@ class UsualVectorizer:
         self._weights = [
             (step["parameters"], np.array(step["idf"], np.float64) if "idf" in step else None) for step in steps
         ]
-        self._dtype = options["dtype"] if options["dtype"] in _FLOATS else "float64"  # in which scikit-learn computes
+        self._dtype = options["dtype"] if options["dtype"] in _FLOATS else "float64"  # scikit-learn computes in it
         self._encoding = (options["encoding"], options["decode_error"])
         self._prepare: list[Callable[[str], str]] = [methodcaller("lower")] if options["lowercase"] else []
         if options["strip_accents"] is not None:
@@ -103,24 +103,24 @@ class UsualVectorizer:
 
     @classmethod
     def of(cls, steps: Sequence[Mapping[str, Any]], width: int) -> UsualVectorizer | None:
-        """Take the steps of an artifact; None if their options are not the usual ones, or not valid."""
+        """Create one from the steps of an artifact; None if their options are unusual or invalid."""
         hashes, sublinear = steps[0]["class"] == "HashingVectorizer", steps[-1]["parameters"].get("sublinear_tf")
-        if width == 0 or (hashes and sublinear) or not all(map(_is_usual, steps)):  # hashes may be negative
+        if width == 0 or (hashes and sublinear) or not all(map(_is_usual, steps)):  # hashed counts may be negative
             return None
         try:
             return cls(steps, width)
         except ArtifactError:  # a term is listed twice
             return None
 
-    def rows(self, given: Sequence[str | bytes]) -> CsrRows | None:
-        """Make rows of texts; None if one has half a surrogate pair, which scikit-learn may not hash.
+    def rows(self, documents: Sequence[str | bytes]) -> CsrRows | None:
+        """Convert texts to rows; None if a text has half a surrogate pair, which scikit-learn may not hash.
 
         Raises
         ------
         UnicodeDecodeError
             Bytes are not in the encoding of the vectorizer.
         """
-        texts: Any = [text.decode(*self._encoding) if isinstance(text, bytes) else text for text in given]
+        texts: Any = [text.decode(*self._encoding) if isinstance(text, bytes) else text for text in documents]
         for function in self._prepare:
             texts = list(map(function, texts))
         if self._hashes and not all(map(str.isascii, texts)):
@@ -148,7 +148,7 @@ def _is_usual(step: Mapping[str, Any]) -> bool:
 
 
 def _is_pattern(pattern: str | None) -> bool:
-    """Whether tokens are all that a pattern finds."""
+    """Return whether a pattern compiles and its matches are the tokens."""
     try:
         return pattern is not None and re.compile(pattern).groups <= 1
     except (re.error, OverflowError, RecursionError):
@@ -169,12 +169,12 @@ def _weigh(data: Any, indices: Any, indptr: Any, options: Mapping[str, Any], idf
 
 
 def _only_ascii(text: str) -> str:
-    """Do as scikit-learn's strip_accents_ascii."""
+    """Strip accents like scikit-learn's strip_accents_ascii."""
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
 
 
 def _without_accents(text: str) -> str:
-    """Do as scikit-learn's strip_accents_unicode."""
+    """Strip accents like scikit-learn's strip_accents_unicode."""
     if text.isascii():
         return text
     return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))

@@ -1,4 +1,4 @@
-"""The columns of raw rows, before any step of a pipeline: the doors' part of an input map."""
+"""Columns of raw rows, before any step of a pipeline: the part of an input map that accepts rows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy.typing as npt
 from approxsvm.errors import InputError
 from approxsvm.frames.text_columns import NONE, UNKNOWN, TextColumn, is_na, is_other_missing
 
-# The most characters of a value in a message.
-_SHOWN = 60
+# Maximum number of characters of a value in a message.
+_MAX_CHARACTERS_SHOWN = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,37 +21,37 @@ class RawColumns:
     """Columns of raw rows that a model expects."""
 
     n_columns: int
-    names: tuple[str, ...] | None  # that the source was fitted with
-    # shape (n_used,); positions of the columns that answers depend on, or whether there is one, ascending. Others are
-    # ignored.
+    names: tuple[str, ...] | None  # column names that the source was fitted with
+    # shape (n_used,), ascending; positions of the columns that answers depend on, as a value or by being NaN. Others
+    # are ignored.
     used: npt.NDArray[np.intp]
-    # Whether the source's first step is a ColumnTransformer: it finds the columns of a data frame by their names, in
-    # any order and among others, and those that it drops need not be numbers, nor be there
+    # Whether the source's first step is a ColumnTransformer: it finds the columns of a data frame by name, in any order
+    # and among others. Columns that it drops need not be numbers, and may be missing.
     by_column: bool
-    # shape (n_taking,); positions of used columns where NaN is a value, such as in front of an imputer
+    # shape (n_taking,); positions of used columns in which NaN is a value, such as those of an imputer
     takes_nan: npt.NDArray[np.intp]
-    # Positions of the columns of texts. Arrays of numbers hold their codes.
+    # Positions of the text columns. Arrays of numbers hold their codes.
     texts: Mapping[int, TextColumn] = field(default_factory=dict)
-    # Of these columns, which codes of what is no known text the source refuses
+    # For text columns: the codes of other values than known texts that the source rejects
     refused: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
-    # Of these columns, where pandas.NA is a missing value; elsewhere it is something unknown
+    # Text columns in which pandas.NA is a missing value; in others it is an unknown one
     taking_na: frozenset[int] = frozenset()
-    knowing_nan: frozenset[int] = frozenset()  # of the columns of texts, where NaN is not just one more unknown value
-    # Positions of the columns of numbers that are looked up as they are, where "1" is not 1
+    knowing_nan: frozenset[int] = frozenset()  # text columns in which NaN differs from other unknown values
+    # Positions of numeric columns that are looked up unconverted: "1" is not 1
     looked_up: frozenset[int] = frozenset()
-    multiplies: bool = False  # whether the source makes products, which of sparse rows go by the order of entries
+    multiplies: bool = False  # whether the source forms products, for which the order of entries in sparse rows matters
 
     @classmethod
     def of(cls, model: Any) -> RawColumns:
-        """Columns of a model, an ensemble, or an artifact of either."""
+        """Return the columns of a model, an ensemble, or an artifact."""
         n_columns = int(model.n_raw_features)
         maps = [part.input_map for part in getattr(model, "members", ()) or (model,)]
         chosen = np.concatenate([np.arange(n_columns) if one is None else one.columns_looked_at for one in maps])
         used = np.flatnonzero(np.bincount(chosen))  # np.unique would import numpy.ma
         by_column = all(one is not None and one.by_column for one in maps)
         texts = {j: known for one in maps if one is not None for j, known in one.texts.items()}
-        refused = {j: tuple(c for c in (UNKNOWN, NONE) if _refuses(maps, j, c)) for j in texts}
-        # Who takes pandas.NA asks pandas what is missing, to which None and NaN are the same.
+        refused = {j: tuple(c for c in (UNKNOWN, NONE) if _rejects(maps, j, c)) for j in texts}
+        # A source that takes pandas.NA finds missing values by pandas.isna, which treats None and NaN alike.
         na = frozenset(j for j in texts if all(m is None or m.reached(j, np.nan) == m.reached(j, NONE) for m in maps))
         nan = frozenset(
             j
@@ -60,17 +60,17 @@ class RawColumns:
         )
         looked_up = frozenset(int(j) for one in maps if one is not None for j in one.columns_looked_up())
         multiplies = any(one is not None and one.multiplies for one in maps)
-        names, taking = model.feature_names, _taking_nan(maps)
+        names, taking = model.feature_names, _columns_accepting_nan(maps)
         return cls(n_columns, names, used, by_column, taking, texts, refused, na, nan, looked_up, multiplies)
 
     @property
-    def own_names(self) -> tuple[str, ...]:
-        """The names by which rows have columns: the source's, or f0, f1, ..."""
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns: the source's, or f0, f1, ..."""
         return tuple(f"f{k}" for k in range(self.n_columns)) if self.names is None else self.names
 
     @property
     def has_categories(self) -> bool:
-        """Whether values are looked at one by one: texts, or numbers that are looked up."""
+        """Whether values are inspected one by one: texts, or numbers that are looked up."""
         return bool(self.texts or self.looked_up)
 
     @property
@@ -80,14 +80,14 @@ class RawColumns:
 
     @property
     def takes_null(self) -> npt.NDArray[np.intp]:
-        """Positions of the columns where a missing value of a table is one."""
+        """Positions of the columns in which a null of a table is accepted."""
         of_texts = [j for j, known in self.texts.items() if known.null == NONE]
         return np.union1d(self.takes_nan, np.array(of_texts, np.intp))
 
     def codes(self, column: int, values: Iterable[Any]) -> npt.NDArray[np.float64]:
-        """What stands for the values of a column of texts in a row.
+        """Return the codes of values in a text column.
 
-        Raises InputError: the source refuses unknown values, or the value may be missing or unknown to it.
+        Raises InputError if the source rejects unknown values, or if a value may be missing or unknown to it.
         """
         values = list(values)
         takes_na = column in self.taking_na
@@ -100,17 +100,17 @@ class RawColumns:
         return codes
 
     def wrong_value(self, row: int, column: int, needed: str, value: Any) -> InputError:
-        """The error of a value that is not what is needed."""
+        """Return the error for a value of the wrong kind."""
         shown = repr(value)
-        shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+        shown = shown if len(shown) <= _MAX_CHARACTERS_SHOWN else f"{shown[:_MAX_CHARACTERS_SHOWN]}..."
         return InputError(f"row {row}: {needed} is needed in {self.name_of(column)}, got {shown}")
 
     def name_of(self, column: int) -> str:
-        """A column in words."""
+        """Return a column's number or name for a message."""
         return f"column {column}" if self.names is None else f"column {self.names[column]!r}"
 
     def are_taken(self, values: npt.NDArray[Any], columns: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Which numbers a model takes in these columns: finite ones, and NaN where it is a value."""
+        """Return which numbers a model accepts in these columns: finite ones, and NaN where it is a value."""
         taken = np.isfinite(values)
         if len(self.takes_nan) and not taken.all():
             taken |= np.isnan(values) & np.isin(columns, self.takes_nan)
@@ -121,12 +121,12 @@ def _differs(some: Any, others: Any) -> bool:
     return not np.array_equal(some, others, equal_nan=True)
 
 
-def _refuses(maps: list[Any], column: int, code: float) -> bool:
+def _rejects(maps: list[Any], column: int, code: float) -> bool:
     return any(one is not None and np.isnan(one.reached(column, code)).any() for one in maps)
 
 
-def _taking_nan(maps: list[Any]) -> npt.NDArray[np.intp]:
-    """Columns that some map takes NaN of, and no other map of its own uses without."""
+def _columns_accepting_nan(maps: list[Any]) -> npt.NDArray[np.intp]:
+    """Return the columns in which some map accepts NaN and no map that uses them rejects it."""
     taking = {int(j) for one in maps if one is not None for j in one.columns_of_nan()}
     refusing = {
         int(j) for one in maps if one is not None for j in np.setdiff1d(one.columns_looked_at, one.columns_of_nan())

@@ -17,18 +17,18 @@ _CHUNK_NUMBERS = 1 << 22
 
 
 def sparse_sq_distances(rows: Any, point: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """||x - point||^2 of sparse rows from their non-zeros, with cancellation for large norms; NaN on overflow."""
+    """Compute ||x - point||^2 of sparse rows from their nonzeros; large norms cancel, overflow gives NaN."""
     sq_norm = np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
     return np.maximum(sq_norm - 2.0 * np.asarray(rows @ point).ravel() + point @ point, 0.0)
 
 
 def one_row(row: Any) -> Any:
-    """The argument of ``predict_one`` as an array; arrays are returned as they are."""
+    """Convert the argument of ``predict_one`` to an array; arrays are returned unchanged."""
     if type(row) is np.ndarray:
         return row
     try:
         array = np.asarray(row)
-        # As the source has it: float32 stays what it is.
+        # float32 stays float32, as in the source.
         kind = array.dtype if isinstance(row, np.ndarray) or array.dtype == np.float32 else np.float64
         return np.ascontiguousarray(array, dtype=kind)
     except (TypeError, ValueError, OverflowError) as error:
@@ -36,7 +36,7 @@ def one_row(row: Any) -> Any:
 
 
 def as_row(row: Any) -> Any:
-    """One row as a matrix, for `predict`; InputError for another shape."""
+    """Return one row as a matrix for `predict`; InputError for another shape."""
     array = one_row(row)
     if array.ndim > 2 or (array.ndim == 2 and len(array) != 1):
         raise InputError(f"expected one row, of shape (n_features,) or (1, n_features), but its shape is {array.shape}")
@@ -44,14 +44,14 @@ def as_row(row: Any) -> Any:
 
 
 def chunks(n_rows: int, n_features: int) -> Iterator[slice]:
-    """Slices that cover the rows, each of at most 32 MB of float64; one empty slice if there are none."""
+    """Yield slices that cover the rows, each of at most 32 MB of float64; one empty slice if there are no rows."""
     step = max(1, min(_CHUNK_ROWS, _CHUNK_NUMBERS // max(n_features, 1)))
     for first in range(0, max(n_rows, 1), step):
         yield slice(first, min(first + step, n_rows))
 
 
 def is_plain_matrix(X: Any, n_features: int) -> bool:
-    """Whether X is a plain two-dimensional NumPy array of real numbers with this number of columns."""
+    """Return whether X is a plain two-dimensional NumPy array of real numbers with this number of columns."""
     return (
         isinstance(X, np.ndarray)
         and not isinstance(X, (np.matrix, np.ma.MaskedArray))
@@ -61,11 +61,11 @@ def is_plain_matrix(X: Any, n_features: int) -> bool:
 
 
 def check_sparse(X: Any, columns: RawColumns | None = None) -> Any:
-    """Check a sparse matrix; return it as CSR in order. Anything else is returned unchanged.
+    """Check a sparse matrix; return it as CSR with sorted columns. Anything else is returned unchanged.
 
     The arrays of a sparse matrix can be modified after construction, and neither SciPy nor scikit-learn checks them
-    again. The InputError for a bad index, array or row names the place. `columns` are those of a model that has been
-    read: what it makes of the order of entries counts.
+    again. The InputError for a bad index, array or row names the place. `columns` are those of the model, whose answers
+    may depend on the order of entries.
     """
     from scipy.sparse import issparse
 
@@ -91,7 +91,7 @@ def _check_triplets(X: Any) -> None:
 
 
 def _check_compressed(X: Any) -> None:
-    """Check CSR, CSC or BSR; `major` is the axis of indptr: rows, columns, or rows of blocks."""
+    """Check CSR, CSC or BSR; the major axis, which indptr divides, holds rows, columns, or rows of blocks."""
     height, width = X.data.shape[1:] if X.format == "bsr" and np.ndim(X.data) == 3 else (1, 1)
     n_major, n_minor = (X.shape[0] // height, X.shape[1] // width) if X.format != "csc" else X.shape[::-1]
     indptr, indices = _indices(X.indptr, "indptr"), _indices(X.indices, "indices")
@@ -120,7 +120,7 @@ def _indices(values: Any, name: str) -> Any:
 
 
 def _outside(indices: Any, limit: int) -> list[int]:
-    """Position of the first index that is negative or too large, if any."""
+    """Return the position of the first index that is negative or too large, if any."""
     if len(indices) == 0 or (int(indices.min()) >= 0 and int(indices.max()) < limit):
         return []
     return [int(np.flatnonzero((indices < 0) | (indices >= limit))[0])]
@@ -131,7 +131,7 @@ def _out_of_place(row: int, column: int, shape: tuple[int, ...]) -> str:
 
 
 def _in_order(X: Any, columns: RawColumns | None) -> Any:
-    """CSR rows in the order of their columns, each there once; SciPy's flags for that are not trusted."""
+    """Sort the columns of CSR rows and reject duplicates; SciPy's flags for both are not trusted."""
     row = first_row_out_of_order(X)
     if row is None:
         return X
@@ -142,19 +142,19 @@ def _in_order(X: Any, columns: RawColumns | None) -> Any:
     twice = first_row_out_of_order(ordered)
     if twice is not None:
         raise InputError(
-            f"row {twice} of X has several entries in a column, which not every step and estimator of scikit-learn "
-            "adds up; add them up in front: X.sum_duplicates()"
+            f"row {twice} of X has several entries in one column, which not every step and estimator of scikit-learn "
+            "adds up; add them up first: X.sum_duplicates()"
         )
     if columns is not None and columns.multiplies:
         raise InputError(
             f"the entries of row {row} of X are not in the order of their columns, and scikit-learn's "
-            "PolynomialFeatures mixes such rows up; sort them: X.sort_indices()"
+            "PolynomialFeatures confuses such rows; sort them: X.sort_indices()"
         )
     return ordered
 
 
 def first_row_out_of_order(X: Any) -> int | None:
-    """The first row of a CSR matrix whose columns do not ascend strictly, if any."""
+    """Return the first row of a CSR matrix whose columns do not ascend strictly, if any."""
     n_entries = int(X.indptr[-1])
     ascends = np.empty(n_entries, np.bool_)
     np.less(X.indices[: max(n_entries - 1, 0)], X.indices[1:n_entries], out=ascends[1:])
@@ -165,14 +165,14 @@ def first_row_out_of_order(X: Any) -> int | None:
     return int(np.searchsorted(X.indptr, np.flatnonzero(~ascends)[0], side="right")) - 1
 
 
-def of_the_whole(error: InputError, first_row: int) -> InputError:
-    """The error of a chunk of rows, with the row's number in the whole."""
+def with_global_row(error: InputError, first_row: int) -> InputError:
+    """Renumber the row in a chunk's error to its number among all rows."""
     text = re.sub(r"\brow (\d+)", lambda place: f"row {int(place[1]) + first_row}", str(error), count=1)
     return type(error)(text)
 
 
 def check_finite(rows: Any, columns: RawColumns) -> None:
-    """Refuse (InputError) NaN and infinity where they are no values, naming the first place."""
+    """Raise InputError for NaN and infinity where they are not values, naming the first place."""
     stored = rows if isinstance(rows, np.ndarray) else rows.data
     if not np.isfinite(stored).all():
         dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
@@ -185,7 +185,7 @@ def check_finite(rows: Any, columns: RawColumns) -> None:
 
 
 def zero_unused(rows: Any, columns: RawColumns) -> Any:
-    """Rows with zeros for values that are not finite in columns that the model does not use."""
+    """Replace non-finite values by zeros in columns that the model does not use."""
     stored = rows if isinstance(rows, np.ndarray) else rows.data
     bad = np.zeros(0, np.bool_) if columns.uses_all else ~np.isfinite(stored)
     if not bad.any():
@@ -201,7 +201,7 @@ def zero_unused(rows: Any, columns: RawColumns) -> Any:
 
 
 def finite_rows(rows: Any, columns: RawColumns) -> npt.NDArray[np.bool_]:
-    """Which rows of an array or a CSR matrix are finite, or NaN where that is a value, shape (n_rows,)."""
+    """Return which rows of an array or a CSR matrix are finite, or NaN where that is a value, shape (n_rows,)."""
     if isinstance(rows, np.ndarray):
         return np.asarray(columns.are_taken(rows, np.arange(rows.shape[1])).all(axis=1))
     finite = np.ones(rows.shape[0], np.bool_)

@@ -1,7 +1,6 @@
-"""Columns of texts: which texts a pipeline knows, and the numbers that stand for them in raw rows.
+"""Columns of texts: the texts that a pipeline knows, and their codes in raw rows.
 
-A text is coded once, at the door where rows come in. Behind it a column of texts is one of numbers like any other,
-which tables look up.
+A text is coded once, when rows come in. After that its column is numeric like any other, and lookups map the codes.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ import numpy.typing as npt
 
 from approxsvm.errors import UnsupportedModelError
 
-# Cells of delimited files that mean a missing value, as pandas.read_csv has them.
+# Cells of delimited files that mean a missing value to pandas.read_csv.
 MISSING_CELLS: Final = (
     *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "None", "nan", "NaN", "-nan", "-NaN"),
     *("1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"),
 )
-# Codes of what is no known text. NaN stands for a missing value.
+# Codes of values other than known texts. NaN is a missing value.
 UNKNOWN: Final = -1.0
 NONE: Final = -2.0
 
@@ -31,13 +30,13 @@ NONE: Final = -2.0
 class TextColumn:
     """The texts of one raw column; the code of each is its position."""
 
-    texts: tuple[str, ...] = ()  # ascending by code point, which is their order as UTF-8, too
-    # Code of a missing value in tables that have one kind of these (Arrow, CSV, SQL): NaN, or `NONE` where the source
-    # was fitted on None
+    texts: tuple[str, ...] = ()  # ascending by code point, which is also their order in UTF-8
+    # Code of a null in tables with one kind of missing value (Arrow, CSV, SQL): NaN, or `NONE` if the source was fitted
+    # on None
     null: float = math.nan
 
     def with_texts(self, more: Iterable[str]) -> TextColumn:
-        """The same with further texts."""
+        """Return this column with further texts."""
         texts = sorted({*self.texts, *map(str, more)})
         for text in texts:
             if not text.isascii():
@@ -49,7 +48,7 @@ class TextColumn:
         return {text: float(k) for k, text in enumerate(self.texts)} | {None: NONE}
 
     def code(self, value: Any) -> float:
-        """The code of any value: a known text, None, NaN, or something unknown, as pandas.NA is to encoders."""
+        """Return the code of any value: a known text, None, NaN, or an unknown value, such as pandas.NA to encoders."""
         try:
             known = self._code_of.get(value)
         except TypeError:  # not hashable
@@ -57,11 +56,11 @@ class TextColumn:
         return (math.nan if is_nan(value) else UNKNOWN) if known is None else known
 
     def codes(self, values: Iterable[Any]) -> npt.NDArray[np.float64]:
-        """The codes of many values."""
+        """Return the codes of many values."""
         return np.array([self.code(value) for value in values], np.float64)
 
     def value(self, code: float) -> Any:
-        """What a code stands for; of one that stands for nothing known, a text that is unknown."""
+        """Return the value that has a code; for the code of unknown values, a text that is unknown."""
         if math.isnan(code):
             return math.nan
         if code in range(len(self.texts)):
@@ -70,13 +69,13 @@ class TextColumn:
 
 
 def unknown_text(texts: Iterable[str]) -> str:
-    """A text that is none of these."""
+    """Return a text that is not one of these."""
     known = set(texts)
     return next(text for k in range(len(known) + 1) if (text := f"unknown{k or ''}") not in known)
 
 
 def decoded(rows: npt.NDArray[np.float64], texts: Mapping[int, TextColumn]) -> npt.NDArray[Any]:
-    """Raw rows with texts in the place of their codes, as the source takes them; an array of objects."""
+    """Replace codes in raw rows by their texts, for the source; an array of objects."""
     values = rows.astype(object)
     for column, known in texts.items():
         values[:, column] = [known.value(code) for code in rows[:, column].tolist()]
@@ -84,17 +83,17 @@ def decoded(rows: npt.NDArray[np.float64], texts: Mapping[int, TextColumn]) -> n
 
 
 def is_nan(value: Any) -> bool:
-    """Whether a value is NaN of any kind of float."""
+    """Return whether a value is NaN, in any float type."""
     return isinstance(value, (float, np.floating)) and bool(value != value)
 
 
 def is_na(value: Any) -> bool:
-    """Whether a value is pandas.NA."""
+    """Return whether a value is pandas.NA."""
     return type(value).__name__ == "NAType"
 
 
 def is_other_missing(value: Any) -> bool:
-    """Whether a value is missing to some and a value to others: pandas.NA, NaT, a Decimal that is NaN."""
+    """Return whether a value counts as missing in some places only: pandas.NA, NaT, or a Decimal NaN."""
     try:
         return is_na(value) or (value is not None and not is_nan(value) and bool(value != value))
     except (TypeError, ValueError):
@@ -102,7 +101,7 @@ def is_other_missing(value: Any) -> bool:
 
 
 def check_unicode(text: str) -> None:
-    """Raise UnsupportedModelError for half a surrogate pair, which UTF-8 does not have."""
+    """Raise UnsupportedModelError for half a surrogate pair, which UTF-8 cannot encode."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

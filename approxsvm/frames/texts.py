@@ -1,7 +1,7 @@
 """Rows of texts: scikit-learn's vectorizers as data.
 
-An artifact holds what they have learned (models/FORMAT.md, "vectorizers"), and no code. Its rows are the sparse ones
-that they make. With their usual options ngrams.py makes these; with others scikit-learn does, which must be installed.
+An artifact holds what they have learned (models/FORMAT.md, "vectorizers"), and no code. They turn texts into sparse
+rows. ngrams.py does this for the usual options; for others, scikit-learn must be installed.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from approxsvm.errors import ArtifactError, InputError, UnsupportedModelError
 from approxsvm.frames.ngrams import CsrRows, UsualVectorizer, side_by_side
 from approxsvm.system.packages import import_package
 
-# The parameters that `transform` of each class depends on; a Tfidf class has those of idf as well.
-_OF_IDF: Final = ("norm", "use_idf", "smooth_idf", "sublinear_tf")
-_OF_TEXTS: Final = (
+# Parameters that `transform` of each class depends on; Tfidf classes also have those of idf.
+_IDF_PARAMETERS: Final = ("norm", "use_idf", "smooth_idf", "sublinear_tf")
+_TEXT_PARAMETERS: Final = (
     "encoding",
     "decode_error",
     "strip_accents",
@@ -36,14 +36,14 @@ _OF_TEXTS: Final = (
     "dtype",
 )
 PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "CountVectorizer": _OF_TEXTS,
-    "TfidfVectorizer": (*_OF_TEXTS, *_OF_IDF),
-    "HashingVectorizer": (*_OF_TEXTS, "norm", "alternate_sign", "n_features"),
-    "TfidfTransformer": _OF_IDF,
+    "CountVectorizer": _TEXT_PARAMETERS,
+    "TfidfVectorizer": (*_TEXT_PARAMETERS, *_IDF_PARAMETERS),
+    "HashingVectorizer": (*_TEXT_PARAMETERS, "norm", "alternate_sign", "n_features"),
+    "TfidfTransformer": _IDF_PARAMETERS,
 }
 
-# What columns of texts are of, in the words of Arrow, pandas and Polars.
-_OF_COLUMNS: Final = ("object", "str", "categor")
+# Parts of dtype names of text columns in Arrow, pandas and Polars.
+_TEXT_DTYPES: Final = ("object", "str", "categor")
 _EXPECTED: Final = (
     "a list, an array or a column of texts, one for each row, or the sparse rows that the vectorizer makes"
 )
@@ -54,50 +54,50 @@ Steps: TypeAlias = tuple[Mapping[str, Any], ...]
 
 @dataclass(frozen=True)
 class TextRows:
-    """Makes rows of texts."""
+    """Conversion of texts to sparse rows."""
 
-    # Whose columns stand side by side. Each is steps, one after the other: "class", "parameters", and where it has
-    # learned them "terms" (of the columns, in their order) and "idf" (a weight for each); with "n_features" where it
+    # Vectorizers whose columns are concatenated. Each is a sequence of steps with "class" and "parameters", and what
+    # they have learned: "terms" (in the order of columns) and "idf" (one weight per term); "n_features" if the step
     # takes rows
     parts: tuple[Steps, ...]
-    width: int | None = None  # of the rows that the model behind takes
+    width: int | None = None  # number of columns that the model takes
 
     @classmethod
     def read(cls, content: bytes, width: int | None = None) -> TextRows:
-        """Of a section of an artifact."""
+        """Read a section of an artifact."""
         try:
-            found = json.loads(content)
-            parts = tuple(map(tuple, found["side_by_side"] if "side_by_side" in found else [found["steps"]]))
+            section = json.loads(content)
+            parts = tuple(map(tuple, section["side_by_side"] if "side_by_side" in section else [section["steps"]]))
             made = sum(map(width_of, parts))
-            if len(found) != 1 or not parts:
+            if len(section) != 1 or not parts:
                 raise ValueError("it has neither steps nor parts side by side")
             if width not in (None, made):
                 raise ValueError(f"it makes {made} columns, but the model takes {width}")
         except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
-            raise ArtifactError(f"section vectorizers is none of models/FORMAT.md: {error}") from None
+            raise ArtifactError(f"section vectorizers does not follow models/FORMAT.md: {error}") from None
         return cls(parts, width)
 
     def written(self) -> bytes:
-        """As a section of an artifact."""
+        """Return the section of an artifact."""
         content = {"steps": self.parts[0]} if len(self.parts) == 1 else {"side_by_side": self.parts}
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of the rows that the vectorizers make, before `rows` makes float64 of them."""
-        own = [np.dtype(steps[0]["parameters"]["dtype"]) for steps in self.parts]
+        """Dtype of the vectorizers' rows, before `rows` converts them to float64."""
+        dtypes = [np.dtype(steps[0]["parameters"]["dtype"]) for steps in self.parts]
         weighed = [
             np.result_type(dtype, np.float32) if len(steps) > 1 else dtype
-            for dtype, steps in zip(own, self.parts, strict=True)
+            for dtype, steps in zip(dtypes, self.parts, strict=True)
         ]
         return np.result_type(*weighed)
 
     @cached_property
     def _fitted(self) -> list[list[Any]]:
-        """scikit-learn's own objects."""
+        """Fitted scikit-learn objects, one list for each part."""
         text = import_package("sklearn.feature_extraction.text", "train", "a model of texts takes sparse rows; a text")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of terms that these parameters do not find, as `fit` has said
+            warnings.simplefilter("ignore")  # `fit` has reported unmatched terms
             try:
                 return [[_fitted(getattr(text, step["class"]), step) for step in steps] for steps in self.parts]
             except (ValueError, LookupError, TypeError, OverflowError, re.error) as error:
@@ -105,11 +105,11 @@ class TextRows:
 
     @cached_property
     def _usual(self) -> list[UsualVectorizer | None]:
-        """The parts that do without scikit-learn; None for others."""
+        """Vectorizers that do not need scikit-learn; None for other parts."""
         return [UsualVectorizer.of(steps, width_of(steps)) for steps in self.parts]
 
     def rows(self, texts: Any) -> Any:
-        """What the vectorizers make of texts: a csr_array of float64. InputError: one of them is no text."""
+        """Vectorize texts to a csr_array of float64; InputError if one of them is not a text."""
         from scipy.sparse import csr_array, hstack
 
         arrays = [
@@ -119,7 +119,7 @@ class TextRows:
         return arrays[0] if len(arrays) == 1 else hstack(arrays, format="csr")
 
     def row(self, text: str | bytes) -> Any:
-        """Make the row of one text, without SciPy if all options are usual."""
+        """Vectorize one text, without SciPy if all options are usual."""
         made = self._rows_of_parts([text])
         return side_by_side(made) if all(isinstance(part, CsrRows) for part in made) else self.rows([text])
 
@@ -145,19 +145,19 @@ class TextRows:
     def _by_scikit_learn(self, k: int, texts: list[str | bytes]) -> Any:
         from scipy.sparse import csr_array
 
-        some = texts or [""]  # some vectorizers make an error of no row at all
+        some = texts or [""]  # some vectorizers raise an error for an empty list
         rows = reduce(lambda rows, step: step.transform(rows), self._fitted[k], some)
         return csr_array(rows, dtype=np.float64)[: len(texts)]
 
     def check(self) -> None:
-        """Compare rows with scikit-learn's, of a text of the vectorizer's own terms.
+        """Compare the rows of a text made of the vectorizer's terms with scikit-learn's.
 
         Raises
         ------
         ArtifactError
-            scikit-learn does not take the parameters.
+            scikit-learn rejects the parameters.
         UnsupportedModelError
-            The installed scikit-learn makes other rows than known versions do.
+            The installed scikit-learn returns other rows than known versions do.
         """
         for k, usual in enumerate(self._usual):
             texts: list[str | bytes] = [""]
@@ -169,12 +169,12 @@ class TextRows:
                 version = import_package("sklearn", "train", "a model of texts").__version__
                 raise UnsupportedModelError(
                     f"scikit-learn {version} makes other rows of texts than known versions do; compile the steps "
-                    "behind the vectorizer alone, whose compiled model takes the rows of its transform"
+                    "after the vectorizer alone: that compiled model takes the rows of its transform"
                 )
 
 
 def are_texts(X: Any) -> bool:
-    """Whether rows are texts, one each, and not rows of numbers.
+    """Return whether rows are texts, one each, and not rows of numbers.
 
     Raises
     ------
@@ -185,9 +185,9 @@ def are_texts(X: Any) -> bool:
         return False
     if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
         raise InputError(f"X is {X!r:.60}, but must be {_EXPECTED}")
-    if hasattr(X, "to_pylist") or hasattr(X, "to_list"):  # of Arrow, pandas and Polars
+    if hasattr(X, "to_pylist") or hasattr(X, "to_list"):  # Arrow, pandas and Polars
         kind = str(X.dtype if hasattr(X, "dtype") else getattr(X, "type", "")).lower()
-        return any(name in kind for name in _OF_COLUMNS)
+        return any(name in kind for name in _TEXT_DTYPES)
     if getattr(X, "ndim", 1) == 1 and not hasattr(X, "columns"):
         if hasattr(X, "dtype"):
             return getattr(X.dtype, "kind", "O") not in "fiubc"
@@ -201,7 +201,7 @@ def are_texts(X: Any) -> bool:
 
 
 def width_of(steps: Steps) -> int:
-    """How many columns these steps make; ValueError where they are none, or not of the same number of columns."""
+    """Return how many columns these steps make; ValueError if there are none, or they disagree."""
     for step in steps:
         if set(step["parameters"]) != {*PARAMETERS[step["class"]]}:
             raise ValueError("parameters are missing, or too many")
@@ -214,10 +214,10 @@ def width_of(steps: Steps) -> int:
 
 
 def _checked_width(step: Mapping[str, Any], *, is_first: bool) -> int:
-    """How many columns a step makes; ValueError where it has not what its class has learned, or something else."""
+    """Return how many columns a step makes; ValueError unless it has exactly what its class has learned."""
     kind, parameters = step["class"], step["parameters"]
     if (kind == "TfidfTransformer") is is_first:
-        raise ValueError(f"{kind} stands at the wrong place")
+        raise ValueError(f"{kind} is in the wrong position")
     counts = kind in ("CountVectorizer", "TfidfVectorizer")
     weighs = bool(parameters.get("use_idf", False))
     wanted = {"class", "parameters"}
@@ -227,7 +227,7 @@ def _checked_width(step: Mapping[str, Any], *, is_first: bool) -> int:
         raise ValueError(f"{kind} has {sorted(step)}, expected {sorted(wanted)}")
     terms = step.get("terms", [])
     if not isinstance(terms, list) or any(type(term) is not str for term in terms):
-        raise ValueError("terms are no list of texts")
+        raise ValueError("terms are not a list of texts")
     made = len(terms) if counts else step["n_features"] if kind == "TfidfTransformer" else parameters["n_features"]
     if type(made) is not int:
         raise ValueError(f"{kind} makes {made!r:.60} columns")
@@ -235,19 +235,19 @@ def _checked_width(step: Mapping[str, Any], *, is_first: bool) -> int:
     if weighs and not (
         isinstance(idf, list) and len(idf) == made and all(type(x) in (int, float) and math.isfinite(x) for x in idf)
     ):
-        raise ValueError(f"idf is no list of {made} finite numbers")
+        raise ValueError(f"idf is not a list of {made} finite numbers")
     if "ngram_range" in parameters:
         span = parameters["ngram_range"]
         if not (isinstance(span, list) and len(span) == 2 and all(type(n) is int for n in span)):
             raise ValueError(f"ngram_range is {span!r:.60}")
         if not isinstance(parameters["dtype"], str):
             raise ValueError(f"dtype is {parameters['dtype']!r:.60}")
-        "".encode(parameters["encoding"])  # LookupError of what is none
+        "".encode(parameters["encoding"])  # raises LookupError for an unknown encoding
     return made
 
 
 def _fitted(cls: type, step: Mapping[str, Any]) -> Any:
-    """As `fit` left it: fitted on nothing, with what it has learned put in."""
+    """Rebuild a fitted object: fit it on nothing, then put in what it has learned."""
     from scipy.sparse import csr_array
 
     given = {name: tuple(value) if name == "ngram_range" else value for name, value in step["parameters"].items()}

@@ -1,4 +1,4 @@
-"""Anything a user has -> KernelModel or Ensemble."""
+"""Frontends: from any trained model to a KernelModel, a FeatureModel or an Ensemble."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ from approxsvm.system.options import whole_number
 
 _PICKLE_SUFFIXES: Final = (".pkl", ".pickle", ".joblib")
 _PICKLE_KINDS: Final = ("a pickle", "a file compressed by zlib, as joblib writes")
-_LOOKED_AT: Final = 1 << 16  # bytes at the beginning that tell what a file is
+_LOOKED_AT: Final = 1 << 16  # number of bytes at the beginning that identify a file
 
 
 def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequence[str] = False) -> KernelModel:
-    """Read a trained sum of kernels from wherever it is: RBF, linear, or polynomial of degree 1 to 6.
+    """Read a trained sum of kernels: RBF, linear, or polynomial of degree 1 to 6.
 
     Parameters
     ----------
     source : KernelModel, fitted estimator, or path
-        Estimators are those of `read_estimator`, pipelines among them. Paths name a LIBSVM model file, a file of
-        another program that docs/sources.md lists, told by its content, a skops file of an estimator, or a pickle or
-        joblib file of one, compressed or not, told by its content or name (.pkl, .pickle, .joblib).
+        Estimators are those of `read_estimator`, including pipelines. Paths name a LIBSVM model file, a file of another
+        program listed in docs/sources.md, a skops file of an estimator, or a pickle or joblib file of one, compressed
+        or not. Files are recognised by their content, pickles also by their name (.pkl, .pickle, .joblib).
     n_features : int, optional
-        Number of columns, for LIBSVM model files: they do not say it. For other sources it must be what they say.
+        Number of columns, which LIBSVM model files do not contain. For other sources it must be their number.
     trust : bool or sequence of str
-        Loading a pickle runs whatever code is in it; without True here it is refused. Of a skops file, types to trust
-        beyond those that skops does, or True for whatever it names.
+        Loading a pickle runs whatever code is in it; it is rejected unless this is True. For a skops file: types to
+        trust in addition to those that skops trusts, or True for all types in the file.
 
     Returns
     -------
     KernelModel
-        With an input map where the source scales or projects its rows.
+        Has an input map if the source scales or projects its rows.
 
     Raises
     ------
     ModelFormatError
-        The file is not what its format demands.
+        The file breaks its format.
     UnsupportedModelError
-        The model is of a kind that cannot be compiled.
+        The model cannot be compiled.
     sklearn.exceptions.NotFittedError
         The estimator has not been fitted.
     OSError
@@ -59,10 +59,10 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequ
     model = read_any(source, n_features=n_features, trust=trust)
     if isinstance(model, Ensemble):
         raise UnsupportedModelError(
-            f"this is a mean of {len(model.members)} models, read_any reads it; one model comes of ensemble=False"
+            f"this is a mean of {len(model.members)} models: use read_any; ensemble=False gives a single model"
         )
     if not isinstance(model, KernelModel):
-        raise UnsupportedModelError(f"this is a {model.source}, read_any reads it: not a sum of kernels")
+        raise UnsupportedModelError(f"this is a {model.source}, not a sum of kernels: use read_any")
     return model
 
 
@@ -72,16 +72,16 @@ def read_any(
     n_features: int | None = None,
     trust: bool | Sequence[str] = False,
 ) -> SingleModel | Ensemble:
-    """Read whatever approxsvm knows: as `read_model`, and averages and linear models on features as well.
+    """Read any model that approxsvm knows: those of `read_model`, and also averages and linear models on features.
 
-    Parameters and errors as for `read_model`.
+    Parameters and errors are those of `read_model`.
 
     Returns
     -------
     KernelModel
         A sum of kernels.
     FeatureModel
-        A linear model on features: those of TaylorFeatures, or random Fourier features.
+        A linear model on the features of TaylorFeatures, or on random Fourier features.
     Ensemble
         Several sums of kernels, averaged.
     """
@@ -90,7 +90,7 @@ def read_any(
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         if path.suffix == ".asvm":
-            raise ModelFormatError(f"{path}: an artifact is compiled already; give the model that it was made from")
+            raise ModelFormatError(f"{path}: an artifact is already compiled; give the model from which it was made")
         estimator = read_estimator_file(path, trust=trust)
         kind = _kind_of(path) if estimator is None else ""
         if estimator is None and kind not in READERS:
@@ -102,12 +102,12 @@ def read_any(
     known = isinstance(source, (KernelModel, FeatureModel, Ensemble))
     model: SingleModel | Ensemble = source if known else sklearn.read_estimator(source)
     if n_features not in (None, model.n_raw_features):
-        raise UnsupportedModelError(f"the model has {model.n_raw_features} features, but {n_features} were asked for")
+        raise UnsupportedModelError(f"the model has {model.n_raw_features} features, but n_features is {n_features}")
     return model
 
 
 def read_estimator_file(path: str | os.PathLike[str], *, trust: bool | Sequence[str] = False) -> Any:
-    """The estimator in a pickle, joblib or skops file, as it is; None of another file. Parameters as `read_model`."""
+    """Load the estimator in a pickle, joblib or skops file; None for other files. Parameters as in `read_model`."""
     path = Path(path)
     kind = _kind_of(path)
     named = Path(path.stem) if kind.startswith("a file compressed") else path  # model.pkl.gz
@@ -119,8 +119,8 @@ def read_estimator_file(path: str | os.PathLike[str], *, trust: bool | Sequence[
 
 
 def _kind_of(path: Path) -> str:
-    """What the bytes of a file say that it is, as the native `file_kind` calls it; of gzip what is inside."""
-    if not path.is_file():  # a pipe is read once
+    """Return the kind of a file by its content, in the words of the native `file_kind`; look inside gzip."""
+    if not path.is_file():  # a pipe can be read only once
         return ""
     with path.open("rb") as file:
         head = file.read(_LOOKED_AT)
@@ -136,8 +136,8 @@ def _kind_of(path: Path) -> str:
 def _unpickle(path: Path, trust: bool | Sequence[str]) -> Any:
     if trust is not True:
         raise UnsupportedModelError(
-            f"{path}: a pickle can run any code while it is read; if you trust its author, "
-            "say so (--trust, or read_model(path, trust=True))"
+            f"{path}: a pickle can run any code when it is loaded; if you trust its author, use --trust "
+            "(read_model(path, trust=True))"
         )
     import joblib
 
@@ -145,7 +145,7 @@ def _unpickle(path: Path, trust: bool | Sequence[str]) -> Any:
         return joblib.load(path)
     except (OSError, MemoryError):
         raise
-    except Exception as error:  # broken bytes make unpickling raise whatever there is
+    except Exception as error:  # unpickling broken bytes may raise anything
         kind = _native.file_kind(path.read_bytes())
         what = f"this is {kind}" if kind not in ("", "a pickle") else f"{type(error).__name__}: {error}"
         raise ModelFormatError(f"{path}: not a readable pickle: {what}") from error

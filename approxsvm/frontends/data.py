@@ -1,4 +1,4 @@
-"""Files of rows -> matrices: LIBSVM text by our own parser, everything else by the libraries that people have."""
+"""Readers of rows: LIBSVM text with our parser, other files with the usual libraries."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from approxsvm.frames.first_line import first_cells, has_names, refuse_other_del
 from approxsvm.frames.rows import check_sparse
 from approxsvm.frontends.libsvm import read_libsvm_data
 
-_MAX_DEFLATE_RATIO = 1032  # of the method's longest match, 258 bytes for two bits
-_MAX_EMPTY_ROWS = 1 << 20  # of a sparse matrix: rows without a number
-_MAX_CELLS_PER_BYTE = 64  # of text; a table without gaps has one cell for each two bytes or more
+_MAX_DEFLATE_RATIO = 1032  # bytes per byte: the longest match of the method is 258 bytes for two bits
+_MAX_EMPTY_ROWS = 1 << 20  # limit for the rows without a number in a sparse matrix
+_MAX_CELLS_PER_BYTE = 64  # limit for text; a table without gaps has at most one cell for every two bytes
 
 
 def read_rows(
@@ -35,18 +35,18 @@ def read_rows(
     Parameters
     ----------
     path : str or path
-        .npy (a 2-d array, mapped rather than read), .npz (one 2-d array, or a sparse matrix by scipy.sparse.save_npz),
-        .csv and .parquet (by pandas; a first line of names is recognised), anything else LIBSVM text, whose labels are
-        dropped.
+        .npy (a 2-d array, mapped rather than read), .npz (one 2-d array, or a sparse matrix of scipy.sparse.save_npz),
+        .csv and .parquet (read by pandas; a first line of names is recognised), anything else LIBSVM text, whose labels
+        are dropped.
     n_features : int, optional
         Number of columns that the rows must have; LIBSVM text may use fewer.
     columns : sequence of str, optional
-        Names of the columns that are features, in the order of the model's; all of them when left out. Columns of a
-        .csv file without names are "1", "2", ...
+        Names of the feature columns, in the model's order. Default: all columns. Columns of a .csv file without names
+        are "1", "2", ...
     target : str, optional
-        Name of a column that is no feature.
+        Name of a column that is not a feature.
     delimiter : str, optional
-        The character between columns of a .csv file; a comma when left out.
+        The character between columns of a .csv file. Default: a comma.
     header : bool, optional
         Whether the first line of a .csv file has names. Default: `has_names` decides.
 
@@ -57,7 +57,7 @@ def read_rows(
     Raises
     ------
     DataFormatError
-        The file is not what its name says, lacks a column, or has another number of columns; the message names it.
+        The file does not have the format of its suffix, lacks a column, or has another number of columns.
     OSError
         The file cannot be read.
     """
@@ -77,12 +77,12 @@ def read_rows(
         raise
     except InputError as error:
         raise DataFormatError(f"{name}: {error}") from None
-    except Exception as error:  # every library has exceptions of its own for broken files
+    except Exception as error:  # libraries have various exceptions for broken files
         raise DataFormatError(f"{name}: not a readable {suffix} file: {' '.join(str(error).split())}") from error
     if len(rows.shape) != 2:
         raise DataFormatError(f"{name}: expected rows and columns, but its shape is {rows.shape}")
     if columns is not None or target is not None:
-        rows = _chosen(rows, columns, target, name)
+        rows = _select_columns(rows, columns, target, name)
     if n_features is not None and rows.shape[1] != n_features:
         is_table = suffix in (".csv", ".parquet")
         named = f" ({', '.join(map(str, rows.columns[:20]))}); --columns and --target choose" if is_table else ""
@@ -90,8 +90,8 @@ def read_rows(
     return rows
 
 
-def _chosen(table: Any, columns: Sequence[str] | None, target: str | None, name: str) -> Any:
-    """The columns of a table that are features."""
+def _select_columns(table: Any, columns: Sequence[str] | None, target: str | None, name: str) -> Any:
+    """Select the feature columns of a table."""
     by_name = {str(column): column for column in table.columns}
     for wanted in [*(columns or ()), *([] if target is None else [target])]:
         if wanted not in by_name:
@@ -107,7 +107,7 @@ def _npy(path: str | os.PathLike[str]) -> Any:
 
 
 def _npz(path: str | os.PathLike[str]) -> Any:
-    """A sparse matrix or the only array; nothing that would have to be unpickled."""
+    """Read a sparse matrix or the only array; nothing that would have to be unpickled."""
     name, n_bytes, n_numbers = os.fspath(path), os.path.getsize(path), 0
     with zipfile.ZipFile(path) as archive:
         for entry in archive.infolist():
@@ -124,7 +124,7 @@ def _npz(path: str | os.PathLike[str]) -> Any:
                 "(scipy.sparse.save_npz)"
             )
         n_rows = int(arrays["shape"][0])
-    if n_rows > _MAX_EMPTY_ROWS + n_numbers:  # each takes memory in compressed rows
+    if n_rows > _MAX_EMPTY_ROWS + n_numbers:  # every row takes memory in CSR
         raise DataFormatError(f"{name}: claims {n_rows} rows, but holds {n_numbers} numbers")
     from scipy.sparse import csr_array, load_npz
 
@@ -132,7 +132,7 @@ def _npz(path: str | os.PathLike[str]) -> Any:
 
 
 def _check_array(file: IO[bytes], n_bytes: int, name: str) -> int:
-    """How many numbers a .npy file of `n_bytes` holds; refused where that is more, before NumPy asks for as many."""
+    """Return how many numbers a .npy file of `n_bytes` holds; reject it if it is too short, before NumPy allocates."""
     version = np.lib.format.read_magic(file)
     read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read_header(file)
@@ -147,7 +147,7 @@ def _check_array(file: IO[bytes], n_bytes: int, name: str) -> int:
 
 
 def _check_entry(entry: zipfile.ZipInfo, n_bytes: int, name: str) -> None:
-    """Refuse what NumPy never writes, and so memory of more than about a thousand times the file of `n_bytes`."""
+    """Reject entries that NumPy never writes; this limits memory to about a thousand times the file's `n_bytes`."""
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise DataFormatError(
             f"{name}: {entry.filename} is compressed by method {entry.compress_type}, expected 0 or 8"
@@ -155,7 +155,7 @@ def _check_entry(entry: zipfile.ZipInfo, n_bytes: int, name: str) -> None:
     most = _MAX_DEFLATE_RATIO * min(entry.compress_size + 64, n_bytes)
     if entry.file_size > most:
         raise DataFormatError(
-            f"{name}: {entry.filename} claims {entry.file_size} bytes, but what is stored of it yields at most {most}"
+            f"{name}: {entry.filename} claims {entry.file_size} bytes, but its compressed data hold at most {most}"
         )
 
 
@@ -164,7 +164,7 @@ def _parquet(path: str | os.PathLike[str]) -> Any:
 
 
 def _exact_numbers(pandas: Any) -> dict[str, Any]:
-    """The float64 nearest to each text, which pandas before 3.1 gives when asked, and later ones always do."""
+    """Return the option for float64 numbers nearest to their texts; later versions of pandas always give them."""
     version = tuple(map(int, pandas.__version__.split(".")[:2]))
     return {"float_precision": "round_trip"} if version < (3, 1) else {}
 
@@ -183,13 +183,13 @@ def _csv(path: str | os.PathLike[str], delimiter: str | None = None, header: boo
 
 
 def _check_some(path: str | os.PathLike[str]) -> None:
-    """Refuse a file without bytes, for which every library has words of its own; and a pipe, which is read once."""
+    """Reject an empty file, for which libraries have various messages, and a pipe, which can be read only once."""
     if os.path.getsize(path) == 0:
         raise ValueError("the file is empty" if os.path.isfile(path) else "tables are read from files, not from pipes")
 
 
 def _check_cells(path: str | os.PathLike[str], n_columns: int) -> None:
-    """Refuse a table that is nearly all gaps: pandas fills short lines up to the longest one."""
+    """Reject a table that is nearly all gaps: pandas fills short lines up to the length of the longest one."""
     n_bytes, n_lines = os.path.getsize(path), 1
     with open(path, "rb") as file:
         while block := file.read(1 << 20):
@@ -219,17 +219,17 @@ def read_dense(
     n_features: int | None = None,
     header: bool | None = None,
 ) -> tuple[Any, Any]:
-    """Read dense text: a row per line, its label first, every column given.
+    """Read dense text: one row per line, its label first, with a value for every column.
 
     Parameters
     ----------
     path : str or path
     delimiter : str, optional
-        One character between columns; any run of blanks and tabs when left out.
+        The character between columns. Default: any run of blanks and tabs.
     labels : bool
         Whether the first column holds labels, as in LIBSVM text.
     n_features : int, optional
-        Number of columns that the rows must have, the label not counted.
+        Number of columns that the rows must have, without the label.
     header : bool, optional
         Whether the first line has names. Default: `has_names` decides.
 
@@ -241,7 +241,7 @@ def read_dense(
     Raises
     ------
     DataFormatError
-        A value is missing or no number, the message names the line; or the file has another number of columns.
+        A value is missing or not a number (the message names the line), or the number of columns is wrong.
     OSError
         The file cannot be read.
     """
@@ -256,7 +256,7 @@ def read_dense(
     if n_columns < 1 or n_features not in (None, n_columns):
         wanted = "at least 1" if n_features is None else str(n_features)
         remedy = ": --no-labels (labels=False) if there is no label" if labels and n_features == table.shape[1] else ""
-        raise DataFormatError(f"{name}: has {n_columns} columns beside the label, expected {wanted}{remedy}")
+        raise DataFormatError(f"{name}: has {n_columns} columns besides the label, expected {wanted}{remedy}")
     if not labels:
         return table, None
     return np.ascontiguousarray(table[:, 1:]), table[:, 0]
@@ -270,7 +270,7 @@ def _check_delimiter(delimiter: str | None) -> None:
 def _dense_table(
     path: str | os.PathLike[str], name: str, delimiter: str | None, header: bool | None
 ) -> tuple[Any, int]:
-    """All columns as float64, NaN where a text is no number; and the number of the first line of them."""
+    """Return all columns as float64, NaN for texts that are not numbers, and the number of their first line."""
     try:
         import pandas
     except ImportError:
@@ -294,6 +294,6 @@ def _dense_table(
         raise
     except InputError as error:
         raise DataFormatError(f"{name}: {error}") from None
-    except Exception as error:  # pandas has exceptions of its own for broken files
+    except Exception as error:  # pandas has various exceptions for broken files
         raise DataFormatError(f"{name}: not dense text: {' '.join(str(error).split())}") from error
     return numbers, 2 if is_named else 1

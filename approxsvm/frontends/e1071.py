@@ -1,7 +1,7 @@
-"""Scale files of e1071, R's door to LIBSVM: ``write.svm(model, svm.file, scale.file, yscale.file)``.
+"""Scale files of e1071, R's interface to LIBSVM: ``write.svm(model, svm.file, scale.file, yscale.file)``.
 
-A line for each scaled column, its center and scale: R's `scale` subtracts the one and divides by the other. Which
-columns those are the file does not say, so it has to be all of them. R writes 15 digits.
+Each line has the center and the scale of a scaled column: R's `scale` subtracts one and divides by the other. The file
+does not name the columns, so it must contain all of them. R writes 15 digits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from approxsvm.ir.input_map import InputMap
 
 
 def is_scale_file(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins with two numbers, as no range file of svm-scale does."""
+    """Return whether a file begins with two numbers, unlike the range files of svm-scale."""
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         tokens = file.readline(1000).split()
     try:
@@ -28,7 +28,7 @@ def is_scale_file(path: str | os.PathLike[str]) -> bool:
 
 
 def read_scale_file(path: str | os.PathLike[str]) -> FloatArray:
-    """Centers and scales, of shape (n_columns, 2); DataFormatError names the line that is not of that form."""
+    """Read centers and scales, shape (n_columns, 2); DataFormatError names a malformed line."""
     rows = []
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         for number, line in enumerate(file, 1):
@@ -45,9 +45,9 @@ def read_scale_file(path: str | os.PathLike[str]) -> FloatArray:
 
 
 def input_map(path: str | os.PathLike[str], n_features: int) -> InputMap:
-    """The map of raw rows to scaled ones of a model with at least `n_features` columns.
+    """Return the map that scales raw rows for a model with at least `n_features` columns.
 
-    Raises UnsupportedModelError: the file has fewer lines: some columns were not scaled, and it does not say which.
+    Raises UnsupportedModelError if the file has fewer lines: some columns were not scaled, and it does not name them.
     """
     scales = read_scale_file(path)
     if len(scales) < n_features:
@@ -59,9 +59,9 @@ def input_map(path: str | os.PathLike[str], n_features: int) -> InputMap:
 
 
 def target_scale(path: str | os.PathLike[str]) -> tuple[float, float]:
-    """Center and scale of the target, from the file beside it that ends in .yscale and must have one line."""
-    beside = Path(path).with_suffix(".yscale")
-    scales = read_scale_file(beside)
+    """Read center and scale of the target, from the one line of the file of the same name that ends in .yscale."""
+    target_file = Path(path).with_suffix(".yscale")
+    scales = read_scale_file(target_file)
     if len(scales) != 1:
-        raise DataFormatError(f"{beside}: {len(scales)} lines, expected 1")
+        raise DataFormatError(f"{target_file}: {len(scales)} lines, expected 1")
     return float(scales[0, 0]), float(scales[0, 1])

@@ -1,4 +1,4 @@
-"""Every kind of file that models are read from, in one table: how it is told, who reads it, what is in it.
+"""Table of the file formats of models: how each is recognised, its reader, and its contents.
 
 docs/sources.md shows the table (python -m docs.sources).
 """
@@ -18,16 +18,16 @@ _RBF: Final = "RBF, linear and polynomial kernels of degree 1 to 6"
 
 @dataclass(frozen=True)
 class Format:
-    """One kind of file.
+    """One file format.
 
-    `kinds` are its names in the native `file_kind`; `read` is None if read_any reads it itself. The other fields are
-    for messages and documentation.
+    `kinds` are its names in the native `file_kind`; `read` is None if read_any reads it. The other fields are for
+    messages and documentation.
     """
 
     name: str
     kinds: tuple[str, ...]
     read: Callable[[Path], KernelModel] | None
-    tried: str  # versions of the programs that wrote what it was tried with
+    tried: str  # versions of the programs that wrote the files it was tested with
     takes: str
     answers: str
     refused: str
@@ -38,7 +38,7 @@ FORMATS: Final = (
         "LIBSVM model",
         (),
         None,
-        "LIBSVM 3.37, ThunderSVM 0.3, R's e1071 1.7; files made as PCL 1.15 writes them",
+        "LIBSVM 3.37, ThunderSVM 0.3, R's e1071 1.7; files in the form that PCL 1.15 writes",
         "all five types; RBF, linear, sigmoid and polynomial kernels of degree 1 to 6; probabilities; with a range "
         "file of svm-scale or a scale file of e1071's write.svm; a line `scaling` of the Point Cloud Library",
         "LIBSVM's",
@@ -69,7 +69,7 @@ FORMATS: Final = (
         "OpenCV 4.14; field names of 2.4",
         "XML, YAML and JSON, in gzip too, with or without a name (`svm.save`, `svm.write(fs)`); C_SVC, NU_SVC, "
         f"ONE_CLASS, EPS_SVR, NU_SVR; {_RBF}",
-        "OpenCV's labels: 1 and 0 of ONE_CLASS; over the real numbers, where OpenCV has float32",
+        "OpenCV's labels, 1 and 0 for ONE_CLASS; over the real numbers, while OpenCV computes in float32",
         "SIGMOID, CHI2 and INTER kernels, degrees that are not whole: train an RBF one",
     ),
     Format(
@@ -78,9 +78,9 @@ FORMATS: Final = (
         onnx_graph.read_onnx,
         "skl2onnx 1.20, labels by onnxruntime 1.32",
         f"one SVMClassifier or SVMRegressor; {_RBF}; probabilities; Scaler, Add, Sub, Mul, Div, MatMul, Clip, Concat "
-        "and chosen columns in front; needs the extra onnx",
-        "onnxruntime's labels, scikit-learn's scores; the graph's numbers are float32, so it is another model than the "
-        "estimator that it came from",
+        "and chosen columns before it; needs the extra onnx",
+        "onnxruntime's labels, scikit-learn's scores; the graph's numbers are float32, so it differs from the "
+        "estimator that it was converted from",
         "other nodes: compile the estimator itself",
     ),
     Format(
@@ -90,16 +90,16 @@ FORMATS: Final = (
         "PMML 4.4, JPMML-SkLearn (sklearn2pmml 0.133)",
         f"SupportVectorMachineModel; one against one, regression, JPMML's OneClassSVM; {_RBF}; dense and sparse "
         "vectors; derived fields by + - * / and NormContinuous; rescaled targets",
-        "by the standard; of equal votes the target's first value",
+        "by the standard; a tie of votes goes to the target's first value",
         "OneAgainstAll of several classes, sigmoid kernels, categorical fields: train an SVC of numeric columns",
     ),
     Format(
         "VMAF model",
         ("a VMAF model (JSON)",),
         vmaf.read_vmaf,
-        "files made as libvmaf 3 reads them",
+        "files in the form that libvmaf 3 reads",
         "one LIBSVMNUSVR model in JSON, with the scales of its features and of the score",
-        "scores before score_transform, which libvmaf leaves out too unless asked, and before score_clip, behind which "
+        "scores before score_transform, which libvmaf also omits by default, and before score_clip, after which "
         "bounds hold as well",
         "an enabled score_transform: apply it to the scores; collections (bootstrap): save one model of them as a file",
     ),

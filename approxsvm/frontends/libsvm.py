@@ -1,4 +1,4 @@
-"""LIBSVM model and data files, and its `svm_model` in memory.
+"""LIBSVM model and data files, and its `svm_model` objects.
 
 The text is parsed natively (cpp/text); here it becomes arrays with column numbers.
 """
@@ -21,7 +21,7 @@ from approxsvm.ir.outputs import DensityMarks, LaplaceNoise, Outputs, PairwiseSi
 from approxsvm.system.options import whole_number
 from approxsvm.system.threads import n_threads
 
-_MAX_COLUMNS: Final = 2**31 - 1  # of sparse rows: LIBSVM's indices are ints
+_MAX_COLUMNS: Final = 2**31 - 1  # limit of sparse rows: LIBSVM's indices are ints
 _TASKS: dict[str, Task] = {
     "c_svc": "classification",
     "nu_svc": "classification",
@@ -29,7 +29,7 @@ _TASKS: dict[str, Task] = {
     "nu_svr": "regression",
     "one_class": "one_class",
 }
-# In the order of LIBSVM's enumerations.
+# These are in the order of LIBSVM's enumerations.
 _OBJECT_TYPES: Final = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
 _OBJECT_KERNELS: Final = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
 _OBJECT: Final = "this svm_model"
@@ -42,8 +42,8 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
     ----------
     path : str or path
     n_features : int, optional
-        Number of columns, when the data have more than the support vectors use. Column 0 is index 1, or index 0
-        when a support vector uses it.
+        Number of columns, if the data have more than the support vectors use. Column 0 has index 1, or index 0 if a
+        support vector uses it.
 
     Returns
     -------
@@ -64,20 +64,20 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
 
 
 def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) -> KernelModel:
-    """Read a model file, as `read_libsvm_model` does; support vectors are kept sparse."""
+    """Read a model file with any kernel; support vectors are kept sparse."""
     name = os.fspath(path)
     return model_of(_native.read_libsvm_model(name), name, n_features)
 
 
 def model_of(content: _native.LibsvmModelDict, name: str, n_features: int | None = None) -> KernelModel:
-    """The model that a file or an object of LIBSVM holds; `name` is for messages."""
+    """Build the model of a file or an object of LIBSVM; `name` is for messages."""
     if content["kernel_type"] == "linear":
         return replace(_machine(content, name, n_features, 1.0), degree=1)
     degree, gamma, coef0 = content["degree"], content["gamma"], content["coef0"]
     if content["kernel_type"] == "polynomial":
         assert degree is not None
         assert gamma is not None
-        assert coef0 is not None  # the parser demands them for this kernel
+        assert coef0 is not None  # the parser requires them for this kernel
         if not 1 <= degree <= MAX_KERNEL_DEGREE:
             raise UnsupportedModelError(
                 f"{name}: the kernel is polynomial of degree {degree}, only degrees 1 to {MAX_KERNEL_DEGREE} can be "
@@ -91,16 +91,16 @@ def model_of(content: _native.LibsvmModelDict, name: str, n_features: int | None
     return _rbf_machine(content, name, n_features)
 
 
-def is_svm_model(thing: Any) -> bool:
-    """Whether it is an object of the class that LIBSVM's package has, which is not imported for it."""
-    cls = type(thing)
+def is_svm_model(candidate: Any) -> bool:
+    """Return whether an object has LIBSVM's class, without importing it."""
+    cls = type(candidate)
     return cls.__name__ == "svm_model" and cls is getattr(sys.modules.get("libsvm.svm"), "svm_model", None)
 
 
 def read_svm_model(model: Any) -> KernelModel:
     """Read an `svm_model` of libsvm.svm, which must not have been freed.
 
-    It is read where it lies, and not through a file, which would round support vectors to eight digits.
+    It is read in memory: a file would round support vectors to eight digits.
     """
     n_classes, n_sv = int(model.nr_class), int(model.l)
     svm_type, kernel = int(model.param.svm_type), int(model.param.kernel_type)
@@ -139,19 +139,19 @@ def read_svm_model(model: Any) -> KernelModel:
 
 
 def _numbers(pointer: Any, n: int) -> Any:
-    """So many numbers that a pointer shows; none where it is null."""
+    """Copy the `n` numbers at a pointer; none if it is null."""
     return np.array(pointer[:n] if pointer else [], np.float64)
 
 
 def _vectors(model: Any, n_sv: int) -> tuple[Any, Any, Any]:
-    """Support vectors in rows as SciPy has them, with LIBSVM's indices."""
+    """Return support vectors as CSR arrays, with LIBSVM's indices."""
     indptr, indices, values = [0], [], []
     for k in range(n_sv):
         row = model.SV[k]
         last, at = -1, 0
         while (index := row[at].index) != -1:
             if index <= last:
-                raise ModelFormatError(f"support vector {k} of {_OBJECT} has index {index} behind index {last}")
+                raise ModelFormatError(f"support vector {k} of {_OBJECT} has index {index} after index {last}")
             indices.append(index)
             values.append(row[at].value)
             last, at = index, at + 1
@@ -164,18 +164,18 @@ def _rbf_machine(content: _native.LibsvmModelDict, name: str, n_features: int | 
     if kernel != "rbf":
         why = {"precomputed": " (it holds row numbers, not vectors)"}
         advice = (
-            "which read_any reads; this reads rbf alone"
+            "which read_any supports; this function reads only rbf"
             if kernel in ("linear", "polynomial", "sigmoid")
-            else "but rbf, linear, sigmoid, or polynomial of degree 1 to 6 is what can be compiled"
+            else "but only rbf, linear, sigmoid, and polynomial of degree 1 to 6 can be compiled"
         )
         raise UnsupportedModelError(f"{name}: the kernel is {kernel}{why.get(kernel, '')}, {advice}")
     gamma = content["gamma"]
-    assert gamma is not None  # the parser demands it for this kernel
+    assert gamma is not None  # the parser requires it for this kernel
     return _machine(content, name, n_features, gamma)
 
 
 def _machine(content: _native.LibsvmModelDict, name: str, n_features: int | None, gamma: float) -> KernelModel:
-    """The model file's support vectors, coefficients, labels and probabilities."""
+    """Build the model with its support vectors, coefficients, labels and probabilities."""
     from scipy.sparse import csr_array
 
     first_index = 0 if content["min_index"] == 0 else 1
@@ -206,7 +206,7 @@ def _machine(content: _native.LibsvmModelDict, name: str, n_features: int | None
 
 
 def _scaling(content: _native.LibsvmModelDict, first_index: int, n_columns: int) -> InputMap | None:
-    """The scales of a model of the Point Cloud Library, which divides some features of each row."""
+    """Return the scaling of a model of the Point Cloud Library, which divides some features of each row."""
     if not len(content.get("scales", ())):
         return None
     divide = np.ones(n_columns)
@@ -215,7 +215,7 @@ def _scaling(content: _native.LibsvmModelDict, first_index: int, n_columns: int)
 
 
 def _outputs(content: _native.LibsvmModelDict, task: Task) -> Outputs:
-    """Probabilities, where the file has what LIBSVM demands for them (svm_check_probability_model)."""
+    """Return the probabilities, if the file has what svm_check_probability_model of LIBSVM requires."""
     none = np.empty(0)
     prob_a, prob_b = content.get("probA", none), content.get("probB", none)
     marks = content.get("prob_density_marks", none)
@@ -241,12 +241,12 @@ def read_libsvm_data(
     ----------
     path : str or path
     n_features : int, optional
-        Number of columns; the largest index of the file decides when left out. Test files often use fewer features
-        than the training file did, so give it.
+        Number of columns. Default: the largest index of the file. Test files often use fewer features than the training
+        file, so give it for them.
     zero_based : bool, optional
-        Whether column 0 is index 0 rather than index 1. When left out, it is if some row uses index 0.
+        Whether column 0 has index 0 rather than index 1. Default: whether some row uses index 0.
     n_jobs : int, optional
-        Threads, as in scikit-learn: 1 when left out, -1 for all processors.
+        Number of threads, as in scikit-learn. Default: 1; -1 for all processors.
 
     Returns
     -------
@@ -256,7 +256,7 @@ def read_libsvm_data(
     Raises
     ------
     DataFormatError
-        A line is not of that form, the message names it; or an index lies outside `n_features`.
+        A line is malformed (the message names it), or an index lies outside `n_features`.
     OSError
         The file cannot be read.
     """
@@ -276,7 +276,7 @@ def read_libsvm_data(
 
 
 def _n_columns(max_index: int, first_index: int, wanted: int | None, name: str, error: type[Exception]) -> int:
-    """Number of columns: what the file needs, or what the caller wants if that is enough."""
+    """Return the number of columns: as many as the file needs, or as the caller requests if that is enough."""
     needed = max(1, max_index + 1 - first_index)
     if wanted is not None and whole_number(wanted, "n_features", 1, _MAX_COLUMNS) < needed:
         raise error(f"{name}: index {max_index} needs {needed} columns, but n_features is {wanted}")

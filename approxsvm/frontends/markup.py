@@ -1,8 +1,8 @@
-"""XML as a tree with line numbers, for the readers of OpenCV and PMML.
+"""XML as a tree with line numbers, for the frontends of OpenCV and PMML.
 
-expat is asked directly: a document type declaration is refused where it begins, so that there are no entities to
-expand, nothing outside the file is looked at, and memory grows with the file alone. So is nesting beyond what models
-have, which would cost a frame of the stack for each level.
+expat is called directly. A document type declaration is rejected where it begins, so no entities are expanded and
+nothing outside the file is read: memory grows only with the file. Nesting deeper than in models is also rejected,
+because each level costs a stack frame.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _DEEPEST = 100
 
 @dataclass(eq=False)
 class Element:
-    """One element; its name has no prefix of a namespace, and `text` is all text directly in it."""
+    """One element; its name has no namespace prefix, and `text` is all text directly in it."""
 
     name: str
     attributes: dict[str, str]
@@ -26,19 +26,19 @@ class Element:
     text: str = ""
 
     def all(self, name: str) -> list[Element]:
-        """Children of this name, in their order."""
+        """Return the children of this name, in order."""
         return [child for child in self.children if child.name == name]
 
     def first(self, name: str) -> Element | None:
-        """The first child of this name."""
+        """Return the first child of this name."""
         return next((child for child in self.children if child.name == name), None)
 
 
 def parse_xml(content: bytes, name: str) -> Element:
-    """The root element of a document.
+    """Parse a document and return its root element.
 
-    Raises ModelFormatError: it is not well formed, declares a document type, or is nested too deeply; the message names
-    the line.
+    Raises ModelFormatError, which names the line, if the document is not well formed, declares a document type, or is
+    nested too deeply.
     """
     parser = expat.ParserCreate()
     parser.buffer_text = True
@@ -61,7 +61,7 @@ def parse_xml(content: bytes, name: str) -> Element:
 
     def refuse(*_: object) -> None:
         raise ModelFormatError(
-            f"{name}, line {parser.CurrentLineNumber}: a document type (DOCTYPE), which model files have no use for"
+            f"{name}, line {parser.CurrentLineNumber}: a document type (DOCTYPE), which model files do not need"
         )
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
@@ -69,7 +69,7 @@ def parse_xml(content: bytes, name: str) -> Element:
     parser.StartDoctypeDeclHandler = refuse
     try:
         parser.Parse(content, True)
-    except (expat.ExpatError, ValueError, LookupError) as error:  # the last two of unknown encodings
+    except (expat.ExpatError, ValueError, LookupError) as error:  # the last two are raised for unknown encodings
         if isinstance(error, ModelFormatError):
             raise
         raise ModelFormatError(f"{name}, line {parser.ErrorLineNumber}: not well-formed XML: {error}") from None

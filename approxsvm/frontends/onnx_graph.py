@@ -1,8 +1,8 @@
-"""ONNX graphs of a support vector machine with scalers in front, as skl2onnx writes them.
+"""ONNX graphs of a support vector machine after scalers, as skl2onnx writes them.
 
-The graph's numbers are float32, so it is another model than the one that it was converted from: what is read is the
-function of the graph's own numbers, over the real numbers, which a runtime computes in float32. Labels are those that
-onnxruntime gives: by the votes of pairs, also where there are probabilities.
+The graph's numbers are float32, so it is not the model from which it was converted. The model is the function of the
+graph's numbers over the real numbers, which a runtime computes in float32. Labels are onnxruntime's: by the votes of
+pairs, even if there are probabilities.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from approxsvm.system.packages import import_package
 
 _ML: Final = "ai.onnx.ml"
 _DEEPEST: Final = 100
-# Behind the machine: what gives its label another type or container, and nothing else.
+# Nodes after the machine that only change the type or container of its label.
 _CONTAINERS: Final = ("Cast", "Identity", "ZipMap")
 
 
 def read_onnx(path: str | os.PathLike[str]) -> KernelModel:
     """Read a graph with one SVMClassifier or SVMRegressor; UnsupportedModelError names any other node.
 
-    In front of it may be Scaler, Add, Sub, Mul, Div and MatMul by constants, Clip, Concat and choices of columns.
-    Behind it labels and probabilities are taken as they are; scores that the graph computes are those of scikit-learn.
+    Before it, the graph may have Scaler, Add, Sub, Mul, Div and MatMul by constants, Clip, Concat and chosen columns.
+    After it, labels and probabilities are taken unchanged; scores computed by the graph are scikit-learn's.
     """
     onnx = import_package("onnx", "onnx", "reading ONNX models")
     name, content = os.fspath(path), Path(path).read_bytes()
     try:
         loaded = onnx.load_model_from_string(content)
-    except Exception as error:  # of protobuf
+    except Exception as error:  # raised by protobuf
         raise ModelFormatError(f"{name}: not a readable ONNX model: {type(error).__name__}: {error}") from error
     try:
         return _read(_Graph(onnx, loaded.graph, len(content)))
     except (ModelFormatError, UnsupportedModelError) as error:
         raise type(error)(f"{name}: {error}") from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # Attributes and constants of changed files are of any type and shape.
+        # Attributes and constants of modified files may have any type and shape.
         raise ModelFormatError(f"{name}: not a readable ONNX model: {type(error).__name__}: {error}") from error
 
 
@@ -68,27 +68,27 @@ class _Graph:
         return {one.name: self.onnx.helper.get_attribute_value(one) for one in node.attribute}
 
     def constant(self, name: str) -> FloatArray | None:
-        """Numbers of a constant as float64."""
+        """Return the numbers of a constant as float64."""
         tensor = self.constants.get(name)
         if tensor is None:
             return None
         if tensor.data_location == self.onnx.TensorProto.EXTERNAL:
-            raise UnsupportedModelError(f"constant {name!r} lies in another file, which is not read")
+            raise UnsupportedModelError(f"constant {name!r} is in another file, which is not read")
         return np.asarray(self.onnx.numpy_helper.to_array(tensor)).astype(np.float64)
 
     def columns(self) -> dict[str, range]:
-        """Raw columns of each input, in the order of the inputs."""
-        found, first = {}, 0
+        """Return the raw columns of each input, in the order of the inputs."""
+        by_input, first = {}, 0
         for name, value in self.inputs.items():
             sizes = value.type.tensor_type.shape.dim
             n = int(sizes[1].dim_value) if len(sizes) == 2 else 0
             if not 1 <= n <= MAX_FEATURES:
                 raise UnsupportedModelError(
-                    f"input {name!r} has {n} columns by its shape, but 1 to {MAX_FEATURES} have to be known"
+                    f"input {name!r} has {n} columns by its shape, but must have 1 to {MAX_FEATURES}"
                 )
-            found[name] = range(first, first + n)
+            by_input[name] = range(first, first + n)
             first += n
-        return found
+        return by_input
 
 
 def _read(graph: _Graph) -> KernelModel:
@@ -112,7 +112,7 @@ def _read(graph: _Graph) -> KernelModel:
     rows = np.array(attributes.get("support_vectors", ()), np.float64)
     if len(rows) == 0 or len(rows) % map_.n_features:
         raise ModelFormatError(
-            f"{node.op_type} has {len(rows)} numbers of support vectors, no multiple of its {map_.n_features} features"
+            f"{node.op_type} has {len(rows)} numbers of support vectors, not a multiple of {map_.n_features} features"
         )
     common = {
         "support_vectors": rows.reshape(-1, map_.n_features),
@@ -126,7 +126,7 @@ def _read(graph: _Graph) -> KernelModel:
 
 
 def _kernel(node: Any, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of KernelModel."""
+    """Return the kernel as fields of KernelModel."""
     kind = _text(attributes.get("kernel_type", b"LINEAR"))
     parameters = [float(number) for number in attributes.get("kernel_params", ())]
     if kind in ("RBF", "POLY") and len(parameters) != 3:
@@ -156,7 +156,7 @@ def _regressor(graph: _Graph, node: Any, attributes: Mapping[str, Any], common: 
     is_one_class = bool(attributes.get("one_class", 0)) or "Sign" in changes
     unknown = changes - {"Sign"}
     if unknown:
-        raise UnsupportedModelError(f"behind SVMRegressor the graph has {', '.join(sorted(unknown))}")
+        raise UnsupportedModelError(f"after SVMRegressor the graph has {', '.join(sorted(unknown))}")
     task: Task = "one_class" if is_one_class else "regression"
     intercept = np.array(attributes.get("rho", ()), np.float64)
     outputs = Outputs() if is_one_class else Outputs(is_column=True)
@@ -200,13 +200,13 @@ def _classifier(graph: _Graph, node: Any, attributes: Mapping[str, Any], common:
 
 
 def _changes(graph: _Graph, machine: Any, output: int) -> set[str]:
-    """What the graph makes of an output of the machine, but for other types and containers."""
-    names, found = set(machine.output[output : output + 1]), set()
-    for node in graph.nodes:  # sorted, by ONNX's rules
+    """Return the operations on an output of the machine, except changes of types and containers."""
+    names, operations = set(machine.output[output : output + 1]), set()
+    for node in graph.nodes:  # nodes are sorted, by ONNX's rules
         if names & set(node.input):
-            found.add(str(node.op_type))
+            operations.add(str(node.op_type))
             names |= set(node.output)
-    return found - set(_CONTAINERS)
+    return operations - set(_CONTAINERS)
 
 
 def _text(value: Any) -> str:
@@ -215,7 +215,7 @@ def _text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class _Maps:
-    """Input maps of tensors in front of the machine, each made once."""
+    """Input maps of tensors before the machine, each made once."""
 
     graph: _Graph
     columns: Mapping[str, range]
@@ -224,7 +224,7 @@ class _Maps:
     known: dict[str, InputMap] = field(default_factory=dict)
 
     def of(self, name: str, depth: int) -> InputMap:
-        """How raw rows become the tensor of this name."""
+        """Return the map from raw rows to the tensor of this name."""
         if name not in self.known:
             self.known[name] = self._made(name, depth)
         return self.known[name]
@@ -235,7 +235,7 @@ class _Maps:
             return InputMap.selection(self.n_raw, chosen, self.names)
         node = self.graph.maker.get(name)
         if node is None or depth > _DEEPEST:
-            raise ModelFormatError(f"there is no input {name!r}, or more than {_DEEPEST} nodes in a row lead to it")
+            raise ModelFormatError(f"there is no input {name!r}, or it is more than {_DEEPEST} nodes away")
         attributes = self.graph.attributes(node)
         if node.op_type in ("Cast", "Identity"):
             if attributes.get("to", 1) not in (1, 11):  # float and double
@@ -244,28 +244,28 @@ class _Maps:
         if node.op_type == "Concat" and attributes.get("axis") in (1, -1):
             parts = [self.of(one, depth + 1) for one in node.input]
             width = sum(part.n_features for part in parts)
-            if width > max(self.n_raw, self.graph.n_bytes):  # tensors side by side with themselves, again and again
+            if width > max(self.n_raw, self.graph.n_bytes):  # a tensor may be concatenated with itself repeatedly
                 raise ModelFormatError(f"node Concat makes {width} columns, in a file of {self.graph.n_bytes} bytes")
             return InputMap.concatenate(parts)
         if node.op_type == "Scaler" and node.domain == _ML:
             offset, scale = (np.array(attributes.get(key, ()), np.float64) for key in ("offset", "scale"))
             return self.of(node.input[0], depth + 1).then_affine(subtract=offset, multiply=scale)
         if node.op_type not in _STEPS:
-            raise UnsupportedModelError(f"node {node.op_type} in front of the machine cannot be folded into the model")
+            raise UnsupportedModelError(f"node {node.op_type} before the machine cannot be folded into the model")
         constants = [self.graph.constant(one) for one in node.input]
         moving = [one for one, constant in zip(node.input, constants, strict=True) if constant is None and one]
         if len(moving) != 1 or (node.input[0] not in moving and node.op_type not in ("Add", "Mul")):
             raise UnsupportedModelError(
-                f"node {node.op_type} makes {name!r} of other things than one input and constants"
+                f"node {node.op_type} computes {name!r} from something else than one input and constants"
             )
         fixed = [constant for constant in constants if constant is not None]
         return _STEPS[node.op_type](self.of(moving[0], depth + 1), fixed, attributes)
 
 
 def _row(values: FloatArray) -> FloatArray:
-    """One number for each column, or for all."""
+    """Return one number for each column, or one for all."""
     if values.ndim > 2 or (values.ndim == 2 and values.shape[0] != 1):
-        raise UnsupportedModelError(f"a constant of shape {values.shape} is no row")
+        raise UnsupportedModelError(f"a constant of shape {values.shape} is not a row")
     return values.reshape(-1)
 
 

@@ -1,4 +1,4 @@
-"""Models of OpenCV's ml::SVM, as its `save` writes them: XML, YAML or JSON, compressed by gzip or not."""
+"""Models of OpenCV's ml::SVM, as its `save` writes them: XML, YAML or JSON, optionally compressed by gzip."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _TASKS: Final[dict[str, Task]] = {
 def read_opencv(path: str | os.PathLike[str]) -> KernelModel:
     """Read a model that ``cv2.ml.SVM.save`` wrote; errors name the line or field.
 
-    Labels are those of its `predict`: for a pair of classes a sum above 0 votes for the first, and the first of the
-    classes with most votes wins. Of two classes its raw output is positive for class_labels[0]. A one-class model
-    predicts 1 inside and 0 outside, so it becomes a classifier of these two labels.
+    Labels are those of its `predict`: a sum above 0 is a vote for the first class of a pair, and among the classes with
+    most votes, the first one wins. With two classes, its raw output is positive for class_labels[0]. A one-class model
+    predicts 1 inside and 0 outside, so it becomes a classifier with these two labels.
 
-    OpenCV computes kernels in float32; the model read is the function of the file's numbers over the real numbers.
+    OpenCV computes kernels in float32; the model is the function of the file's numbers over the real numbers.
     """
     name = os.fspath(path)
     content = Path(path).read_bytes()
@@ -76,18 +76,18 @@ def read_opencv(path: str | os.PathLike[str]) -> KernelModel:
 
 
 def _model_in(root: Any, name: str) -> Fields:
-    """The fields of the model: the root of the storage (`svm.write(fs)`), or under a name that the program chose."""
+    """Return the fields of the model: the root of the storage (`svm.write(fs)`), or a field that the program named."""
     if isinstance(root, dict) and ("svmType" in root or "svm_type" in root):
         return Fields(root, name)
     for key, value in (root if isinstance(root, dict) else {}).items():
         if isinstance(value, dict) and ("svmType" in value or "svm_type" in value):
             return Fields(value, f"{name}: {key}")
     held = ", ".join(list(root)[:5]) if isinstance(root, dict) else "no fields"
-    raise UnsupportedModelError(f"{name}: this OpenCV file holds {held}, and no model of ml::SVM")
+    raise UnsupportedModelError(f"{name}: this OpenCV file holds {held}, but no model of ml::SVM")
 
 
 def _kernel(fields: Fields) -> dict[str, Any]:
-    """Fields of KernelModel."""
+    """Return the kernel as fields of KernelModel."""
     kind = fields.text("type")
     if kind == "RBF":
         return {"gamma": fields.number("gamma")}

@@ -1,6 +1,6 @@
-"""What OpenCV's FileStorage writes, as dicts, lists and texts: XML, JSON, and the YAML that it writes, no more of YAML.
+"""Files of OpenCV's FileStorage as dicts, lists and texts: XML, JSON, and the part of YAML that it writes.
 
-Numbers remain texts until a reader asks for them by name (Fields).
+Numbers remain texts until a frontend requests them by name (Fields).
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from approxsvm.frontends.plain_numbers import plain_float
 from approxsvm.ir.compensated import FloatArray
 
 _DEEPEST: Final = 100
-_MOST_TIMES_GZIP: Final = 100  # numbers in text compress to a third; what claims more than this is no model
+_MOST_TIMES_GZIP: Final = 100  # numbers in text compress to a third; a higher ratio is suspicious
 _FLOW_TOKEN: Final = re.compile(r'[\[\]{},]|"(?:\\.|[^"\\])*(?:"|$)|[^\s\[\]{},"][^\[\]{},"]*')
 _KEY: Final = re.compile(r'("[^"]*"|[^\s:\[\]{},"#][^:]*):(?=\s|$|[\[{"])\s*')
 _TAG: Final = re.compile(r"!!?\S*\s*")
 
 
 def gunzipped(content: bytes, name: str) -> bytes:
-    """What a gzip file holds.
+    """Decompress a gzip file.
 
-    Raises ModelFormatError: it is broken, or would take more than a hundred times its bytes.
+    Raises ModelFormatError if it is broken, or would take more than a hundred times its bytes.
     """
     limit = _MOST_TIMES_GZIP * len(content)
     stream = zlib.decompressobj(wbits=31)
@@ -44,7 +44,7 @@ def gunzipped(content: bytes, name: str) -> bytes:
 
 
 def beginning(content: bytes) -> bytes:
-    """The first bytes of what a gzip file holds, as far as its own first bytes tell; none where they are broken."""
+    """Decompress as much as the first bytes of a gzip file allow; nothing if they are broken."""
     try:
         return zlib.decompressobj(wbits=31).decompress(content, len(content))
     except zlib.error:
@@ -52,14 +52,14 @@ def beginning(content: bytes) -> bytes:
 
 
 def parse_storage(content: bytes, name: str) -> Any:
-    """The root of a storage.
+    """Parse a storage and return its root.
 
-    Raises ModelFormatError: the text is broken; the message names the line.
+    Raises ModelFormatError, which names the line, if the text is malformed.
     """
     content = content.removeprefix(codecs.BOM_UTF8)
     text = content.lstrip()
     if text.startswith(b"<"):
-        return _of_element(parse_xml(text, name), name)
+        return _from_element(parse_xml(text, name), name)
     if text.startswith(b"{"):
         try:
             return json.loads(text, object_pairs_hook=lambda pairs: _distinct(pairs, name))
@@ -71,74 +71,74 @@ def parse_storage(content: bytes, name: str) -> Any:
 
 
 def _distinct(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
-    """Fields, each of which is there once: OpenCV takes the first, other readers the last."""
+    """Return a dict of fields, which must be distinct: OpenCV takes the first of a name, other readers the last."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in fields if names.count(name) > 1)
-        raise ModelFormatError(f"{where}: the field {twice} is there twice")
+        raise ModelFormatError(f"{where}: the field {twice} occurs twice")
     return fields
 
 
-def _of_element(element: Element, name: str) -> Any:
+def _from_element(element: Element, name: str) -> Any:
     if not element.children:
         tokens = element.text.split()
         return tokens[0] if len(tokens) == 1 else tokens
     if all(child.name == "_" for child in element.children):
-        return [_of_element(child, name) for child in element.children]
-    pairs = [(child.name, _of_element(child, name)) for child in element.children]
+        return [_from_element(child, name) for child in element.children]
+    pairs = [(child.name, _from_element(child, name)) for child in element.children]
     return _distinct(pairs, f"{name}, line {element.line}")
 
 
 @dataclass(frozen=True)
 class Fields:
-    """A mapping of a storage, whose fields are asked for by name and kind; `where` is for messages."""
+    """A mapping in a storage, with access to fields by name and kind; `where` is for messages."""
 
     values: dict[str, Any]
     where: str
 
     @classmethod
     def of(cls, value: Any, where: str) -> Fields:
-        """The fields of what ought to be a mapping."""
+        """Return the fields of a value that must be a mapping."""
         if not isinstance(value, dict):
-            raise ModelFormatError(f"{where}: expected a mapping of fields, got {_shown(value)}")
+            raise ModelFormatError(f"{where}: expected a mapping of fields, got {_describe(value)}")
         return cls(value, where)
 
     def has(self, name: str) -> bool:
-        """Whether there is such a field."""
+        """Return whether the field exists."""
         return name in self.values
 
     def text(self, *names: str) -> str:
-        """The text of the first of these fields that is there."""
+        """Return the text of the first of these fields that exists."""
         value = self._get(*names)
         if isinstance(value, (dict, list)):
-            raise ModelFormatError(f"{self.where}.{names[0]}: expected a text, got {_shown(value)}")
+            raise ModelFormatError(f"{self.where}.{names[0]}: expected a text, got {_describe(value)}")
         return str(value).strip('"')
 
     def number(self, name: str) -> float:
-        """One finite number."""
+        """Return one finite number."""
         return float(self.numbers(name, 1)[0])
 
     def count(self, name: str) -> int:
-        """A whole number of at least 0."""
+        """Return a whole number of at least 0."""
         value = self.number(name)
         if value != int(value) or not 0 <= value < 2**31:
             raise ModelFormatError(f"{self.where}.{name}: expected a whole number of at least 0, got {value:g}")
         return int(value)
 
     def numbers(self, name: str, n: int) -> FloatArray:
-        """So many finite numbers."""
+        """Return `n` finite numbers."""
         return as_numbers(self._get(name), n, f"{self.where}.{name}")
 
     def items(self, name: str) -> list[Any]:
-        """The items of a list."""
+        """Return the items of a list."""
         value = self._get(name)
         if not isinstance(value, list):
-            raise ModelFormatError(f"{self.where}.{name}: expected a list, got {_shown(value)}")
+            raise ModelFormatError(f"{self.where}.{name}: expected a list, got {_describe(value)}")
         return value
 
     def inner(self, name: str) -> Fields:
-        """A mapping within."""
+        """Return an inner mapping."""
         return Fields.of(self._get(name), f"{self.where}.{name}")
 
     def _get(self, *names: str) -> Any:
@@ -149,7 +149,7 @@ class Fields:
 
 
 def as_numbers(value: Any, n: int, where: str) -> FloatArray:
-    """So many finite numbers; one may stand without a list around it."""
+    """Convert to `n` finite numbers; a single one need not be in a list."""
     items = value if isinstance(value, list) else [value]
     if len(items) != n:
         raise ModelFormatError(f"{where}: {len(items)} numbers, expected {n}")
@@ -162,14 +162,14 @@ def as_numbers(value: Any, n: int, where: str) -> FloatArray:
     return numbers
 
 
-def _shown(value: Any) -> str:
+def _describe(value: Any) -> str:
     if isinstance(value, dict):
         return "a mapping"
     return "a list" if isinstance(value, list) else repr(value)[:60]
 
 
 class _Yaml:
-    """Block mappings and sequences by indentation, flow ones in brackets, scalars, tags that are passed over."""
+    """Parser of YAML: indented mappings and sequences, flow collections in brackets, scalars; it skips tags."""
 
     def __init__(self, text: str, name: str) -> None:
         self.name = name
@@ -182,10 +182,10 @@ class _Yaml:
 
     def parse(self) -> Any:
         if not self.lines:
-            raise ModelFormatError(f"{self.name}: there is nothing in this YAML file")
+            raise ModelFormatError(f"{self.name}: this YAML file is empty")
         value = self._block(self.lines[0][1], 0)
         if self.at < len(self.lines):
-            raise self._error("this is less indented than what it belongs to")
+            raise self._error("this line is indented less than its parent")
         return value
 
     def _error(self, what: str) -> ModelFormatError:
@@ -196,30 +196,30 @@ class _Yaml:
         if depth > _DEEPEST:
             raise self._error(f"nested more than {_DEEPEST} deep")
         is_list = self._is_item(self.lines[self.at][2])
-        found: Any = [] if is_list else {}
+        collection: Any = [] if is_list else {}
         while self.at < len(self.lines) and self.lines[self.at][1] == indent:
             number, _, content = self.lines[self.at]
             if self._is_item(content) != is_list:
-                raise self._error("an item of a list among fields, or a field among items")
+                raise self._error("a list item among fields, or a field among list items")
             if is_list:
                 rest = content[1:].lstrip()
-                if _KEY.match(rest) and rest[:1] not in '[{"':  # a mapping that begins on the item's own line
+                if _KEY.match(rest) and rest[:1] not in '[{"':  # a mapping on the item's line
                     inner = indent + len(content) - len(rest)
                     self.lines[self.at] = (number, inner, rest)
-                    found.append(self._block(inner, depth + 1))
+                    collection.append(self._block(inner, depth + 1))
                     continue
-                found.append(self._value(rest, indent, depth))
+                collection.append(self._value(rest, indent, depth))
                 continue
             key = _KEY.match(content)
             if key is None:
                 raise self._error(f"expected a field, got {content[:40]!r}")
             name = key[1].strip('"')
-            if name in found:
-                raise self._error(f"the field {name} is there twice")
-            found[name] = self._value(content[key.end() :], indent, depth)
+            if name in collection:
+                raise self._error(f"the field {name} occurs twice")
+            collection[name] = self._value(content[key.end() :], indent, depth)
         if self.at < len(self.lines) and self.lines[self.at][1] > indent:
-            raise self._error("this is more indented than what it belongs to")
-        return found
+            raise self._error("this line is indented more than its siblings")
+        return collection
 
     @staticmethod
     def _is_item(content: str) -> bool:
@@ -238,9 +238,9 @@ class _Yaml:
         return ""
 
     def _flow(self, rest: str) -> Any:
-        """A list or mapping in brackets, over as many lines as it takes."""
+        """Parse a list or mapping in brackets, on any number of lines."""
         root: list[Any] = []
-        stack: list[tuple[Any, str]] = [(root, "")]  # what is open, and the bracket that closes it
+        stack: list[tuple[Any, str]] = [(root, "")]  # open collections, with their closing brackets
         keys: list[str] = [""]
         while True:
             for token in _FLOW_TOKEN.findall(rest):
@@ -258,7 +258,7 @@ class _Yaml:
                     keys.pop()
                 elif token != ",":
                     if len(stack) == 1:
-                        raise self._error(f"{token.strip()[:40]!r} behind a list in brackets")
+                        raise self._error(f"{token.strip()[:40]!r} after a list in brackets")
                     self._scalar(stack[-1][0], keys, token.strip())
             self.at += 1
             if len(stack) == 1:
@@ -272,7 +272,7 @@ class _Yaml:
             into.append(token.strip('"'))
             return
         name, colon, value = token.partition(":")
-        if not colon and keys[-1]:  # a quoted text behind its key
+        if not colon and keys[-1]:  # a quoted text after its key
             self._put(into, keys, token.strip('"'))
         elif not colon:
             raise self._error(f"expected a field, got {token[:40]!r}")

@@ -1,4 +1,4 @@
-"""Decision functions of pairs of classes, however a program keeps them, as LIBSVM's block of coefficients."""
+"""Decision functions of pairs of classes, in any program's layout, converted to LIBSVM's block of coefficients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from approxsvm.ir.outputs import class_pairs
 
 @dataclass(frozen=True, eq=False)
 class PairTerms:
-    """One decision function: coefficients of some of the support vectors, and what is added.
+    """One decision function: coefficients of some of the support vectors, and an intercept.
 
     A positive value votes for the first class of the pair.
     """
@@ -29,7 +29,7 @@ class PairTerms:
 
 @dataclass(frozen=True, eq=False)
 class PairBlock:
-    """What KernelModel takes; `order` are the rows of the support vectors to take, some more than once."""
+    """Fields of KernelModel; `order` lists the rows of support vectors to use, some more than once."""
 
     order: npt.NDArray[np.intp]
     dual_coef: FloatArray
@@ -38,12 +38,12 @@ class PairBlock:
 
 
 def pair_block(n_classes: int, n_sv: int, functions: Sequence[PairTerms]) -> PairBlock:
-    """LIBSVM's block of the decision functions of all pairs (0, 1), (0, 2), ..., (1, 2), ....
+    """Build LIBSVM's block of the decision functions of all pairs (0, 1), (0, 2), ..., (1, 2), ....
 
-    It has place for a support vector in the pairs of one class. A vector of a trained machine is in no others; one
-    that is, as those of linear kernels that a program has summed up, goes in once for each class that it needs.
+    The block stores each support vector for the pairs of one class, to which a trained machine restricts it. Other
+    vectors, such as those of linear kernels that a program has summed up, are repeated for each class that they need.
 
-    Raises ModelFormatError: a function names a support vector that is not there, or one of them twice.
+    Raises ModelFormatError if a function uses a support vector that does not exist, or uses one twice.
     """
     pairs = class_pairs(n_classes)
     used: dict[int, list[tuple[tuple[int, int], float]]] = defaultdict(list)
@@ -58,11 +58,11 @@ def pair_block(n_classes: int, n_sv: int, functions: Sequence[PairTerms]) -> Pai
             used[k].append((pair, a))
     copies: list[list[tuple[int, list[tuple[tuple[int, int], float]]]]] = [[] for _ in range(n_classes)]
     for k in sorted(used):
-        left = used[k]
-        while left:
-            owner = _owner(left)
-            copies[owner].append((k, [term for term in left if owner in term[0]]))
-            left = [term for term in left if owner not in term[0]]
+        remaining = used[k]
+        while remaining:
+            owner = _owner(remaining)
+            copies[owner].append((k, [term for term in remaining if owner in term[0]]))
+            remaining = [term for term in remaining if owner not in term[0]]
     flat: list[tuple[int, int, Any]] = [(owner, k, terms) for owner in range(n_classes) for k, terms in copies[owner]]
     dual_coef = np.zeros((max(1, n_classes - 1), len(flat)))
     for column, (owner, _, terms) in enumerate(flat):
@@ -77,7 +77,7 @@ def pair_block(n_classes: int, n_sv: int, functions: Sequence[PairTerms]) -> Pai
 
 
 def _owner(terms: Sequence[tuple[tuple[int, int], float]]) -> int:
-    """The class with most of the pairs; of equals, the one that the sign of the first coefficient speaks for."""
+    """Return the class with most of the pairs; on a tie, the class that the sign of the first coefficient favours."""
     counts: dict[int, int] = defaultdict(int)
     for pair, _ in terms:
         for end in pair:

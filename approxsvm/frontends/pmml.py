@@ -1,8 +1,7 @@
 """Support vector machines in PMML, by the standard (4.0 to 4.4) and as JPMML's converters and R's pmml write them.
 
-The standard gives a pair of classes to targetCategory where the value is below the threshold and to
-alternateTargetCategory elsewhere; which of classes with equally many votes wins it leaves open, and programs differ.
-Here it is the first of the target's values.
+By the standard, values below the threshold mean targetCategory, others alternateTargetCategory. It does not say which
+class wins a tie of votes, and programs differ. Here it is the first of the target's values.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import MAX_FEATURES, MAX_KERNEL_DEGREE, FloatArray, KernelModel
 from approxsvm.ir.outputs import class_pairs
 
-# Of vectors that a file may leave out where they are 0: a gigabyte.
+# Limit for vectors whose zeros a file may omit: a gigabyte.
 _MOST_NUMBERS: Final = 1 << 27
 _NUMBERS: Final = ("integer", "float", "double")
 _DEEPEST: Final = 100
-# What Apply does with a field and a constant: part of an affine stage; of a constant first, what comes before it.
+# Operations of Apply on a field and a constant, as parts of an affine step.
 _OPERATIONS: Final = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
 _ORDER: Final = ("subtract", "multiply", "divide", "add")
 
@@ -38,8 +37,8 @@ _ORDER: Final = ("subtract", "multiply", "divide", "add")
 def read_pmml(path: str | os.PathLike[str]) -> KernelModel:
     """Read a SupportVectorMachineModel with derived fields that scale; errors name the line.
 
-    Raw columns are the active numeric fields of the mining schema, in its order and by their names. A regression that
-    scikit-learn's OneClassSVM was converted to labels rows 1 and -1, as its converter's outputs do.
+    Raw columns are the active numeric fields of the mining schema, with its order and names. A regression that was
+    converted from scikit-learn's OneClassSVM labels rows 1 and -1, like the outputs of its converter.
     """
     name = os.fspath(path)
     root = parse_xml(Path(path).read_bytes(), name)
@@ -52,14 +51,14 @@ def read_pmml(path: str | os.PathLike[str]) -> KernelModel:
 
 @dataclass(frozen=True, eq=False)
 class _Machine:
-    """One SupportVectorMachine: positions of its vectors, coefficients, and what is added."""
+    """One SupportVectorMachine: positions of its vectors, coefficients, and an intercept."""
 
     element: Element
     terms: PairTerms
 
 
 class _Reader:
-    """One model of one file; elements are asked for what they must have."""
+    """One model of one file; its methods check that required elements exist."""
 
     def __init__(self, name: str, root: Element, model: Element) -> None:
         self.name, self.root, self.model = name, root, model
@@ -96,10 +95,10 @@ class _Reader:
         return UnsupportedModelError(f"{self.name}, line {element.line}: {what}")
 
     def needed(self, element: Element, name: str) -> Element:
-        found = element.first(name)
-        if found is None:
+        child = element.first(name)
+        if child is None:
             raise self.error(element, f"{element.name} has no {name}")
-        return found
+        return child
 
     def attribute(self, element: Element, name: str) -> str:
         if name not in element.attributes:
@@ -125,7 +124,7 @@ class _Reader:
     # --- the parts of a model
 
     def schema(self) -> tuple[str | None, dict[str, int]]:
-        """The target's name, and the columns of numeric fields by name."""
+        """Return the target's name, and the columns of numeric fields by name."""
         target: str | None = None
         raw: dict[str, int] = {}
         for field in self.needed(self.model, "MiningSchema").all("MiningField"):
@@ -155,9 +154,9 @@ class _Reader:
                 continue
             if reference.name != "FieldRef":
                 raise self.unsupported(reference, f"{reference.name} in VectorFields, only FieldRef is read")
-            maps.append(derivation.of_field(reference, 0))
+            maps.append(derivation.field_map(reference, 0))
         if not maps:
-            raise self.error(vector_fields, "there is no vector field")
+            raise self.error(vector_fields, "VectorFields has no field")
         return InputMap.concatenate(maps)
 
     def vectors(self, dictionary: Element, n_features: int) -> tuple[dict[str, int], FloatArray]:
@@ -166,7 +165,7 @@ class _Reader:
         for instance in dictionary.all("VectorInstance"):
             name = self.attribute(instance, "id")
             if name in ids:
-                raise self.error(instance, f"there are two vectors {name!r}")
+                raise self.error(instance, f"the id {name!r} occurs twice")
             ids[name] = len(ids)
             dense, sparse = instance.first("Array"), instance.first("REAL-SparseArray")
             if dense is not None:
@@ -176,7 +175,7 @@ class _Reader:
                     raise self.unsupported(
                         instance,
                         f"{len(rows) + 1:,} sparse vectors of {n_features:,} features: at most {_MOST_NUMBERS:,} "
-                        "numbers are read of vectors that may be written as nothing",
+                        "numbers of sparse vectors are read",
                     )
                 rows.append(self.sparse_row(sparse, n_features))
             else:
@@ -193,7 +192,7 @@ class _Reader:
             if not all(p in range(1, n_features + 1) for p in positions.tolist()):
                 raise self.error(indices, f"an index is not from 1 to {n_features}")
             if len(np.unique(positions)) < len(positions):
-                raise self.error(indices, "an index is there twice")
+                raise self.error(indices, "an index occurs twice")
             row[positions.astype(np.intp) - 1] = self.numbers(entries, entries.text, "values", len(positions))
         return row
 
@@ -212,22 +211,22 @@ class _Reader:
         return _Machine(element, PairTerms(np.array(support, np.intp), coef, intercept))
 
     def kernel(self) -> dict[str, Any]:
-        """Fields of KernelModel."""
-        found = next((child for child in self.model.children if child.name.endswith("KernelType")), None)
-        if found is None:
+        """Return the kernel as fields of KernelModel."""
+        element = next((child for child in self.model.children if child.name.endswith("KernelType")), None)
+        if element is None:
             raise self.error(self.model, "the model has no kernel")
-        if found.name == "LinearKernelType":
+        if element.name == "LinearKernelType":
             return {"gamma": 1.0, "degree": 1}
-        if found.name == "RadialBasisKernelType":
-            return {"gamma": self.number(found, "gamma", 1.0)}
-        if found.name == "PolynomialKernelType":
-            degree = self.number(found, "degree", 1.0)
+        if element.name == "RadialBasisKernelType":
+            return {"gamma": self.number(element, "gamma", 1.0)}
+        if element.name == "PolynomialKernelType":
+            degree = self.number(element, "degree", 1.0)
             if degree in range(1, MAX_KERNEL_DEGREE + 1):
-                numbers = {key: self.number(found, key, 1.0) for key in ("gamma", "coef0")}
+                numbers = {key: self.number(element, key, 1.0) for key in ("gamma", "coef0")}
                 return {"degree": int(degree), **numbers}
         raise self.unsupported(
-            found,
-            f"the kernel is {found.name}, only linear, radial basis and polynomial ones of degree 1 to "
+            element,
+            f"the kernel is {element.name}, only linear, radial basis and polynomial ones of degree 1 to "
             f"{MAX_KERNEL_DEGREE} can be compiled",
         )
 
@@ -238,7 +237,7 @@ class _Reader:
         coef = np.zeros(len(rows))
         np.add.at(coef, terms.support, terms.coef)
         if len(set(terms.support.tolist())) < len(terms.support):
-            raise self.error(machines[0].element, "a support vector is there twice")
+            raise self.error(machines[0].element, "a support vector occurs twice")
         task = "one_class" if self.model.attributes.get("algorithmName", "").endswith("OneClassSVM") else "regression"
         model = KernelModel(
             task=task,  # type: ignore[arg-type]
@@ -247,8 +246,8 @@ class _Reader:
             intercept=np.array([terms.intercept]),
             **common,
         )
-        for found in self.model.all("Targets"):
-            for one in found.all("Target"):
+        for targets in self.model.all("Targets"):
+            for one in targets.all("Target"):
                 if one.attributes.get("field", target) == target:
                     model = self.rescaled(model, one)
         return model
@@ -266,7 +265,7 @@ class _Reader:
         names = self.classes(machines, target)
         if len(names) == 2 and len(machines) == 1:
             first = self.attribute(machines[0].element, "targetCategory")
-            names.sort(key=lambda name: name != first)  # so that a value of 0 is the other one's
+            names.sort(key=lambda name: name != first)  # a value of 0 then means the other class
         by_pair: dict[tuple[int, int], tuple[PairTerms, float]] = {}
         for machine in machines:
             low, high = self.pair_of(machine.element, names)
@@ -295,18 +294,18 @@ class _Reader:
         )
 
     def classes(self, machines: list[_Machine], target: str | None) -> list[str]:
-        """Names of all classes, in the order of the target's values."""
+        """Return the names of all classes, in the order of the target's values."""
         field = self.fields.get(target or "")
         given = [] if field is None else [self.attribute(value, "value") for value in field.all("Value")]
         if len(set(given)) < len(given):
-            raise self.error(self.model, f"values of the target are there twice: {given}")
+            raise self.error(self.model, f"values of the target occur twice: {given}")
         if given:
             return given
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         for machine in machines:
-            found[self.attribute(machine.element, "targetCategory")] = None
-            found[self.alternate(machine.element)] = None
-        return list(found)
+            names[self.attribute(machine.element, "targetCategory")] = None
+            names[self.alternate(machine.element)] = None
+        return list(names)
 
     def alternate(self, element: Element) -> str:
         both = {**self.model.attributes, **element.attributes}
@@ -316,7 +315,7 @@ class _Reader:
         raise self.error(element, "SupportVectorMachine has no attribute alternateTargetCategory")
 
     def pair_of(self, element: Element, names: list[str]) -> tuple[int, int]:
-        """Positions of the target category and the alternate one."""
+        """Return the positions of the target category and the alternate one."""
         target = self.attribute(element, "targetCategory")
         others = [name for name in names if name != target]
         is_known = any(k.startswith("alternate") for k in {**element.attributes, **self.model.attributes})
@@ -329,7 +328,7 @@ class _Reader:
         return names.index(target), names.index(alternate)
 
     def oriented(self, machine: _Machine, sign: float) -> tuple[PairTerms, float]:
-        """Sign times (value - threshold), and how far its rounding is off."""
+        """Return sign * (value - threshold), and a bound of its rounding error."""
         model_wide = self.number(self.model, "threshold", 0.0)
         threshold = self.number(machine.element, "threshold", model_wide)
         terms = machine.terms
@@ -338,7 +337,7 @@ class _Reader:
         return replace(terms, coef=sign * terms.coef, intercept=sign * shifted), error
 
     def labels(self, names: list[str], target: str | None) -> Any:
-        """Labels of the target's type."""
+        """Convert labels to the target's type."""
         field = self.fields.get(target or "")
         kind = "string" if field is None else field.attributes.get("dataType", "string")
         if kind == "boolean":
@@ -354,15 +353,15 @@ class _Reader:
 
 @dataclass(frozen=True)
 class _Derivation:
-    """Input maps of one field each, by what derives it."""
+    """Input maps of single fields, by their derivations."""
 
     reader: _Reader
     derived: Mapping[str, Element]
     raw: Mapping[str, int]
     names: tuple[str, ...]
 
-    def of_field(self, reference: Element, depth: int) -> InputMap:
-        """The map of a reference to a field, derived or not."""
+    def field_map(self, reference: Element, depth: int) -> InputMap:
+        """Return the map of a reference to a field, derived or not."""
         name = self.reader.attribute(reference, "field")
         if depth > _DEEPEST:
             raise self.reader.error(reference, f"the field {name!r} is derived from itself, or through too many others")
@@ -370,14 +369,14 @@ class _Derivation:
             inside = [child for child in self.derived[name].children if child.name not in ("Extension", "Value")]
             if len(inside) != 1:
                 raise self.reader.error(self.derived[name], f"DerivedField has {len(inside)} expressions, expected 1")
-            return self.of_expression(inside[0], depth + 1)
+            return self.expression_map(inside[0], depth + 1)
         if name not in self.raw:
-            raise self.reader.unsupported(reference, f"{name!r} is no active numeric field")
+            raise self.reader.unsupported(reference, f"{name!r} is not an active numeric field")
         return InputMap.selection(len(self.raw), [self.raw[name]], self.names)
 
-    def of_expression(self, element: Element, depth: int) -> InputMap:
+    def expression_map(self, element: Element, depth: int) -> InputMap:
         if element.name == "FieldRef":
-            return self.of_field(element, depth)
+            return self.field_map(element, depth)
         if element.name == "NormContinuous":
             return self.normalised(element, depth)
         if element.name == "Apply":
@@ -385,7 +384,7 @@ class _Derivation:
         raise self.reader.unsupported(element, f"a field is derived by {element.name}, which cannot be folded in")
 
     def normalised(self, element: Element, depth: int) -> InputMap:
-        """Through two points: norm + (x - orig) * (difference of norms) / (difference of origs)."""
+        """Return the line through two points: norm + (x - orig) * (difference of norms) / (difference of origs)."""
         points = element.all("LinearNorm")
         if len(points) != 2:
             raise self.reader.unsupported(element, f"NormContinuous has {len(points)} points, only 2 are read")
@@ -402,13 +401,13 @@ class _Derivation:
         exact = (Fraction(y[1]) - Fraction(y[0])) / (Fraction(x[1]) - Fraction(x[0]))
         given = Fraction(height) / Fraction(width)
         error = float(abs(given - exact) / abs(given)) * (1 + 2.0**-50)
-        before = self.of_field(element, depth + 1)
+        before = self.field_map(element, depth + 1)
         return before.then_affine(
             subtract=x[0], multiply=height, divide=width, add=y[0], relative_error=error, **limits
         )
 
     def applied(self, element: Element, depth: int) -> InputMap:
-        """A chain of operations with constants, those that follow each other in one stage where it has them."""
+        """Fold a chain of operations with constants; consecutive ones share an affine step if their order allows."""
         chain: list[tuple[str, float]] = []
         inner = element
         while inner.name == "Apply":
@@ -416,7 +415,7 @@ class _Derivation:
                 raise self.reader.error(inner, f"more than {_DEEPEST} operations on one field")
             steps, inner = self.operation(inner)
             chain = steps + chain
-        map_ = self.of_expression(inner, depth + 1)
+        map_ = self.expression_map(inner, depth + 1)
         parts: dict[str, float] = {}
         for part, value in chain:
             if parts and _ORDER.index(part) <= max(map(_ORDER.index, parts)):
@@ -425,7 +424,7 @@ class _Derivation:
         return map_.then_affine(**parts)
 
     def operation(self, element: Element) -> tuple[list[tuple[str, float]], Element]:
-        """Parts of stages, and what they are applied to."""
+        """Return the parts of affine steps, and the element that they are applied to."""
         function = self.reader.attribute(element, "function")
         inside = [child for child in element.children if child.name != "Extension"]
         constants = [child.name == "Constant" for child in inside]

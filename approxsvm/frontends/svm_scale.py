@@ -25,19 +25,19 @@ from approxsvm.ir.outputs import LaplaceNoise, Outputs
 
 @dataclass(frozen=True)
 class ScaleRange:
-    """What a range file says."""
+    """Contents of a range file."""
 
-    # Limits that the training rows were scaled to; other rows may lie outside
+    # Limits to which the training rows were scaled; other rows may lie outside
     lower: float
     upper: float
-    # Index -> (least, greatest) value of the training rows. Features with one value only, and those never seen, are not
-    # in the file: svm-scale turns them into 0.
+    # Index -> (least, greatest) value of the training rows. The file omits features with only one value, and those that
+    # never occur: svm-scale turns them into 0.
     features: dict[int, tuple[float, float]]
-    # (y_lower, y_upper, y_min, y_max) of a file with a y section
+    # (y_lower, y_upper, y_min, y_max), if the file has a y section
     target: tuple[float, float, float, float] | None = None
 
     def target_unit(self) -> tuple[Fraction, Fraction] | None:
-        """What turns a scaled target into the raw one: a factor, then a number to add; None without a y section."""
+        """Return the factor and the addend that restore the raw target; None without a y section."""
         if self.target is None:
             return None
         y_lower, y_upper, y_min, y_max = self.target
@@ -45,9 +45,9 @@ class ScaleRange:
         return factor, Fraction(y_min) - Fraction(y_lower) * factor
 
     def input_map(self, n_features: int, first_index: int = 1) -> InputMap:
-        """Map of raw rows to scaled rows; `first_index` is the index of column 0.
+        """Return the map of raw rows to scaled rows; `first_index` is the index of column 0.
 
-        Raises ModelFormatError: the file scales a feature outside the columns.
+        Raises ModelFormatError if the file scales a feature outside the columns.
         """
         first, last = min(self.features, default=first_index), max(self.features, default=first_index)
         if first < first_index:
@@ -72,7 +72,7 @@ class ScaleRange:
 
 
 def read_range_file(path: str | os.PathLike[str]) -> ScaleRange:
-    """Read a file that ``svm-scale -s`` wrote; DataFormatError names the line that is not of that form."""
+    """Read a file that ``svm-scale -s`` wrote; DataFormatError names a malformed line."""
     name = os.fspath(path)
     with open(name, encoding="utf-8-sig", errors="replace") as file:
         lines = [line.split() for line in file]
@@ -124,29 +124,29 @@ def read_range_file(path: str | os.PathLike[str]) -> ScaleRange:
 
 
 def with_range_file(model: Any, path: str | os.PathLike[str], *, restore_target: bool = False) -> KernelModel:
-    """The same model for rows that have not been scaled, ready for `compile`.
+    """Return the model with an input map for unscaled rows, ready for `compile`.
 
     Parameters
     ----------
     model : KernelModel, fitted estimator, or path
-        Trained on the output of svm-scale; whatever `read_any` reads.
+        Trained on the output of svm-scale; any model that `read_any` reads.
     path : str or path
         The range file that svm-scale saved, or the scale file of e1071's write.svm (R).
     restore_target : bool
-        Also turn values of a regression back into the units of the raw target, as the file's y section says, or the
-        file beside that of e1071 whose name ends in .yscale; svm-predict does not.
+        Also restore values of a regression to the units of the raw target, by the y section of the file, or by the file
+        of e1071 that ends in .yscale; svm-predict does not do this.
 
     Returns
     -------
     KernelModel
-        With more columns where the range file scales features that no support vector uses.
+        Has more columns if the range file scales features that no support vector uses.
 
     Raises
     ------
     DataFormatError
         The file is not a range file; the message names the line.
     UnsupportedModelError
-        The model has an input map already or is an ensemble, or `restore_target` finds no y section or no
+        The model already has an input map or is an ensemble, or `restore_target` finds no y section or no
         regression.
     """
     from approxsvm.frontends import read_any
@@ -155,14 +155,14 @@ def with_range_file(model: Any, path: str | os.PathLike[str], *, restore_target:
     if not isinstance(model, KernelModel):
         raise UnsupportedModelError(
             f"a range file of svm-scale is for models with support vectors, not for this {model.source}; "
-            "put a scaler in front of it, in a pipeline"
+            "put a scaler before it, in a pipeline"
         )
     return _scaled(model, path, restore_target)
 
 
 def _scaled(model: KernelModel, path: str | os.PathLike[str], restore_target: bool) -> KernelModel:
     if model.input_map is not None:
-        raise UnsupportedModelError("the model scales its rows already")
+        raise UnsupportedModelError("the model already scales its rows")
     if e1071.is_scale_file(path):
         map_, unit = e1071.input_map(path, model.n_features), None
         if restore_target and model.task == "regression":

@@ -1,9 +1,9 @@
-"""Models of VMAF, the measure of video quality: a NU_SVR of LIBSVM's as text in JSON, with the scales of its features.
+"""Models of VMAF, the measure of video quality: an NU_SVR of LIBSVM as text in JSON, with the scales of its features.
 
-With norm_type "linear_rescale" a score is (f - intercepts[0]) / slopes[0], f being the machine's value at the numbers
-slopes[j] x_j + intercepts[j], j from 1. What libvmaf does afterwards is left to who asks: it limits scores to
-score_clip, and transforms them by score_transform where its caller says so (enable_transform). Limits bring no two
-numbers further apart, so a bound of a score holds behind them.
+With norm_type "linear_rescale", a score is (f - intercepts[0]) / slopes[0], where f is the machine's value at the
+numbers slopes[j] x_j + intercepts[j], j from 1. Later steps of libvmaf are not part of the model: it limits scores to
+score_clip, and transforms them by score_transform if its caller requests it (enable_transform). Clipping never
+increases the distance of two numbers, so a bound of a score holds after it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.outputs import Outputs
 
-# Of a bootstrap's models the type says how they were trained; each predicts as the others do.
+# For models of a bootstrap, the type tells how they were trained; they predict alike.
 _TYPES: Final = ("LIBSVMNUSVR", "BOOTSTRAP_LIBSVMNUSVR", "RESIDUEBOOTSTRAP_LIBSVMNUSVR")
 
 
 def read_vmaf(path: str | os.PathLike[str]) -> KernelModel:
-    """Read a model of VMAF in JSON, of scores before they are clipped; errors name the field.
+    """Read a VMAF model in JSON, for scores before they are clipped; errors name the field.
 
-    UnsupportedModelError: it holds several models, is of another type, or enables a transform of scores.
+    Raises UnsupportedModelError if it holds several models, has another type, or enables a transform of scores.
     """
     name = os.fspath(path)
     try:
@@ -71,7 +71,7 @@ def read_vmaf(path: str | os.PathLike[str]) -> KernelModel:
         low, high = _numbers(fields["score_clip"], 2, f"{where}.score_clip")
         limits = f", before clip to [{low:g}, {high:g}]"
     if transform:
-        limits = ", before transform" + (" and clip" if limits else "")  # 31 bytes are all that an artifact keeps
+        limits = ", before transform" + (" and clip" if limits else "")  # an artifact stores at most 31 bytes
     model = replace(model, source=f"VMAF{limits}", feature_names=tuple(features))
     norm = fields.get("norm_type", "none")
     if norm == "none":
@@ -99,7 +99,7 @@ def _numbers(value: Any, n: int, where: str) -> FloatArray:
     if len(items) != n:
         raise ModelFormatError(f"{where}: {len(items)} numbers, expected {n}")
     if not all(type(one) in (int, float) for one in items):
-        raise ModelFormatError(f"{where}: holds what is no number")
+        raise ModelFormatError(f"{where}: holds something else than numbers")
     try:
         numbers = np.array([float(one) for one in items])
     except OverflowError:
@@ -110,7 +110,7 @@ def _numbers(value: Any, n: int, where: str) -> FloatArray:
 
 
 def _machine(text: Any, where: str, n_features: int) -> KernelModel:
-    """The machine in LIBSVM's text, which its parser reads from a file."""
+    """Parse the machine's LIBSVM text; the parser reads files."""
     if not isinstance(text, str):
         raise ModelFormatError(f"{where}: expected the text of a LIBSVM model")
     with tempfile.TemporaryDirectory() as folder:

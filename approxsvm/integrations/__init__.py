@@ -1,1 +1,1 @@
-"""Tables in, tables out: Arrow batches, files of any size, and the engines that hold data frames."""
+"""Predictions for tables: Arrow batches, files of any size, and data frames of other engines."""

@@ -1,4 +1,4 @@
-"""Dask data frames: partitions in, partitions of answers out."""
+"""Predictions for Dask data frames, partition by partition."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ dd = import_package("dask.dataframe", "dask", "approxsvm.dask")
 
 from approxsvm.errors import InputError  # noqa: E402
 from approxsvm.frames.columns import warn  # noqa: E402
-from approxsvm.integrations.arrow.batches import score_batches  # noqa: E402  # behind what names the extra
+from approxsvm.integrations.arrow.batches import score_batches  # noqa: E402  # packages first: errors name the extra
 from approxsvm.integrations.scoring.jobs import Job  # noqa: E402
 
 
@@ -28,7 +28,7 @@ def score(
 ) -> Any:
     """Score a Dask data frame, lazily, partition by partition.
 
-    The artifact is a task of its own, so the scheduler sends it to each worker once. A worker checks its checksum and
+    The artifact is a task by itself, so the scheduler sends it to each worker once. A worker verifies its checksum and
     opens it once. Workers need the same version of approxsvm.
 
     Parameters
@@ -40,7 +40,7 @@ def score(
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
         Default: "label", or "value" for a regression.
     keep : sequence of str
-        Columns to copy to the result, in front.
+        Columns to copy to the result, before the outputs.
     columns : sequence of str, optional
         The feature columns, in the models' order; or one column of lists. These are Arrow lists, or Python lists if
         Dask's option ``dataframe.convert-string`` is off; otherwise Dask turns Python lists into strings.
@@ -51,7 +51,7 @@ def score(
     Returns
     -------
     dask.dataframe.DataFrame
-        With the index and the partitions of `ddf`.
+        Has the index and the partitions of `ddf`.
 
     Raises
     ------
@@ -63,9 +63,9 @@ def score(
     if not isinstance(ddf, dd.DataFrame):
         raise InputError(f"expected a Dask data frame, got {type(ddf).__module__}.{type(ddf).__name__}")
     job = Job.of(model, outputs, [*map(str, keep)], None if columns is None else [*map(str, columns)], on_error)
-    told: list[str] = []
-    job.scorer(lambda: job.contents).features([*map(str, ddf.columns)], tell=told.append)
-    for sentence in dict.fromkeys(told):
+    sentences: list[str] = []
+    job.scorer(lambda: job.contents).features([*map(str, ddf.columns)], tell=sentences.append)
+    for sentence in dict.fromkeys(sentences):
         warn(sentence, stacklevel=2)
     meta = _score_partition(ddf._meta, job.contents, job.without_contents())
     shipped = dask.delayed(job.contents, name=f"approxsvm-{job.token}")
@@ -73,7 +73,7 @@ def score(
 
 
 def _score_partition(frame: Any, contents: dict[str, bytes], job: Job) -> Any:
-    """Answers for a partition, with its index, after the columns that are kept."""
+    """Return the answers for a partition, with its index, after the kept columns."""
     import pandas as pd
 
     scorer = job.scorer(lambda: contents)
@@ -85,11 +85,11 @@ def _score_partition(frame: Any, contents: dict[str, bytes], job: Job) -> Any:
         if name not in read:
             table = table.append_column(name, pa.nulls(len(frame)))  # placeholders: Arrow might change the values
     bound = scorer.bind(table.schema, features)
-    found, rows = score_batches(
+    scored, rows = score_batches(
         bound, table.schema, table.to_batches(), lambda row: f"the row of index {frame.index[row]}"
     )
     nullable = _nullable().get if job.on_error == "null" else None
-    answers = found.drop_columns(list(job.keep)).to_pandas(types_mapper=nullable)
+    answers = scored.drop_columns(list(job.keep)).to_pandas(types_mapper=nullable)
     kept = frame.iloc[rows, [names.index(name) for name in job.keep]]
     answers.index = kept.index
     return pd.concat([kept, answers], axis=1)
@@ -103,7 +103,7 @@ def _as_arrow(features: Any) -> Any:
 
 
 def _nullable() -> dict[Any, Any]:
-    """Pandas' nullable types by Arrow type."""
+    """Return pandas' nullable types by Arrow type."""
     import pandas as pd
 
     kinds = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64")

@@ -1,4 +1,4 @@
-"""Models as functions of SQL: ``SELECT id, svm(a, b, c) FROM 'rows.parquet'``."""
+"""Models as SQL functions: ``SELECT id, svm(a, b, c) FROM 'rows.parquet'``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from approxsvm.system.packages import import_package
 pa = import_package("pyarrow", "duckdb", "approxsvm.duckdb")
 duckdb = import_package("duckdb", "duckdb", "approxsvm.duckdb")
 
-from approxsvm.integrations.arrow.batches import Block, Scorer  # noqa: E402  # behind what names the extra
+from approxsvm.integrations.arrow.batches import Block, Scorer  # noqa: E402  # after the packages, see dask.py
 
 _TYPES = {
     pa.string(): "VARCHAR",
@@ -44,20 +44,20 @@ def register(
     outputs: Sequence[str] | None = None,
     on_error: Literal["fail", "null"] = "fail",
 ) -> None:
-    """Register a model as a function of a DuckDB connection, which is called with whole vectors of rows.
+    """Register a model as a function of a DuckDB connection; it is called with whole vectors of rows.
 
-    The function takes the features in the model's order, each as DOUBLE, or as VARCHAR where the model takes texts; one
-    VARCHAR where it takes whole texts. Features that the model does not use, as columns that a ColumnTransformer drops,
-    may have any type and value. It gives the label, with the type that the source model's labels have; where several
-    columns are wanted, a STRUCT of them. A NULL among the features that are used gives NULL, as everywhere in SQL, but
-    where a step of the pipeline has a value for it. Every cursor of the connection may call it; it is replaced through
-    the one that it was registered with.
+    The function takes the features in the model's order. Each is a DOUBLE, or a VARCHAR if the model takes texts for
+    it; models of whole texts take one VARCHAR. Features that the model does not use, such as columns that a
+    ColumnTransformer drops, may have any type and value. The function returns the label, in the type of the source
+    model's labels, or a STRUCT if several columns are requested. A NULL in a used feature gives NULL, as usual in SQL,
+    unless a step of the pipeline fills missing values in. Every cursor of the connection may call the function; only
+    the cursor that registered it can replace it.
 
     Parameters
     ----------
     connection : duckdb.DuckDBPyConnection
     name : str
-        Name of the function. A function of that name that was registered before is replaced.
+        Name of the function. It replaces a function of that name that was registered before.
     model : path, bytes, Artifact, Predictor or compiled estimator
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
         Default: "label", or "value" for a regression.
@@ -82,7 +82,7 @@ def register(
     if on_error not in ("fail", "null"):
         raise InputError(f"on_error must be one of 'fail', 'null', not {on_error!r}")
     if isinstance(model, Mapping):
-        raise InputError(f"a function has one model, but {len(model)} are given")
+        raise InputError(f"a function has one model, but got {len(model)}")
     evaluators = open_evaluators(model)
     (evaluator,) = evaluators.values()
     takes_texts = evaluator.artifact.takes_texts
@@ -96,23 +96,23 @@ def register(
     needed = names if takes_texts else [names[k] for k in np.setdiff1d(used, raw_columns.takes_null)]
     schema = pa.schema([(names[k], pa.string() if k in texts else pa.float64()) for k in used])
     bound = scorer.bind(schema, features)
-    # Where DuckDB's own rule would look at columns that are not used, or that may be NULL.
+    # DuckDB's own rule for NULL would include columns that are unused or may be NULL.
     finds_nulls = on_error == "fail" and len(needed) < n_features
 
     def function(*columns: Any) -> Any:
         batch = pa.RecordBatch.from_arrays([_whole(columns[k]) for k in used], schema=schema)
         rows = np.flatnonzero(_has_no_null(batch, needed)) if finds_nulls else np.arange(batch.num_rows)
         whole = batch.take(pa.array(rows)) if len(rows) < batch.num_rows else batch
-        found = bound.score(Block(whole, lambda row: f"{name}(), row {rows[row]} of a vector")).batch
+        scored = bound.score(Block(whole, lambda row: f"{name}(), row {rows[row]} of a vector")).batch
         if whole is not batch:
             places = np.full(batch.num_rows, -1)
             places[rows] = np.arange(len(rows))
-            found = found.take(pa.array(places, mask=places < 0))
-        answers = [_with_sql_type(column) for column in found.columns]
+            scored = scored.take(pa.array(places, mask=places < 0))
+        answers = [_with_sql_type(column) for column in scored.columns]
         if len(answers) == 1:
             return answers[0]
-        # A row has all of its answers or none.
-        return pa.StructArray.from_arrays(answers, found.schema.names, mask=answers[0].is_null())
+        # All answers of a row are null, or none.
+        return pa.StructArray.from_arrays(answers, scored.schema.names, mask=answers[0].is_null())
 
     # DuckDB reads the number of parameters; one without an annotation takes any type.
     kind, any_type = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.empty
@@ -126,7 +126,7 @@ def register(
     if len(types) > 1:
         fields = (_quoted(field.name) + f" {one}" for field, one in zip(bound.schema, types, strict=True))
         answer = f"STRUCT({', '.join(fields)})"
-    with suppress(duckdb.InvalidInputException):  # there is none of that name
+    with suppress(duckdb.InvalidInputException):  # no function has that name
         connection.remove_function(name)
     connection.create_function(
         name,
@@ -139,11 +139,11 @@ def register(
 
 
 def _has_no_null(batch: Any, names: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Which rows have a value in each of these columns."""
-    found = np.ones(batch.num_rows, np.bool_)
+    """Return which rows have a value in each of these columns."""
+    has_values = np.ones(batch.num_rows, np.bool_)
     for name in names:
-        found &= batch.column(name).is_valid().to_numpy(zero_copy_only=False)
-    return found
+        has_values &= batch.column(name).is_valid().to_numpy(zero_copy_only=False)
+    return has_values
 
 
 def _quoted(name: str) -> str:
@@ -155,7 +155,7 @@ def _with_sql_type(column: Any) -> Any:
 
 
 def _whole(column: Any) -> Any:
-    """One array from DuckDB's chunks, of which there is one."""
+    """Join DuckDB's chunks, usually just one, to one array."""
     if isinstance(column, pa.ChunkedArray):
         return (
             column.chunk(0)

@@ -1,4 +1,4 @@
-"""Spark data frames: batches of Arrow columns in, batches of answers out, and a Transformer for Spark ML pipelines.
+"""Predictions for Spark data frames, in batches of Arrow columns, and a Transformer for Spark ML pipelines.
 
 An artifact is sent to each machine once, as a file, and opened once in each Python worker.
 """
@@ -19,7 +19,7 @@ from approxsvm.system.packages import import_package
 pa = import_package("pyarrow", "spark", "approxsvm.spark")
 import_package("pyspark", "spark", "approxsvm.spark")
 
-from pyspark import SparkFiles, TaskContext  # noqa: E402  # behind what names the extra
+from pyspark import SparkFiles, TaskContext  # noqa: E402  # after the packages, see dask.py
 from pyspark.ml import Transformer  # noqa: E402
 from pyspark.ml.functions import vector_to_array  # noqa: E402
 from pyspark.ml.param import Param, Params, TypeConverters  # noqa: E402
@@ -56,8 +56,8 @@ def score(
 ) -> Any:
     """Score a Spark data frame, lazily, by ``mapInArrow``.
 
-    Spark sends the artifact to each machine once, as a file. A worker compares its checksum, and its own version of
-    approxsvm, with those of the driver.
+    Spark sends the artifact to each machine once, as a file. A worker compares the checksum, and its version of
+    approxsvm, with the driver's.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def score(
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
         Default: "label", or "value" for a regression.
     keep : sequence of str, optional
-        Columns to copy to the result, in front. Default: all columns.
+        Columns to copy to the result, before the outputs. Default: all columns.
     on_error : {"fail", "null", "skip"}
         What to do with rows that hold a null, NaN, infinity, or a number beyond the model's range.
 
@@ -81,7 +81,7 @@ def score(
     Raises
     ------
     InputError
-        A column is missing or not numeric, or an output does not exist or has the name of a column that is kept. A bad
+        A column is missing or not numeric, or an output does not exist or has the name of a kept column. A bad
         row fails the job, with a message that names it within its partition.
     MissingPackageError
         pyspark or pyarrow is not installed: ``pip install 'approxsvm[spark]'``.
@@ -89,9 +89,11 @@ def score(
     kept = dataframe.columns if keep is None else keep
     job = Job.of(model, outputs, kept, columns, on_error)
     scorer = job.scorer(lambda: job.contents)
-    told: list[str] = []
-    chosen, features = _chosen(dataframe, kept, scorer.features(dataframe.columns, others=keep or (), tell=told.append))
-    for sentence in dict.fromkeys(told):
+    sentences: list[str] = []
+    chosen, features = _chosen(
+        dataframe, kept, scorer.features(dataframe.columns, others=keep or (), tell=sentences.append)
+    )
+    for sentence in dict.fromkeys(sentences):
         warn(sentence, stacklevel=2)
     _check_labels(scorer)
     answers = list(scorer.bind(_arrow_schema(chosen, features), features).schema)[len(kept) :]
@@ -99,7 +101,7 @@ def score(
     schema = StructType([*(chosen.schema[name] for name in kept), *_spark_fields(answers)])
     _ship(dataframe.sparkSession, job)
     small, names = job.without_contents(), chosen.columns
-    plain = chosen.toDF(*(f"c{k}" for k in range(len(names))))  # mapInArrow parses dots and backticks in names
+    plain = chosen.toDF(*(f"c{k}" for k in range(len(names))))  # mapInArrow would parse dots and backticks in names
     return plain.mapInArrow(lambda batches: _score_partition(batches, small, names, features), schema)
 
 
@@ -110,10 +112,10 @@ def predict_udf(
     on_error: Literal["fail", "null"] = "fail",
     spark: Any = None,
 ) -> Any:
-    """Make an Arrow UDF of columns, for ``select``, ``withColumn`` and SQL.
+    """Make an Arrow UDF for ``select``, ``withColumn`` and SQL.
 
-    It takes the features in the model's order: ``df.select("id", svm("a", "b", "c"))``; of a model of whole texts, a
-    column of these. Register it by ``spark.udf.register("svm", svm)`` to use it in SQL.
+    It takes the features in the model's order, ``df.select("id", svm("a", "b", "c"))``, or one column of texts if the
+    model takes whole texts. Register it by ``spark.udf.register("svm", svm)`` to use it in SQL.
 
     Parameters
     ----------
@@ -133,8 +135,8 @@ def predict_udf(
     Raises
     ------
     InputError
-        The model has no such output, or `on_error` is invalid. A bad row fails the job, and so does a call with another
-        number of columns than the model has features.
+        The model has no such output, or `on_error` is invalid. A bad row fails the job, and so does a call with a
+        wrong number of columns.
     """
     if on_error not in ("fail", "null"):
         raise InputError(f"on_error must be one of 'fail', 'null', not {on_error!r}: a function answers every row")
@@ -155,7 +157,7 @@ def predict_udf(
     return arrow_udf(predict, kinds if len(kinds) > 1 else kinds[0].dataType)
 
 
-# --- on the driver
+# --- code that runs on the driver
 
 
 def _bound_to_columns(scorer: Scorer, names: Sequence[str]) -> BoundScorer:
@@ -173,7 +175,7 @@ def _quoted(name: str) -> str:
 
 
 def _chosen(dataframe: Any, kept: Sequence[str], features: Mapping[str, Features]) -> tuple[Any, dict[str, Features]]:
-    """The columns that are kept, then the other features; vectors become arrays under another name."""
+    """Select the kept columns, then the other features; vectors become arrays under another name."""
     names = list(dict.fromkeys(name for some in features.values() for name in some if name is not None))
     is_vector = {field.name: field.dataType.typeName() == "vectorudt" for field in dataframe.schema}
     arrays = {name: f"{name}, as an array" for name in names if is_vector[name]}
@@ -188,7 +190,7 @@ def _chosen(dataframe: Any, kept: Sequence[str], features: Mapping[str, Features
 
 
 def _arrow_schema(chosen: Any, features: Mapping[str, Features]) -> Any:
-    """Arrow types of the features. Columns that are only kept may have any type, and are nulls here."""
+    """Return Arrow types of the features. Columns that are only kept may have any type; here they are nulls."""
     names = {name for some in features.values() for name in some}
     return pa.schema(
         [
@@ -207,7 +209,7 @@ def _feature_type(name: str, kind: Any) -> Any:
 
 
 def _check_case(dataframe: Any, kept: Sequence[str], answers: Sequence[str]) -> None:
-    """Refuse names that differ only in case, unless Spark distinguishes them."""
+    """Raise InputError for names that differ only in case, unless Spark distinguishes them."""
     if dataframe.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
         return
     lower = {name.lower(): name for name in kept}
@@ -228,7 +230,7 @@ def _spark_fields(fields: Any) -> Any:
 
 
 def _spark_field(field: Any) -> Any:
-    """The field with a type that Spark has: no unsigned integers, no float16."""
+    """Convert a field to a type that Spark supports: it has no unsigned integers and no float16."""
     if pa.types.is_unsigned_integer(field.type):
         return pa.field(field.name, pa.int64())
     return pa.field(field.name, pa.float32() if field.type == pa.float16() else field.type)
@@ -236,7 +238,7 @@ def _spark_field(field: Any) -> Any:
 
 @cache
 def _folder() -> Path:
-    """Folder of the files to ship, for the lifetime of this process."""
+    """Create the folder of the files to ship, for the lifetime of this process."""
     folder = Path(tempfile.mkdtemp(prefix="approxsvm-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -249,16 +251,16 @@ def _file_name(digits: str) -> str:
 def _ship(spark: Any, job: Job) -> None:
     """Add the artifacts to the Spark context, which copies each to a machine when a task there first needs it."""
     context = spark.sparkContext
-    there = {Path(name).name for name in context.listFiles}
+    shipped = {Path(name).name for name in context.listFiles}
     for name, digits in job.checksums:
         path = _folder() / _file_name(digits)
         if not path.exists():  # machines that join later copy it from here
             write_whole(job.contents[name], path)
-        if path.name not in there:
+        if path.name not in shipped:
             context.addFile(str(path))
 
 
-# --- on the workers
+# --- code that runs on the workers
 
 
 def _shipped(job: Job) -> Scorer:
@@ -290,7 +292,7 @@ def _place(first: int) -> Callable[[int], str]:
 def _for_spark(batch: Any) -> Any:
     schema = pa.schema([_spark_field(field) for field in batch.schema])
     columns = [
-        column if column.type == field.type else column.cast(field.type)  # a cast refuses some nulls in structs
+        column if column.type == field.type else column.cast(field.type)  # a cast rejects some nulls in structs
         for column, field in zip(batch.columns, schema, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -305,7 +307,7 @@ def _score_columns(columns: Sequence[Any], job: Job, names: Sequence[str]) -> An
     batch = pa.RecordBatch.from_arrays(list(columns), list(names))
     key = (job, tuple(batch.schema.types))
     if key not in _bound_scorers:
-        _bound_scorers.clear()  # one at a time: columns keep their types while a query runs
+        _bound_scorers.clear()  # only one entry: columns keep their types while a query runs
         _bound_scorers[key] = _shipped(job).bind_schema(batch.schema)
     answers = _for_spark(
         _bound_scorers[key].score(Block(batch, lambda row: f"row {row} of a batch of {_partition()}")).batch
@@ -317,7 +319,7 @@ def _score_columns(columns: Sequence[Any], job: Job, names: Sequence[str]) -> An
 
 
 class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]
-    """A compiled model as a stage of Spark ML pipelines, which can be saved and loaded with them.
+    """A stage of Spark ML pipelines that predicts with a compiled model; pipelines save and load it.
 
     It adds the columns that `score` returns.
 
@@ -327,11 +329,11 @@ class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]
     inputCols : list of str, optional
         The feature columns, in the model's order. Default: matched by name.
     featuresCol : str, optional
-        Alternatively, one column of arrays or of vectors, such as VectorAssembler makes.
+        Alternatively, one column of arrays or vectors, such as the output of VectorAssembler.
     outputs : list of str, optional
-        As for `score`.
+        See `score`.
     onError : {"fail", "null", "skip"}
-        As for `score`.
+        See `score`.
 
     Raises
     ------
@@ -339,7 +341,7 @@ class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]
         Both `inputCols` and `featuresCol` are given.
     """
 
-    __module__ = "approxsvm.spark"  # the path that Spark ML writes into saved pipelines
+    __module__ = "approxsvm.spark"  # Spark ML writes this path into saved pipelines
 
     inputCols: Any = Param(  # noqa: N815  # Spark's names
         Params._dummy(), "inputCols", "feature columns", typeConverter=TypeConverters.toListString
@@ -384,12 +386,12 @@ class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]
         )
 
     def write(self) -> MLWriter:
-        """Save as Spark does: parameters as JSON, and the artifact as data."""
+        """Return a writer that saves parameters as JSON and the artifact as data."""
         return _TransformerWriter(self)
 
     @classmethod
     def read(cls) -> MLReader:
-        """Load as Spark does."""
+        """Return a reader of saved transformers."""
         return _TransformerReader(cls)
 
 

@@ -1,1 +1,1 @@
-"""What a model is: frozen, validated data, and what it means."""
+"""Intermediate representation of models: frozen, validated data and its definition."""

@@ -1,4 +1,4 @@
-"""Sums of products as if computed in twice the working precision (Ogita, Rump and Oishi 2005, algorithm Dot2)."""
+"""Compensated sums of products, as accurate as in twice the working precision (Ogita, Rump and Oishi 2005, Dot2)."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy.typing as npt
 from approxsvm.ir.constants import UNIT64
 
 FloatArray = npt.NDArray[np.float64]
-# Veltkamp's constant: splits 53 bits into two halves whose products are exact.
+# Veltkamp's constant splits 53 bits into two halves whose products are exact.
 _SPLITTER = 2.0**27 + 1.0
-# Halves of a number beyond this overflow.
+# Splitting a larger number overflows.
 _LARGEST = 2.0**995
 
 
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The rounded sum and what rounding lost: s + lost == a + b (Knuth)."""
+    """Return the rounded sum and its rounding error: s + error == a + b exactly (Knuth)."""
     s = a + b
-    of_b = s - a
-    return s, (a - (s - of_b)) + (b - of_b)
+    b_part = s - a
+    return s, (a - (s - b_part)) + (b - b_part)
 
 
 def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The rounded product and what rounding lost, exact unless something over- or underflows (Dekker)."""
+    """Return the rounded product and its rounding error, exact unless a number over- or underflows (Dekker)."""
     p = a * b
     a_high, a_low = _halves(a)
     b_high, b_low = _halves(b)
@@ -34,11 +34,11 @@ def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
 def matmul(
     a: FloatArray,  # (n, m)
     b: FloatArray,  # (m, k)
-    a_low: FloatArray | None = None,  # (n, m): what rounding lost of `a`: at most half a unit in its last place
+    a_low: FloatArray | None = None,  # (n, m): rounding errors of `a`, at most half a unit in its last place
 ) -> tuple[FloatArray, FloatArray]:
-    """(a + a_low) @ b, and what its error never exceeds: infinite where halves of a number would overflow."""
+    """Return (a + a_low) @ b and a bound on its error, which is infinite where splitting a number would overflow."""
     n_terms = a.shape[1]
-    total, lost, moduli = np.zeros((3, a.shape[0], b.shape[1]))
+    total, lost, absolute_sum = np.zeros((3, a.shape[0], b.shape[1]))
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         for j in range(n_terms):
             column, row = a[:, j, np.newaxis], b[j]
@@ -47,17 +47,17 @@ def matmul(
             lost += rest + carry
             if a_low is not None:
                 lost += a_low[:, j, np.newaxis] * row
-            moduli += np.abs(product)
+            absolute_sum += np.abs(product)
         result = total + lost
-        # |result - exact| <= u |result| + gamma_m^2 sum |a b|, once more for a_low; products may underflow.
-        path = (n_terms + 4) * UNIT64
-        error = 1.01 * (UNIT64 * np.abs(result) + 2.0 * path**2 * moduli) + (n_terms + 1) * 2.0**-1070
+        # |result - exact| <= u |result| + gamma_m^2 sum |a b|, and the same again for a_low; products may underflow.
+        rounding = (n_terms + 4) * UNIT64
+        error = 1.01 * (UNIT64 * np.abs(result) + 2.0 * rounding**2 * absolute_sum) + (n_terms + 1) * 2.0**-1070
     fits = (np.abs(a).max(axis=1, initial=0.0) < _LARGEST)[:, np.newaxis] & (np.abs(b).max(initial=0.0) < _LARGEST)
     return result, np.where(np.isfinite(result) & fits, error, np.inf)
 
 
 def norms_above(rows: Any) -> FloatArray:
-    """Not below the Euclidean norms of rows, shape (n_rows,); squares beyond float64 are taken of scaled rows.
+    """Return upper bounds of the Euclidean norms of rows, shape (n_rows,); scales rows whose squares leave float64.
 
     Sparse rows stay sparse.
     """
@@ -75,7 +75,7 @@ def norms_above(rows: Any) -> FloatArray:
         exponents = np.frexp(np.abs(part).max(axis=1, initial=0.0))[1]
         scaled = np.ldexp(part, -exponents[:, np.newaxis])
         norms[extreme] = np.ldexp(np.linalg.norm(scaled, axis=1), exponents)
-    # A last denormal unit, as roots of denormal squares are coarse.
+    # Add one denormal unit, because square roots of denormal squares are inaccurate.
     above: FloatArray = norms * (1 + (rows.shape[1] + 4) * UNIT64) + (norms > 0) * 2.0**-1074
     return above
 

@@ -1,4 +1,4 @@
-"""Numbers that bounds are made of. The core is the author of those that it has, too; their names are its own."""
+"""Constants of error bounds. The core defines those that it also uses; they have the core's names."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ _CORE: Final = _native.constants()
 # Unit roundoffs of float32 and float64.
 UNIT32: Final = float(_CORE["unit32"])
 UNIT64: Final = float(_CORE["unit64"])
-# theta of expansion/certificate.py, from 1 down; each is half of the one before.
+# theta of expansion/certificate.py, starting at 1; each is half of its predecessor.
 CONTRACTIONS: Final = tuple(map(float, _CORE["contractions"]))
-# From this s on the value of an expansion may be the intercept alone.
+# From this s on, the intercept alone may replace the value of an expansion.
 BARE_FROM_S: Final = float(_CORE["bare_from_s"])
-# What the parts of a remainder come to where their factor leaves this is said by W alone.
+# If the factor of a remainder exceeds this, W alone bounds the remainder.
 MOST_REMAINDER_FACTOR: Final = float(_CORE["most_remainder_factor"])
-# Cells of s / 2 that bounds are tabulated by: one below these octaves, and an open one above.
+# Cells of s / 2 in tables of bounds: a first cell below these octaves, and a last one above.
 FIRST_OCTAVE: Final = int(_CORE["first_octave"])
 END_OCTAVE: Final = int(_CORE["end_octave"])
 CELLS_PER_OCTAVE: Final = int(_CORE["cells_per_octave"])
-# Features of support vectors by columns that have all values stored: how many at most, and one in how many values.
+# Features whose values are stored as columns of support vectors: their maximum number, and one in how many values.
 MAX_FREQUENT: Final = int(_CORE["max_frequent"])
 FREQUENT_SHARE: Final = int(_CORE["frequent_share"])
-# LIBSVM's probabilities: what is least of a pair, and when their coupling ends.
+# LIBSVM's probabilities: the least pairwise probability, and the stopping rule of their coupling.
 LEAST_PROBABILITY: Final = float(_CORE["least_probability"])
 COUPLING_TOLERANCE: Final = float(_CORE["coupling_tolerance"])
 COUPLING_SWEEPS: Final = int(_CORE["coupling_sweeps"])
-# The inverse of the normal distribution function: coefficients, shape (2 ranges, above and below, 8); least argument.
+# Inverse of the normal distribution function: coefficients, shape (2 ranges, numerator and denominator, 8); least
+# argument.
 INVERSE_NORMAL: Final = _CORE["inverse_normal"]
 LEAST_INVERSE_NORMAL: Final = float(_CORE["least_inverse_normal"])
 
 
 def gaussian_slope(gamma: float) -> float:
-    """sqrt(2 gamma / e), the steepest slope of exp(-gamma r^2): at r = 1 / sqrt(2 gamma)."""
+    """Return sqrt(2 gamma / e), the largest slope of exp(-gamma r^2), reached at r = 1 / sqrt(2 gamma)."""
     return math.sqrt(2.0 * gamma / math.e)

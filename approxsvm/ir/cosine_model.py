@@ -18,14 +18,14 @@ from approxsvm.ir.schema import MAX_PHASE
 
 @dataclass(frozen=True, eq=False)
 class CosineModel(FeatureModel):
-    """f_k(z) = intercept_k + sum_j coef_kj cos(frequencies_j . z + phases_j), of a classification or regression."""
+    """f_k(z) = intercept_k + sum_j coef_kj cos(frequencies_j . z + phases_j), for a classification or regression."""
 
     frequencies: FloatArray  # shape (n_terms, n_features)
-    phases: FloatArray  # shape (n_terms,); at most 8 in modulus, so that all from 0 to 2 pi are allowed
-    coef: FloatArray  # shape (n_decisions, n_terms), or (n_terms,) of one function
+    phases: FloatArray  # shape (n_terms,); at most 8 in absolute value, which allows 0 to 2 pi
+    coef: FloatArray  # shape (n_decisions, n_terms), or (n_terms,) for one function
     intercept: FloatArray  # shape (n_decisions,)
     kind = kernel = "cosine"
-    # As of a kernel that has neither.
+    # Values of a kernel without these parameters.
     gamma = 0.0
     degree = 0
 
@@ -48,29 +48,29 @@ class CosineModel(FeatureModel):
             raise ModelFormatError("frequencies, phases, coef, intercept or value_error hold NaN or infinity")
         largest = float(np.abs(self.phases).max())
         if largest > MAX_PHASE:
-            raise ModelFormatError(f"a phase is {largest} in modulus, but at most {MAX_PHASE} is allowed")
+            raise ModelFormatError(f"the largest absolute phase is {largest}, but at most {MAX_PHASE} is allowed")
 
     def decision_function(self, X: FloatArray) -> FloatArray:
-        """Row by row."""
+        """Compute decision values row by row."""
         values = [self.coef @ np.cos(self.frequencies @ z + self.phases) + self.intercept for z in X]
         return np.array(values).reshape(len(X), self.n_decisions)
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """Twice the bound of backends/onnx/exact_graph.py: angles (n_features + 8) u S ||z||, the sum (n + 40) u A1.
+        """Return twice the bound of backends/onnx/exact_graph.py: (n_features + 8) u S ||z|| + (n_terms + 40) u A1.
 
-        The phase is the last to be added to an angle, so it is rounded once: at most 8 u A1, among the 40.
+        The phase is added to an angle last, so it is rounded once: at most 8 u A1, which is among the 40 u A1.
         """
-        of_angles = (self.n_features + 8) * norms_above(mapped)[:, np.newaxis] * self.slope
-        of_sum = (self.n_terms + 40) * self.sum_moduli + np.abs(values)
-        return np.asarray(2.0 * UNIT64 * (of_angles + of_sum) + 2.0**-1000)
+        angle_error = (self.n_features + 8) * norms_above(mapped)[:, np.newaxis] * self.slope
+        sum_error = (self.n_terms + 40) * self.sum_moduli + np.abs(values)
+        return np.asarray(2.0 * UNIT64 * (angle_error + sum_error) + 2.0**-1000)
 
     def moved(self, errors: FloatArray) -> FloatArray:
-        """By the slope of every cosine."""
+        """Bound the change of values by the slope of every cosine."""
         return np.minimum(self.slope * errors, 2.0 * self.sum_moduli)
 
     @property
     def n_terms(self) -> int:
-        """How many there are."""
+        """Number of cosines."""
         return len(self.frequencies)
 
     @property
@@ -79,7 +79,7 @@ class CosineModel(FeatureModel):
 
     @property
     def all_moduli(self) -> FloatArray:
-        """A1 of each function, the sum of the moduli of its coefficients, rounded up; may be infinite."""
+        """A1 of each function, the absolute sum of its coefficients, rounded up; may be infinite."""
         with np.errstate(over="ignore"):
             return np.asarray(np.abs(self.coef).sum(axis=1) * self._up)
 
@@ -87,7 +87,7 @@ class CosineModel(FeatureModel):
     def all_slopes(self) -> FloatArray:
         """S of each function, the sum of |coef_kj| times the norms of frequencies_j, rounded up; may be infinite.
 
-        A row that moves by e changes the function by e S at most.
+        If a row moves by e, the function changes by at most e S.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             slopes = np.abs(self.coef) @ norms_above(self.frequencies) * self._up + 2.0**-1000
@@ -105,19 +105,19 @@ class CosineModel(FeatureModel):
 
     @property
     def _up(self) -> float:
-        """What a sum of as many terms, in any order, is to be multiplied by not to be below the real number."""
+        """Factor that makes a rounded sum of n_terms terms, added in any order, an upper bound of the exact sum."""
         return 1.0 + (self.n_terms + 8) * 2.0 * UNIT64
 
     @property
     def work(self) -> tuple[int, int]:
-        """Multiply-adds, and functions like exp, of a row by the definition."""
+        """Multiply-adds, and calls of functions like exp, per row by definition."""
         return self.n_terms * self.n_features, self.n_terms
 
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
-        """Fields of the same times a factor, intercepts apart; and the moduli that a relative `rounding` counts by."""
+        """Return fields scaled by a factor, without intercepts, and the absolute sum that multiplies `rounding`."""
         coef = self.coef * factor
         return {"coef": coef}, float(np.abs(coef).sum(axis=1).max())
 
     def negated(self) -> CosineModel:
-        """The same two-class model with its labels in the other order: every value changes its sign."""
+        """Return the two-class model with swapped labels: every value changes its sign."""
         return replace(self, coef=-self.coef, intercept=-self.intercept, labels=self.labels[::-1])

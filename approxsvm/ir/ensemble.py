@@ -1,4 +1,4 @@
-"""Several models as one: their outputs say how members' answers become one."""
+"""Ensembles: several models whose answers are combined into one."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ from approxsvm.ir.single_model import SingleModel
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Models of the same raw columns, and what becomes of their answers.
+    """Models of the same raw columns, and the rule that combines their answers.
 
-    Of classifiers of the same labels in the same order
+    Classifiers with the same labels in the same order combine by
 
-    * the mean of their probabilities, which labels by the greatest, the first class of several, or by a threshold
-      (``outputs.probability`` is a `MembersMean`): CalibratedClassifierCV, soft votes, bags;
-    * the sum of their votes by weight, the first class of several (``label_rule="votes"``); with `classes` members may
-      know some of these alone.
+    * the mean of their probabilities; the label has the largest mean, ties going to the first class, or results from a
+      threshold (``outputs.probability`` is a `MembersMean`): CalibratedClassifierCV, soft votes, bags;
+    * the sum of their weighted votes, ties going to the first class (``label_rule="votes"``); with `classes`, members
+      may know only some of the labels.
 
-    Of classifiers of any labels among `classes`, and regressions, whose values mean the second of two where they are
-    above 0,
+    Classifiers with any labels among `classes`, and regressions, whose positive values mean the second of two labels,
+    combine by
 
-    * their labels side by side, one for each target (``label_rule="targets"``).
+    * stacking their labels, one per target (``label_rule="targets"``).
 
-    Of regressions, each of one function but for the first,
+    Regressions, each with one function except possibly the first, combine by
 
-    * their values side by side: several targets;
-    * the sum of their values times `weights`, and an addend;
-    * the functions of several classes, one for each label (``decision_shape="each"``, with `classes`), or one for each
-      pair of labels (``label_rule="scores"``, ``decision_shape="ovr"``).
-    * with weights such functions are sums of all values of the members; classifiers of some of these classes count by
-      their probabilities, or by their scores where they have none.
-    * that sum as the value of a classifier of two `classes`, by a threshold or by probabilities; classifiers of these
-      two among the members count by the probability of the first.
+    * stacking their values: several targets;
+    * summing their values times `weights`, plus an addend;
+    * taking them as functions of several classes, one per label (``decision_shape="each"``, with `classes`), or one per
+      pair of labels (``label_rule="scores"``, ``decision_shape="ovr"``);
+    * with weights, such functions are sums of all members' values; classifiers with some of these classes contribute
+      their probabilities, or their scores if they have none;
+    * taking that sum as the value of a classifier of two `classes`, by a threshold or by probabilities; member
+      classifiers of these two classes contribute the probability of the first.
 
     Parameters
     ----------
     members : tuple of KernelModel or FeatureModel
     source : str
-        Where they came from, for people.
+        Origin of the models, to display.
     outputs : Outputs, optional
-        Default: the mean of probabilities, or values side by side.
+        Default: the mean of probabilities, or stacked values.
     classes : array of labels, optional
-        Of functions of classes, in the members' order; of targets all labels that any of them has; of a sum the two; of
-        votes all that there are, where not every member knows them all.
+        For functions of classes, the labels in the members' order; for targets, all labels of any member; for a sum,
+        the two labels; for votes, all labels if not every member knows them all.
     real_weights : tuple of Fraction, optional
-        Of a mean or a sum: what weights and addend have been rounded from, for an ensemble that this becomes a part of.
+        For a mean or a sum, the exact weights and addend before rounding, in case the ensemble is nested in another.
 
     Raises
     ------
@@ -69,7 +69,7 @@ class Ensemble:
 
     def __post_init__(self) -> None:
         if not self.members:
-            raise ModelFormatError("an ensemble without members")
+            raise ModelFormatError("an ensemble needs at least one member")
         if self.is_plain and self.task == "classification":
             object.__setattr__(self, "outputs", Outputs(MembersMean(), "probability"))
         if self.of_targets or self.labels_sum or self.outputs.of_sums:
@@ -79,12 +79,12 @@ class Ensemble:
             self._check_functions()
         elif self.outputs.of_each_class:
             raise ModelFormatError("functions of each class need the classes")
-        own = self.members[0].task
+        task = self.members[0].task
         for member in self.members:
-            if member.task != own or own == "one_class":
-                raise ModelFormatError(f"an ensemble has a {own} and a {member.task} as members")
-            if own == "regression" and member.n_decisions != 1 and not self.is_plain:
-                raise ModelFormatError(f"a member ({member.source}) has {member.n_decisions} targets")
+            if member.task != task or task == "one_class":
+                raise ModelFormatError(f"an ensemble cannot have a {task} and a {member.task} member")
+            if task == "regression" and member.n_decisions != 1 and not self.is_plain:
+                raise ModelFormatError(f"a member ({member.source}) has {member.n_decisions} targets, expected 1")
             if self.averages and not isinstance(member.outputs.probability, ClassProbability):
                 raise ModelFormatError(f"a member ({member.source}) has no class probabilities")
             known, every = (
@@ -92,21 +92,25 @@ class Ensemble:
                 (self.labels if self.counts_votes else self.members[0].labels).tolist(),
             )
             if known != every and not (self.counts_votes and {*known} <= {*every}):
-                raise ModelFormatError(f"members have the labels {every} and {known}")
+                raise ModelFormatError(f"members must have the same labels, got {every} and {known}")
             if member.n_raw_features != self.n_raw_features:
-                raise ModelFormatError(f"members take {self.n_raw_features} and {member.n_raw_features} features")
+                raise ModelFormatError(
+                    f"members must take the same rows, got {self.n_raw_features} and {member.n_raw_features} features"
+                )
         self._check_outputs()
 
     def _check_targets(self) -> None:
         labels = self.labels.tolist()
         if self.outputs.probability is not None or self.outputs.weights is not None:
-            raise ModelFormatError("labels side by side have no probabilities and no weights of their own")
+            raise ModelFormatError("an ensemble of targets cannot have probabilities or weights")
         for member in self.members:
             fits = len(labels) == 2 if member.task == "regression" else set(member.labels.tolist()) <= set(labels)
             if member.task == "one_class" or not fits:
-                raise ModelFormatError(f"a member ({member.source}) has other labels than {labels}")
+                raise ModelFormatError(f"a member ({member.source}) has labels that are not among {labels}")
             if member.n_raw_features != self.n_raw_features:
-                raise ModelFormatError(f"members take {self.n_raw_features} and {member.n_raw_features} features")
+                raise ModelFormatError(
+                    f"members must take the same rows, got {self.n_raw_features} and {member.n_raw_features} features"
+                )
 
     def _check_sum(self) -> None:
         outputs, labels, of_sums = self.outputs, self.labels.tolist(), self.outputs.of_sums
@@ -114,7 +118,7 @@ class Ensemble:
         assert outputs.weights is not None
         shape = (len(labels), n_columns + 1) if of_sums else (n_columns,)
         if outputs.weights.shape != shape or not np.isfinite([*outputs.weights.ravel(), outputs.addend]).all():
-            raise ModelFormatError(f"the weights of {len(self.members)} members are {outputs.weights.tolist()}")
+            raise ModelFormatError(f"weights must be {shape} finite numbers, got {outputs.weights.tolist()}")
         replace(outputs, weights=None).check("classification", len(labels))
         for member in self.members:
             head = member.outputs.probability
@@ -125,14 +129,14 @@ class Ensemble:
             else:
                 fits = member.task == "regression" and (of_sums or member.n_decisions == 1)
             if not fits or member.n_raw_features != self.n_raw_features:
-                raise ModelFormatError(f"a member ({member.source}) has no value of {labels} to add up")
+                raise ModelFormatError(f"a member ({member.source}) has no value for {labels} to sum")
 
     def _check_functions(self) -> None:
         n_labels = len(self.labels)
         n_functions = len(class_pairs(n_labels)) if self.of_pairs else n_labels
         if n_functions != len(self.members) or self.members[0].task != "regression":
             raise ModelFormatError(
-                f"{len(self.members)} members ({self.members[0].source}) are no functions of {n_labels} classes"
+                f"{len(self.members)} members ({self.members[0].source}) are not functions of {n_labels} classes"
             )
         if not (self.outputs.of_each_class or self.of_pairs):
             raise ModelFormatError("functions of classes need the decision shape 'each', or scores of pairs")
@@ -143,7 +147,7 @@ class Ensemble:
         if self.classes is not None and not self.counts_votes:
             return
         if weights is not None and (weights.shape != (len(self.members),) or not np.isfinite(weights).all()):
-            raise ModelFormatError(f"the weights of {len(self.members)} members are {weights.tolist()}")
+            raise ModelFormatError(f"weights must be {len(self.members)} finite numbers, got {weights.tolist()}")
         if not np.isfinite(outputs.addend):
             raise ModelFormatError(f"the addend is {outputs.addend}, but must be finite")
         if self.task == "regression":
@@ -154,66 +158,66 @@ class Ensemble:
         ):
             raise ModelFormatError(f"an ensemble cannot label by {outputs.label_rule}")
         if outputs.label_rule == "probability_threshold" and len(self.labels) != 2:
-            raise ModelFormatError(f"a threshold cannot tell {len(self.labels)} classes apart")
+            raise ModelFormatError(f"a threshold cannot separate {len(self.labels)} classes")
         if weights is None and outputs.label_rule != "probability":
             raise ModelFormatError("votes and thresholds need weights")
         if weights is not None and not ((weights >= 0).all() and 0 < sum(weights.tolist()) < np.inf):
             raise ModelFormatError(
-                f"the weights {weights.tolist()} must be at least 0, not all 0, and have a sum within float64"
+                f"weights must be at least 0, not all 0, and have a finite sum, got {weights.tolist()}"
             )
         if not -1 <= outputs.addend <= 0 or (self.averages and outputs.addend != 0):
             raise ModelFormatError(f"a vote cannot count {outputs.addend} times its weight against other classes")
 
     @property
     def task(self) -> Task:
-        """That of every member, or of what they are functions of."""
+        """Task of every member, or "classification" if `classes` is given."""
         return self.members[0].task if self.classes is None else "classification"
 
     @property
     def labels(self) -> npt.NDArray[Any]:
-        """Class labels in the order of every member."""
+        """Class labels in the order of the members, or `classes`."""
         return self.members[0].labels if self.classes is None else self.classes
 
     @property
     def of_targets(self) -> bool:
-        """Whether the members' labels are side by side."""
+        """True if the members' labels are stacked, one per target."""
         return self.outputs.label_rule == "targets"
 
     @property
     def labels_sum(self) -> bool:
-        """Whether a weighted sum of the members' values labels."""
+        """True if a weighted sum of the members' values determines the label."""
         outputs = self.outputs
-        of_others = outputs.weights is None or outputs.of_each_class or self.counts_votes
-        return self.classes is not None and not of_others
+        excluded = outputs.weights is None or outputs.of_each_class or self.counts_votes
+        return self.classes is not None and not excluded
 
     @property
     def counts_votes(self) -> bool:
-        """Whether the members' labels are votes."""
+        """True if the members' labels are votes."""
         return self.task == "classification" and self.outputs.label_rule == "votes" and self.outputs.weights is not None
 
     @property
     def asks_for_signs(self) -> bool:
-        """Whether nobody asks for members' values but as closely as a label needs them, or exactly."""
+        """True if members' values are only needed as closely as a label requires, or exactly."""
         return self.labels_sum or self.of_pairs
 
     @property
     def of_pairs(self) -> bool:
-        """Whether members are the functions of pairs of classes."""
+        """True if members are functions of pairs of classes."""
         return self.classes is not None and self.outputs.label_rule == "scores" and not self.outputs.of_each_class
 
     @property
     def averages(self) -> bool:
-        """Whether its probabilities are a mean of the members'."""
+        """True if the probabilities are the mean of the members'."""
         return isinstance(self.outputs.probability, MembersMean)
 
     @property
     def is_plain(self) -> bool:
-        """Whether the outputs are those that an ensemble has by itself."""
+        """True if the outputs are an ensemble's default."""
         return self.classes is None and self.outputs.weights is None
 
     @property
     def n_decisions(self) -> int:
-        """Number of decision values: none of means, votes and targets."""
+        """Number of decision values: 0 for means, votes and targets."""
         has_none = not (self.outputs.of_each_class or self.of_pairs or self.labels_sum)
         if self.task == "classification" and has_none:
             return 0
@@ -228,10 +232,10 @@ class Ensemble:
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """Names of the raw columns, where the source knew them."""
+        """Names of the raw columns; None if the source has none."""
         return self.members[0].feature_names
 
 
 def n_columns_of(member: SingleModel) -> int:
-    """How many numbers of a member sums of several classes are of: values, or one of each class."""
+    """Return how many numbers a member contributes to sums of several classes: its values, or one per class."""
     return len(member.labels) if member.task == "classification" else member.n_decisions

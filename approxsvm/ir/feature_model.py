@@ -1,6 +1,6 @@
-"""What linear models behind feature maps have in common: functions of the same features, no support vectors.
+"""Common base of linear models on feature maps, which have functions of the same features and no support vectors.
 
-A kind of them is one class: its parameters and its definition, with what rounding may change.
+Each subclass adds its parameters and its definition, with a bound on its rounding.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from approxsvm.ir.outputs import Outputs
 
 @dataclass(frozen=True, eq=False)
 class FeatureModel:
-    """The part of a model that its features have nothing to do with."""
+    """Fields common to feature models."""
 
     task: Task
-    # Of two, a positive value means the first. Of several there is a function for each.
+    # With two labels, a positive value means the first. With more, there is one function per label.
     labels: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0), kw_only=True)
-    source: str = field(default="arrays", kw_only=True)  # where the model came from, for people
-    # As in KernelModel; `value_error` says how many functions there are
+    source: str = field(default="arrays", kw_only=True)  # origin of the model, to display
+    # As in KernelModel; the length of `value_error` is the number of functions
     feature_names: tuple[str, ...] | None = field(default=None, kw_only=True)
     input_map: InputMap | None = field(default=None, kw_only=True)
     outputs: Outputs = field(default_factory=Outputs, kw_only=True)
     value_error: FloatArray = field(default_factory=lambda: np.zeros(1), kw_only=True)
     row_dtypes: RowDtypes = field(default=SAME, kw_only=True)
 
-    # What it has in common with every KernelModel.
+    # Attributes shared with KernelModel.
     kind: ClassVar[str]
     kernel: ClassVar[str]
     n_sv = 0
@@ -44,39 +44,39 @@ class FeatureModel:
         if n_labels != (0 if self.task != "classification" else 2 if n == 1 else n) or (
             self.task == "one_class" and n != 1
         ):
-            raise ModelFormatError(f"a {self.task} model of {n} functions cannot have {n_labels} labels")
+            raise ModelFormatError(f"a {self.task} model with {n} functions cannot have {n_labels} labels")
         if self.outputs.of_each_class != (n_labels > 2):
-            raise ModelFormatError(f"decision_shape is {self.outputs.decision_shape!r} of {n} functions")
+            raise ModelFormatError(f"decision_shape is {self.outputs.decision_shape!r} for {n} functions")
         self.outputs.check(self.task, n_labels)
 
     @property
     def n_decisions(self) -> int:
-        """How many functions of the features there are."""
+        """Number of functions of the features."""
         return len(self.value_error)
 
     def decision_function(self, X: FloatArray) -> FloatArray:
-        """The definition, term after term: naive on purpose, nobody speeds it up. Shape (n_rows, n_decisions)."""
+        """Compute the definition term by term, deliberately naively. Shape (n_rows, n_decisions)."""
         raise NotImplementedError
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """As `Definition.rounding` in reference/definition.py."""
+        """Bound the rounding error, as `Definition.rounding` in reference/definition.py."""
         raise NotImplementedError
 
     def moved(self, errors: FloatArray) -> FloatArray:
-        """Largest change of the values when rows move by `errors`."""
+        """Bound the change of the values if rows move by `errors`."""
         raise NotImplementedError
 
     @property
     def sum_moduli(self) -> float:
-        """The largest A1, or its substitute."""
+        """Largest A1, or its substitute."""
         raise NotImplementedError
 
     @property
     def n_features(self) -> int:
-        """Columns of the rows whose features are taken."""
+        """Number of columns of the rows that the feature map takes."""
         raise NotImplementedError
 
     @property
     def n_raw_features(self) -> int:
-        """Columns of the rows that the source takes, before its input map."""
+        """Number of columns of the rows that the source takes, before its input map."""
         return self.n_features if self.input_map is None else self.input_map.n_raw_features

@@ -1,4 +1,4 @@
-"""The one intermediate form of every model: sums of kernels, as the source computed them."""
+"""Kernel models, the common form of all models with support vectors: sums of kernels as the source computes them."""
 
 from __future__ import annotations
 
@@ -26,59 +26,59 @@ if TYPE_CHECKING:
 class KernelModel:
     """Decision functions that share support vectors: f(z) = sum_i a_i K(x_i, z) + intercept.
 
-    The kernel K is Gaussian, exp(-gamma ||x_i - z||^2), or where `degree` is 1 to 6 polynomial,
-    (gamma x_i.z + coef0)^degree, the linear kernel among these; or tanh(gamma x_i.z + coef0) where `is_sigmoid`.
+    The kernel K is Gaussian, exp(-gamma ||x_i - z||^2); or polynomial if `degree` is 1 to 6,
+    (gamma x_i.z + coef0)^degree, including the linear kernel; or tanh(gamma x_i.z + coef0) if `is_sigmoid`.
 
     Decision values keep the orientation of LIBSVM: for the pair of classes (i, j), i < j, a positive value votes
-    for ``labels[i]`` and any other for ``labels[j]``. Or there is a function for each of several classes
-    (``outputs.decision_shape == "each"``), or several targets: these are functions of all support vectors.
+    for ``labels[i]`` and any other for ``labels[j]``. Alternatively there is one function per class
+    (``outputs.decision_shape == "each"``) or per target; such functions use all support vectors.
 
-    Arrays of other types are converted, so that a least-squares machine, say, is
+    Arrays of other types are converted, so a least-squares machine, for example, is
     ``KernelModel("regression", support_vectors=X, dual_coef=alpha, intercept=b, gamma=0.1)``.
 
     Parameters
     ----------
     task : {"classification", "regression", "one_class"}
-        What the decision values mean.
+        Meaning of the decision values.
     support_vectors : array or sparse matrix of shape (n_sv, n_features)
-        The x_i; grouped by class in the order of `labels` when there are more than two classes. Kept as float64
+        The x_i, grouped by class in the order of `labels` if there are more than two classes. Stored as float64
         ndarray or csr_array.
     dual_coef : array of shape (max(1, n_classes - 1), n_sv), or (n_sv,) for one row
-        LIBSVM's block: for the pair (i, j) the support vectors of class i use row j - 1, those of class j row i.
-        One row of coefficients when there are at most two classes, and one for each function of all support vectors.
+        LIBSVM's block: for the pair (i, j), the support vectors of class i use row j - 1, those of class j row i.
+        One row of coefficients if there are at most two classes, and one per function of all support vectors.
     intercept : array of shape (n_decisions,), or a number
-        One number per pair of classes, (0, 1), (0, 2), ..., (1, 2), ...; LIBSVM's -rho. Or one per class or target.
+        One number per pair of classes, (0, 1), (0, 2), ..., (1, 2), ... (LIBSVM's -rho), or one per class or target.
     gamma : float
-        The number in the kernel, already resolved; at least 0 in the Gaussian.
+        The resolved kernel parameter; at least 0 for the Gaussian.
     labels : array of shape (n_classes,), optional
-        Class labels in the model's own order, of any dtype: of two, a positive value means the first. Empty unless
-        the task is classification.
+        Class labels in the model's order, of any dtype: with two classes, a positive value means the first. Empty
+        unless the task is classification.
     n_support : array of shape (n_classes,), optional
-        Support vectors per class. It may be left empty unless there are functions of pairs of classes.
+        Support vectors per class. May be empty unless there are functions of pairs of classes.
     source : str
-        Where the model came from, for people: "libsvm c_svc", "sklearn SVC", ...
+        Origin of the model, to display: "libsvm c_svc", "sklearn SVC", ...
     feature_names : tuple of str, optional
-        Names of the raw columns, where the source knew them.
+        Names of the raw columns, if the source knows them.
     first_index : {0, 1}
-        The index that LIBSVM text gives to column 0.
+        Index of column 0 in LIBSVM text.
     outputs : Outputs
-        What the source makes of decision values: labels, scores, probabilities.
+        Outputs that the source derives from decision values: labels, scores, probabilities.
     input_map : InputMap, optional
-        How raw rows become rows of `n_features` columns; they are the same without.
+        Map from raw rows to rows of `n_features` columns. Default: raw rows are used unchanged.
     value_error : array of shape (n_decisions,), optional
-        How far, at any row, these decision functions may be from the source's over the real numbers: what its reader
-        rounded. Zero when left out; part of every bound.
+        Bound, at any row, on the difference between these decision functions and the source's over the real numbers,
+        from rounding while reading the source. Default: zero. Part of every bound.
     degree : int
-        Of a polynomial kernel, from 1 to 6; 0 for the Gaussian.
+        Degree of a polynomial kernel, 1 to 6; 0 for the Gaussian.
     coef0 : float
-        Of a polynomial or sigmoid kernel.
+        Constant of a polynomial or sigmoid kernel.
     coef_error : float
-        How far, relatively, `dual_coef` may be from the source's, where the kernel is polynomial: the larger the
-        kernel, the more that is.
+        Bound on the relative error of `dual_coef`, for polynomial kernels: the larger the kernel, the larger its
+        effect.
     is_sigmoid : bool
         Whether the kernel is tanh(gamma x_i.z + coef0).
     row_dtypes : RowDtypes
-        Which dtypes of rows change the source's answers.
+        Dtypes of rows that change the source's answers.
 
     Raises
     ------
@@ -108,10 +108,10 @@ class KernelModel:
     row_dtypes: RowDtypes = SAME
 
     def __post_init__(self) -> None:
-        """Convert and check once, so that nobody has to check again."""
+        """Convert and validate once, so that nothing needs to check again."""
         self._convert()
         widest = max(self.n_features, self.n_raw_features)
-        if widest > MAX_FEATURES:  # before anybody makes an array of that length: sparse rows only claim it
+        if widest > MAX_FEATURES:  # check before allocating: sparse rows only claim this width
             raise UnsupportedModelError(f"the model has {widest} features, but at most {MAX_FEATURES} are supported")
         n_sv = self.n_sv
         n_classes = len(self.labels)
@@ -123,7 +123,7 @@ class KernelModel:
             raise ModelFormatError(f"{len(self.n_support)} support vector counts for {n_classes} classes")
         if len(self.n_support) and int(np.sum(self.n_support)) != n_sv:
             raise ModelFormatError(
-                f"the classes have {int(np.sum(self.n_support))} support vectors in all, but the model holds {n_sv}"
+                f"the classes have {int(np.sum(self.n_support))} support vectors in total, but the model has {n_sv}"
             )
         if len(set(self.labels.tolist())) != n_classes:
             raise ModelFormatError(f"the labels {self.labels.tolist()} are not distinct")
@@ -148,7 +148,7 @@ class KernelModel:
         numbers = {"support_vectors": stored} | {k: getattr(self, k) for k in ("dual_coef", "intercept", "value_error")}
         for name, values in numbers.items():
             if not np.isfinite(values).all():
-                raise ModelFormatError(f"{name} holds NaN or infinity")
+                raise ModelFormatError(f"{name} contains NaN or infinity")
         self.outputs.check(self.task, n_classes)
 
     def _expected_decisions(self) -> int:
@@ -173,7 +173,7 @@ class KernelModel:
             raise ModelFormatError(f"coef_error is {self.coef_error}, but must be at least 0 and below 1")
 
     def _convert(self) -> None:
-        """Give every field the type that it is documented to have."""
+        """Convert every field to its documented type."""
         converted = {
             "support_vectors": _float64_rows(self.support_vectors),
             "dual_coef": np.atleast_2d(_float64(self.dual_coef, "dual_coef")),
@@ -190,32 +190,32 @@ class KernelModel:
 
     @property
     def is_polynomial(self) -> bool:
-        """Whether the kernel is polynomial, the linear one among these."""
+        """True for polynomial kernels, including the linear one."""
         return self.degree > 0
 
     @property
     def kernel(self) -> str:
-        """Its name in an artifact."""
+        """Name of the kernel in an artifact."""
         return "sigmoid" if self.is_sigmoid else "polynomial" if self.is_polynomial else "gaussian"
 
     @property
     def kind(self) -> str:
-        """How it is compiled: as the kernel says."""
+        """Name of the compilation path, which depends on the kernel alone."""
         return self.kernel
 
     @property
     def work(self) -> tuple[int, int]:
-        """Multiply-adds, and functions like exp, of a row by the definition."""
+        """Multiply-adds, and calls of functions like exp, per row by definition."""
         return self.n_sv * (self.n_features + self.n_decisions), self.n_sv
 
     @property
     def has_pairs(self) -> bool:
-        """Whether there is a decision function for each pair of several classes."""
+        """True if there is a decision function for each pair of several classes."""
         return len(self.labels) > 2 and not self.outputs.of_each_class
 
     @property
     def has_several(self) -> bool:
-        """Whether several decision functions share all support vectors, one for each class or target."""
+        """True if several decision functions, one per class or target, share all support vectors."""
         return self.n_decisions > 1 and not self.has_pairs
 
     @property
@@ -239,7 +239,7 @@ class KernelModel:
         return len(self.intercept)
 
     def coefficients(self, decision: int) -> FloatArray:
-        """Coefficients a_i of one decision function over all support vectors.
+        """Return the coefficients a_i of one decision function over all support vectors.
 
         Parameters
         ----------
@@ -252,8 +252,8 @@ class KernelModel:
             Zero for support vectors of classes outside the pair.
         """
         if not self.has_pairs:
-            own: FloatArray = self.dual_coef[decision]
-            return own
+            row: FloatArray = self.dual_coef[decision]
+            return row
         i, j = class_pairs(len(self.labels))[decision]
         ends = np.cumsum(self.n_support)
         starts = ends - self.n_support
@@ -263,27 +263,27 @@ class KernelModel:
         return coef
 
     def absolute_sums(self) -> FloatArray:
-        """Return sum_i |a_i| of each decision function, shape (n_decisions,), as rounded."""
+        """Return sum_i |a_i| of each decision function, shape (n_decisions,), with float64 rounding."""
         with np.errstate(over="ignore"):
             if not self.has_pairs:
                 return np.asarray(np.abs(self.dual_coef).sum(axis=1))
-            # Sums over the support vectors of each class, of the coefficients against each other class.
-            moduli = np.hstack([np.abs(self.dual_coef), np.zeros((len(self.dual_coef), 1))])
+            # Sum the coefficients of each class's support vectors against each other class.
+            absolute = np.hstack([np.abs(self.dual_coef), np.zeros((len(self.dual_coef), 1))])
             starts = np.cumsum(self.n_support) - self.n_support
-            sums = np.where(self.n_support > 0, np.add.reduceat(moduli, starts, axis=1), 0.0)
+            sums = np.where(self.n_support > 0, np.add.reduceat(absolute, starts, axis=1), 0.0)
             i, j = np.array(class_pairs(len(self.labels))).T
             return np.asarray(sums[j - 1, i] + sums[i, j])
 
     def dense_support_vectors(self, first: int, last: int) -> FloatArray:
-        """Support vectors first .. last - 1 as an array of shape (last - first, n_features), float64."""
+        """Return support vectors first .. last - 1 as a float64 array of shape (last - first, n_features)."""
         rows = self.support_vectors[first:last]
         return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
 
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
-        """Fields of the same times a factor, intercepts apart; and the moduli that a relative `rounding` counts by.
+        """Return fields scaled by a factor, without intercepts, and the absolute sum that multiplies `rounding`.
 
-        A Gaussian and a sigmoid are at most 1. What is rounded of coefficients of polynomials counts by how large they
-        are at a row.
+        Gaussians and sigmoids are at most 1. For polynomials, `rounding` adds to coef_error, because its effect grows
+        with the kernel.
         """
         dual_coef = self.dual_coef * factor
         if not self.is_polynomial:
@@ -292,9 +292,9 @@ class KernelModel:
         return {"dual_coef": dual_coef, "coef_error": coef_error}, 0.0
 
     def negated(self) -> KernelModel:
-        """The same two-class model with its labels in the other order: every value changes its sign.
+        """Return the two-class model with swapped labels: every value changes its sign.
 
-        A value of exactly 0 votes for the other class then, so this is for models that do not label by votes.
+        A value of exactly 0 then votes for the other class, so use this only for models that do not label by votes.
         """
         return replace(
             self,
@@ -313,7 +313,7 @@ def _float64(values: Any, name: str) -> FloatArray:
 
 
 def _float64_rows(rows: Any) -> FloatArray | csr_array[Any]:
-    """Rows as float64: sparse ones in canonical CSR form, all others as a contiguous array."""
+    """Convert rows to float64: sparse ones to canonical CSR form, all others to a contiguous array."""
     if hasattr(rows, "tocsr"):
         from scipy.sparse import csr_array
 
@@ -322,15 +322,15 @@ def _float64_rows(rows: Any) -> FloatArray | csr_array[Any]:
         sparse: csr_array[Any] = csr_array(rows, dtype=np.float64, copy=True)
         sparse.sort_indices()
         twice = np.flatnonzero(np.diff(sparse.indices) == 0) + 1
-        twice = np.setdiff1d(twice, sparse.indptr)  # neighbours of one row
+        twice = np.setdiff1d(twice, sparse.indptr)  # duplicates within a row only
         if len(twice):
             row = int(np.searchsorted(sparse.indptr, twice[0], side="right")) - 1
             raise ModelFormatError(
                 f"support_vectors has several entries in row {row}, column {int(sparse.indices[twice[0]])}, which not "
-                "every source adds up: fit it on rows after X.sum_duplicates()"
+                "every source sums: fit the source on rows after X.sum_duplicates()"
             )
         return sparse
     dense = _float64(rows, "support_vectors")
     if dense.ndim != 2:
-        raise ModelFormatError(f"support_vectors has {dense.ndim} dimensions instead of 2")
+        raise ModelFormatError(f"support_vectors has {dense.ndim} dimensions, expected 2")
     return dense

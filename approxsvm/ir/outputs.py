@@ -1,9 +1,9 @@
-"""What a source makes of decision values: how it labels, and the numbers of its probabilities.
+"""Outputs of a source: the label rule and the parameters of its probabilities.
 
 Decision values have LIBSVM's orientation and order everywhere: one column per pair of classes (0, 1), (0, 2), ...,
-(1, 2), ...; a value above 0 votes for the first class of the pair, any other value for the second. Classes are numbers
-here, in the model's own label order. The core evaluates this (predictor.native_outputs); tests/zoo/class_numbers.py is
-the judge of it, in extended precision.
+(1, 2), ...; a value above 0 votes for the first class of the pair, any other value for the second. Classes are indices
+in the model's label order. The core evaluates outputs (runtime.evaluator.native_outputs); the tests' oracle in extended
+precision is tests/zoo/class_numbers.py.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DecisionShape = Literal["ovo", "ovr", "each"]
 
 _SHAPES: Final[tuple[DecisionShape, ...]] = get_args(DecisionShape)
 
-# Rules that ask for probabilities, and for a threshold.
+# Rules based on probabilities, and rules with a threshold.
 BY_PROBABILITY: Final = ("probability", "probability_threshold")
 BY_THRESHOLD: Final = ("value_threshold", "probability_threshold")
 
@@ -38,7 +38,7 @@ def class_pairs(n_classes: int) -> tuple[tuple[int, int], ...]:
 
 
 def count_classes(n_pairs: int) -> int:
-    """Number of classes that have `n_pairs` pairs; 1 for none."""
+    """Return the number of classes with `n_pairs` pairs; 1 if there are none."""
     n_classes = round((1 + math.sqrt(1 + 8 * n_pairs)) / 2)
     if n_classes * (n_classes - 1) // 2 != n_pairs:
         raise ModelFormatError(f"{n_pairs} decision values are not one per pair of classes")
@@ -46,28 +46,28 @@ def count_classes(n_pairs: int) -> int:
 
 
 class Probability:
-    """A kind of probabilities: what it is for, how it is stored, how it is read."""
+    """A kind of probabilities: the task it belongs to, and its storage."""
 
-    kind: ClassVar[str]  # its name in schema.inc
-    task: ClassVar[Task]  # of the models that may have it
-    has_values: ClassVar[bool] = True  # whether the source has decision values besides
+    kind: ClassVar[str]  # name in schema.inc
+    task: ClassVar[Task]  # task of the models that may have it
+    has_values: ClassVar[bool] = True  # whether the source also has decision values
 
     @property
     def facts(self) -> tuple[int, int, int]:
-        """The last three numbers of the section's header: positive, calibration_shape, n_calibrators."""
+        """Last three numbers of the section's header: positive, calibration_shape, n_calibrators."""
         return 0, 0, 0
 
     def stored(self) -> list[Any]:
-        """Numbers behind the header: arrays of float64, or bytes."""
+        """Return the numbers after the header: arrays of float64, or bytes."""
         return []
 
     @classmethod
     def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> Probability:
-        """What `stored` gave, off a SectionReader."""
+        """Read the output of `stored` from a SectionReader."""
         return cls()
 
     def check(self, n_classes: int) -> None:
-        """Raise ModelFormatError unless it fits so many classes."""
+        """Raise ModelFormatError unless the parameters fit `n_classes`."""
 
 
 class ClassProbability(Probability):
@@ -84,8 +84,8 @@ class PairwiseSigmoid(ClassProbability):
     # model files
     prob_a: FloatArray
     prob_b: FloatArray
-    # scikit-learn's copy of LIBSVM runs the iteration of Wu, Lin and Weng for two classes, too, and stops up to 0.005
-    # away from the sigmoid; LIBSVM itself (3.37) takes the sigmoid as it is
+    # scikit-learn's copy of LIBSVM runs the iteration of Wu, Lin and Weng even for two classes, and stops up to 0.005
+    # away from the sigmoid; LIBSVM itself (3.37) returns the sigmoid.
     couple_two_classes: bool = False
     kind = "pairwise_sigmoid"
 
@@ -145,10 +145,10 @@ class DensityMarks(Probability):
 
     def __post_init__(self) -> None:
         if self.marks.shape != (self.n_marks,):
-            raise ModelFormatError(f"there are {self.marks.size} density marks instead of {self.n_marks}")
+            raise ModelFormatError(f"there are {self.marks.size} density marks, expected {self.n_marks}")
         _check_finite(prob_density_marks=self.marks)
         if (np.diff(self.marks) < 0).any():
-            raise ModelFormatError(f"the density marks {self.marks.tolist()} do not ascend")
+            raise ModelFormatError(f"density marks must ascend, got {self.marks.tolist()}")
 
     def stored(self) -> list[Any]:
         return [self.marks]
@@ -169,7 +169,7 @@ class SigmoidCalibrator:
         _check_finite(slope=np.array([self.slope]), intercept=np.array([self.intercept]))
 
     def stored(self) -> list[Any]:
-        """0 knots, then its numbers."""
+        """Return a knot count of 0, then the parameters."""
         return [bytes(8), self.slope, self.intercept]
 
 
@@ -177,8 +177,8 @@ class SigmoidCalibrator:
 class IsotonicCalibrator:
     """A monotone piecewise linear function, constant outside its knots: scikit-learn's method='isotonic'."""
 
-    # shape (n_knots,); `knots` ascend strictly, `heights` do not descend; they are probabilities, up to scikit-learn's
-    # own rounding
+    # shape (n_knots,); `knots` ascend strictly, `heights` do not descend; heights are probabilities, up to
+    # scikit-learn's rounding
     knots: FloatArray
     heights: FloatArray
 
@@ -193,12 +193,12 @@ class IsotonicCalibrator:
             raise ModelFormatError("the isotonic calibrator is not monotone, or its knots do not ascend")
         if self.heights[0] < 0 or self.heights[-1] > 1 + MAX_EXCESS:
             raise ModelFormatError(f"the isotonic calibrator goes from {self.heights[0]} to {self.heights[-1]}")
-        # So that interpolation rounds relatively to its result.
+        # Interpolation must round relative to its result.
         if not ((slopes >= np.finfo(np.float64).tiny) & (slopes < np.inf)).all():
             raise ModelFormatError("the isotonic calibrator is too steep or too flat for float64")
 
     def stored(self) -> list[Any]:
-        """The number of knots, knots, heights."""
+        """Return the knot count, the knots and the heights."""
         return [len(self.knots).to_bytes(8, "little"), self.knots, self.heights]
 
 
@@ -211,17 +211,17 @@ def _read_calibrator(reader: Any) -> SigmoidCalibrator | IsotonicCalibrator:
 
 @dataclass(frozen=True, eq=False)
 class OneVsRestCalibration(ClassProbability):
-    """A calibrator per class (one in all for two classes), normalised: scikit-learn's sigmoid and isotonic methods."""
+    """One calibrator per class (one for two classes), normalised: scikit-learn's sigmoid and isotonic methods."""
 
-    # In the model's label order. Two classes have one calibrator, for the class `positive`.
+    # In the model's label order. Two classes have a single calibrator, for the class `positive`.
     calibrators: tuple[SigmoidCalibrator | IsotonicCalibrator, ...]
-    # For two classes, the one whose probability is calibrated; its decision value is the model's when it is 0 and the
-    # negated one when it is 1 (scikit-learn's orientation for its own support vector machines). For more, what
-    # probabilities become that are all 0: alike when it is 1, and when it is 0 they stay 0, as OneVsRestClassifier
-    # leaves them.
+    # With two classes, the class whose probability is calibrated; its decision value is the model's if `positive` is 0
+    # and the negated one if it is 1 (scikit-learn's orientation for its support vector machines). With more classes,
+    # the replacement of probabilities that are all 0: equal ones if `positive` is 1; if it is 0 they stay 0, as in
+    # OneVsRestClassifier.
     positive: int = 1
-    # What several classes were calibrated on: one-vs-rest scores, or (as scikit-learn does, though it means little) the
-    # values of the first n_classes pairs
+    # Input of the calibrators of several classes: one-vs-rest scores, or (as in scikit-learn, though it means little)
+    # the values of the first n_classes pairs
     decision_shape: DecisionShape = "ovr"
     kind = "one_vs_rest_calibration"
 
@@ -252,14 +252,14 @@ class OneVsRestCalibration(ClassProbability):
 class TemperatureCalibration(ClassProbability):
     """softmax(inverse_temperature * scores), scikit-learn's method='temperature'; two classes have scores (-f, f)."""
 
-    inverse_temperature: float  # above 0, and at most MAX_INVERSE_TEMPERATURE, twice which times 0 is no NaN
+    inverse_temperature: float  # above 0, at most MAX_INVERSE_TEMPERATURE: doubled, it stays finite
     positive: int = 1  # as for `OneVsRestCalibration`
     kind = "temperature_calibration"
 
     def __post_init__(self) -> None:
         if not 0 < self.inverse_temperature <= MAX_INVERSE_TEMPERATURE:
             raise ModelFormatError(
-                f"the inverse temperature is {self.inverse_temperature}, but must be above 0, and at most "
+                f"the inverse temperature is {self.inverse_temperature}, but must be above 0 and at most "
                 f"{MAX_INVERSE_TEMPERATURE}"
             )
         if self.positive not in (0, 1):
@@ -282,21 +282,21 @@ SOFTMAX: Final = TemperatureCalibration(1.0)
 
 @dataclass(frozen=True)
 class MembersMean(ClassProbability):
-    """An ensemble's probabilities: the weighted mean of its members'."""
+    """Probabilities of an ensemble: the weighted mean of its members'."""
 
     kind = "members_mean"
 
 
 @dataclass(frozen=True)
 class GaussianDensity(Probability):
-    """Values are a mean of Gaussian kernels: the density of rows but for a factor (density.py gives its logarithm)."""
+    """Values that are means of Gaussian kernels: densities up to a factor (density.py computes the logarithm)."""
 
     kind, task = "gaussian_density", "regression"
 
 
 @dataclass(frozen=True)
 class SignAlone(Probability):
-    """Labels are the sign of a latent function: there are no decision values, and probabilities are not read."""
+    """Labels by the sign of a latent function: there are no decision values, and probabilities are not read."""
 
     kind, task, has_values = "sign_alone", "classification", False
 
@@ -318,28 +318,27 @@ PROBABILITIES: Final[dict[str, type[Probability]]] = {
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """What the source makes of decision values."""
+    """Outputs that the source derives from decision values."""
 
-    probability: Probability | None = None  # how they become probabilities; None when the source has none
-    # How `predict` labels: most votes (LIBSVM, scikit-learn), best score (break_ties=True, linear models), or greatest
-    # probability, the first class of several (CalibratedClassifierCV). Of two classes, or an inlier and an outlier, by
-    # a threshold: one where the value in its favour, or its probability, is at least that. Of an ensemble also the
-    # labels of its members, side by side.
+    probability: Probability | None = None  # kind of probabilities; None if the source has none
+    # How `predict` chooses a label: most votes (LIBSVM, scikit-learn), best score (break_ties=True, linear models), or
+    # largest probability, ties going to the first class (CalibratedClassifierCV). With two classes, or inlier and
+    # outlier, possibly a threshold: the label is `threshold_label` if its value, or its probability, is at least that.
+    # An ensemble may also stack its members' labels.
     label_rule: LabelRule = "votes"
-    # What decision_function returns for more than two classes: the values of pairs, one-vs-rest scores made of them,
-    # or, where the model has a function for each class instead, their values, which are the scores then. Of labels side
-    # by side "ovr" says that each is whether a row is of one of several classes; of votes that the source has shares of
-    # them as probabilities, and decision values.
+    # Result of decision_function for more than two classes: values of pairs, one-vs-rest scores computed from them, or,
+    # if the model has a function per class, the values of these, which are also the scores. For stacked labels, "ovr"
+    # means that each label tells whether a row is in one of several classes; for votes, that the source has vote
+    # shares as probabilities, and decision values.
     decision_shape: DecisionShape = "ovo"
-    # Whether a regression's values have the shape (n_rows, 1), as where a source was fitted with such targets
-    is_column: bool = False
-    threshold: float | None = None  # of label rules with a threshold
-    threshold_label: int = 0  # the label that it is for; the other one is that of lower numbers
-    # shape (n_members,); of an ensemble: how much each member counts in a mean of probabilities, as a vote, or in a sum
-    # of values. Without them probabilities count alike, and values are side by side. With a function for each of
-    # several classes these are sums, (n_classes, n_columns + 1): weights of all numbers that members have, an addend.
+    is_column: bool = False  # whether regression values have the shape (n_rows, 1), like the targets of the source
+    threshold: float | None = None  # for label rules with a threshold
+    threshold_label: int = 0  # label of values at or above the threshold; the other label belongs to lower values
+    # shape (n_members,), ensembles only: weight of each member in a mean of probabilities, in a vote, or in a sum of
+    # values. Without weights, probabilities count equally, and values are stacked. With a function per class, these are
+    # sums, (n_classes, n_columns + 1): weights of all numbers that members have, and an addend.
     weights: FloatArray | None = None
-    # What a sum of values begins with; or what the weight of a vote is multiplied by for the labels that it is not for
+    # Initial value of a sum of values; for votes, the factor of a vote's weight for the labels that it is not for
     addend: float = 0.0
 
     def __post_init__(self) -> None:
@@ -350,7 +349,7 @@ class Outputs:
         if self.label_rule in BY_PROBABILITY and not isinstance(self.probability, ClassProbability):
             raise ModelFormatError("labels by probability need class probabilities")
         if (self.threshold is not None) != (self.label_rule in BY_THRESHOLD):
-            raise ModelFormatError(f"the threshold is {self.threshold} of labels by {self.label_rule}")
+            raise ModelFormatError(f"the threshold is {self.threshold} for labels by {self.label_rule}")
         if self.threshold is not None and not math.isfinite(self.threshold):
             raise ModelFormatError(f"the threshold is {self.threshold}, but must be finite")
         if self.threshold_label not in (0, 1):
@@ -358,45 +357,46 @@ class Outputs:
 
     @property
     def of_each_class(self) -> bool:
-        """Whether there is a decision function for each of several classes, rather than for each pair."""
+        """True if there is a decision function for each of several classes, rather than for each pair."""
         return self.decision_shape == "each"
 
     @property
     def of_sums(self) -> bool:
-        """Whether the functions of several classes are weighted sums of what members have."""
+        """True if the functions of several classes are weighted sums of the members' numbers."""
         return self.of_each_class and self.weights is not None
 
     @property
     def sums(self) -> tuple[FloatArray, FloatArray]:
-        """Weights of sums, (n_sums, n_columns), and what each begins with."""
+        """Weights of sums, (n_sums, n_columns), and their initial values."""
         assert self.weights is not None
         if self.of_each_class:
             return self.weights[:, :-1], self.weights[:, -1]
         return self.weights[np.newaxis], np.array([self.addend])
 
     def check(self, task: str, n_classes: int) -> None:
-        """Raise ModelFormatError unless these outputs fit a model of this task with so many classes."""
-        head = self.probability
-        if isinstance(head, MembersMean) or self.weights is not None:
-            raise ModelFormatError("a single model has no members to weigh")
-        if head is not None and head.task != task:
-            raise ModelFormatError(f"a {task} model cannot have probabilities by {type(head).__name__}")
+        """Raise ModelFormatError unless these outputs fit a model of this task with `n_classes`."""
+        probability = self.probability
+        if isinstance(probability, MembersMean) or self.weights is not None:
+            raise ModelFormatError("a single model has no members to weight")
+        if probability is not None and probability.task != task:
+            raise ModelFormatError(f"a {task} model cannot have probabilities by {type(probability).__name__}")
         is_inlier_rule = task == "one_class" and self.label_rule == "value_threshold"
         if self.label_rule != "votes" and task != "classification" and not is_inlier_rule:
             raise ModelFormatError(f"a {task} model cannot label by {self.label_rule}")
         if self.label_rule in BY_THRESHOLD and n_classes > 2:
-            raise ModelFormatError(f"a threshold cannot tell {n_classes} classes apart")
+            raise ModelFormatError(f"a threshold cannot separate {n_classes} classes")
         if self.label_rule == "targets":
-            raise ModelFormatError("a single model has no members whose labels are side by side")
-        if self.of_each_class and (n_classes < 3 or self.label_rule == "votes" or isinstance(head, PairwiseSigmoid)):
-            raise ModelFormatError(f"functions of each of {n_classes} classes give neither votes nor sigmoids of pairs")
+            raise ModelFormatError("a single model has no members whose labels could be targets")
+        has_pairs = self.label_rule == "votes" or isinstance(probability, PairwiseSigmoid)
+        if self.of_each_class and (n_classes < 3 or has_pairs):
+            raise ModelFormatError(f"functions of each of {n_classes} classes allow no votes or pairwise sigmoids")
         if self.is_column and task != "regression":
             raise ModelFormatError(f"a {task} model cannot have values of the shape (n_rows, 1)")
-        if head is not None:
-            head.check(n_classes)
+        if probability is not None:
+            probability.check(n_classes)
 
 
 def _check_finite(**arrays: FloatArray) -> None:
     for name, values in arrays.items():
         if not np.isfinite(values).all():
-            raise ModelFormatError(f"{name} holds NaN or infinity")
+            raise ModelFormatError(f"{name} contains NaN or infinity")

@@ -1,4 +1,4 @@
-"""The numbers of the .asvm format, of which cpp/include/approxsvm/artifact/schema.inc is the one author."""
+"""Constants of the .asvm format, defined in cpp/include/approxsvm/artifact/schema.inc."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LIMITS: Final = _SCHEMA["limits"]
 Task = Literal["classification", "regression", "one_class"]
 Mode = Literal["approximate", "certified", "exact"]
 
-# What every file begins with, and what every later format keeps at these places.
+# First fields of every file; later formats keep them at these offsets.
 IDENTITY: Final = {
     "magic": int(_LIMITS["magic_number"]),
     "version": int(_LIMITS["format_version"]),
@@ -38,27 +38,27 @@ MAX_DICTIONARY: Final = int(_LIMITS["max_dictionary"])
 LEAST_COEFFICIENT: Final = float(_LIMITS["least_coefficient"])
 MOST_COEFFICIENT: Final = float(_LIMITS["most_coefficient"])
 SECTION_IDS: Final = _SCHEMA["sections"]
-# What kinds of steps need where they do not take every number; a message goes on with the number.
+# Domain conditions of steps that do not accept every number; error messages append the number.
 DOMAINS: Final = _SCHEMA["domains"]
 
 
 def padded(content: bytes) -> bytes:
-    """Return the bytes with zeros behind them, up to a multiple of eight."""
+    """Append zeros up to a multiple of eight bytes."""
     return content + bytes(-len(content) % 8)
 
 
 def limit(name: str) -> int:
-    """One of the other limits."""
+    """Return another limit by name."""
     return int(_LIMITS[name])
 
 
 def names_of(enumeration: str) -> tuple[str, ...]:
-    """The enumerators of artifact/schema.inc in the order of their numbers, which go from 0 up."""
+    """Return the enumerators of artifact/schema.inc in the order of their numbers, starting at 0."""
     return tuple(_SCHEMA["enumerations"][enumeration])
 
 
 def number_of(enumeration: str, name: str) -> int:
-    """The number of an enumerator."""
+    """Return the number of an enumerator."""
     names = names_of(enumeration)
     if name not in names:
         raise ImportError(
@@ -68,22 +68,22 @@ def number_of(enumeration: str, name: str) -> int:
 
 
 def record(tag: str) -> struct.Struct:
-    """The fixed-width numbers of a record."""
+    """Return the layout of a record of fixed-width numbers."""
     return struct.Struct("<" + "".join(f"{n}{code}" if n > 1 else code for _, code, n in _SCHEMA["records"][tag]))
 
 
 def fields_of(tag: str) -> tuple[str, ...]:
-    """The names of these numbers."""
+    """Return the field names of a record."""
     return tuple(name for name, _, _ in _SCHEMA["records"][tag])
 
 
 def array_type(tag: str) -> np.dtype[np.void]:
-    """The type of an array of such records, all of them float64."""
+    """Return the dtype of an array of records whose fields are all float64."""
     return np.dtype([(name, "<f8", (n,) if n > 1 else ()) for name, _, n in _SCHEMA["records"][tag]])
 
 
 def offset_of(tag: str, field: str) -> int:
-    """Where a record has a number, in bytes."""
+    """Return the offset of a record's field in bytes."""
     before = _SCHEMA["records"][tag][: fields_of(tag).index(field)]
     return struct.calcsize("<" + "".join(f"{n}{code}" for _, code, n in before))
 
@@ -91,7 +91,7 @@ def offset_of(tag: str, field: str) -> int:
 HEADER: Final = record("header")
 SECTION: Final = record("entry")
 POLYNOMIAL_HEADER: Final = fields_of("polynomial")
-FORM_HEADER: Final = fields_of("form")  # what a form has before its coefficients
+FORM_HEADER: Final = fields_of("form")  # fields before the coefficients of a form
 DECISION_NUMBERS: Final = array_type("decisions")
 EXPANSION_NUMBERS: Final = array_type("expansions")
 TASKS: Final = cast(tuple[Task, ...], names_of("task"))
@@ -102,5 +102,5 @@ NO_LABELS, INT64, FLOAT64, TEXT = map(names_of("label_kind").index, ("none", "in
 
 
 def aligned(n: int) -> int:
-    """The least multiple of the alignment that is not below n."""
+    """Round n up to a multiple of the alignment."""
     return -(-n // ALIGNMENT) * ALIGNMENT

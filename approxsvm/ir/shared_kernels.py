@@ -1,4 +1,4 @@
-"""Machines with the same kernel and the same rows in front of it, as one model that evaluates each kernel once."""
+"""Merges machines with the same kernel and input map into one model that evaluates each kernel once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from approxsvm.ir.steps.affine import AFFINE_PARTS
 
 
 def of_functions(machines: Sequence[KernelModel]) -> KernelModel:
-    """One regression of several values: those of the machines, which are alike, one for each."""
+    """Merge similar machines into one regression with a value per machine."""
     rows, where = shared_rows(machines, sums=False)
     dual_coef = np.zeros((len(machines), rows.shape[0]))
     for row, at, machine in zip(dual_coef, where, machines, strict=True):
@@ -31,16 +31,16 @@ def of_functions(machines: Sequence[KernelModel]) -> KernelModel:
 
 
 def difference(machines: Sequence[KernelModel]) -> str:
-    """What keeps machines from being one model, for a message; nothing where they can be."""
+    """Return the difference that prevents a merge, for a message; empty if machines can be merged."""
     first = machines[0]
     for machine in machines[1:]:
         for key in ("kernel", "degree", "gamma", "coef0"):
-            mine, its = getattr(first, key), getattr(machine, key)
-            if mine != its:
-                number = ", where one number for all makes them one model" if key == "gamma" else ""
-                return f"whose members have the {key} {mine} and {its}{number}"
+            value, other = getattr(first, key), getattr(machine, key)
+            if value != other:
+                number = "; a common number would make them one model" if key == "gamma" else ""
+                return f"whose members have the {key} {value} and {other}{number}"
         if not _same_map(first.input_map, machine.input_map) or first.n_features != machine.n_features:
-            return "whose members scale or choose columns in ways of their own; put what scales in front"
+            return "whose members scale or select columns differently; put the scaler before the ensemble"
     return ""
 
 
@@ -58,35 +58,34 @@ def _same_map(one: InputMap | None, other: InputMap | None) -> bool:
 
 def _same_stage(one: Any, other: Any) -> bool:
     if not (isinstance(one, Affine) and isinstance(other, Affine)):
-        return False  # what has other stages is not compared
+        return False  # other steps are not compared
     parts = [(getattr(one, name), getattr(other, name)) for name in AFFINE_PARTS]
     return all(np.array_equal(a, b) if a is not None and b is not None else a is b for a, b in parts)
 
 
 def shared_rows(machines: Sequence[KernelModel], *, sums: bool = True) -> tuple[Any, list[Any]]:
-    """Support vectors of all machines, and where each one has its own.
+    """Return the support vectors of all machines without duplicates, and the positions of each machine's vectors.
 
-    Machines that share rows have them once; sparse ones, and the rows that one machine has twice, are kept apart. So
-    are those of polynomials where coefficients are going to be summed up: rounding is relative to the sum, and counts
-    by how large kernels are.
+    Sparse rows, and rows that one machine holds twice, are not merged. Rows of polynomial kernels are not merged if
+    coefficients will be summed: coef_error is relative to the sum, and is multiplied by the kernel's size.
     """
     stacked = [machine.support_vectors for machine in machines]
     ends = np.cumsum([rows.shape[0] for rows in stacked])
-    apart = [np.arange(end - rows.shape[0], end) for end, rows in zip(ends, stacked, strict=True)]
+    separate = [np.arange(end - rows.shape[0], end) for end, rows in zip(ends, stacked, strict=True)]
     if not all(isinstance(rows, np.ndarray) for rows in stacked):
         from scipy.sparse import csr_array, vstack
 
-        return csr_array(vstack([csr_array(rows) for rows in stacked])), apart
+        return csr_array(vstack([csr_array(rows) for rows in stacked])), separate
     dense: FloatArray = np.concatenate(stacked)
     if sums and machines[0].kernel != "gaussian":
-        return dense, apart
+        return dense, separate
     positions: dict[tuple[bytes, int], int] = {}
     kept: list[int] = []
     where = []
-    for own in apart:
+    for positions_of_machine in separate:
         seen: dict[bytes, int] = {}
         at = []
-        for k in own.tolist():
+        for k in positions_of_machine.tolist():
             row = (dense[k] + 0.0).tobytes()  # -0.0 is 0.0
             seen[row] = seen.get(row, -1) + 1
             if (row, seen[row]) not in positions:

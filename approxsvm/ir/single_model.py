@@ -1,4 +1,4 @@
-"""Every kind of model that is no ensemble."""
+"""Union of all model kinds except ensembles."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from approxsvm.ir.cosine_model import CosineModel
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.taylor_model import TaylorModel
 
-# Sums of terms that are no kernels at support vectors: artifacts hold the terms as they are (artifact/terms.py).
+# Sums of terms that are not kernels at support vectors; artifacts store the terms unchanged (artifact/terms.py).
 TermsModel = CosineModel
 SingleModel = KernelModel | TaylorModel | TermsModel

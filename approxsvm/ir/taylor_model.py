@@ -23,8 +23,8 @@ MAX_TAYLOR_DEGREE: Final = 6
 class TaylorModel(FeatureModel):
     """f(z) = intercept + exp(-gamma ||z||^2) sum_alpha weights_alpha sqrt((2 gamma)^|alpha| / alpha!) z^alpha."""
 
-    # weights[k] are those of the monomials of degree k, from 0 to 6 at most, in the order of
-    # itertools.combinations_with_replacement; there are as many of degree 1 as columns.
+    # weights[k] belong to the monomials of degree k, from 0 to at most 6, in the order of
+    # itertools.combinations_with_replacement; their number for degree 1 is the number of columns.
     weights: tuple[FloatArray, ...]
     intercept: FloatArray  # shape (1,)
     gamma: float  # above 0
@@ -46,11 +46,11 @@ class TaylorModel(FeatureModel):
 
     @property
     def degree(self) -> int:
-        """The highest one."""
+        """Highest degree of the monomials."""
         return len(self.weights) - 1
 
     def decision_function(self, X: FloatArray) -> FloatArray:
-        """One monomial after the other."""
+        """Compute decision values monomial by monomial."""
         with np.errstate(over="ignore", under="ignore"):
             gaussian = np.exp(-self.gamma * (X**2).sum(axis=1))
             columns = np.where(gaussian > 0.0, X.T, 0.0) * math.sqrt(2.0 * self.gamma)
@@ -62,12 +62,12 @@ class TaylorModel(FeatureModel):
         return (values + self.intercept)[:, np.newaxis]
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """Rounding of features and sum; s has n_features roundings in the Gaussian, and s phi_k(s) is below 8."""
-        path = sum(map(len, self.weights)) + 8 * self.n_features + 64
-        return np.asarray(path * 2.0 * UNIT64 * self.sum_moduli + 8.0 * UNIT64 * np.abs(values))
+        """Bound the rounding of features and sum: s has n_features roundings in the Gaussian, and s phi_k(s) < 8."""
+        roundings = sum(map(len, self.weights)) + 8 * self.n_features + 64
+        return np.asarray(roundings * 2.0 * UNIT64 * self.sum_moduli + 8.0 * UNIT64 * np.abs(values))
 
     def moved(self, errors: FloatArray) -> FloatArray:
-        """As of Gaussians (expansion/taylor_features.py)."""
+        """Bound the change of values as for Gaussians (expansion/taylor_features.py)."""
         return np.asarray(self.sum_moduli * np.minimum(gaussian_slope(self.gamma) * errors, 1.0))
 
     @property
@@ -76,11 +76,11 @@ class TaylorModel(FeatureModel):
 
     @property
     def work(self) -> tuple[int, int]:
-        """Multiply-adds, and functions like exp, of a row by the definition: a feature costs about as much as one."""
+        """Multiply-adds, and calls of functions like exp, per row by definition; a feature costs about one call."""
         return 0, sum(map(len, self.weights))
 
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
-        """Fields of the same times a factor, intercepts apart; and the moduli that a relative `rounding` counts by."""
+        """Return fields scaled by a factor, without intercepts, and the absolute sum that multiplies `rounding`."""
         weights = tuple(part * factor for part in self.weights)
         return {"weights": weights}, sum(float(np.abs(part).sum()) for part in weights)
 
@@ -100,16 +100,16 @@ class TaylorModel(FeatureModel):
 
     @property
     def sum_moduli(self) -> float:
-        """sqrt(e) W, rounded up, which stands for the A1 of a sum of kernels (expansion/taylor_features.py)."""
+        """sqrt(e) W, rounded up, which replaces A1 of a kernel sum (expansion/taylor_features.py)."""
         return self.total * 1.6488
 
     def negated(self) -> TaylorModel:
-        """The same two-class model with its labels in the other order: every value changes its sign."""
+        """Return the two-class model with swapped labels: every value changes its sign."""
         weights = tuple(-part for part in self.weights)
         return replace(self, weights=weights, intercept=-self.intercept, labels=self.labels[::-1])
 
 
 def _norm_above(numbers: FloatArray) -> float:
-    """The Euclidean norm, rounded up; of numbers of unit size, whose squares cannot overflow."""
+    """Return the Euclidean norm, rounded up; scaling to unit size prevents overflow."""
     unit = 2.0 ** min(int(np.frexp(np.abs(numbers).max())[1]), 1023)
     return float(np.linalg.norm(numbers / unit)) * unit * (1.0 + (len(numbers) + 8) * UNIT64) + 2.0**-1000

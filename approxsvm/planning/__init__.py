@@ -1,1 +1,1 @@
-"""What to expand about which centers."""
+"""Planner: chooses what to expand, to which degree, and about which centers."""

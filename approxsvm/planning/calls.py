@@ -1,4 +1,4 @@
-"""What rows cost in calls of so many: of rows side by side and one by one whichever is less, stage by stage."""
+"""Costs of rows in calls of a given size: stage by stage, in blocks or row by row, whichever is cheaper."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any, Final, NamedTuple
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.planning.cost import Constants, CostModel, Size, rows_in_engine
 
-# Without rows_per_call: most cost of a single row, as a multiple of the best plan's.
+# Without rows_per_call: maximum cost of a single row, as a multiple of the best plan's.
 _MOST_ALONE: Final = 3.0
 
 
 class Cost(NamedTuple):
-    """Of a row on average."""
+    """Average costs of a row."""
 
-    asked: float  # in calls of as many rows as was asked for
-    alone: float  # in calls of one
+    asked: float  # in calls of the requested size
+    alone: float  # in calls of one row
 
     def is_slow_alone(self, least: float, rows_per_call: int | None) -> bool:
-        """Whether a single row costs far more than by another plan and rows_per_call is not given."""
+        """Return whether rows_per_call is not given and a single row costs far more than by another plan."""
         return rows_per_call is None and self.alone > _MOST_ALONE * least
 
     def share_of(self, exact: Cost, rows_per_call: int | None) -> str:
-        """For people."""
+        """Describe the cost relative to the exact engine's."""
         alone = f"{self.alone / exact.alone:.1%}"
         if rows_per_call == 1:
             return f"{alone} of the exact engine's time in calls of one row"
@@ -33,13 +33,13 @@ class Cost(NamedTuple):
 
 
 class Calls(NamedTuple):
-    """What calls are like."""
+    """Size of calls."""
 
-    n_rows: int | None  # of a call; None for batches
-    width: int  # rows that fill the lanes of a block
+    n_rows: int | None  # rows per call; None for batches
+    width: int  # rows that fill a block
 
     def cheaper(self, share: float, blocks: float, alone: float) -> float:
-        """Cost of a row in a stage that gets this share of a call's rows; a partly filled block costs as much."""
+        """Return the cost of a row in a stage that gets this share of a call; a partly filled block costs as much."""
         if self.n_rows is None:
             return blocks
         return min(alone, blocks * max(1.0, self.width / max(share * self.n_rows, 1.0)))
@@ -49,14 +49,14 @@ class Calls(NamedTuple):
 class CallCosts:
     """Costs of a row of one model."""
 
-    # Of rows side by side, and one by one
+    # In blocks of rows, and row by row
     blocks: CostModel
     alone: CostModel
     calls: Calls
 
     @classmethod
     def of(cls, model: KernelModel, rows: Any, n_rows: int | None, few_work: float = 0.0) -> CallCosts:
-        """For rows like these, an ndarray or csr_array of shape (n_rows, n_features); `few_work` as of CostModel."""
+        """Build from rows like these, an ndarray or csr_array (n_rows, n_features); `few_work` as in CostModel."""
         blocks = CostModel.of(model, rows, few_work=few_work)
         if n_rows is not None:
             blocks = replace(blocks, call_rows=n_rows)
@@ -65,23 +65,23 @@ class CallCosts:
 
     @property
     def exact(self) -> Cost:
-        """In the exact engine."""
+        """Cost in the exact engine."""
         return Cost(self.calls.cheaper(1.0, self.blocks.exact, self.alone.exact), self.alone.exact)
 
     def expansion(self, degree: int, size: Size) -> float:
-        """Of a row that the expansion certifies at once."""
-        found = (costs.expansion(degree, size) for costs in (self.blocks, self.alone))
-        return self.calls.cheaper(1.0 / size.n_centers, *found)
+        """Return the cost of a row that the expansion certifies at once."""
+        candidates = (costs.expansion(degree, size) for costs in (self.blocks, self.alone))
+        return self.calls.cheaper(1.0 / size.n_centers, *candidates)
 
     def cascade(
         self, degree: int, size: Size, share: Mapping[str, float], lower: tuple[int, float] | None = None
     ) -> Cost:
-        """Of a row on average. Parameters as of `CostModel.refining`."""
+        """Return the average cost of a row. Parameters as in `CostModel.refining`."""
         alone = self.alone.cascade(degree, size, share, lower)
         if self.calls.n_rows is None:
             return Cost(self.blocks.cascade(degree, size, share, lower), alone)
         refined, engine = 1.0 - share["expansion"], rows_in_engine(share)
-        found = (costs.refining(degree, size, share, lower) for costs in (self.blocks, self.alone))
-        refining = self.calls.cheaper(refined / size.n_centers, *found)
+        candidates = (costs.refining(degree, size, share, lower) for costs in (self.blocks, self.alone))
+        refining = self.calls.cheaper(refined / size.n_centers, *candidates)
         in_engine = self.calls.cheaper(engine, self.blocks.exact, self.alone.exact)
         return Cost(self.expansion(degree, size) + refined * refining + engine * in_engine, alone)

@@ -1,4 +1,4 @@
-"""Members of an ensemble that the planner leaves to the exact engine, as one that computes each kernel once for all."""
+"""Merges members of an ensemble that the planner leaves to the exact engine, to compute common kernels once."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from approxsvm.runtime.evaluator import Evaluator
 
 
 def shared(ensemble: Ensemble, built: Sequence[Built], request: Request) -> tuple[Ensemble, list[Built]]:
-    """The same ensemble, in which neighbours that are alike are one model where that costs less; and what is built."""
+    """Merge similar neighbours if that is cheaper; return the new ensemble and its built members."""
     members: list[SingleModel] = []
-    found: list[Built] = []
+    results: list[Built] = []
     constants = Constants.alone() if request.limits.rows_per_call == 1 else Constants.here()
     k = 0
     while k < len(built):
@@ -31,27 +31,27 @@ def shared(ensemble: Ensemble, built: Sequence[Built], request: Request) -> tupl
             if machine is None or difference([*run[:1], machine]):
                 break
             run.append(machine)
-        if run and ensemble.asks_for_signs:  # nobody asks for the values of one
+        if run and ensemble.asks_for_signs:  # values of single members are not needed
             members.append(run[0])
-            found.append((of_several(run[0], request, by_sign=True), ()))
+            results.append((of_several(run[0], request, by_sign=True), ()))
             k += 1
             continue
-        own = list(built[k : k + len(run)])
+        separate = list(built[k : k + len(run)])
         one = of_functions(run) if len(run) > 1 else None
-        if one is not None and _cost(one, constants) < sum(map(_cost, run, [constants] * len(run), own)):
+        if one is not None and _cost(one, constants) < sum(map(_cost, run, [constants] * len(run), separate)):
             members.append(one)
-            found.append((of_several(one, request, by_sign=ensemble.of_targets and request.tolerance is None), ()))
+            results.append((of_several(one, request, by_sign=ensemble.of_targets and request.tolerance is None), ()))
             k += len(run)
             continue
         many = max(1, len(run))
         members += ensemble.members[k : k + many]
-        found += built[k : k + many]
+        results += built[k : k + many]
         k += many
-    return replace(ensemble, members=tuple(members)), found
+    return replace(ensemble, members=tuple(members)), results
 
 
 def _machine(ensemble: Ensemble, member: SingleModel, built: Built, request: Request) -> KernelModel | None:
-    """A member as a regression whose values are a target's, or above 0 for its label; None where it stays as it is."""
+    """Convert a member to a regression with a target's value, or a value above 0 for its label; None if impossible."""
     if not isinstance(member, KernelModel) or member.kernel != "gaussian" or member.n_decisions > 1:
         return None
     may_be_exact = request.mode == "certified" and request.limits.degree == request.limits.n_centers == "auto"
@@ -68,13 +68,13 @@ def _machine(ensemble: Ensemble, member: SingleModel, built: Built, request: Req
 
 
 def _cost(model: KernelModel, constants: Constants, built: Built | None = None) -> float:
-    """Of a row in the exact engine, or by what the planner has chosen in its place."""
-    of_vector = constants.product * model.n_features + constants.kernel
+    """Return the cost of a row in the exact engine, or by the plan that replaces it."""
+    vector_cost = constants.product * model.n_features + constants.kernel
     if model.n_decisions > 1:
-        of_vector += SUM_COST * model.n_decisions
+        vector_cost += SUM_COST * model.n_decisions
     elif built is not None:
         few_work = Evaluator(built[0]).native.few_values_work
-        of_vector = min(of_vector, few_work) if few_work > 0.0 else of_vector
+        vector_cost = min(vector_cost, few_work) if few_work > 0.0 else vector_cost
         share = next((t.share_alone if constants.is_alone else t.share_of_exact for t in built[1] if t.chosen), 1.0)
-        return (constants.row + model.n_sv * of_vector) * (1.0 if share is None else share)
-    return constants.row + model.n_sv * of_vector
+        return (constants.row + model.n_sv * vector_cost) * (1.0 if share is None else share)
+    return constants.row + model.n_sv * vector_cost

@@ -1,4 +1,4 @@
-"""From linear models on features to their artifacts: there is nothing to choose, and what was asked for has to suit."""
+"""Lowering of linear models on features, for which there is nothing to plan: options must fit the model."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.expansion import taylor_features
 from approxsvm.ir.single_model import TermsModel
 from approxsvm.ir.taylor_model import TaylorModel
-from approxsvm.planning.request import Built, Request, Way
+from approxsvm.planning.request import Built, Lowering, Request
 
 
 def build_taylor(model: TaylorModel, request: Request) -> Built:
-    """The model itself is an expansion, and there is no exact engine to fall back on."""
+    """Lower a model that is itself an expansion, without an exact engine as a fallback."""
     if request.mode != "approximate":
         raise UnsupportedModelError(
-            f"mode {request.mode!r} falls back on support vectors, which a {model.source} has none of: compile it with "
-            "mode='approximate', where certified(X) says which labels are proven; all but those within float32 rounding"
+            f"mode {request.mode!r} needs support vectors, which a {model.source} does not have: compile it with "
+            "mode='approximate', where certified(X) tells which labels are proven, all but those near a tie in float32"
         )
     if (request.limits.degree, request.limits.n_centers) not in (("auto", "auto"), (model.degree, 1)):
         raise InputError(
-            f"a {model.source} is an expansion of degree {model.degree} about 1 center, which is not chosen"
+            f"a {model.source} is an expansion of degree {model.degree} about 1 center; neither can be chosen"
         )
     plan = "the model is an expansion about the origin itself, so nothing is cut off"
     return writer.build_taylor(model, *taylor_features.expand_and_certify(model), plan=plan), ()
 
 
 def build_terms(model: TermsModel, request: Request) -> Built:
-    """The engines of the terms."""
+    """Lower a model to the engines of its terms."""
     if request.mode == "approximate":
         raise UnsupportedModelError(f"a {model.source} has no expansion: compile it with mode='certified' or 'exact'")
     if (request.limits.degree, request.limits.n_centers) != ("auto", "auto"):
@@ -36,4 +36,4 @@ def build_terms(model: TermsModel, request: Request) -> Built:
     return terms.build_terms(model, tolerance=request.tolerance, plan=plan), ()
 
 
-WAYS: dict[str, Way] = {TaylorModel.kind: build_taylor, TermsModel.kind: build_terms}
+LOWERINGS: dict[str, Lowering] = {TaylorModel.kind: build_taylor, TermsModel.kind: build_terms}

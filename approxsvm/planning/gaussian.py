@@ -21,9 +21,9 @@ from approxsvm.planning import planner
 from approxsvm.planning.calls import Cost
 from approxsvm.planning.planner import Plan
 from approxsvm.planning.problem import Problem
-from approxsvm.planning.request import Built, Progress, Request, Way
+from approxsvm.planning.request import Built, Lowering, Progress, Request
 from approxsvm.planning.subspaces import Subspaces, choose_subspaces, goes_by_many_features
-from approxsvm.planning.winner import presume
+from approxsvm.planning.winner import speculate
 from approxsvm.system.threads import one_thread_inside
 
 # Where no tolerance is asked for, values of a regression model are this close, as a share of their range.
@@ -133,7 +133,7 @@ def _written(model: KernelModel, problem: Problem, plan: Plan, request: Request)
     subspaces = plan.subspaces
     others = {} if subspaces is None else subspaces.sections
     if model.has_pairs and math.isinf(problem.tolerance):
-        others |= presume(problem, None if subspaces is None else subspaces.presumed_cost)
+        others |= speculate(problem, None if subspaces is None else subspaces.presumed_cost)
     return write("exact", problem.frame, others=others, tolerance=problem.tolerance)
 
 
@@ -170,4 +170,4 @@ def _typical_row_error(model: KernelModel, rows: Any) -> float:
     return float(np.median(model.input_map.mapped_with_errors(some, exactly=True)[1])) if some.shape[0] else 0.0
 
 
-WAYS: dict[str, Way] = {"gaussian": build}
+LOWERINGS: dict[str, Lowering] = {"gaussian": build}

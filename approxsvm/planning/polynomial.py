@@ -1,4 +1,4 @@
-"""From a model with a linear, polynomial or sigmoid kernel to its artifact: a form, support vectors, or both."""
+"""Lowering of models with linear, polynomial or sigmoid kernels: to a form, support vectors, or both."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from approxsvm.artifact import polynomials
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion import polynomial_form
 from approxsvm.ir.kernel_model import KernelModel
-from approxsvm.planning.request import Built, Request, Way
+from approxsvm.planning.request import Built, Lowering, Request
 
 
 def build(model: KernelModel, request: Request) -> Built:
-    """The form where it is cheaper than the support vectors, and with them; alone in mode "approximate"."""
+    """Lower to a form if it is cheaper than the support vectors, and to these; only the form in mode "approximate"."""
     request.check_positive_tolerance()
     kernel = "linear" if model.degree == 1 else f"polynomial of degree {model.degree}"
     summed_up = f"the kernel is {kernel} and summed up without error, so there is nothing to approximate"
     if request.mode == "approximate":
         form = polynomial_form.sum_up(model)
         if not form.is_finite:
-            raise UnsupportedModelError(f"the form of this {model.source} is beyond the range of float64")
+            raise UnsupportedModelError(f"the form of this {model.source} exceeds the range of float64")
         return polynomials.build_polynomial(model, "approximate", form, plan=summed_up), ()
     form_to_add = polynomial_form.sum_up(model) if polynomial_form.is_cheaper(model) else None
     if form_to_add is not None and form_to_add.is_finite:
@@ -31,7 +31,7 @@ def build(model: KernelModel, request: Request) -> Built:
 
 
 def build_sigmoid(model: KernelModel, request: Request) -> Built:
-    """The exact engine."""
+    """Lower to the exact engine."""
     if request.mode == "approximate":
         raise UnsupportedModelError("a sigmoid kernel has no expansion: compile it with mode='certified' or 'exact'")
     request.check_positive_tolerance()
@@ -39,4 +39,4 @@ def build_sigmoid(model: KernelModel, request: Request) -> Built:
     return polynomials.build_polynomial(model, "exact", tolerance=request.tolerance, plan=plan), ()
 
 
-WAYS: dict[str, Way] = {"polynomial": build, "sigmoid": build_sigmoid}
+LOWERINGS: dict[str, Lowering] = {"polynomial": build, "sigmoid": build_sigmoid}

@@ -1,4 +1,4 @@
-"""What compile() is asked for, checked."""
+"""Options of compile(), validated."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from approxsvm.ir.schema import MAX_DEGREE, MODES, Mode
 from approxsvm.system.options import MAX_SEED, is_whole_number, whole_number
 
 Effort = Literal["low", "normal", "high"]
-# Told what is being done, in words, and the share of that which is done, from 0 to 1.
+# Receives a description of the current task and its completed share, from 0 to 1.
 Progress = Callable[[str, float], None]
-# An artifact, and the plans that were tried for it.
+# An artifact, and the candidate plans.
 Built = tuple[Artifact, tuple[TriedPlan, ...]]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What the user allows or forces."""
+    """Choices that the user forces or limits."""
 
-    # Forced where they are numbers
+    # Numbers are forced
     degree: int | Literal["auto"] = "auto"
     n_centers: int | Literal["auto"] = "auto"
     max_bytes: int | None = None  # size of the artifact
-    target_error: float | None = None  # in mode "approximate", the share of labels that may differ
-    effort: Effort = "normal"  # how many centers are tried, and so how long compiling takes
-    random_state: int = 0  # seeds the choice of rows and centers
-    rows_per_call: int | None = None  # of the calls that are to be fast; batches where nobody says so
+    target_error: float | None = None  # maximum share of labels that differ, in mode "approximate"
+    effort: Effort = "normal"  # how many centers to try, which determines compile time
+    random_state: int = 0  # seed of the choice of rows and centers
+    rows_per_call: int | None = None  # call size to optimize for; None for batches
 
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """The options of `compile`, whose docstring says what they mean; `rows` are sample rows before any input map."""
+    """Options of `compile`, documented there; `rows` are sample rows before any input map."""
 
     mode: Mode
     center: CenterChoice
@@ -46,7 +46,7 @@ class Request:
     rows: Any = None
 
     def check(self) -> None:
-        """Raise InputError for values that no model allows."""
+        """Raise InputError for values that are invalid for every model."""
         mode, limits = self.mode, self.limits
         if mode not in MODES:
             raise InputError(f"mode must be one of {', '.join(map(repr, MODES))}, not {mode!r}")
@@ -64,18 +64,20 @@ class Request:
         if limits.rows_per_call is not None:
             whole_number(limits.rows_per_call, "rows_per_call", 1)
         if mode == "exact" and (limits.degree != "auto" or limits.n_centers != "auto"):
-            raise InputError("mode 'exact' has no expansion: degree and n_centers cannot be chosen")
+            raise InputError("mode 'exact' has no expansion: leave degree and n_centers out")
         if self.tolerance is not None and mode == "approximate":
-            raise InputError("tolerance cannot be promised in mode 'approximate': it has nothing to fall back on")
+            raise InputError("mode 'approximate' cannot promise a tolerance, because it has no fallback")
         target = limits.target_error
         if target is not None and not (mode == "approximate" and 0.0 <= target <= 1.0):
-            raise InputError(f"target_error is for mode 'approximate', from 0 to 1; got {target} and {mode!r}")
+            raise InputError(
+                f"target_error needs mode 'approximate' and must be from 0 to 1; got {target} and {mode!r}"
+            )
 
     def check_positive_tolerance(self) -> None:
-        """Raise InputError for a tolerance of 0 or less, where any other can be kept."""
+        """Raise InputError if the tolerance is not positive, for models that can keep any positive one."""
         if self.tolerance is not None and not self.tolerance > 0.0:
             raise InputError(f"tolerance is {self.tolerance}, but must be positive")
 
 
-# From a model to its artifact, by `kind`: each module of this room has a table of those that it knows.
-Way = Callable[[Any, Request], Built]
+# From a model to its artifact; the modules of planning list their lowerings by `kind`.
+Lowering = Callable[[Any, Request], Built]

@@ -1,4 +1,4 @@
-"""In how many coordinates kernel sums are tried before those of all features: by what rows cost then."""
+"""Search for the number of coordinates in which kernel sums precede those of all features, by the cost of rows."""
 
 from __future__ import annotations
 
@@ -27,70 +27,70 @@ from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.planning.calls import Calls, Cost
 from approxsvm.planning.cost import Constants, Products, SubspaceCosts
 from approxsvm.planning.problem import Problem
-from approxsvm.planning.winner import presume
+from approxsvm.planning.winner import speculate
 from approxsvm.runtime.evaluator import BOUNDS, VALUES, Evaluator
 from approxsvm.system.threads import all_threads
 
-# Coordinates that are tried, as far as they are at most half of the features.
+# Numbers of coordinates to try, up to half of the features.
 _NUMBERS: Final = (16, 32, 64, 128, 256, 512)
 _LEAST_OF_CLASSES: Final = 32
-# From those that pay most often to those that are first left out where time is short.
+# From the numbers that pay most often to those that are dropped first if time is short.
 _LEAST_OFTEN: Final = (64, 128, 32, 256, 16, 512)
-# Degrees of expansions in place of sums.
+# Degrees of expansions that may replace sums.
 _DEGREES: Final = (2, 3, 4)
 _MAX_FEATURES: Final = 4_096
-# With fewer features expansions mostly are the better plan, and say so sooner.
+# With fewer features, expansions are usually better and found sooner.
 _MANY_FEATURES: Final = 64
-# Numbers in the support vectors of a group, and operations that all stages may take.
+# Maximum number of entries in the support vectors of a group, and of operations of all stages.
 _MAX_NUMBERS: Final = 1 << 25
 _MOST_WORK: Final = {"low": 4e10, "normal": 1e12, "high": 1e13}
-# Rows that judge the stages.
+# Maximum number of rows to evaluate the stages.
 _MAX_ROWS: Final = 2_000
-# What stages must bring the cost of a row down to; of several classes further, for their blocks are less full.
+# Stages must reduce the cost of a row to this share; further for several classes, whose blocks are less full.
 _WORTHWHILE: Final = 0.8
 _WORTHWHILE_OF_CLASSES: Final = 0.5
 # A plan below this share of the exact engine's cost ends the search.
 _GOOD_ENOUGH: Final = 0.1
-# Stages of more classes than this may take as many bytes as the exact model, and so many: they hold vectors again for
-# each pair.
+# Above this number of classes, stages may take as many bytes as the exact model plus this, because they store vectors
+# again for each pair.
 _MANY_CLASSES: Final = 64
 _MORE_BYTES: Final = 1 << 20
-# Where more coordinates hardly help.
+# Share of decided rows above which more coordinates hardly help.
 _NEARLY_ALL: Final = 0.995
-# Expansions that settle about as many rows as the sums need no higher degree.
+# If expansions decide about as many rows as the sums, no higher degree is needed.
 _ABOUT: Final = 0.01
-# A model keeps the rows that it was trained on away from its boundary: new ones have values that are so much smaller,
-# so often.
+# A model keeps its training rows away from its boundary. So values of new rows are assumed to be smaller, by these
+# factors with these probabilities.
 _SHRUNK: Final = {1.0: 0.6, 0.75: 0.2, 0.5: 0.1, 0.25: 0.1}
-# Stages that are tried together.
+# Maximum number of stages in a plan.
 _MOST_STAGES: Final = 3
 _MOST_STAGES_OF_CLASSES: Final = 2
-# Of several classes, those that more coordinates are tried on.
+# Maximum number of classes on which coordinates are tried.
 _MOST_JUDGED: Final = 3
-# A stage of so many coordinates that settles less of the rows does not become good with more; where values are wanted
-# within a tolerance, none does.
+# If a stage with this many coordinates decides a smaller share of rows, more coordinates will not help; with a
+# tolerance, no number of coordinates will.
 _ENOUGH_COORDINATES: Final = 64
 _HOPELESS: Final = 0.02
 
 
 @dataclass(frozen=True, eq=False)
 class Subspaces:
-    """Stages in few coordinates, and what rows cost with them."""
+    """Stages in few coordinates, and the cost of rows with them."""
 
-    sections: dict[str, bytes]  # of the artifact
-    cost: Cost  # of a row on average, by these and the exact engine behind them
-    presumed_cost: float  # without what presuming its class takes
-    reason: str  # for people
-    tried: TriedPlan  # the same in numbers
+    sections: dict[str, bytes]  # sections of the artifact
+    cost: Cost  # average cost of a row, including the exact engine after the stages
+    presumed_cost: float  # cost without the speculation on the class
+    reason: str  # the choice in words
+    tried: TriedPlan  # the choice in numbers
 
     @property
     def n_bytes(self) -> int:
-        """About what they take in an artifact."""
+        """Approximate size in an artifact."""
         return sum(map(len, self.sections.values())) + len(self.reason) + 256
 
 
 def goes_by_many_features(problem: Problem) -> bool:
-    """Whether rows take many features, and all of them, through the exact engine, not their non-zeros alone."""
+    """Return whether rows take many features, and all of them, through the exact engine, not only non-zeros."""
     model, rows = problem.model, problem.typical_rows
     if rows.shape[0] == 0 or model.n_features < _MANY_FEATURES:
         return False
@@ -100,24 +100,26 @@ def goes_by_many_features(problem: Problem) -> bool:
 def choose_subspaces(
     problem: Problem, progress: Callable[[float], None], cost_of_plan: Cost | None = None
 ) -> Subspaces | None:
-    """Try more and more coordinates, and take the stages with which sample rows cost least; several classes vote.
+    """Try increasing numbers of coordinates; return the stages with the lowest cost of sample rows.
 
-    They are to be better than a plan of `cost_of_plan`, or than the exact engine. None where they would not make rows
-    much cheaper, or nothing is known that would, or they do not fit `max_bytes`.
+    Several classes vote. The result is None unless the stages are better than a plan of `cost_of_plan`, or than the
+    exact engine, make rows much cheaper, and fit `max_bytes`.
     """
-    found = _best(problem, progress, cost_of_plan)
-    return found if found is not None and found.n_bytes <= _most_bytes(problem) else None
+    best = _best(problem, progress, cost_of_plan)
+    return best if best is not None and best.n_bytes <= _most_bytes(problem) else None
+    best = _best(problem, progress, cost_of_plan)
+    return best if best is not None and best.n_bytes <= _most_bytes(problem) else None
 
 
 def _most_bytes(problem: Problem) -> float:
-    """Return how many bytes stages may take."""
+    """Return the maximum number of bytes of the stages."""
     limit, exact = problem.limits.max_bytes, problem.exact.artifact.n_bytes
     most = math.inf if limit is None else limit - exact
     return min(most, exact + _MORE_BYTES) if len(problem.model.labels) > _MANY_CLASSES else most
 
 
 def _least_bytes(model: KernelModel, n_coordinates: int) -> int:
-    """Return the bytes of the vectors in a stage's coordinates: each group's own, and those of its pairs' others."""
+    """Return the bytes of vectors in a stage's coordinates: each group's, and those of its pairs' other classes."""
     listed = np.count_nonzero(model.dual_coef) if model.has_pairs else 0
     return 4 * n_coordinates * (model.n_sv + int(listed))
 
@@ -170,13 +172,13 @@ def _best(problem: Problem, progress: Callable[[float], None], cost_of_plan: Cos
 
 
 def _are_on_grid(problem: Problem) -> bool:
-    """Whether coordinates are rounded to 16 bits: that moves values, which only labels can bear."""
+    """Return whether coordinates are rounded to 16 bits, which changes values and is acceptable only for labels."""
     return math.isinf(problem.tolerance)
 
 
 @dataclass(frozen=True, eq=False)
 class _CallCosts:
-    """Costs of rows side by side and one by one, in such calls."""
+    """Costs of rows in blocks and row by row, for a given size of calls."""
 
     blocks: SubspaceCosts
     alone: SubspaceCosts
@@ -184,20 +186,20 @@ class _CallCosts:
 
     @property
     def exact(self) -> Cost:
-        """Of the exact engine alone."""
+        """Cost of the exact engine alone."""
         return Cost(self.calls.cheaper(1.0, self.blocks.exact, self.alone.exact), self.alone.exact)
 
     @property
     def fixed(self) -> Cost:
-        """Once for a row."""
+        """Fixed cost of a row."""
         return Cost(self.calls.cheaper(1.0, self.blocks.fixed, self.alone.fixed), self.alone.fixed)
 
     def at_best(self, n_coordinates: int) -> float:
-        """Of a row on average, if a stage settled all of them."""
+        """Return the average cost of a row if a stage decided all of them."""
         return self.calls.cheaper(1.0, self.blocks.at_best(n_coordinates), self.alone.at_best(n_coordinates))
 
     def of_rows(self, share: float, step: _Step | None, frequency: FloatArray) -> Cost:
-        """Of a row in a step, which a share of the rows comes to, of each group as often; in the engine behind."""
+        """Return the cost of a row in a step that gets a share of the rows, by group frequency; None is the engine."""
         blocks, alone = (float(_of_step(costs, step) @ frequency) for costs in (self.blocks, self.alone))
         return Cost(self.calls.cheaper(share / len(frequency), blocks, alone), alone)
 
@@ -209,20 +211,20 @@ def _of_step(costs: SubspaceCosts, step: _Step | None) -> FloatArray:
 
 
 class _Trial:
-    """Stages of some groups, tried on rows that are theirs."""
+    """Stages of some groups, tried on the groups' rows."""
 
     def __init__(
         self,
         problem: Problem,
-        lists: list[Lists],  # of all groups
+        lists: list[Lists],  # lists of all groups
         costs: _CallCosts,
-        most: int,  # coordinates, of all stages
-        in_order: InOrder,  # maps a function over arguments side by side
+        most: int,  # maximum number of coordinates of any stage
+        in_order: InOrder,  # maps a function over arguments in parallel
     ) -> None:
         self._problem, self._model, self._lists, self._costs = problem, problem.model, lists, costs
         self._most, self._in_order = most, in_order
         self._input_scale = input_scale_for(self._model.gamma)
-        # Some of several classes, from those with few support vectors to those with many, say it for all.
+        # Some classes, from those with few support vectors to those with many, represent all.
         order, n = np.argsort(costs.blocks.n_listed, kind="stable"), min(_MOST_JUDGED, len(lists))
         self._judged = [int(order[(2 * k + 1) * len(lists) // (2 * n)]) for k in range(n)]
         self._stages: dict[int, dict[int, SubspaceStage]] = {}
@@ -230,21 +232,21 @@ class _Trial:
         self._certified: dict[_Step, npt.NDArray[np.bool_]] = {}
 
     def draw_rows(self) -> bool:
-        """Draw rows of the groups that are judged; whether there are any."""
+        """Draw rows of the evaluated groups; return whether there are any."""
         rows, are_support_vectors = self._problem.typical_rows, self._problem.rows is None
         random = np.random.default_rng(self._problem.limits.random_state)
         most = min(_MAX_ROWS, max(_MAX_NUMBERS // self._model.n_features, 1))
         rows = rows[np.sort(random.permutation(rows.shape[0])[:most])]
         classes = self._problem.winners(rows) if self._model.n_decisions > 1 else np.zeros(rows.shape[0], np.intp)
-        mine = np.isin(classes, self._judged)
-        rows, self._classes = rows[mine], classes[mine]
+        in_groups = np.isin(classes, self._judged)
+        rows, self._classes = rows[in_groups], classes[in_groups]
         shares, weights = ([1.0], [1.0]) if are_support_vectors else (list(_SHRUNK), list(_SHRUNK.values()))
         self._shrunk = random.choice(shares, size=rows.shape[0], p=weights)
         self._rows = (
             np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), np.float64)
             - self._problem.frame.center
         )
-        return bool(mine.any())
+        return bool(in_groups.any())
 
     @cached_property
     def _groups(self) -> dict[int, GroupInSubspace]:
@@ -261,57 +263,57 @@ class _Trial:
         )
 
     def run(self, k: int) -> bool:
-        """Try sums and expansions in k coordinates; whether there are any."""
-        found = {w: self._stage(group, k) for w, group in self._groups.items()}
-        self._stages[k] = {w: stage for w, stage in found.items() if stage is not None}
-        if len(self._stages[k]) < len(found):
+        """Try sums and expansions in k coordinates; return whether all groups have a stage."""
+        stages = {w: self._stage(group, k) for w, group in self._groups.items()}
+        self._stages[k] = {w: stage for w, stage in stages.items() if stage is not None}
+        if len(self._stages[k]) < len(stages):
             return False
-        self._certified[_Step(k, 0)] = self._settled(k)
+        self._certified[_Step(k, 0)] = self._decided(k)
         for degree in self._degrees(k):
             step, group = _Step(k, degree), self._groups[0]
             projected = group.projected(self._rows, k)
             typical_s = 2.0 * self._model.gamma * float(np.einsum("ij,ij->i", projected, projected).mean())
             self._expansions[step] = _expanded(group, self._stages[k][0], degree, self._model.gamma, typical_s)
-            self._certified[step] = self._settled(k, _values(self._expansions[step], projected))
+            self._certified[step] = self._decided(k, _values(self._expansions[step], projected))
             if float(self._certified[step].mean()) >= float(self._certified[_Step(k, 0)].mean()) - _ABOUT:
-                break  # what is left open is the residual's
+                break  # the residual leaves the other rows undecided
         return True
 
     def is_enough(self, k: int, least: int) -> bool:
-        """Whether more coordinates cannot settle many more rows, or none at all."""
+        """Return whether more coordinates cannot decide many more rows, or any."""
         share = float(self._certified[_Step(k, 0)].mean())
         enough = k >= (_ENOUGH_COORDINATES if math.isinf(self._problem.tolerance) else least)
         return share >= _NEARLY_ALL or (enough and share < _HOPELESS)
 
     def best(self) -> tuple[tuple[_Step, ...], Cost]:
-        """The steps with which rows cost least, and what that is."""
-        # Rows of a class that a stage leaves open are few, and make no full blocks.
+        """Return the steps with the lowest cost of rows, and that cost."""
+        # A stage leaves few rows of a class undecided, which fill no blocks.
         most = _MOST_STAGES if self._model.n_decisions == 1 else _MOST_STAGES_OF_CLASSES
         tried = [chain for n in range(1, most + 1) for chain in combinations(self._certified, n) if _is_chain(chain)]
-        costs, asked = [self._cost(chain) for chain in tried], self._problem.limits.rows_per_call
+        costs, requested = [self._cost(chain) for chain in tried], self._problem.limits.rows_per_call
         quickest = min(cost.alone for cost in costs)
-        least = min(range(len(tried)), key=lambda k: (costs[k].is_slow_alone(quickest, asked), costs[k].asked))
+        least = min(range(len(tried)), key=lambda k: (costs[k].is_slow_alone(quickest, requested), costs[k].asked))
         return tried[least], costs[least]
 
     def built(self, steps: tuple[_Step, ...], cost: Cost, progress: Callable[[float], None]) -> Subspaces | None:
-        """These stages of all groups."""
+        """Build these stages for all groups."""
         chosen, most, n_groups = [], steps[-1].n_coordinates, len(self._lists)
         for w in range(n_groups):
             group = self._groups.get(w) or self._group(w, most)
-            found = [self._stages[k].get(w) or self._stage(group, k) for k, _ in steps]
-            stages = [stage for stage in found if stage is not None]
+            candidates = [self._stages[k].get(w) or self._stage(group, k) for k, _ in steps]
+            stages = [stage for stage in candidates if stage is not None]
             if len(stages) < len(steps):
                 return None
             chosen.append(group.group(stages, self._input_scale))
             progress((w + 1) / n_groups)
-        settled = float(np.logical_or.reduce([self._certified[step] for step in steps]).mean())
+        decided = float(np.logical_or.reduce([self._certified[step] for step in steps]).mean())
         name = f"{', then '.join(step.name for step in steps)} of {self._model.n_features} coordinates"
         reason = (
-            f"{name}, then the exact engine: should settle {settled:.1%} before it and "
+            f"{name}, then the exact engine: should settle {decided:.1%} before it and "
             f"take {cost.share_of(self._costs.exact, self._problem.limits.rows_per_call)}"
         )
         exact, presumed = self._costs.exact, cost.asked - self._costs.fixed.asked
-        tried = TriedPlan(name, cost.asked / exact.asked, settled, share_alone=cost.alone / exact.alone)
+        tried = TriedPlan(name, cost.asked / exact.asked, decided, share_alone=cost.alone / exact.alone)
         sections = subspace_sections(chosen, self._expansions.get(steps[0]))
         return Subspaces(sections, cost, presumed, reason, tried)
 
@@ -319,39 +321,39 @@ class _Trial:
         return group.stage(k, self._input_scale, self._in_order)
 
     def _degrees(self, k: int) -> list[int]:
-        """Of expansions of the only function that could be cheaper than its sums."""
+        """Return degrees of expansions of the only function that could be cheaper than its sums."""
         if self._model.n_decisions > 1:
             return []
         costs = self._costs.blocks
         most = _WORTHWHILE * float(costs.of_stage(k)[0])
         return [degree for degree in _DEGREES if float(costs.of_expansion(k, degree)[0]) <= most]
 
-    def _settled(self, k: int, expanded: tuple[FloatArray, FloatArray] | None = None) -> npt.NDArray[np.bool_]:
-        """Which rows the sums in k coordinates settle, or an expansion, if values are smaller by so much."""
-        found = np.ones(len(self._rows), bool)
+    def _decided(self, k: int, expanded: tuple[FloatArray, FloatArray] | None = None) -> npt.NDArray[np.bool_]:
+        """Return which rows the sums in k coordinates, or an expansion, decide if values shrink as assumed."""
+        result = np.ones(len(self._rows), bool)
         for w, group in self._groups.items():
-            mine = self._classes == w
-            for f, (sums, bounds) in enumerate(group.judged(self._stages[k][w], self._rows[mine], expanded)):
-                settled = bounds <= self._problem.tolerance
+            in_group = self._classes == w
+            for f, (sums, bounds) in enumerate(group.judged(self._stages[k][w], self._rows[in_group], expanded)):
+                decided = bounds <= self._problem.tolerance
                 if self._model.task != "regression":
                     values = sums + self._model.intercept[group.lists.decisions[f]]
-                    settled &= self._shrunk[mine] * np.abs(values) > bounds
-                found[mine] &= settled
-        return found
+                    decided &= self._shrunk[in_group] * np.abs(values) > bounds
+                result[in_group] &= decided
+        return result
 
     def _cost(self, steps: tuple[_Step, ...]) -> Cost:
-        """Of a row on average."""
-        costs, open_rows = self._costs, np.ones(len(self._classes), bool)
+        """Return the average cost of a row."""
+        costs, undecided = self._costs, np.ones(len(self._classes), bool)
         asked = alone = 0.0
         for step in (*steps, None):
-            share = float(open_rows.mean())
+            share = float(undecided.mean())
             if share == 0.0:
                 break
-            counts = np.bincount(self._classes[open_rows], minlength=len(self._lists))
+            counts = np.bincount(self._classes[undecided], minlength=len(self._lists))
             cost = costs.of_rows(share, step, counts / counts.sum())
             asked, alone = asked + share * cost.asked, alone + share * cost.alone
             if step is not None:
-                open_rows &= ~self._certified[step]
+                undecided &= ~self._certified[step]
         tries = 1.0 + costs.blocks.misses
         return Cost(costs.fixed.asked + tries * asked, costs.fixed.alone + tries * alone)
 
@@ -359,16 +361,16 @@ class _Trial:
 def in_subspaces(
     model: KernelModel,
     numbers: tuple[int, ...],  # coordinates, ascending
-    degree: int = 0,  # of an expansion in place of the first sums; 0 for none
+    degree: int = 0,  # degree of an expansion that replaces the first sums; 0 for none
     *,
-    X: Any = None,  # (n_rows, n_features): sample rows, which say how several classes are presumed
+    X: Any = None,  # (n_rows, n_features): sample rows for speculation on the class
     center: CenterChoice = "mean",
-    tolerance: float = math.inf,  # of values; infinite where labels alone count
-    on_grid: bool = False,  # coordinates as 16-bit integers
+    tolerance: float = math.inf,  # promised error of values; infinite if only labels count
+    on_grid: bool = False,  # whether to store coordinates as 16-bit integers
 ) -> Artifact:
-    """An exact artifact with stages of as many coordinates, whether they pay or not.
+    """Build an exact artifact with stages of these numbers of coordinates, whether they pay or not.
 
-    Raises UnsupportedModelError: float32 cannot hold the sums, or the format the model.
+    Raises UnsupportedModelError if float32 cannot hold the sums, or the format the model.
     """
     problem = Problem(model, Frame.of(model, center), X)
     point = problem.frame.center
@@ -376,60 +378,60 @@ def in_subspaces(
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for lists in Lists.of(model):
             group = GroupInSubspace(model, lists, point, numbers[-1], 0, scale if on_grid else None)
-            found = [group.stage(k, scale, one_by_one) for k in numbers]
-            stages = [stage for stage in found if stage is not None]
-            if len(stages) < len(found):
+            candidates = [group.stage(k, scale, one_by_one) for k in numbers]
+            stages = [stage for stage in candidates if stage is not None]
+            if len(stages) < len(candidates):
                 raise UnsupportedModelError(
-                    "float32 cannot hold the coefficients of kernel sums in few coordinates, or distances"
+                    "float32 cannot hold the coefficients or distances of kernel sums in few coordinates"
                 )
             groups.append(group.group(stages, scale))
             if degree:
                 expansion = _expanded(group, stages[0], degree, model.gamma, group.typical_s(numbers[0]))
     others = subspace_sections(groups, expansion)
     if model.n_decisions > 1:
-        others |= presume(problem, presumed_cost=0.0)
+        others |= speculate(problem, presumed_cost=0.0)
     return build(model, "exact", problem.frame, others=others, tolerance=tolerance)
 
 
 class _Step(NamedTuple):
-    """Kernel sums in so many coordinates, or an expansion of them where the degree is not 0."""
+    """Kernel sums in some coordinates, or an expansion of these sums if the degree is not 0."""
 
     n_coordinates: int
     degree: int
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Name to display."""
         what = f"an expansion of degree {self.degree}" if self.degree else "kernel sums"
         return f"{what} in {self.n_coordinates}"
 
 
 def _is_chain(steps: tuple[_Step, ...]) -> bool:
-    """More and more coordinates; an expansion is the first."""
+    """Return whether the coordinates increase and only the first step may be an expansion."""
     ascends = all(a.n_coordinates < b.n_coordinates for a, b in pairwise(steps))
     return ascends and not any(step.degree for step in steps[1:])
 
 
 def _expanded(group: GroupInSubspace, stage: SubspaceStage, degree: int, gamma: float, typical_s: float) -> Artifact:
-    """The function on the subspace, expanded about the center."""
+    """Expand the function on the subspace about the center."""
     function = group.on_subspace(stage, gamma)
     origin = np.zeros(stage.n_coordinates, np.float32)
-    found = expand_and_certify(function, origin[np.newaxis], degree, typical_s=np.array([typical_s]), directions=False)
-    expanded = Expanded(origin[np.newaxis], degree, (found[0],), (found[1],))
+    result = expand_and_certify(function, origin[np.newaxis], degree, typical_s=np.array([typical_s]), directions=False)
+    expanded = Expanded(origin[np.newaxis], degree, (result[0],), (result[1],))
     return build(function, "approximate", Frame.of(function, "origin"), expanded)
 
 
 def _values(expansion: Artifact, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Of an expansion, with bounds."""
+    """Evaluate an expansion; return values and bounds."""
     values, bounds = Evaluator(expansion, n_jobs=-1).evaluate(np.ascontiguousarray(rows), VALUES | BOUNDS)
     return values.ravel(), bounds.ravel()
 
 
 def _work(lists: list[Lists], d: int, numbers: list[int]) -> float:
-    """Operations that bases and stages take."""
-    of_matrices = sum(
+    """Estimate the operations of bases and stages."""
+    matrix_work = sum(
         float(len(group.own) + len(other)) ** 2 * 2.0 * min(d, len(group.own) + len(other)) + 2.0 * d**2 * 50.0
         for group in lists
         for other in group.others
     )
-    return 4.0 * of_matrices * (len(numbers) + 1)
+    return 4.0 * matrix_work * (len(numbers) + 1)

@@ -1,8 +1,8 @@
-"""A small network that presumes the winner of several classes, so that the exact engine begins with that one's pairs.
+"""A small network that speculates on the winner of several classes, so the exact engine starts with its pairs.
 
-Scores of the classes are a linear function of the row plus kernel values at a few support vectors, the landmarks; they
-are fitted by least squares to who wins sample rows. A wrong presumption costs time and nothing else: whoever is
-presumed has to win its pairs by more than their error bounds.
+Class scores are a linear function of the row plus kernel values at a few support vectors, the landmarks, fitted by
+least squares to the winners of sample rows. Wrong speculation only costs time: the presumed winner must win its pairs
+by more than their error bounds.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from approxsvm.ir.schema import record
 from approxsvm.planning.cost import PairCosts
 from approxsvm.planning.problem import Problem
 
-# Rows that a network is fitted to and judged on, and numbers in them, at most.
+# Maximum number of rows to fit and evaluate a network, and of their entries.
 _MAX_ROWS: Final = 6_000
 _MAX_NUMBERS: Final = 1 << 24
 _HELD_OUT_SHARE: Final = 0.25
-# Features beyond which only landmarks are used: fitting takes their cube.
+# Maximum number of features; with more, only landmarks are used, because fitting takes cubic time.
 _MAX_FEATURES: Final = 1_024
 _NUMBERS_OF_LANDMARKS: Final = (0, 16, 32, 64, 128, 256, 512)
 _RIDGE: Final = 1e-6
 
 
-def presume(
-    problem: Problem,  # of several classes
-    presumed_cost: float | None = None,  # of a row whose class is presumed, where subspaces are tried first
+def speculate(
+    problem: Problem,  # with several classes
+    presumed_cost: float | None = None,  # cost of a row with a presumed class, if subspaces come first
 ) -> dict[str, bytes]:
-    """Fit networks with more and more landmarks and take the one with which rows cost least, as section presumption.
+    """Fit networks with increasing numbers of landmarks; return the cheapest as section presumption.
 
-    Empty where rows go by all pairs, as those of few values do, or that is cheaper, or nothing could be fitted.
+    The result is empty if rows use all pairs, as few-valued ones do, if all pairs are cheaper, or if no fit succeeds.
     """
     model, rows, center = problem.model, problem.typical_rows, problem.frame.center
     costs = PairCosts.of(model, rows)
@@ -51,19 +51,19 @@ def presume(
     classes = problem.winners(rows)
     hits = np.eye(len(model.labels))[classes]
     frequency = hits.mean(axis=0)
-    of_winner = costs.of_winner(frequency) if presumed_cost is None else presumed_cost
+    winner_cost = costs.of_winner(frequency) if presumed_cost is None else presumed_cost
     best, least = {}, costs.all_pairs if presumed_cost is None else math.inf
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         network = _Network(_dense(rows) - center, _dense(model.support_vectors[landmarks]) - center, model.gamma)
         gram, products = network.normal_equations(~held_out, hits)
         for n in (n for n in _NUMBERS_OF_LANDMARKS if n <= len(landmarks)):
-            if costs.presuming(n) + of_winner >= least:
+            if costs.presuming(n) + winner_cost >= least:
                 break
             weights = network.solved(gram, products, n)
             if not np.isfinite(weights).all():
                 continue
             missed = float((network.scores(held_out, weights).argmax(axis=1) != classes[held_out]).mean())
-            cost = costs.presuming(n) + (1.0 + missed) * of_winner
+            cost = costs.presuming(n) + (1.0 + missed) * winner_cost
             if cost < least:
                 best, least = {"presumption": _packed(landmarks[:n], weights)}, cost
     return best
@@ -80,10 +80,10 @@ def _dense(rows: Any) -> FloatArray:
 
 
 class _Network:
-    """What scores are sums of: constants, features of the rows z, kernel values at landmarks x.
+    """Terms of the scores: constants, features of the rows z, kernel values at landmarks x.
 
-    Both are relative to the artifact's center. Features are brought to mean 0 and variance 1 while weights are fitted;
-    of very many of them, and of those that hardly vary, the weights are 0.
+    Rows and landmarks are relative to the artifact's center. Features are standardized while fitting. If there are very
+    many, and for features that hardly vary, the weights are 0.
     """
 
     def __init__(self, z: FloatArray, x: FloatArray, gamma: float) -> None:
@@ -100,14 +100,14 @@ class _Network:
         self._columns = np.hstack([np.ones((len(z), 1)), np.nan_to_num(features), self._kernel])
 
     def normal_equations(self, chosen: npt.NDArray[np.bool_], targets: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Of all columns; those of fewer landmarks are a corner of them."""
+        """Return the equations of all columns; those of fewer landmarks are a leading part of them."""
         a = self._columns[chosen]
         gram = a.T @ a
         gram[np.diag_indices_from(gram)] += _RIDGE * len(a)
         return gram, a.T @ targets[chosen]
 
     def solved(self, gram: FloatArray, products: FloatArray, n_landmarks: int) -> npt.NDArray[np.float32]:
-        """Weights as the artifact holds them; not finite where nothing could be fitted."""
+        """Solve for the weights as the artifact stores them; not finite if no fit succeeds."""
         n_features = self._z.shape[1]
         n_linear = 1 + len(self._varying)
         n = n_linear + n_landmarks
@@ -116,16 +116,16 @@ class _Network:
             fitted = np.linalg.solve(gram[:n, :n], products[:n])
         except np.linalg.LinAlgError:
             return weights.astype(np.float32)
-        of_features = fitted[1:n_linear] * self._factor[:, np.newaxis]
-        weights[0] = fitted[0] - self._mean[self._varying] @ of_features
+        feature_weights = fitted[1:n_linear] * self._factor[:, np.newaxis]
+        weights[0] = fitted[0] - self._mean[self._varying] @ feature_weights
         weights[1 : 1 + n_features] = 0.0
-        weights[1 + self._varying] = of_features
+        weights[1 + self._varying] = feature_weights
         weights[1 + n_features :] = fitted[n_linear:]
         return weights.astype(np.float32)
 
     def scores(self, chosen: npt.NDArray[np.bool_], weights: npt.NDArray[np.float32]) -> FloatArray:
-        """By the weights of the artifact."""
+        """Compute scores with the weights of the artifact."""
         n_linear = 1 + self._z.shape[1]
         kernel = self._kernel[chosen, : len(weights) - n_linear]
-        found: FloatArray = weights[0] + self._z[chosen] @ weights[1:n_linear] + kernel @ weights[n_linear:]
-        return found
+        scores: FloatArray = weights[0] + self._z[chosen] @ weights[1:n_linear] + kernel @ weights[n_linear:]
+        return scores

@@ -1,1 +1,1 @@
-"""The reference in obvious float64, which judges everything fast; imports models and rows, nothing that it judges."""
+"""Slow reference in plain float64, against which tests and reports compare; it imports only models and rows."""

@@ -1,4 +1,4 @@
-"""Decision values, term by term: naive on purpose, never optimised. definition.py bounds their rounding."""
+"""Decision values term by term, deliberately naive and never optimised. definition.py bounds their rounding."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from approxsvm.ir.feature_model import FeatureModel
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.single_model import SingleModel
 
-# Support vectors at a time; sparse ones are made dense.
+# Number of support vectors per block; sparse ones are made dense.
 BLOCK_VECTORS: Final = 4096
 
 
 def decision_function(model: SingleModel, X: FloatArray, decisions: Sequence[int] | None = None) -> FloatArray:
-    """Decision values in LIBSVM's orientation by the definition, of all functions or some, shape (n_rows, n_decisions).
+    """Compute decision values by definition in LIBSVM's orientation, for all or some functions: (n_rows, n_decisions).
 
-    For a kernel machine that is sum_i a_i K(x_i, z) + intercept.
+    For a kernel machine, they are sum_i a_i K(x_i, z) + intercept.
     """
     if isinstance(model, FeatureModel):
         return model.decision_function(X)
@@ -41,7 +41,7 @@ def _of_kernels(model: KernelModel, X: FloatArray, decisions: list[int]) -> Floa
     return sums + model.intercept[decisions]
 
 
-# Values of a kernel at support vectors and a row.
+# Kernel values of support vectors and one row.
 _KERNELS: Final[dict[str, Callable[[KernelModel, Any, FloatArray], FloatArray]]] = {
     "gaussian": lambda model, vectors, z: np.exp(-model.gamma * ((vectors - z) ** 2).sum(axis=1)),
     "polynomial": lambda model, vectors, z: (model.gamma * (vectors @ z) + model.coef0) ** model.degree,
@@ -50,7 +50,7 @@ _KERNELS: Final[dict[str, Callable[[KernelModel, Any, FloatArray], FloatArray]]]
 
 
 def expand(model: KernelModel, center: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-    """Constant, linear (n_features,) and quadratic (n_features, n_features) term about `center`, vector by vector."""
+    """Compute constant, linear (n_features,) and quadratic (n_features, n_features) term about `center`."""
     constant, linear = 0.0, np.zeros(model.n_features)
     quadratic = np.zeros((model.n_features, model.n_features))
     for x, a in zip(model.dense_support_vectors(0, model.n_sv), model.coefficients(0), strict=True):
@@ -75,7 +75,7 @@ class SecondOrder:
 
 
 def second_order(model: KernelModel, choice: Literal["mean", "origin"] = "mean") -> SecondOrder:
-    """The expansion to degree 2 about the origin or the mean of the support vectors in float32."""
+    """Expand to degree 2 about the origin or the mean of the support vectors, rounded to float32."""
     vectors = model.dense_support_vectors(0, model.n_sv)
     center = vectors.mean(axis=0) if choice == "mean" else np.zeros(model.n_features)
     center = center.astype(np.float32).astype(np.float64)
@@ -92,7 +92,7 @@ def second_order(model: KernelModel, choice: Literal["mean", "origin"] = "mean")
 
 
 def evaluate(expansion: SecondOrder, X: FloatArray) -> FloatArray:
-    """Decision values (n_rows,) of an expansion for rows (n_rows, n_features) in float64, row by row."""
+    """Evaluate an expansion at rows (n_rows, n_features) in float64, row by row; returns shape (n_rows,)."""
     values = np.empty(len(X))
     for row, z in enumerate(X):
         u = z - expansion.center

@@ -1,8 +1,8 @@
-"""The function of each kind of model by its definition in float64, and bounds on its rounding.
+"""Definitions of all model kinds in float64, and bounds on their rounding.
 
-`definition_of` chooses among the classes here, one for each kernel; models of features know their own. Rounding bounds
-hold for any order of the sum over terms, with the intercept added last: for `values`, which works by blocks, for
-decision_values.py, and for a source that evaluates the same terms. u = 2^-53; A1 = sum |a_i|.
+`definition_of` chooses a class for each kernel; feature models define themselves. Rounding bounds hold for any order of
+the sum over terms, with the intercept added last: for `values`, which sums by blocks, for decision_values.py, and for a
+source that evaluates the same terms. u = 2^-53; A1 = sum |a_i|.
 """
 
 from __future__ import annotations
@@ -23,69 +23,69 @@ from approxsvm.ir.schema import MAX_OUTPUT_SCALE
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.reference.decision_values import BLOCK_VECTORS
 
-# Rows at a time for kernels.
+# Number of rows per block of kernel values.
 _BLOCK_ROWS: Final = 512
-# Support vectors at which the spread of values is computed.
+# Number of support vectors at which the spread of values is computed.
 _SOME_VECTORS: Final = 64
 # Relative spread below which a function counts as constant.
 _CONSTANT: Final = 1e-6
 
 
 class Definition(Protocol):
-    """Definition of one model; `mapped` are rows behind its input map, (n_rows, n_features)."""
+    """Definition of one model; `mapped` are rows after its input map, (n_rows, n_features)."""
 
     @property
     def scale(self) -> float:
-        """Greatest A1 of any decision function, or its substitute."""
+        """Largest A1 of any decision function, or its substitute."""
 
     @property
     def spread(self) -> float:
-        """About the largest less the smallest value at some support vectors, or its substitute."""
+        """Approximate range of the values at some support vectors, or its substitute."""
 
     def values(self, mapped: FloatArray) -> FloatArray:
-        """Decision values, (n_rows, n_decisions)."""
+        """Compute decision values, (n_rows, n_decisions)."""
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """Bound on the float64 rounding of such values, with a shape that broadcasts to theirs."""
+        """Bound the float64 rounding of such values, with a shape that broadcasts to theirs."""
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """Largest change of the values when rows move by `errors`, (n_rows, 1)."""
+        """Bound the change of the values if rows move by `errors`, (n_rows, 1)."""
 
 
 def definition_of(model: SingleModel) -> Definition:
-    """The definition of a model by its kind."""
+    """Return the definition of a model."""
     if isinstance(model, FeatureModel):
         return FeatureDefinition(model)
-    found: Definition = _BY_KERNEL[model.kernel](model)
-    return found
+    definition: Definition = _BY_KERNEL[model.kernel](model)
+    return definition
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureDefinition:
-    """A linear model on features, which knows its own."""
+    """Definition of a feature model, which defines itself."""
 
     model: FeatureModel
 
     @property
     def scale(self) -> float:
-        """Greatest A1, or its substitute."""
+        """Largest A1, or its substitute."""
         return self.model.sum_moduli
 
     @property
     def spread(self) -> float:
-        """Values are within `scale` of the intercept."""
+        """Twice `scale`, because values are within `scale` of the intercept."""
         return 2.0 * self.scale
 
     def values(self, mapped: FloatArray) -> FloatArray:
-        """Decision values."""
+        """Compute decision values."""
         return self.model.decision_function(mapped)
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """Bound on their rounding."""
+        """Bound their rounding."""
         return self.model.rounding(mapped, values)
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """Largest change."""
+        """Bound their change."""
         return self.model.moved(errors)
 
 
@@ -95,7 +95,7 @@ class _OfKernels:
 
     @cached_property
     def scale(self) -> float:
-        return float(self.model.absolute_sums().max())  # infinity is refused with the coefficients
+        return float(self.model.absolute_sums().max())  # infinite coefficients are rejected earlier
 
     @property
     def spread(self) -> float:
@@ -111,7 +111,7 @@ class _OfKernels:
         return self.sums(mapped, coefficients) + model.intercept
 
     def sums(self, mapped: FloatArray, coefficients: FloatArray) -> FloatArray:
-        """Kernels times coefficients (n_sv, n), shape (n_rows, n)."""
+        """Multiply kernels by coefficients (n_sv, n); returns shape (n_rows, n)."""
         model = self.model
         sums = np.zeros((len(mapped), coefficients.shape[1]))
         for start in range(0, len(mapped), _BLOCK_ROWS):
@@ -124,11 +124,11 @@ class _OfKernels:
         return sums
 
     def vectors(self, first: int, last: int) -> Any:
-        """Some of the support vectors, in the form that `kernels` takes."""
+        """Return some support vectors in the form that `kernels` accepts."""
         return self.model.dense_support_vectors(first, last)
 
     def kernels(self, rows: FloatArray, vectors: Any) -> FloatArray:
-        """Kernel values of each row and each vector."""
+        """Compute the kernel value of each row and each vector."""
         raise NotImplementedError
 
     @cached_property
@@ -138,38 +138,38 @@ class _OfKernels:
 
 
 class GaussianDefinition(_OfKernels):
-    """A kernel machine with a Gaussian kernel, by differences, so nothing cancels."""
+    """Definition of a kernel machine with a Gaussian kernel, by differences, so nothing cancels."""
 
     def kernels(self, rows: FloatArray, vectors: Any) -> FloatArray:
-        """Kernel values by differences."""
+        """Compute kernel values by differences."""
         from scipy.spatial.distance import cdist
 
         return np.asarray(np.exp(-self.model.gamma * cdist(rows, vectors, "sqeuclidean")))
 
     @property
     def of_sum(self) -> float:
-        """Rounding of the sum, without the intercept.
+        """Rounding error of the sum without the intercept.
 
-        An argument h of exp errs by (n_features + 3) u h, and h exp(-h) is at most 1/e. Then follow exp, its products
-        and n_sv additions. This is twice the bound of cpp/include/approxsvm/predict/definition.hpp.
+        An argument h of exp has the error (n_features + 3) u h, and h exp(-h) is at most 1/e. exp, its products and
+        n_sv additions follow. This is twice the bound of cpp/include/approxsvm/predict/definition.hpp.
         """
         return (self.model.n_sv + self.model.n_features + 20) * 2.0 * UNIT64 * self.scale
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """`of_sum` and the intercept, the same for every row."""
+        """Add the intercept's rounding to `of_sum`."""
         return np.asarray(self.of_sum + 8.0 * UNIT64 * np.abs(values))
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """By the steepest slope of the kernel, which is between 0 and 1."""
+        """Bound the change by the steepest slope of the kernel, which is between 0 and 1."""
         return np.asarray(self.scale * np.minimum(gaussian_slope(self.model.gamma) * errors, 1.0))
 
     def by_norms(self, row: FloatArray, decision: int, longest: Sequence[float]) -> tuple[float, float]:
-        """A decision value, and a bound of its error if distances come from norms: ||x||^2 - 2 x.z + ||z||^2.
+        """Return a decision value, and a bound of its error if distances come from norms: ||x||^2 - 2 x.z + ||z||^2.
 
-        This cancels. For rows within R of the point that norms are relative to, the argument of exp errs by
-        4 (n_features + 8) u gamma R^2 (cpp/include/approxsvm/predict/prepared.hpp, EngineBound), and a kernel by at
-        most 1. Here the bound is many times that. `longest` are the distances of the furthest support vector from each
-        point that norms may be relative to.
+        This form cancels. For rows within R of the reference point of the norms, the argument of exp has an error of at
+        most 4 (n_features + 8) u gamma R^2 (cpp/include/approxsvm/predict/prepared.hpp, EngineBound), and a kernel an
+        error of at most 1. The bound here is many times larger. `longest` are the distances of the furthest support
+        vector from each possible reference point.
         """
         model, coef = self.model, self.model.coefficients(decision)
         intercept, furthest_sq = float(model.intercept[decision]), 0.0
@@ -184,18 +184,18 @@ class GaussianDefinition(_OfKernels):
 
 class _OfProducts(_OfKernels):
     def vectors(self, first: int, last: int) -> Any:
-        """Some of the support vectors; sparse ones stay sparse."""
+        """Return some support vectors; sparse ones stay sparse."""
         return self.model.support_vectors[first:last]
 
     @cached_property
     def _norms_of_products(self) -> FloatArray:
-        """|gamma| ||x_i||, shape (n_sv,)."""
+        """|gamma| ||x_i|| for each support vector, shape (n_sv,)."""
         return np.asarray(abs(self.model.gamma) * self.vector_norms)
 
     def _sums_of_powers(self, mapped: FloatArray, weights: FloatArray, power: int) -> FloatArray:
-        """sum_i weights_i B_i^power at each row, of weights (n, n_sv); shape (n_rows, n)."""
+        """Compute sum_i weights_i B_i^power at each row, for weights (n, n_sv); returns shape (n_rows, n)."""
         sums = np.zeros((len(mapped), len(weights)))
-        # Whose rounding is more than what numbers below float64 lose, times gamma where that comes last.
+        # Exceeds the error of underflow, including a final multiplication by gamma.
         underflow = 2.0**-1000 * (1.0 + abs(self.model.gamma))
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for row, norm in enumerate(norms_above(mapped)):
@@ -207,50 +207,50 @@ class _OfProducts(_OfKernels):
 
 
 class SigmoidDefinition(_OfProducts):
-    """Of a kernel machine with a sigmoid kernel, whose values are in [-1, 1] and whose slope is at most 1."""
+    """Definition of a kernel machine with a sigmoid kernel: values are in [-1, 1], and slopes at most 1."""
 
     def kernels(self, rows: FloatArray, vectors: Any) -> FloatArray:
-        """By inner products."""
+        """Compute kernel values by inner products."""
         return np.asarray(np.tanh(self.model.gamma * (rows @ vectors.T) + self.model.coef0))
 
     def rounding(self, mapped: FloatArray, values: FloatArray, decisions: Sequence[int] | None = None) -> FloatArray:
-        """Four times what cpp/include/approxsvm/exact/polynomial_kernel.hpp derives; as PolynomialDefinition."""
+        """Return four times the bound of cpp/include/approxsvm/exact/polynomial_kernel.hpp, as PolynomialDefinition."""
         model = self.model
         chosen = list(range(model.n_decisions) if decisions is None else decisions)
         weights = np.abs([model.coefficients(k) for k in chosen])
-        of_arguments = (model.n_features + 8) * self._sums_of_powers(mapped, weights, 1)
-        of_sums = (model.n_sv + 32) * weights.sum(axis=1) + np.abs(model.intercept[chosen])
-        return np.asarray(4.0 * UNIT64 * (of_arguments + of_sums) + 2.0**-1000)
+        argument_error = (model.n_features + 8) * self._sums_of_powers(mapped, weights, 1)
+        sum_error = (model.n_sv + 32) * weights.sum(axis=1) + np.abs(model.intercept[chosen])
+        return np.asarray(4.0 * UNIT64 * (argument_error + sum_error) + 2.0**-1000)
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """By the steepest slope."""
+        """Bound the change by the steepest slope."""
         weights = np.abs([self.model.coefficients(k) for k in range(self.model.n_decisions)])
         moved = errors * (weights @ self._norms_of_products) * (1.0 + 1e-6)
         return np.asarray(np.minimum(moved, 2.0 * weights.sum(axis=1)))
 
 
 class PolynomialDefinition(_OfProducts):
-    """Of a kernel machine with a polynomial kernel, which grows with rows."""
+    """Definition of a kernel machine with a polynomial kernel, whose values grow with rows."""
 
     def kernels(self, rows: FloatArray, vectors: Any) -> FloatArray:
-        """Kernel values by inner products."""
+        """Compute kernel values by inner products."""
         return np.asarray((self.model.gamma * (rows @ vectors.T) + self.model.coef0) ** self.model.degree)
 
     def rounding(self, mapped: FloatArray, values: FloatArray, decisions: Sequence[int] | None = None) -> FloatArray:
-        """Four times the bound of cpp/include/approxsvm/exact/polynomial_kernel.hpp; infinite near float64's limit.
+        """Return four times the bound of cpp/include/approxsvm/exact/polynomial_kernel.hpp; infinite near overflow.
 
-        With B_i = |gamma| ||x_i|| ||z|| + |coef0|, a kernel errs by degree (n_features + 8) u times B_i^degree, and the
-        sum has n_sv + 16 roundings. `decisions` are those of `values`, by default all.
+        With B_i = |gamma| ||x_i|| ||z|| + |coef0|, a kernel has the error degree (n_features + 8) u B_i^degree, and
+        the sum has n_sv + 16 roundings. `decisions` are the columns of `values`, by default all.
         """
         model = self.model
         chosen = list(range(model.n_decisions) if decisions is None else decisions)
-        moduli = self._sums_of_powers(mapped, np.abs([model.coefficients(k) for k in chosen]), model.degree)
-        path = model.n_sv + model.degree * (model.n_features + 8) + 16
-        error = 4.0 * path * UNIT64 * (moduli + np.abs(model.intercept[chosen])) + 2.0**-1000
-        return np.where(moduli < MAX_OUTPUT_SCALE, error, np.inf)
+        absolute_sums = self._sums_of_powers(mapped, np.abs([model.coefficients(k) for k in chosen]), model.degree)
+        roundings = model.n_sv + model.degree * (model.n_features + 8) + 16
+        error = 4.0 * roundings * UNIT64 * (absolute_sums + np.abs(model.intercept[chosen])) + 2.0**-1000
+        return np.where(absolute_sums < MAX_OUTPUT_SCALE, error, np.inf)
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """By the slope at the row itself, as errors are tiny compared with rows."""
+        """Bound the change by the slope at the row; errors are tiny compared with rows."""
         model = self.model
         steep = np.abs([model.coefficients(k) for k in range(model.n_decisions)]) * self._norms_of_products
         slopes = model.degree * self._sums_of_powers(mapped, steep, model.degree - 1)
@@ -258,15 +258,15 @@ class PolynomialDefinition(_OfProducts):
 
 
 def _sq_distances(model: KernelModel, row: FloatArray) -> Iterator[tuple[int, FloatArray]]:
-    """Squared distances of a row to blocks of support vectors, each block with the position of its first."""
+    """Yield squared distances of a row to blocks of support vectors, each with the position of its first vector."""
     vectors: Any = model.support_vectors
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(vectors, np.ndarray):
             for first in range(0, model.n_sv, BLOCK_VECTORS):
                 yield first, np.square(vectors[first : first + BLOCK_VECTORS] - row).sum(axis=1)
-        elif model.n_sv:  # this cancels less than the engine does
-            found = sparse_sq_distances(vectors, row)
-            yield 0, np.where(np.isnan(found), np.inf, found)
+        elif model.n_sv:  # cancels less than the engine
+            distances = sparse_sq_distances(vectors, row)
+            yield 0, np.where(np.isnan(distances), np.inf, distances)
 
 
 _BY_KERNEL: Final[dict[str, Any]] = {

@@ -1,1 +1,1 @@
-"""Answers of an artifact: the only package that calls the native predictor."""
+"""Evaluation of artifacts: the only package that calls the native predictor."""

@@ -1,22 +1,22 @@
 """Log densities of the Gaussian kernel, with a bound.
 
-A density of the Gaussian kernel in d features with the bandwidth h, gamma = 1 / (2 h^2), is
+The density of a Gaussian kernel with bandwidth h in d features, with gamma = 1 / (2 h^2), is
 
     p(z) = (gamma / pi)^(d / 2) f(z),    f(z) = sum_i w_i exp(-gamma ||z - x_i||^2),   w_i >= 0, sum_i w_i = 1.
 
-The artifact has f, as a regression. Where the core's value v of it is within b <= 2^-26 v, its log is off by
--log(1 - b / v) at most. In the tails f is less than what float64 rounds of sums up to 1; there terms are added up
-relative to the largest of them,
+The artifact stores f as a regression. If the core's value v of f has an error bound b <= 2^-26 v, the error of log v is
+at most -log(1 - b / v). In the tails f is smaller than the rounding error of float64 sums up to 1, so the terms are
+added relative to the largest of them,
 
     log f = m + log sum_i w_i exp(-h_i - m),    h_i = gamma ||z - x_i||^2,   m = max(-h_i).
 
-As no term is negative nothing cancels: an exponent is off by (d + 12) u h_i, u = 2^-53, the rounding of gamma included,
-and the sum relatively by the mean of these, weighted by the terms, and n + 24 roundings. A row that steps in front have
-moved by e has a log f that differs by gamma e (2 max_i ||z - x_i|| + e) at most, as each term's does. Logs of the
-factors, and sums of them, err by a few roundings of each.
+No term is negative, so nothing cancels. The error of an exponent is at most (d + 12) u h_i with u = 2^-53, including
+the rounding of gamma. The relative error of the sum is at most the mean of these errors, weighted by the terms, plus n
++ 24 roundings. If earlier steps move a row by at most e, log f changes by at most gamma e (2 max_i ||z - x_i|| + e),
+since each term's exponent does. The logs of the factors, and their sums, add a few roundings each.
 
-Where the source computes in float32, b alone has that rounding: the log of v is kept while b < v, and nothing is known
-behind.
+If the source computes in float32, only b includes that rounding: the log of v is kept while b < v, and the bound is
+infinite otherwise.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ from approxsvm.ir.constants import UNIT64
 from approxsvm.runtime.evaluator import BOUNDS, VALUES, Evaluator, Values
 
 _UP: Final = 1.01
-_CLOSE: Final = 2.0**-26  # a value that is off by more, relatively, is computed again
+_CLOSE: Final = 2.0**-26  # a value with a larger relative error is computed again
 
 
 def log_densities(evaluator: Evaluator, rows: Any) -> tuple[FloatArray, FloatArray]:
-    """Log p of each row, and what it is off by at most; without support vectors that may be infinite."""
+    """Return log p of each row, and an upper bound of its error; without support vectors the bound may be infinite."""
     artifact = evaluator.artifact
-    exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # the former has its expansions alone
+    exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # which has only its expansions
     values, bounds = evaluator.evaluate(rows, VALUES | BOUNDS, exact)
     gamma, d = float(artifact.header["gamma"]), artifact.n_features
     shift = 0.5 * d * (math.log(gamma) - math.log(math.pi))
-    of_shift = 8.0 * UNIT64 * d * (abs(math.log(gamma)) + 2.0)
+    shift_error = 8.0 * UNIT64 * d * (abs(math.log(gamma)) + 2.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(values > 0.0, bounds / values, np.inf)
         logs, errors = np.log(values), np.where(share < 1.0, -np.log(1.0 - share) * _UP + 4.0 * UNIT64, np.inf)
     in_float32 = artifact.row_dtypes.rounded is not None and rows.dtype == np.float32
     far = np.flatnonzero(~(share < 1.0) if in_float32 else ~(share <= _CLOSE))
     if len(far) and len(artifact.support_vectors()):
-        logs[far], of_tails = _in_the_tails(evaluator, rows[far])
-        errors[far] = np.inf if in_float32 else of_tails
+        logs[far], tail_errors = _in_the_tails(evaluator, rows[far])
+        errors[far] = np.inf if in_float32 else tail_errors
     logs = np.where(np.isnan(logs), -np.inf, logs)
-    return logs + shift, errors + of_shift + 4.0 * UNIT64 * (np.abs(logs) + abs(shift))
+    return logs + shift, errors + shift_error + 4.0 * UNIT64 * (np.abs(logs) + abs(shift))
 
 
 def _in_the_tails(evaluator: Evaluator, rows: Any) -> tuple[FloatArray, FloatArray]:

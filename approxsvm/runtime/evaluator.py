@@ -1,6 +1,6 @@
-"""Artifact in, answers out, with NumPy alone; the only importer of the native predictor.
+"""Evaluation of an artifact with NumPy alone; the only module that imports the native predictor.
 
-An `Evaluator` answers for one artifact. Its rows have been checked: arrays of real numbers or CSR matrices. `Predictor`
+An `Evaluator` answers for one artifact. It takes checked rows: arrays of real numbers or CSR matrices. `Predictor`
 (predictor.py) wraps it for programs that only predict, the estimators (estimators.py) for those that use scikit-learn.
 """
 
@@ -22,32 +22,33 @@ from approxsvm.frames.columns import check_exact, known_rows, numpy_rows
 from approxsvm.frames.dtypes import FLOAT32, SPARSE, WIDE_SPARSE, check_extended
 from approxsvm.frames.known_frames import KnownFrames, row_reader
 from approxsvm.frames.named_rows import is_one_row_frame, row_by_name
-from approxsvm.frames.rows import as_row, chunks, of_the_whole, one_row
+from approxsvm.frames.rows import as_row, chunks, one_row, with_global_row
 from approxsvm.ir.constants import UNIT32
 from approxsvm.ir.kernel_model import FloatArray, Task
 from approxsvm.ir.outputs import Outputs, class_pairs
 from approxsvm.ir.schema import TASKS
 from approxsvm.system.threads import n_threads
 
-# Which values and bounds to compute (cpp/include/approxsvm/model_view.hpp). "promised": exact ones, or within the
-# model's tolerance if it has one; "settled": those of the cheapest stage that settles the label; "exact": always exact.
+# Which values and bounds to compute (cpp/include/approxsvm/model_view.hpp). "promised": exact values, or values within
+# the model's tolerance if it has one; "settled": values of the cheapest stage that decides the label; "exact": always
+# exact values.
 Values = Literal["promised", "settled", "exact"]
 # Outputs to compute (cpp/python/register_predictor.cpp), combined by |; several come as a tuple, in this order.
 LABELS, VALUES, BOUNDS, STAGE_NUMBERS, CERTIFIED, PROBABILITIES, PROBABILITY_BOUNDS = (1 << k for k in range(7))
-# The names of outputs that users see, and what the core computes for them.
+# Names of the outputs that users see, and the core's outputs for them.
 OUTPUTS = ("label", "value", "probability", "error_bound", "certified")
 _BITS = {"label": LABELS, "value": VALUES, "error_bound": BOUNDS, "probability": PROBABILITIES}
 # The stages, in the order of the native enumeration (cpp/include/approxsvm/model_view.hpp).
 STAGES = ("expansion", "direction", "higher_degree", "subspace", "float32", "float64", "definition")
-# The stages that need no exact model.
+# Stages that do not need the exact model.
 EXPANSION_STAGES = STAGES[:4]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
-ARRAY = np.ndarray  # found sooner than an attribute
+ARRAY = np.ndarray  # a global is found sooner than an attribute
 _FLOAT64 = np.dtype(np.float64)
-_OF_PYTHON = (dict, list, tuple)  # types of rows that the core reads
-_NAMELESS = (ARRAY, list, tuple)  # types of rows without names; types derived from them may have some
+_PYTHON_ROWS = (dict, list, tuple)  # types of rows that the core reads
+_NAMELESS = (ARRAY, list, tuple)  # types of rows without names; subclasses may have names
 
 
 def read_artifact(source: str | os.PathLike[str] | bytes) -> Artifact:
@@ -58,19 +59,19 @@ def read_artifact(source: str | os.PathLike[str] | bytes) -> Artifact:
 
 
 def native_outputs(outputs: Outputs, task: Task, n_classes: int) -> _native.Outputs:
-    """The core's outputs for decision values and bounds: scores, probabilities, labels, and which are certain."""
+    """Return the core's rules for scores, probabilities, labels and certainty, given decision values and bounds."""
     return _native.Outputs(pack_outputs(outputs), TASKS.index(task), n_classes)
 
 
 class Evaluator:
-    """Answers of one compiled model; `n_jobs` threads as in scikit-learn.
+    """Answers of one compiled model, with `n_jobs` threads as in scikit-learn.
 
     Batches of up to four rows for each center use other code than larger ones, to reduce latency. Their values may
-    differ from those in a larger batch within the bounds, which hold for both.
+    differ from the values in a larger batch within the bounds, which hold for both.
     """
 
     def __init__(self, artifact: Artifact, n_jobs: int | None = None) -> None:
-        n_threads(n_jobs)  # refuses an invalid number before a model is unpacked
+        n_threads(n_jobs)  # rejects an invalid number before a model is unpacked
         self.artifact = artifact
         self.n_jobs = n_jobs
         self._dtypes = artifact.row_dtypes
@@ -80,34 +81,35 @@ class Evaluator:
         n_answers = artifact.n_decisions if self._task == "regression" else artifact.n_targets
         self._has_one_answer = not (self._is_column or artifact.of_targets) and n_answers == 1
         self._takes_one = self._task != "regression" and self._has_one_answer and FLOAT32 not in self._dtypes.refused
-        # Rows that are no arrays of numbers may hold what is none.
+        # Rows in other containers than numeric arrays may hold other values than numbers.
         columns = artifact.raw_columns
-        self._reads_codes = columns.has_categories or not columns.uses_all or artifact.takes_texts
-        # The core takes float32 and float64 alone, and lists of integers become float64.
+        self._reads_texts = columns.has_categories or not columns.uses_all or artifact.takes_texts
+        # The core takes only float32 and float64, and lists of integers become float64.
         looks_at_dtypes = not {*self._dtypes.refused} <= {"float16", SPARSE, WIDE_SPARSE}
-        self._reads_values = self._reads_codes or looks_at_dtypes
+        self._reads_values = self._reads_texts or looks_at_dtypes
         self._looks_at_dtypes = looks_at_dtypes
         self._labels: Any = np.array([1, -1]) if self._task == "one_class" else artifact.labels
-        # Labels by position for a single row; None where the answer is a value. A list, whose items are there already.
+        # Labels by position for a single row; None if the answer is a value. Items of a list, unlike an array's, exist
+        # already.
         by_position = {"regression": None, "one_class": [1, -1]}
         self._by_position: Any = by_position[self._task] if self._task in by_position else list(self._labels)
 
     @cached_property
     def _reader(self) -> _native.RowReader:
-        """The reader of rows of Python's own values."""
+        """The core's reader of rows of Python values."""
         return row_reader(self.artifact.native, self.artifact.raw_columns, needs_real=self._looks_at_dtypes)
 
     @cached_property
     def frames(self) -> KnownFrames:
-        """The kinds of data frames that are known."""
+        """The known kinds of data frames."""
         return KnownFrames(lambda: self._reader, self.artifact.raw_columns)
 
     # --- calls of the core
 
     def evaluate(self, rows: Any, want: int = VALUES, values: Values = "promised", as_part: bool = False) -> Any:
-        """The outputs in `want` for raw rows; decision values have LIBSVM's orientation, labels are positions.
+        """Compute the outputs in `want` for raw rows; decision values have LIBSVM's orientation, labels are positions.
 
-        With `as_part`, numbers are bit for bit those of the rows in a large batch.
+        With `as_part`, the numbers are bit for bit those of the rows in a large batch.
         """
         if rows.dtype == _FLOAT64:
             return self._evaluate_rows(rows, want, values, as_part)
@@ -119,11 +121,11 @@ class Evaluator:
         check_extended(rows)
         parts = []
         native = np.float32 if rows.dtype.newbyteorder("=") == np.float32 else np.float64
-        for piece in chunks(rows.shape[0], self.artifact.n_raw_features):  # to convert a piece at a time
+        for piece in chunks(rows.shape[0], self.artifact.n_raw_features):  # convert one chunk at a time
             try:
                 parts.append(self._evaluate_rows(rows[piece].astype(native), want, values, as_part))
             except InputError as error:
-                raise of_the_whole(error, piece.start) from None
+                raise with_global_row(error, piece.start) from None
         if isinstance(parts[0], tuple):
             return tuple(np.concatenate(same) for same in zip(*parts, strict=True))
         return np.concatenate(parts)
@@ -146,7 +148,7 @@ class Evaluator:
 
     @property
     def order(self) -> IntArray:
-        """Positions of the sorted labels among the model's own."""
+        """Positions of the sorted labels among the model's labels."""
         return np.argsort(self.artifact.labels, kind="stable")
 
     @property
@@ -155,12 +157,12 @@ class Evaluator:
         return self.artifact.has_class_probabilities
 
     def predict(self, rows: Any) -> npt.NDArray[Any]:
-        """Labels, (n_rows, n_targets) of several; 1 for inliers and -1 for outliers; values of a regression."""
+        """Predict labels (one column per target), 1 and -1 for inliers and outliers, or values of a regression."""
         if rows.shape[0] == 1 and type(rows) is np.ndarray and self._takes_one:
             try:
                 position = self.native.one(rows)
             except InputError:
-                pass  # the general way below converts the row, or names the fault
+                pass  # the general path below converts the row, or names the fault
             else:
                 return np.array(self._labels[position : position + 1])
         if self._task == "regression":
@@ -170,23 +172,23 @@ class Evaluator:
         return labels
 
     def _of_targets(self, answers: Any) -> Any:
-        """A column for each of the targets, of which there may be one."""
+        """Give answers one column per target; with several targets, there may be only one column."""
         return answers.reshape(len(answers), self.artifact.n_targets) if self.artifact.of_targets else answers
 
     def one(self, row: npt.NDArray[Any]) -> Any:
-        """The answer for a single row in a plain array, with as little overhead as Python allows."""
+        """Predict a single row in a plain array, with as little overhead as Python allows."""
         if self._reads_values and row.dtype != _FLOAT64:
-            row = self._coded(row)
+            row = self._encoded(row)
         if not self._has_one_answer:
             return self.predict(as_row(row))[0]
         answer = self.native.one(row)
         return answer if self._by_position is None else self._by_position[answer]
 
     def one_of_any_kind(self, row: Any, outputs: Sequence[str] | None, rows_of: Callable[[Any], Any]) -> Any:
-        """The answer for a single row, or with `outputs` a dict of answers; `rows_of` makes rows of a data frame."""
+        """Predict a single row in any container; `outputs` asks for a dict of answers, `rows_of` converts frames."""
         if self.artifact.takes_texts and isinstance(row, (str, bytes)):
             rows = self.artifact.text_rows.row(row)
-        elif type(row) in _OF_PYTHON and not self.artifact.takes_texts:
+        elif type(row) in _PYTHON_ROWS and not self.artifact.takes_texts:
             if outputs is None and self._has_one_answer:
                 answer = self.native.one_of(self._reader, row)
                 if answer is not None:
@@ -200,7 +202,7 @@ class Evaluator:
                 row = known_rows(row)
                 rows = self._by_name(row, rows_of)
             if rows is None:
-                row = one_row(self._coded(row) if self._reads_values else row)
+                row = one_row(self._encoded(row) if self._reads_values else row)
                 if outputs is None:
                     return self.one(row)
                 rows = as_row(row)
@@ -214,15 +216,15 @@ class Evaluator:
         return {output: answers[output][0] for output in outputs}
 
     def _by_name(self, row: Any, rows_of: Callable[[Any], Any]) -> Any:
-        """One row of numbers, of what has names; None where it has none."""
+        """Convert a row with names to numbers; None if it has no names."""
         if self.artifact.takes_texts and isinstance(row, Mapping):
-            raise InputError("the model takes a text, not a row of columns: give the text itself")
+            raise InputError("the model takes a text, not a row of columns: pass the text itself")
         return rows_of(row) if is_one_row_frame(row) else row_by_name(row, self.artifact.raw_columns)
 
-    def _coded(self, row: Any) -> Any:
-        """A row of values, texts among them, as one of numbers; an array of numbers, which holds codes, as it is."""
+    def _encoded(self, row: Any) -> Any:
+        """Convert a row of values, which may be texts, to numbers; numeric arrays already hold codes."""
         self._dtypes.check(row, self.artifact.raw_columns.names)
-        if not self._reads_codes:
+        if not self._reads_texts:
             return row
         if isinstance(row, np.ndarray) and row.dtype.kind in "fiub":
             columns = self.artifact.raw_columns
@@ -232,17 +234,17 @@ class Evaluator:
         return numpy_rows(as_row(np.asarray(row, dtype=object)), self.artifact.raw_columns, stacklevel=4)[0]
 
     def classes(self, rows: Any) -> IntArray:
-        """Positions of the predicted labels among the model's own."""
+        """Return the positions of the predicted labels among the model's labels."""
         return np.asarray(self.evaluate(rows, LABELS), dtype=np.intp)
 
     def decision_function(self, rows: Any) -> FloatArray:
-        """Decision values with scikit-learn's orientation, shape and order of classes."""
-        return self._in_shape(self._as_the_source(self.evaluate(rows)))
+        """Return decision values with scikit-learn's orientation, shape and order of classes."""
+        return self._in_shape(self._in_source_order(self.evaluate(rows)))
 
     def _in_shape(self, values: FloatArray) -> FloatArray:
         return values[:, np.newaxis] if self._is_column else values
 
-    def _as_the_source(self, values: FloatArray) -> FloatArray:
+    def _in_source_order(self, values: FloatArray) -> FloatArray:
         labels = self.artifact.labels
         if self.artifact.task != "classification":
             return np.asarray(values)
@@ -256,30 +258,30 @@ class Evaluator:
         return pairs_in_order(values, self.order)
 
     def error_bound(self, rows: Any) -> FloatArray:
-        """Bounds of decision values, with pairs in the model's own order; of probabilities for an ensemble."""
+        """Return bounds of decision values, with pairs in the order of the model's labels, or of probabilities."""
         if self.artifact.averages:
             return self.probability_bound(rows)
         if self.artifact.has_labels_alone:
-            raise InputError("labels alone have no values to bound; certified says which are proven")
+            raise InputError("the model has only labels, no values to bound; certified tells which labels are proven")
         return self._in_shape(self.evaluate(rows, BOUNDS))
 
     def certified(self, rows: Any) -> BoolArray:
-        """Which rows the first stage's own bound proves; of several targets, which labels of a row."""
+        """Return which rows the first stage's bound proves; with several targets, which labels of each row."""
         return np.asarray(self._of_targets(self.evaluate(rows, CERTIFIED, "settled")))
 
     def predict_proba(self, rows: Any) -> FloatArray:
-        """Class probabilities, columns in the order of the sorted labels."""
+        """Return class probabilities, columns in the order of the sorted labels."""
         return np.asarray(self.evaluate(rows, PROBABILITIES)[:, self.order])
 
     def probability_bound(self, rows: Any) -> FloatArray:
-        """Upper bound of `|probability - that of the exact decision values|`."""
+        """Return an upper bound of the difference to the probabilities of the exact decision values."""
         return np.asarray(self.evaluate(rows, PROBABILITY_BOUNDS)[:, self.order])
 
     def answers(self, rows: Any, outputs: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-        """Answers by output for rows that are part of many, from as few calls of the core as possible.
+        """Compute outputs for rows that are part of many, with as few calls of the core as possible.
 
-        The artifact has the outputs (`check_output`). Labels are positions in ``artifact.labels``,
-        or in (1, -1) for a one-class model.
+        The artifact must have the outputs (`check_output`). Labels are positions in ``artifact.labels``, or in (1, -1)
+        for a one-class model.
         """
         bits = _BITS | ({"error_bound": PROBABILITY_BOUNDS} if self.artifact.averages else {})
         together = sorted(bits[output] for output in outputs if output != "certified")
@@ -295,9 +297,9 @@ class Evaluator:
         return by_output
 
     def _finished(self, output: str, answer: Any) -> npt.NDArray[Any]:
-        """The core's answer with classes in the order that users see."""
+        """Reorder the core's answer to the order of classes that users see."""
         if output == "value":
-            return self._as_the_source(answer)
+            return self._in_source_order(answer)
         if output == "probability" or (output == "error_bound" and self.artifact.averages):
             return np.asarray(answer[:, self.order])
         return np.asarray(answer)
@@ -314,7 +316,7 @@ class Evaluator:
 
 
 def available_outputs(artifact: Artifact) -> tuple[str, ...]:
-    """The outputs of a model, in the order of `OUTPUTS`."""
+    """Return the outputs of a model, in the order of `OUTPUTS`."""
     has = {
         "label": artifact.task != "regression",
         "value": artifact.has_decision_function,
@@ -333,14 +335,14 @@ def check_output(artifact: Artifact, output: str) -> None:
         "label": "a regression has values and no labels",
         "value": artifact.why_no_decision_function,
         "probability": artifact.why_no_probabilities,
-        "error_bound": "labels alone have no values to bound",
+        "error_bound": "the model has only labels, no values to bound",
     }
     if output not in available_outputs(artifact):
         raise InputError(f"the model has no output {output!r}: {why[output]}")
 
 
 def artifact_of(model: Any) -> Artifact:
-    """The artifact of a path, bytes, predictor, compiled estimator, or artifact; InputError for anything else."""
+    """Return the artifact of a path, bytes, predictor, estimator, or artifact; InputError for anything else."""
     if isinstance(model, (str, bytes, os.PathLike)):
         return read_artifact(model)
     artifact = getattr(model, "artifact", model)
@@ -350,13 +352,13 @@ def artifact_of(model: Any) -> Artifact:
 
 
 def open_evaluators(model: Any) -> dict[str, Evaluator]:
-    """Evaluators with one thread each, for a model or a mapping of names to models."""
+    """Create evaluators with one thread each, for a model or a mapping of names to models."""
     models = model if isinstance(model, Mapping) else {"model": model}
     return {str(name): Evaluator(artifact_of(one)) for name, one in models.items()}
 
 
 def with_one_index_type(rows: Any) -> Any:
-    """CSR rows with one type for both index arrays; arrays are returned as they are."""
+    """Give both index arrays of CSR rows the same type; arrays are returned unchanged."""
     if isinstance(rows, np.ndarray) or rows.indices.dtype == rows.indptr.dtype:
         return rows
     rows = rows.copy()

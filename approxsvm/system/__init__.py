@@ -1,1 +1,1 @@
-"""Files, packages, threads and terminals: where the package meets the machine it runs on."""
+"""Files, packages, threads and terminals: the package's use of the operating system."""

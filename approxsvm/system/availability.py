@@ -1,4 +1,4 @@
-"""Methods that some objects of a class lack, as scikit-learn's available_if; the error says why, and what to do."""
+"""Methods that some objects of a class lack, like scikit-learn's available_if; the error gives reason and remedy."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[Callable[..., Any]], Any]:
-    """Make a method absent from objects of which `check` raises AttributeError; its words are in the error."""
+    """Hide a method from objects for which `check` raises AttributeError; the error includes its message."""
     return lambda method: _Available(method, check)
 
 
 class _Available:
-    """The descriptor behind `available_if`."""
+    """The descriptor that `available_if` returns."""
 
     def __init__(self, method: Callable[..., Any], check: Callable[[Any], bool]) -> None:
         self.method, self.check = method, check

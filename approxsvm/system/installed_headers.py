@@ -1,4 +1,4 @@
-"""Paths of the files for building C and C++ programs, which come with the package."""
+"""Paths of the installed files for building C and C++ programs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from approxsvm import _native
 
 
 def _folder(*parts: str) -> str:
-    # Beside the compiled module: an editable installation has its sources elsewhere.
+    # They are next to the compiled module; an editable installation has its sources elsewhere.
     folder = Path(str(_native.__file__)).parent.joinpath(*parts)
     if not folder.is_dir():
         raise ImportError(f"this installation of approxsvm has no {folder}: install it from its sources or a wheel")

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from approxsvm.errors import InputError
 
-MAX_SEED: Final = 2**32 - 1  # of NumPy's RandomState, which scikit-learn uses
+MAX_SEED: Final = 2**32 - 1  # limit of NumPy's RandomState, which scikit-learn uses
 
 
 def is_whole_number(value: Any, least: int, most: int | None = None) -> bool:
-    """Whether a value is an integer of any type, but not bool, within limits."""
+    """Return whether a value is an integer of any type, but not bool, within limits."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -20,7 +20,7 @@ def is_whole_number(value: Any, least: int, most: int | None = None) -> bool:
 
 
 def whole_number(value: Any, name: str, least: int, most: int | None = None) -> int:
-    """The value as an int if it is an integer within limits; else InputError, naming it."""
+    """Return the value as an int; InputError, with its name, if it is not an integer within limits."""
     if is_whole_number(value, least, most):
         return operator.index(value)
     limits = f"of at least {least}" if most is None else f"from {least} to {most}"

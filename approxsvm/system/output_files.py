@@ -1,4 +1,4 @@
-"""Output files: never one that is also read, and complete or unchanged."""
+"""Output files that are never an input as well, and are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ File = str | os.PathLike[str] | int  # a path or an open descriptor
 
 
 def refuse_shared_files(read: Iterable[tuple[str, File]], written: Iterable[tuple[str, File]]) -> None:
-    """Refuse an output that is the same file as an input or another output, before any of them is opened.
+    """Raise InputError for an output that is the same file as an input or another output, before any of them is opened.
 
-    `read` and `written` are names in messages with their files; the InputError names both.
+    `read` and `written` are the files with their names in messages.
     """
-    known = {_identity(file): (called, "which would be lost") for called, file in read}
-    for called, file in written:
+    known = {_identity(file): (label, "which would be lost") for label, file in read}
+    for label, file in written:
         identity = _identity(file)
         if identity is not None and identity in known:
             other, why = known[identity]
-            raise InputError(f"{called} is the same file as {other}, {why}")
-        known[identity] = called, "which is also written"
+            raise InputError(f"{label} is the same file as {other}, {why}")
+        known[identity] = label, "which is also written"
 
 
 def _identity(file: File) -> tuple[object, ...] | None:
-    """Identity of a file under any name; None for devices, pipes and folders, which may be shared.
+    """Return what identifies a file under any name; None for devices, pipes and folders, which may be shared.
 
     A file that does not exist is identified by its future folder and its name.
     """
     try:
-        there = os.stat(file)
-        return (there.st_dev, there.st_ino) if stat.S_ISREG(there.st_mode) else None
+        status = os.stat(file)
+        return (status.st_dev, status.st_ino) if stat.S_ISREG(status.st_mode) else None
     except FileNotFoundError:
         assert not isinstance(file, int)
         place = _place(file)
@@ -56,7 +56,7 @@ def _identity(file: File) -> tuple[object, ...] | None:
 
 
 def _place(path: str | os.PathLike[str]) -> Path:
-    """Where the system would create a file: links are followed, nothing else is resolved.
+    """Return the path at which the system would create a file: links are followed, nothing else is resolved.
 
     `os.path.realpath` would turn ``missing/../file`` into ``file``.
     """
@@ -67,17 +67,17 @@ def _place(path: str | os.PathLike[str]) -> Path:
 
 
 def write_whole(data: bytes, path: str | os.PathLike[str]) -> None:
-    """Write a file; `path` holds all of it or, if this fails, what it held before."""
+    """Write a file; if this fails, `path` keeps its previous content."""
     with whole_file(path) as file:
         file.write(data)
 
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a file for writing; `path` holds all of it when the block ends well, else what it held before.
+    """Open a file for writing; `path` gets the content when the block succeeds, and else keeps its previous content.
 
-    Only a regular file is replaced, with its mode; a link's target is replaced, not the link. Anything else (a device,
-    a pipe, standard output as /dev/fd/1) is written to directly.
+    Only a regular file is replaced, and keeps its mode; a link stays, and its target is replaced. Anything else (a
+    device, a pipe, standard output as /dev/fd/1) is written to directly.
     """
     temporary = None
     try:
@@ -86,12 +86,12 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             with open(path, "wb") as stream:
                 yield stream
             return
-        import secrets  # here, as predicting does not need it
+        import secrets  # imported here because prediction does not need it
 
         temporary = target.parent / f".{target.name}.{secrets.token_hex(8)}"
         try:
-            with open(temporary, "xb") as file:  # not tempfile, whose files are private
-                if target.exists() and hasattr(os, "fchmod"):  # not on Windows
+            with open(temporary, "xb") as file:  # not by tempfile, whose files are private
+                if target.exists() and hasattr(os, "fchmod"):  # missing on Windows
                     os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
                 _lock(file)
                 yield file
@@ -99,17 +99,17 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
                 os.fsync(file.fileno())
             os.replace(temporary, target)
         finally:
-            temporary.unlink(missing_ok=True)  # does not exist if all went well
+            temporary.unlink(missing_ok=True)  # already renamed if all went well
     except OSError as error:
         if error.filename not in (None, os.fspath(path), None if temporary is None else str(temporary)):
-            raise  # an error of another file, which the block uses
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from None  # names `path`, not the temporary file
+            raise  # an error about another file, raised in the block
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None  # name `path`, not the temporary file
 
 
 def remove_unfinished(path: str | os.PathLike[str]) -> None:
-    """Remove temporary files of processes that were killed while writing `path` by `whole_file`.
+    """Remove temporary files of processes that were killed while writing `path` with `whole_file`.
 
-    Files that another process is writing stay: the last of two gets the name, and either is complete.
+    Files that another process is writing stay: both are complete, and the last to finish gets the name.
     """
     target = _replaceable(path)
     if target is None:
@@ -135,12 +135,12 @@ def _lock(file: IO[bytes]) -> bool:
 
 
 def _replaceable(path: str | os.PathLike[str]) -> Path | None:
-    """The regular file that `path` leads to, or would create; None if it leads to anything else."""
+    """Return the regular file that `path` leads to or would create; None if it leads to anything else."""
     try:
-        there = os.stat(path)
+        status = os.stat(path)
     except FileNotFoundError:
         return _place(path)
     target = Path(os.path.realpath(path))
     # A link in /proc/self/fd may lead to a file without a name.
-    is_target = target.exists() and os.path.samestat(there, target.stat())
-    return target if stat.S_ISREG(there.st_mode) and is_target else None
+    is_target = target.exists() and os.path.samestat(status, target.stat())
+    return target if stat.S_ISREG(status.st_mode) and is_target else None

@@ -1,4 +1,4 @@
-"""Optional packages, imported on first use; the error for a missing one names its install command."""
+"""Optional packages, imported on first use; the error for a missing one gives the command that installs it."""
 
 from __future__ import annotations
 

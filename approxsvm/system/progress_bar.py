@@ -1,4 +1,4 @@
-"""A bar that says how far the compiler is, where a person looks: in a terminal, or in a notebook."""
+"""A progress bar of the compiler, shown in terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-# Planning has expanded few centers already, and all of them where they are few.
+# Fraction of the time for planning, which also makes the expansions of small plans.
 _PLANNING = 0.6
 
 
 def progress_bar(show: bool | None = None, *, remaining: bool = False) -> Progress:
-    """Make a bar on stderr, with the `remaining` time if asked; a terminal has no trace of it when it is done.
+    """Make a bar on stderr, with the `remaining` time if requested; it disappears from a terminal when it is done.
 
-    It shows by default where a person can see it: stderr is a terminal, or a notebook runs. Terminals that cannot draw
-    over a line (TERM=dumb, IDLE, an empty FORCE_COLOR) get a new line after 1, 2, 4, ... seconds.
+    By default it is shown if stderr is a terminal, or in a notebook. Terminals that cannot redraw a line (TERM=dumb,
+    IDLE, an empty FORCE_COLOR) get a new line after 1, 2, 4, ... seconds.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     class Lines(Progress):
-        """A bar for terminals that cannot draw over a line."""
+        """A bar for terminals that cannot redraw a line."""
 
         start_time = time.monotonic()
         wait = 1.0
@@ -36,13 +36,13 @@ def progress_bar(show: bool | None = None, *, remaining: bool = False) -> Progre
                 self.console.print(self.get_renderable())
 
     console = Console(stderr=True)
-    if console.is_jupyter:  # not as a widget, which a front end may lack
+    if console.is_jupyter:  # not as a widget, which a front end may not support
         console = Console(stderr=True, force_jupyter=False, force_terminal=True)
     draws = console.is_terminal and not console.is_dumb_terminal
     rest = [TimeRemainingColumn()] if remaining else []
     columns = (TextColumn("{task.description}"), BarColumn(), *rest, TimeElapsedColumn())
     if show is not False and not draws and _is_terminal(console.file):
-        return Lines(*columns, console=console, disable=True)  # of the bar that is drawn
+        return Lines(*columns, console=console, disable=True)  # disables the redrawn bar, not the lines
     return Progress(*columns, console=console, transient=draws, disable=not (draws if show is None else show))
 
 
@@ -55,12 +55,12 @@ def _is_terminal(file: Any) -> bool:
 
 @contextmanager
 def compiling(show: bool | None, first: str = "Reading") -> Iterator[Callable[[str, float], None]]:
-    """What `compile` reports to, as one bar from the first step to the last."""
+    """Show one bar for all steps of `compile`; the value is its `progress` callback."""
     with progress_bar(show=show) as bar:
         task = bar.add_task(first, total=1.0)
 
-        def told(step: str, share: float) -> None:
+        def report(step: str, share: float) -> None:
             done = _PLANNING * share if step == "Planning" else _PLANNING + (1.0 - _PLANNING) * share
             bar.update(task, description=step, completed=done)
 
-        yield told
+        yield report

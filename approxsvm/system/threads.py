@@ -14,11 +14,11 @@ from approxsvm.system.options import whole_number
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
-_MOST_THREADS: Final = 1024  # as approxsvm-predict takes
+_MOST_THREADS: Final = 1024  # limit of approxsvm-predict
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Number of threads for `n_jobs`, by joblib's rules; InputError if it is 0, not an integer, or too large."""
+    """Return the number of threads for `n_jobs`, by joblib's rules; InputError if it is 0, no integer, or too large."""
     if n_jobs is None:
         return 1
     n_jobs = whole_number(n_jobs, "n_jobs", -_MOST_THREADS, _MOST_THREADS)
@@ -32,15 +32,15 @@ def n_threads(n_jobs: int | None) -> int:
         pass
     else:
         backend = get_active_backend()[0]
-        # joblib starts no processes in a daemonic one, as workers of multiprocessing and Celery are, but threads it may
-        # have, unless joblib itself has split the work there.
+        # In a daemonic process (a worker of multiprocessing or Celery) joblib allows one job, as it cannot start
+        # processes. Threads are allowed there, unless joblib itself has split the work.
         if backend.nesting_level or not current_process().daemon:
             return int(backend.effective_n_jobs(n_jobs))
     return max(1, all_threads() + 1 + n_jobs) if n_jobs < 0 else n_jobs
 
 
 def all_threads() -> int:
-    """Number of processors that this process may use."""
+    """Return the number of processors that this process may use."""
     try:
         from joblib import cpu_count
     except ImportError:
@@ -49,14 +49,14 @@ def all_threads() -> int:
 
 
 def one_thread_inside(user_api: str | None = None) -> AbstractContextManager[Any]:
-    """Limit the threads of libraries, of all kinds or of one, to one each: ours do better on small pieces."""
+    """Limit libraries' thread pools, all of them or those of one API, to one thread: we split the work ourselves."""
     limited: AbstractContextManager[Any] = _thread_pools().limit(limits=1, user_api=user_api)
     return limited
 
 
 @cache
 def _thread_pools() -> ThreadpoolController:
-    """Pools of NumPy, SciPy and scikit-learn; found once, as that reads the whole memory map."""
+    """Find the thread pools of NumPy, SciPy and scikit-learn, only once: the search reads the whole memory map."""
     import scipy.linalg  # noqa: F401
     import sklearn.utils  # noqa: F401
     from threadpoolctl import ThreadpoolController

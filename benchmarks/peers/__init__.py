@@ -1,4 +1,4 @@
-"""Everything else that predicts in memory: a file for each contender; frame.py says how to add one."""
+"""Peers that predict in memory: one file per contender; frame.py explains how to add one."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ __all__ = [
 
 LIBSVM, SKLEARN, KARL = libsvm.PEER, scikit_learn.PEER, karl_tree.PEER
 _FILES = [name for _, name, _ in iter_modules(__path__) if name not in ("frame", "libsvm", "scikit_learn")]
-# Those that need two classes and dense rows: a file more in this folder is a peer more.
+# Peers for two classes and dense rows: each file in this folder adds one.
 OTHERS: tuple[Peer, ...] = tuple(import_module(f"{__name__}.{name}").PEER for name in _FILES)

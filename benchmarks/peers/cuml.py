@@ -1,4 +1,4 @@
-"""cuML, which needs a GPU of NVIDIA; the rows are on it already when the clock starts."""
+"""cuML, which needs an NVIDIA GPU; the rows are on the GPU before the clock starts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from benchmarks.peers.scikit_learn import as_svc
 
 
 def prepare(trained: Trained, sample: Sample) -> Predict:
-    """From scikit-learn's attributes; not tried where it was written, for want of a GPU."""
+    """Build from scikit-learn's attributes; untested, for want of a GPU."""
     import cupy
     from cuml.svm import SVC
 

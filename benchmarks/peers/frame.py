@@ -1,18 +1,18 @@
-"""What a peer is: one file that says how to prepare a call on rows in memory, and of which package.
+"""Definition of a peer: one file that prepares a call on rows in memory, and names its package.
 
 To add your system, write benchmarks/peers/NAME.py, ten lines, and run `python -m benchmarks.ordinary --peer NAME`:
 
     from benchmarks.peers.frame import Peer
 
     def prepare(trained, sample):
-        import yours                                       # not here: it is left out, with a word
+        import yours                                       # if it is missing, the peer is skipped with a message
 
-        model = yours.load(trained.model_path)             # LIBSVM's file; or trained.model, its numbers
+        model = yours.load(trained.model_path)             # LIBSVM's file; or use trained.model, its numbers
         return lambda: model.predict(sample.float32)       # labels; only this call is timed
 
     PEER = Peer("yours, dense float32", prepare, package="yours")
 
-Its labels are counted that differ from ours. Rows: sample.float32, sample.float64, sample.csr.
+The number of labels that differ from ours is counted. Rows: sample.float32, sample.float64, sample.csr.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ Predict: TypeAlias = Callable[[], npt.NDArray[Any]]
 
 
 class LeftOutError(ImportError):
-    """A peer is not for this model or machine; the message says why."""
+    """A peer does not support this model or machine; the message tells why."""
 
 
 class Sample:
-    """Some test rows in all the forms that contenders want, made once so that they share the processor's cache."""
+    """Some test rows in all formats that contenders need, built once so that they share the processor's cache."""
 
     def __init__(
         self,
         X: csr_array,  # (n_test_rows, n_features)
-        numbers: npt.NDArray[np.intp],  # which test rows
+        numbers: npt.NDArray[np.intp],  # numbers of the test rows
     ) -> None:
         self.numbers = numbers
         self.csr: csr_array = X[numbers]
@@ -64,7 +64,7 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A model as it was read, and LIBSVM's file of it."""
+    """A model, and its LIBSVM file."""
 
     model: approxsvm.KernelModel
     model_path: Path
@@ -74,16 +74,16 @@ class Trained:
 class Peer:
     """A contender."""
 
-    name: str  # as shown in tables
-    # Of a `Trained` and a `Sample` makes the call that predicts the sample on one thread; only that is timed
+    name: str  # display name
+    # Takes a `Trained` and a `Sample`; returns the call that predicts the sample on one thread, which is timed
     prepare: Callable[[Trained, Sample], Predict]
     is_slow: bool = False  # whether it gets few rows
     is_rounded: bool = True  # whether it gets rows in float32, so that exact labels are those of the rounded rows
-    package: str = "approxsvm"  # on PyPI, for its version
+    package: str = "approxsvm"  # name on PyPI, for its version
 
     @property
     def version(self) -> str:
-        """Of its package, where that is installed."""
+        """Version of its package, if installed."""
         try:
             return version(self.package)
         except PackageNotFoundError:
@@ -91,7 +91,7 @@ class Peer:
 
 
 def block_by_block(values: Callable[[Any], Any], trained: Trained, sample: Sample, block_rows: int) -> Predict:
-    """The label of the sign of values, which are computed for a block of rows at a time."""
+    """Return labels by the sign of values, which are computed for a block of rows at a time."""
     rows, labels = sample.float32, trained.model.labels
     starts = range(0, len(rows), block_rows)
     return lambda: np.where(np.concatenate([values(rows[i : i + block_rows]) for i in starts]) > 0.0, *labels)

@@ -1,4 +1,4 @@
-"""KARL: bounds of whole parts of a tree of support vectors."""
+"""KARL: bounds for subtrees of a tree of support vectors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.peers.frame import Peer, Predict, Sample, Trained
 
 
 def prepare(trained: Trained, sample: Sample) -> Predict:
-    """Bound-based exact aggregation, the only other way to exact labels that skips support vectors (ICDE 2019).
+    """Prepare bound-based exact aggregation, the only other exact method that skips support vectors (ICDE 2019).
 
     Sums in leaves are float32, and their rounding is not bounded.
     """

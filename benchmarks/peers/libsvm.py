@@ -1,4 +1,4 @@
-"""LIBSVM itself, by the package libsvm-official."""
+"""LIBSVM, by the package libsvm-official."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.peers.frame import Peer, Predict, Sample, Trained
 
 
 def prepare(trained: Trained, sample: Sample) -> Predict:
-    """LIBSVM itself in this process, on nodes built beforehand; each call through ctypes adds about 1 us."""
+    """Prepare LIBSVM in this process, on nodes built beforehand; each call through ctypes adds about 1 us."""
     from libsvm import svm, svmutil
 
     model = svmutil.svm_load_model(os.fspath(trained.model_path))
@@ -24,7 +24,7 @@ def prepare(trained: Trained, sample: Sample) -> Predict:
     limit = partial(ThreadpoolController().limit, limits=1)  # the build on PyPI uses OpenMP
 
     def predict() -> npt.NDArray[Any]:
-        """Row by row: it has no other form."""
+        """Predict row by row, because LIBSVM has no batch call."""
         with limit():
             return np.array([svm_predict(model, row) for row in nodes])
 
@@ -35,7 +35,7 @@ PEER = Peer("LIBSVM", prepare, is_slow=True, is_rounded=False, package="libsvm-o
 
 
 def write_libsvm_model(trained: Trained) -> None:
-    """The model file of a `Trained`, for LIBSVM."""
+    """Write the LIBSVM model file of a `Trained`."""
     model = trained.model
     with trained.model_path.open("w") as file:
         file.write("svm_type c_svc\nkernel_type rbf\n")

@@ -1,4 +1,4 @@
-"""m2cgen: the SVC as C source, every support vector a line of it."""
+"""m2cgen: the SVC as C source, with a line per support vector."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import numpy.typing as npt
 from benchmarks.peers.frame import LeftOutError, Peer, Predict, Sample, Trained
 from benchmarks.peers.scikit_learn import as_svc
 
-_MOST_NUMBERS = 30_000  # of support vectors: its source of more compiles for minutes
+_MOST_NUMBERS = 30_000  # entries of support vectors; larger sources compile for minutes
 
 
 def prepare(trained: Trained, sample: Sample) -> Predict:
-    """Compiled by the machine's own compiler, and called row by row, since it has no other form."""
+    """Compile with the machine's compiler; predict row by row, because m2cgen has no batch call."""
     import m2cgen
 
     model, compiler = trained.model, shutil.which("cc")
     if model.n_sv * model.n_features > _MOST_NUMBERS or compiler is None:
-        raise LeftOutError(f"no C compiler, or more than {_MOST_NUMBERS:,} numbers, which its C compiles for minutes")
+        raise LeftOutError(f"no C compiler, or more than {_MOST_NUMBERS:,} numbers, which compile for minutes")
     source = trained.model_path.with_suffix(".c")
     loop = (
         "void labels(const double* rows, long n, long d, int* found) {"
@@ -38,11 +38,11 @@ def prepare(trained: Trained, sample: Sample) -> Predict:
     library = source.with_suffix(".so")
     subprocess.run([compiler, "-O2", "-shared", "-fPIC", str(source), "-o", str(library), "-lm"], check=True)
     labels = ctypes.CDLL(str(library)).labels
-    rows, found = sample.float64, np.empty(len(sample), np.int32)
+    rows, positive = sample.float64, np.empty(len(sample), np.int32)
 
     def predict() -> npt.NDArray[Any]:
-        labels(rows.ctypes, ctypes.c_long(len(rows)), ctypes.c_long(rows.shape[1]), found.ctypes)
-        return np.where(found, *model.labels[::-1])  # positive is the second
+        labels(rows.ctypes, ctypes.c_long(len(rows)), ctypes.c_long(rows.shape[1]), positive.ctypes)
+        return np.where(positive, *model.labels[::-1])  # positive values mean the second
 
     return predict
 

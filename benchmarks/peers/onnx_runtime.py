@@ -1,4 +1,4 @@
-"""The SVMClassifier of onnxruntime, as skl2onnx writes it."""
+"""onnxruntime's SVMClassifier, as written by skl2onnx."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def prepare(trained: Trained, sample: Sample) -> Predict:
 
 
 def svm_classifier(model: approxsvm.KernelModel) -> Any:
-    """The graph that skl2onnx writes for an SVC of two classes, from a model that scikit-learn has not trained."""
+    """Build skl2onnx's graph of a two-class SVC, from a model that scikit-learn has not trained."""
     from onnx import TensorProto, helper
 
     node = helper.make_node(
@@ -43,7 +43,7 @@ def svm_classifier(model: approxsvm.KernelModel) -> Any:
 
 
 def onnx_session(graph: Any) -> Any:
-    """On one thread."""
+    """Open a session on one thread."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -12,27 +12,27 @@ from benchmarks.peers.frame import Peer, Predict, Sample, Trained
 
 
 def prepare(trained: Trained, sample: Sample) -> Predict:
-    """The same model, not another training."""
+    """Prepare the same model, without training again."""
     return partial(as_svc(trained.model).predict, sample.float64)
 
 
 def as_svc(model: approxsvm.KernelModel) -> SVC:
-    """scikit-learn's SVC without training: its prediction reads these attributes and nothing else.
+    """Build scikit-learn's SVC without training: prediction reads only these attributes.
 
-    Training again would take minutes and give another model. The classes stay in the model's order, not
-    sorted: ``predict`` only looks them up.
+    Training again would take minutes and give another model. The classes stay in the model's order instead of sorted,
+    because ``predict`` only looks them up.
     """
     svc = SVC(kernel="rbf", gamma=model.gamma)
     svc._dual_coef_ = np.ascontiguousarray(model.dual_coef)
     svc._intercept_ = np.ascontiguousarray(model.intercept)
-    svc.dual_coef_, svc.intercept_ = -svc._dual_coef_, -svc._intercept_  # what others read: positive is the second
+    svc.dual_coef_, svc.intercept_ = -svc._dual_coef_, -svc._intercept_  # public: positive is the second
     svc.support_vectors_ = np.ascontiguousarray(model.dense_support_vectors(0, model.n_sv))
     set_shape(svc, model)
     return svc
 
 
 def set_shape(svc: SVC, model: approxsvm.KernelModel) -> None:
-    """What prediction asks of a fitted SVC besides its numbers."""
+    """Set the attributes besides numbers that prediction needs."""
     svc._sparse = False
     svc._gamma = model.gamma
     svc._n_support = np.asarray(model.n_support, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""scikit-learn-intelex, on processors of x86-64."""
+"""scikit-learn-intelex, for x86-64 processors."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from benchmarks.peers.scikit_learn import set_shape
 
 
 def prepare(trained: Trained, sample: Sample) -> Predict:
-    """The SVC of oneDAL: from the public attributes of a fitted SVC it makes its model at the first prediction.
+    """Prepare oneDAL's SVC, which builds its model from a fitted SVC's public attributes at the first prediction.
 
-    Its arithmetic is float32 where its rows are, so a few labels differ.
+    Its arithmetic is float32 if its rows are, so a few labels differ.
     """
     from sklearnex import svm
 
@@ -21,7 +21,7 @@ def prepare(trained: Trained, sample: Sample) -> Predict:
     svc = svm.SVC(kernel="rbf", gamma=model.gamma, n_jobs=1)  # limits oneDAL's threads
     support_vectors = model.dense_support_vectors(0, model.n_sv)
     svc.support_vectors_ = np.ascontiguousarray(support_vectors, dtype=np.float32)
-    svc.dual_coef_ = np.ascontiguousarray(-model.dual_coef, dtype=np.float32)  # positive is the second label
+    svc.dual_coef_ = np.ascontiguousarray(-model.dual_coef, dtype=np.float32)  # positive values mean the second label
     svc.intercept_ = -model.intercept.astype(np.float32)
     set_shape(svc, model)
     return partial(svc.predict, sample.float32)

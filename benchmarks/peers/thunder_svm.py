@@ -1,4 +1,4 @@
-"""ThunderSVM, whose wheels need a CUDA of their time; its sources build a library for processors alone."""
+"""ThunderSVM, whose wheels need an old CUDA; its sources build a CPU-only library."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from benchmarks.peers.frame import Peer, Predict, Sample, Trained
 
 
 def prepare(trained: Trained, sample: Sample) -> Predict:
-    """Where its library loads: the wheel of 0.3.12 wants CUDA 9."""
+    """Prepare it if its library loads: the wheel of 0.3.12 needs CUDA 9."""
     try:
         import thundersvm
-    except OSError as error:  # of the library in the wheel
+    except OSError as error:  # from loading the library in the wheel
         raise ImportError(str(error)) from error
     svc = thundersvm.SVC(n_jobs=1)
     svc.load_from_file(os.fspath(trained.model_path))

@@ -1,5 +1,6 @@
 // Which instruction sets the CPU has and the operating system enables: it must save the wide registers.
-// By hand: zig's tables of __builtin_cpu_supports are empty, and on Windows not every compiler has them.
+// This file reads cpuid itself: zig's tables of __builtin_cpu_supports are empty, and some compilers on Windows lack
+// them.
 #pragma once
 
 #if defined(__x86_64__) || defined(_M_X64)

@@ -7,20 +7,20 @@
 namespace approxsvm {
 
 struct GramPowers {
-    const double* gram;  // (n_rows, n_columns), row after row
+    const double* gram;  // (n_rows, n_columns), row-major
     std::size_t n_rows, n_columns, n_degrees;
     const double *left, *right;  // a weight for each row, and for each column
     const double* series;        // (n_degrees,)
     double* sums;                // (n_degrees,): sum_ij left_i gram_ij^k right_j
-    double* const* powers;       // (n_degrees,): where gram^k goes, element by element, or null
-    double* sum_of_series;       // sum_k series_k gram^k, of the shape of gram; or null
+    double* const* powers;       // (n_degrees,): output of gram^k, elementwise, or null
+    double* sum_of_series;       // output of sum_k series_k gram^k, elementwise, or null
     double* row;                 // workspace of n_columns numbers
 };
 
 inline namespace APPROXSVM_TARGET {
 
-// Row by row, so that the powers stay in the first-level cache. The order of additions and the roundings are the same
-// on every target: eight lanes along the row, at most n_columns / 8 + 3 additions, then the rows.
+// Works row by row, so that the powers stay in the first-level cache. The order of additions and the roundings are the
+// same on every target: eight lanes along the row, at most n_columns / 8 + 3 additions, then the rows.
 inline void gram_powers(const GramPowers& task) {
     const std::size_t n = task.n_columns;
     for (std::size_t k = 0; k < task.n_degrees; ++k) task.sums[k] = 0.0;

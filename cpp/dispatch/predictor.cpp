@@ -13,12 +13,11 @@
 namespace approxsvm::dispatch {
 namespace {
 
-// A thread must have at least this many multiply-adds to do, about 50 microseconds, or starting it does not
-// pay.
+// A thread must have at least this many multiply-adds to do, about 50 microseconds; less does not pay for its start.
 constexpr double min_work_per_thread = 4e6;
 
-// Limit on the memory of a prepared model. Of trained models, engines of polynomial kernels with about forty non-zeros
-// in a million numbers need the most memory for a byte of the file.
+// Limit on the memory of a prepared model. Among trained models, engines of polynomial kernels with about forty
+// non-zeros in a million numbers need the most memory per byte of the file.
 constexpr std::size_t prepared_bytes_of_any = std::size_t{1} << 28, prepared_bytes_per_byte = std::size_t{1} << 16;
 
 // The predictor's kept workspace, unless another call uses it.
@@ -96,7 +95,7 @@ CsrRows<Real, Index> part_of(CsrRows<Real, Index> rows, std::size_t first, std::
     return rows;
 }
 
-// Work of a dense row up to degree 2: its form and its routing to a center.
+// Work of a dense row up to degree 2: its form and its assignment to a center.
 double dense_work(const ModelView& model) {
     const double d = static_cast<double>(model.n_features), n_centers = static_cast<double>(model.n_centers),
                  v = static_cast<double>(model.n_varying);
@@ -118,13 +117,13 @@ double expansion_work(const ModelView& model, const CsrRows<Real, Index>& rows) 
     return 8.0 * per_row * per_row;
 }
 
-// Estimated work of a row, by what most rows cost.
+// Estimated work of a row, by the stage that most rows reach.
 double work_per_row(const ModelView& model, double of_expansion) {
     const double d = static_cast<double>(model.n_features), n_terms = static_cast<double>(model.n_terms);
     if (model.form) {
         return static_cast<double>(model.n_decisions) * (model.degree == 1 ? d : 0.5 * d * d);
     }
-    constexpr double engine_share = 0.05;  // of certified rows that reach the engine, if nothing is known
+    constexpr double engine_share = 0.05;  // assumed share of certified rows that reach the engine
     return model.mode == Mode::exact       ? d * n_terms
            : model.mode == Mode::certified ? of_expansion + engine_share * d * n_terms
                                            : of_expansion;
@@ -153,7 +152,7 @@ Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, const E
                                            part_of(predictor.model(), out, first, n), mine.data(), workspace);
             for (std::size_t k = 0; k < mine.size(); ++k) total[k] += mine[k];
             if (result == Status::ok || !request.fault) return result;
-            // With several faults, that of the first row is reported, as with one thread.
+            // Of several faults, report that of the first row, as one thread would.
             const std::lock_guard<std::mutex> lock(faults);
             fault.row += first;
             if (n_faults++ == 0 || fault.row < request.fault->row) *request.fault = fault;

@@ -1,4 +1,4 @@
-// A model ready to predict on this machine: validated, prepared for the target, with memory for each thread.
+// A model ready to predict on this machine: validated, prepared for the target, with workspaces for threads.
 #pragma once
 
 #include <array>
@@ -22,10 +22,10 @@ struct ArtifactError : std::runtime_error {
 struct OpenedArtifact {
     ModelView model{};
     std::size_t n_bytes;
-    Parts parts = 0;  // that a program's approxsvm::ModelOf has to name
+    Parts parts = 0;  // parts that a program's approxsvm::ModelOf must name
 
-    // Throws ArtifactError, which names the field and both numbers. The bytes must outlive the object and all that is
-    // made of it.
+    // Throws ArtifactError, which names the field and both numbers. The bytes must outlive the object and everything
+    // made from it.
     OpenedArtifact(const void* bytes, std::size_t n);
 };
 
@@ -56,9 +56,9 @@ class Predictor {
     const TargetTable& kernels() const { return *kernels_; }
     Workspace make_workspace() const;
 
-    // Computes the outputs for which `out` has room, for raw rows, by the stages that the model's mode allows and its
-    // promise needs. request.n_rows_in_call may exceed the number of rows: they are then computed as part of a larger
-    // call. The numbers do not depend on n_threads.
+    // Computes the non-null outputs of `out` for raw rows, by the stages that the model's mode allows and its promise
+    // needs. request.n_rows_in_call may exceed the number of rows, which are then computed as part of a larger call.
+    // The numbers do not depend on n_threads.
     Status evaluate(const DenseRows<float>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
                     Request request = {0}) const;
     Status evaluate(const DenseRows<double>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
@@ -72,21 +72,21 @@ class Predictor {
     Status evaluate(const CsrRows<double, std::int64_t>& rows, const Evaluation& out, StageCounts& counts,
                     int n_threads, Request request = {0}) const;
 
-    // Whether these values come from the engine in float64, without expansions.
+    // Whether these values come from the float64 engine, without expansions.
     bool gives_exact_values(const Request& request, const Evaluation& out) const;
 
-    // One row without allocation or threads: the position of its label, or a regression's value; `workspace` comes from
-    // make_workspace(), `source_unit` is that of Request.
+    // Predicts one row without allocation or threads: the position of its label, or a regression's value. `workspace`
+    // comes from make_workspace(); `source_unit` is as in Request.
     Status decide_one(const float* row, double& value, const Workspace& workspace, Fault* fault = nullptr,
                       StageCounts* counts = nullptr, double source_unit = 0.0) const;
     Status decide_one(const double* row, double& value, const Workspace& workspace, Fault* fault = nullptr,
                       StageCounts* counts = nullptr) const;
 
-    // A workspace for one call at a time, so that small calls need not allocate; null while another call uses it.
+    // A workspace for one call at a time, so small calls need not allocate; null while another call uses it.
     const Workspace* take_kept_workspace() const { return kept_is_taken_.exchange(true) ? nullptr : &*kept_; }
     void return_kept_workspace() const { kept_is_taken_ = false; }
 
-    // What TargetTable::prepare returned.
+    // The result of TargetTable::prepare.
     const void* prepared() const { return prepared_; }
 
     // Number of columns of probabilities; 0 for none.

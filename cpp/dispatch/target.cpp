@@ -78,6 +78,7 @@ const TargetTable APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET) = [] {
     k.evaluate_csr_f64_i32 = evaluate_csr<double, std::int32_t>;
     k.evaluate_csr_f64_i64 = evaluate_csr<double, std::int64_t>;
     k.gram_powers = gram_powers;
+    k.kernel_block = kernel_block;
     k.exp_nonpositive = exp_all;
     return k;
 }();

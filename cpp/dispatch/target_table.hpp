@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "gram_powers.hpp"
+#include "kernel_block.hpp"
 
 namespace approxsvm::dispatch {
 
-// approxsvm/answers.hpp: answer(). `prepared` is what TargetTable::prepare returned.
+// approxsvm/answers.hpp: answer(). `prepared` is the result of TargetTable::prepare.
 template <class Rows>
 using EvaluateFunction = Status (*)(const void* prepared, const Rows&, const Request&, const Evaluation&,
                                     std::uint64_t* counts, void* workspace);
@@ -22,7 +23,7 @@ struct TargetTable {
     std::size_t (*prepared_bytes)(const ModelView&);
     const void* (*prepare)(const ModelView&, void* memory);
     std::size_t (*workspace_bytes)(const void* prepared);
-    double (*few_values_work)(const void* prepared);  // of a support vector, in multiply-adds; 0 where it is not in use
+    double (*few_values_work)(const void* prepared);  // multiply-adds per support vector; 0 if not in use
     std::size_t (*replay_bytes)(const void* prepared);
     Status (*replay)(const void* prepared, void* memory);  // check rows
     EvaluateFunction<DenseRows<float>> evaluate_dense_f32;
@@ -32,7 +33,8 @@ struct TargetTable {
     EvaluateFunction<CsrRows<double, std::int32_t>> evaluate_csr_f64_i32;
     EvaluateFunction<CsrRows<double, std::int64_t>> evaluate_csr_f64_i64;
     void (*gram_powers)(const GramPowers&);
-    void (*exp_nonpositive)(const float* x, float* result, std::size_t n);  // n a multiple of 16; for tests
+    void (*kernel_block)(KernelBlock&);
+    void (*exp_nonpositive)(const float* x, float* result, std::size_t n);  // n is a multiple of 16; for tests
 };
 
 // The built-in targets that this machine can run, fastest first.
@@ -42,7 +44,7 @@ const std::vector<const TargetTable*>& runnable_targets();
 // machine cannot run it: a forced target never falls back.
 const TargetTable& selected_target();
 
-// The target of that name; throws as above, with `asked_by` in the message.
+// The target with that name; throws as above, with `asked_by` in the message.
 const TargetTable& target_named(const std::string& name, const std::string& asked_by);
 
 }  // namespace approxsvm::dispatch

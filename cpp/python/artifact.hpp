@@ -1,4 +1,4 @@
-// An artifact as Python holds it: accepted by the native reader, which has validated every byte.
+// An artifact as a Python object. The native reader has validated every byte.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -13,14 +13,15 @@ namespace approxsvm::python {
 
 class PyArtifact {
   public:
-    // Of anything with a buffer. Memory that nobody may write to and that lies on a boundary that suits every target is
-    // used as it is; other bytes are copied. Raises ArtifactError.
+    // Accepts any object with a buffer. Read-only memory with an alignment that suits every target is used directly;
+    // other bytes are copied. Raises ArtifactError.
     explicit PyArtifact(const pybind11::object& source);
     ~PyArtifact();
     PyArtifact(const PyArtifact&) = delete;
     PyArtifact& operator=(const PyArtifact&) = delete;
 
     const dispatch::OpenedArtifact& opened() const { return *opened_; }
+    const ModelView& model() const { return opened_->model; }
     std::size_t n_terms() const { return opened_->model.n_terms; }
     Parts parts() const { return opened_->parts; }
     const unsigned char* data() const { return data_; }
@@ -30,7 +31,7 @@ class PyArtifact {
     struct Release {
         void operator()(unsigned char* bytes) const;
     };
-    Py_buffer buffer_{};  // held as long as its memory is used, else released
+    Py_buffer buffer_{};  // held while its memory is in use
     std::unique_ptr<unsigned char, Release> copy_;
     const unsigned char* data_ = nullptr;
     std::size_t size_ = 0;

@@ -1,4 +1,4 @@
-// Finds the code of a text with one look into a hash table, where binary search in the artifact takes a dozen.
+// Finds the code of a text with one hash lookup instead of a dozen steps of binary search in the artifact.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>
@@ -9,8 +9,8 @@
 
 namespace approxsvm::python {
 
-// The texts of a column by their hashes. Nobody can make a search long: a table in which some text is further than
-// most_probes from its place is given up, and so are columns of few texts, which are faster without.
+// The texts of a column by their hashes. No input makes lookups slow: if some text is further than max_probes from its
+// slot, the table is discarded. Columns of few texts have no table, as searching is faster.
 class CategoryIndex {
   public:
     explicit CategoryIndex(const ColumnTexts& texts) : texts_(texts) {
@@ -25,7 +25,7 @@ class CategoryIndex {
 
     const ColumnTexts& texts() const { return texts_; }
 
-    // Its position, or unknown_category.
+    // The text's position, or unknown_category.
     double code(std::string_view wanted) const {
         if (slots_.empty()) return texts_.code(wanted);
         const std::uint64_t hash = hash_of(wanted);
@@ -60,7 +60,7 @@ class CategoryIndex {
         return false;
     }
 
-    // Eight bytes at a time, mixed as MurmurHash3 ends.
+    // Takes eight bytes at a time, with MurmurHash3's finalizer.
     static std::uint64_t hash_of(std::string_view text) {
         std::uint64_t hash = text.size() * 0x9E3779B97F4A7C15u;
         for (std::size_t at = 0; at < text.size(); at += 8) {
@@ -78,7 +78,7 @@ class CategoryIndex {
     }
 
     ColumnTexts texts_;
-    std::vector<Slot> slots_;  // a power of two of them, half of them empty; none where texts are searched
+    std::vector<Slot> slots_;  // a power of two, half of them empty; none if texts are searched
 };
 
 }  // namespace approxsvm::python

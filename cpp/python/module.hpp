@@ -1,4 +1,4 @@
-// What the parts of the extension module share: their registration functions, and how errors reach Python.
+// Shared by the parts of the extension module: registration functions, and the translation of errors to Python.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -25,11 +25,10 @@ void register_rows(pybind11::module_& module);
 void register_text(pybind11::module_& module);
 void register_ngrams(pybind11::module_& module);
 
-// The target of that name, or else the one that APPROXSVM_TARGET names, or the fastest; TargetError where there is
-// none.
+// The named target, else the one in APPROXSVM_TARGET, else the fastest; raises TargetError if there is none.
 const dispatch::TargetTable& target_for(const std::optional<std::string>& name);
 
-// A section's bytes at a multiple of 8, as its readers ask.
+// Copies a section's bytes to a multiple of 8, as its readers require.
 inline std::vector<std::uint64_t> aligned(std::string_view bytes) {
     std::vector<std::uint64_t> copy(bytes.size() / 8 + 1);
     if (!bytes.empty()) std::memcpy(copy.data(), bytes.data(), bytes.size());

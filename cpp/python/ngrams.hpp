@@ -33,7 +33,7 @@ inline std::uint32_t murmur3(std::string_view key) {
     return h ^ h >> 16;
 }
 
-// A set of keys, each with its position; open addressing.
+// A set of keys and their positions; open addressing.
 class Vocabulary {
   public:
     static constexpr std::uint32_t unknown = 0xffffffffu;
@@ -45,7 +45,7 @@ class Vocabulary {
         ends_.push_back(0);
     }
 
-    // False if the term is there already, or more terms collide than chance brings together.
+    // False if the term is a duplicate, or more terms collide than is plausible by chance.
     bool add(std::string_view term) {
         const std::uint32_t hash = murmur3(term);
         std::size_t slot = hash & (slots_.size() - 1);
@@ -82,10 +82,10 @@ class Vocabulary {
 
     std::vector<Slot> slots_;
     std::string bytes_;
-    std::vector<std::size_t> ends_;  // of each term in bytes_, after a 0
+    std::vector<std::size_t> ends_;  // end of each term in bytes_, after a leading 0
 };
 
-// Characters of a str as Python's `re` sees them: its own tables.
+// Characters of a str, classified by Python's own tables, as its `re` does.
 class Characters {
   public:
     explicit Characters(PyObject* text)
@@ -101,7 +101,7 @@ class Characters {
     }
     bool is_space(Py_ssize_t i) const { return Py_UNICODE_ISSPACE((*this)[i]) != 0; }  // \s, and str.split()
 
-    // As UTF-8; half a surrogate pair like other characters, in three bytes.
+    // Appends as UTF-8; half a surrogate pair takes three bytes, like other characters.
     void append(Py_ssize_t i, std::string& bytes) const {
         const Py_UCS4 c = (*this)[i];
         const auto put = [&](Py_UCS4 byte) { bytes.push_back(static_cast<char>(byte)); };
@@ -131,11 +131,10 @@ enum class Analyzer { word, char_, char_wb };
 struct NgramOptions {
     Analyzer analyzer;
     std::size_t min_n, max_n;
-    Py_ssize_t min_token_size;  // of words: runs of \w of at least so many characters
+    Py_ssize_t min_token_size;  // minimum length of a word, a run of \w
 };
 
-// The n-grams of a text: units, which are words or characters, one after the other in UTF-8, with a space between
-// words.
+// The n-grams of a text: consecutive units, which are words or characters, in UTF-8, with a space between words.
 class Ngrams {
   public:
     Ngrams(const NgramOptions& options, const Vocabulary& stop_words) : options_(options), stop_words_(stop_words) {}
@@ -153,7 +152,7 @@ class Ngrams {
         } else if (options_.analyzer == Analyzer::char_) {
             for (Py_ssize_t i = 0, end; i < text.size(); i = end) {
                 for (end = i; end < text.size() && text.is_space(end);) ++end;
-                if (end > i + 1) {  // several become one space
+                if (end > i + 1) {  // white space becomes one space
                     add_space();
                 } else {
                     add_character(text, i);
@@ -190,7 +189,7 @@ class Ngrams {
         bytes_.push_back(' ');
     }
 
-    // `whole_once`: units that are fewer than n make one n-gram, and the last.
+    // `whole_once`: fewer than n units make one n-gram, which is the last.
     template <class Take>
     void take_all(const Take& take, bool whole_once) {
         const std::size_t n_units = starts_.size(), gap = options_.analyzer == Analyzer::word ? 1 : 0;
@@ -218,7 +217,7 @@ class Ngrams {
     const NgramOptions options_;
     const Vocabulary& stop_words_;
     std::string bytes_;
-    std::vector<std::size_t> starts_;  // of units; in the end also that of none
+    std::vector<std::size_t> starts_;  // start of each unit, and the end of the last one
 };
 
 }  // namespace approxsvm::python

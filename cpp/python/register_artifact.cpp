@@ -1,5 +1,6 @@
 #include <pybind11/stl.h>
 
+#include <approxsvm/predict/row_work.hpp>
 #include <cstring>
 
 #include "artifact.hpp"
@@ -12,7 +13,7 @@ namespace {
 
 constexpr std::align_val_t alignment{64};
 
-// The code of a number's type in Python's struct.
+// The code of a number's type in Python's struct module.
 template <class Number>
 constexpr const char* code_of() {
     return std::is_same<Number, std::uint16_t>::value   ? "H"
@@ -23,7 +24,7 @@ constexpr const char* code_of() {
 }
 
 // artifact/schema.inc as dictionaries: limits, sections and enumerations by name, records as lists of (name, code,
-// count), and what stages need by kind.
+// count), and the domain conditions of steps by kind.
 py::dict schema() {
     py::dict limits, sections, enumerations, records, domains;
     py::dict enumeration;
@@ -46,7 +47,7 @@ py::dict schema() {
     return all;
 }
 
-// The names of artifacts' parts, as C++ programs write them.
+// The names of an artifact's parts in C++ programs.
 py::list names_of(Parts parts) {
     py::list names;
 #define APPROXSVM_MODEL_PART(name, bit, words) \
@@ -85,7 +86,14 @@ PyArtifact::PyArtifact(const py::object& source) {
 }
 
 PyArtifact::~PyArtifact() {
-    PyBuffer_Release(&buffer_);  // which does nothing a second time
+    PyBuffer_Release(&buffer_);  // does nothing the second time
+}
+
+// The numbers of RowWork, or None.
+py::object row_work(const PyArtifact& artifact) {
+    RowWork work;
+    if (!work_of_row(artifact.model(), work)) return py::none();
+    return py::make_tuple(work.all_stages, work.with_definition);
 }
 
 void register_artifact(py::module_& module) {
@@ -98,6 +106,7 @@ void register_artifact(py::module_& module) {
                                    {static_cast<py::ssize_t>(artifact.size())}, {1}, true);
         })
         .def_property_readonly("n_terms", &PyArtifact::n_terms)
+        .def_property_readonly("row_work", row_work)
         .def_property_readonly("parts", [](const PyArtifact& artifact) { return names_of(artifact.parts()); });
 }
 

@@ -10,7 +10,7 @@ namespace py = pybind11;
 namespace approxsvm::python {
 namespace {
 
-// What bounds, costs and exports in Python share with the core, under the core's names.
+// Constants that bounds, costs and exports in Python share with the core, under the core's names.
 py::dict constants() {
     py::dict all;
     py::list thetas;

@@ -16,7 +16,7 @@ namespace {
 template <class T>
 using Array = py::array_t<T, py::array::c_style>;
 
-// A row at a time, in float64; narrower ones by way of a buffer.
+// Computes a row at a time in float64; narrower outputs go through a buffer.
 template <class T>
 class RowWriter {
   public:

@@ -59,12 +59,61 @@ Numbers gram_powers(const Numbers& gram, const Numbers& left, const Numbers& rig
     return sums;
 }
 
+double kernel_block(const Numbers& gram, const Numbers& left, const Numbers& right, const Numbers& left_coef,
+                    const Numbers& right_coef, const std::vector<std::optional<Numbers>>& roots, Numbers& row_sums,
+                    Numbers& column_sums, const std::optional<std::string>& target) {
+    const auto check = [](const char* name, const Numbers& array, py::ssize_t n) {
+        if (array.ndim() != 1 || array.size() != n)
+            raise("InputError",
+                  std::string(name) + " has " + std::to_string(array.size()) + " numbers, not " + std::to_string(n));
+    };
+    const auto check_shape = [&](const Numbers& matrix) {
+        if (matrix.ndim() != 2 || matrix.shape(0) != left.size() || matrix.shape(1) != right.size())
+            raise("InputError", "a matrix that does not have a row and a column for each norm");
+    };
+    check_shape(gram);
+    check("left_coef", left_coef, left.size());
+    check("row_sums", row_sums, left.size());
+    check("right_coef", right_coef, right.size());
+    check("column_sums", column_sums, right.size());
+    if (size(right) % kernel_block_columns != 0)
+        raise("InputError",
+              std::to_string(right.size()) + " columns are no multiple of " + std::to_string(kernel_block_columns));
+    std::vector<double*> kept;
+    for (const std::optional<Numbers>& matrix : roots) {
+        if (matrix) check_shape(*matrix);
+        kept.push_back(matrix ? Numbers(*matrix).mutable_data() : nullptr);
+    }
+    const dispatch::TargetTable& kernels = target_for(target);
+    KernelBlock task;
+    task.gram = gram.data();
+    task.n_rows = size(left);
+    task.n_columns = size(right);
+    task.left = left.data();
+    task.right = right.data();
+    task.left_coef = left_coef.data();
+    task.right_coef = right_coef.data();
+    task.n_roots = kept.size();
+    task.roots = kept.data();
+    task.row_sums = row_sums.mutable_data();
+    task.column_sums = column_sums.mutable_data();
+    {
+        const py::gil_scoped_release release;
+        kernels.kernel_block(task);
+    }
+    return task.moduli;
+}
+
 }  // namespace
 
 void register_gram(py::module_& module) {
     module.def("gram_powers", gram_powers, py::arg("gram").noconvert(), py::arg("left").noconvert(),
                py::arg("right").noconvert(), py::arg("powers").noconvert(), py::arg("series").noconvert(),
                py::arg("sum_of_series").noconvert(), py::arg("target") = py::none());
+    module.def("kernel_block", kernel_block, py::arg("gram").noconvert(), py::arg("left").noconvert(),
+               py::arg("right").noconvert(), py::arg("left_coef").noconvert(), py::arg("right_coef").noconvert(),
+               py::arg("roots").noconvert(), py::arg("row_sums").noconvert(), py::arg("column_sums").noconvert(),
+               py::arg("target") = py::none());
 }
 
 }  // namespace approxsvm::python

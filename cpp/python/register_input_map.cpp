@@ -16,7 +16,7 @@ namespace {
 
 using Matrix = py::array_t<double, py::array::c_style | py::array::forcecast>;
 
-// What a section input_map makes of rows, without the GIL.
+// Applies a section input_map to rows, without the GIL.
 class PyInputMap {
   public:
     PyInputMap(const py::bytes& section, std::size_t n_raw_features, std::size_t n_features) : n_features_(n_features) {
@@ -29,11 +29,11 @@ class PyInputMap {
         gains_.resize(map_gain_doubles(map_));
         fill_map_gains(map_, gains_.data());
     }
-    PyInputMap(const PyInputMap&) = delete;  // the view leads into bytes_
+    PyInputMap(const PyInputMap&) = delete;  // the view points into bytes_
     PyInputMap& operator=(const PyInputMap&) = delete;
 
-    // Mapped rows, how far each number may be off and each row in Euclidean distance; which rows have left float64; and
-    // of the first row that a step does not take its number, the step's kind, what was found there and what it needs.
+    // Returns mapped rows; error bounds of each number, and of each row in Euclidean distance; which rows left float64;
+    // and, for the first row that a step rejects, its index, the step's kind, the number and the limit.
     py::tuple map(const Matrix& rows, const std::optional<Matrix>& errors, bool is_source, bool exactly,
                   bool counts_source) const {
         const py::ssize_t n_columns = static_cast<py::ssize_t>(map_.n_columns);

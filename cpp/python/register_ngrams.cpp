@@ -12,7 +12,7 @@ namespace py = pybind11;
 namespace approxsvm::python {
 namespace {
 
-// `memory` is UTF-8, with half surrogate pairs as `Characters` writes them.
+// Returns UTF-8, with half surrogate pairs as `Characters` writes them; `memory` may hold it.
 std::string_view utf8_of(PyObject* text, std::string& memory) {
     const Characters characters(text);
     memory.clear();
@@ -20,7 +20,7 @@ std::string_view utf8_of(PyObject* text, std::string& memory) {
     return memory;
 }
 
-// What a vectorizer has learned, and its options; counts the terms of texts.
+// A fitted vectorizer and its options; counts the terms of texts.
 class TermCounter {
   public:
     TermCounter(const NgramOptions& options, const std::vector<py::str>& stop_words, const std::vector<py::str>& terms,
@@ -37,10 +37,10 @@ class TermCounter {
         }
     }
 
-    // A text, or the list of its tokens, for each row; counts, columns and indptr of CSR rows. Columns ascend.
+    // Takes a text, or a list of tokens, for each row; returns counts, columns and indptr of CSR rows. Columns ascend.
     py::tuple count(const py::list& texts) const {
         Ngrams ngrams(options_, stop_words_);
-        std::vector<std::uint32_t> found;  // columns with a sign of each occurrence, in the last bit
+        std::vector<std::uint32_t> found;  // a column per occurrence, with its sign in the last bit
         std::vector<std::int32_t> columns, indptr{0};
         std::vector<double> counts;
         const auto take = [&](std::string_view term) {
@@ -81,7 +81,7 @@ class TermCounter {
     }
 
   private:
-    // The column of |hash|, as FeatureHasher has it, and the sign.
+    // The column of |hash|, as in FeatureHasher, and the sign.
     std::uint32_t hashed(std::string_view term) const {
         const std::uint32_t hash = murmur3(term);
         const bool is_negative = hash >> 31;

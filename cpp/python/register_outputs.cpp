@@ -15,7 +15,7 @@ namespace {
 
 using Matrix = py::array_t<double, py::array::c_style | py::array::forcecast>;
 
-// What a section outputs makes of decision values, row after row, without the GIL.
+// Applies a section outputs to decision values, row by row, without the GIL.
 class PyOutputs {
   public:
     PyOutputs(const std::optional<py::bytes>& section, std::uint32_t task, std::uint32_t n_labels)
@@ -30,7 +30,7 @@ class PyOutputs {
                                            bytes.size(), {task_, n_labels}, outputs_, &fault);
         if (status != Status::ok) raise("ArtifactError", dispatch::text_of(status, fault));
     }
-    PyOutputs(const PyOutputs&) = delete;  // the view leads into bytes_
+    PyOutputs(const PyOutputs&) = delete;  // the view points into bytes_
     PyOutputs& operator=(const PyOutputs&) = delete;
 
     py::array_t<double> probabilities(const Matrix& values) const {
@@ -94,7 +94,7 @@ class PyOutputs {
     }
 
   private:
-    // Decision values of a row.
+    // Number of decision values in a row.
     std::size_t width() const { return n_decisions_of(n_classes_, outputs_.decision_shape); }
 
     std::size_t rows_of(const Matrix& values, const Matrix* bounds = nullptr) const {

@@ -24,8 +24,8 @@ using dispatch::TargetTable;
 
 class PyPredictor {
   public:
-    // `float32_unit` is the unit roundoff in which the source maps rows that arrive as float32: 2^-24, or 0 where it
-    // maps them in float64.
+    // `float32_unit` is the unit roundoff with which the source maps float32 rows: 2^-24, or 0 if it maps them in
+    // float64.
     PyPredictor(std::shared_ptr<PyArtifact> artifact, const std::optional<std::string>& target, double float32_unit)
         : artifact_(std::move(artifact)),
           predictor_(prepared_for(target_for(target))),
@@ -35,7 +35,7 @@ class PyPredictor {
             raise("InputError", "float32_unit is " + std::to_string(float32_unit) + ", expected 0 or 2**-24");
     }
 
-    // Rows answered by each stage since the predictor was made, and those of them that went straight to float64.
+    // Rows answered by each stage since the predictor was created, and how many of them went straight to float64.
     dispatch::StageCounts counts() const { return counts_; }
     std::uint64_t exact_count() const { return exact_count_; }
 
@@ -43,9 +43,9 @@ class PyPredictor {
 
     std::string target() const { return predictor_->kernels().name; }
 
-    // What `want`, a sum of Want's bits, asks for: an array, or a tuple of arrays in the order of the bits. `values` is
-    // the name of one of Values.
-    // `as_part`: the rows are part of a large batch, and their numbers those that they have in it.
+    // Returns the outputs in `want`, a sum of Want's bits: an array, or a tuple of arrays in the order of the bits.
+    // `values` names one of Values. With `as_part`, the rows are part of a large batch and get the numbers that they
+    // have in it.
     py::object dense(const py::array& rows, int n_threads, int want, const std::string& values, bool as_part) {
         if (rows.ndim() != 2)
             raise("InputError", "expected a 2-d array, got " + std::to_string(rows.ndim()) + " dimension(s)");
@@ -76,9 +76,8 @@ class PyPredictor {
         raise("InputError", "indptr and indices must both be int32 or both be int64");
     }
 
-    // The documented fast path: one C-contiguous row. The GIL stays held, so the workspace has one user at a
-    // time.
-    // The position of the label, or a regression's value.
+    // The documented fast path: one C-contiguous row. The GIL stays held, so the workspace has one user at a time.
+    // Returns the position of the label, or a regression's value.
     py::object one(const py::object& object) {
         if (!py::isinstance<py::array>(object)) {
             raise("InputError", "expected a NumPy array; predict takes lists and data frames");
@@ -103,10 +102,10 @@ class PyPredictor {
         return answer_of(value);
     }
 
-    // The same of a dict, a list or a tuple; None where the reader leaves it to others, or the row is at fault.
+    // Does the same for a dict, a list or a tuple; None if the reader leaves the row to Python, or the row is at fault.
     py::object one_of(const RowReader& reader, const py::object& row) {
         check_n_features(static_cast<py::ssize_t>(reader.n_columns()));
-        std::vector<double> numbers(reader.n_columns());  // its own: keys of a dict may let other threads run
+        std::vector<double> numbers(reader.n_columns());  // local: hashing keys of a dict may run other threads
         double value = 0.0;
         Fault fault{};
         if (!reader.read(row.ptr(), numbers.data()) ||
@@ -121,7 +120,7 @@ class PyPredictor {
         return py::int_(static_cast<py::ssize_t>(value));
     }
 
-    // What an array holds; asking pybind11 whether it is an array_t takes several times as long.
+    // Type of an array's numbers; testing for py::array_t takes several times as long.
     enum class Reals { float32, float64, neither };
     static Reals reals_of(const py::array& array) {
         const py::dtype type = array.dtype();
@@ -154,13 +153,13 @@ class PyPredictor {
         raise("InputError", "values must be promised, settled or exact, not " + name);
     }
 
-    // What is wrong with a row, or was wrong to ask for.
+    // Raises the error of a faulty row or request.
     static void raise_if_at_fault(Status status, const Fault& fault) {
         const std::string row = "row " + std::to_string(fault.row) + ": ";
         switch (status) {
             case Status::ok:
-            case Status::not_finite:        // the caller finds the place
-            case Status::unsorted_indices:  // and has another exception
+            case Status::not_finite:        // the caller locates the value
+            case Status::unsorted_indices:  // the caller raises another exception
                 return;
             case Status::map_overflow:
             case Status::outside_domain:
@@ -178,7 +177,7 @@ class PyPredictor {
 
     std::unique_ptr<dispatch::Predictor> prepared_for(const TargetTable& kernels) const {
         try {
-            py::gil_scoped_release release;  // laying out a large model takes a while
+            py::gil_scoped_release release;  // preparing a large model takes a while
             return std::make_unique<dispatch::Predictor>(artifact_->opened(), kernels);
         } catch (const dispatch::ArtifactError& error) {
             raise("ArtifactError", error.what());
@@ -294,7 +293,7 @@ class PyPredictor {
         return results.to_python();
     }
 
-    // The wording that scikit-learn's users know, and the place.
+    // The wording that users of scikit-learn know, with the position.
     template <class Rows>
     [[noreturn]] void raise_not_finite(const Rows& rows) const {
         const ModelView& model = predictor_->model();

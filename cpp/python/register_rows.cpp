@@ -13,9 +13,9 @@ namespace approxsvm::python {
 namespace {
 
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
-constexpr long long largest_exact = 1LL << 53;  // up to here each integer is a float64
+constexpr long long largest_exact = 1LL << 53;  // float64 represents all integers up to this
 
-// A row as an array of shape (1, n_columns), or None.
+// Reads a row into an array of shape (1, n_columns), or returns None.
 template <class Read>
 py::object row_or_none(const RowReader& reader, const Read& read) {
     py::array_t<double> row({py::ssize_t{1}, static_cast<py::ssize_t>(reader.n_columns())});
@@ -132,7 +132,7 @@ bool RowReader::read_value(const Column& column, PyObject* value, double& out) c
         out = PyFloat_AS_DOUBLE(value);
         return true;
     }
-    if (PyLong_Check(value)) {  // truth values among them
+    if (PyLong_Check(value)) {  // includes bool
         if (!PyLong_CheckExact(value) && !PyBool_Check(value)) return false;
         int beyond = 0;
         const long long whole = PyLong_AsLongLongAndOverflow(value, &beyond);

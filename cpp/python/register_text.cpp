@@ -80,7 +80,7 @@ py::tuple read_libsvm_data(const std::string& path, int n_threads) {
     return to_python(std::move(data));
 }
 
-// Lines that are in memory; a bad one is named by its number among them.
+// Parses lines in memory; errors number them from the first.
 py::tuple parse_libsvm_data(const py::bytes& bytes) {
     const std::string_view all(bytes);
     text::LibsvmData data;
@@ -97,7 +97,7 @@ py::tuple parse_libsvm_data(const py::bytes& bytes) {
     return to_python(std::move(data));
 }
 
-// "a JSON file"; empty where its first bytes do not tell.
+// For example "a JSON file"; empty if the first bytes do not tell.
 std::string file_kind(const py::bytes& bytes) {
     return std::string(text::kind_of(std::string_view(bytes)).name);
 }

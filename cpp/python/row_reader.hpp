@@ -1,6 +1,6 @@
-// Raw rows of Python's own values as numbers. Texts are looked up in the artifact, without arrays of objects in
-// between. Whatever is not plainly a number, a text or None is left to approxsvm/frames/columns.py, which has the rules
-// for all values: the functions then return false.
+// Converts raw rows of Python values to numbers. Texts are looked up in the artifact without intermediate arrays of
+// objects. Anything but plain numbers, texts and None is left to approxsvm/frames/columns.py, which has the rules for
+// all values: the functions then return false.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -19,22 +19,22 @@ class RowReader {
   public:
     enum class Role { unused, number, looked_up, text };
 
-    // Each column as (name, role, code of a missing value or None where none is taken, codes that the source refuses).
-    // `by_column`: further names are ignored. `has_names`: names are the source's own, and not f0, f1, ...
-    // `needs_real`: rows of integers or truth values alone are left to others, for the sake of their dtype.
+    // Each column is (name, role, code of a missing value or None if it is rejected, codes that the source rejects).
+    // `by_column`: ignore further names. `has_names`: names come from the source, instead of f0, f1, ...
+    // `needs_real`: leave rows of only integers or bools to Python, because of their dtype.
     RowReader(std::shared_ptr<PyArtifact> artifact, const pybind11::list& columns, bool by_column, bool has_names,
               bool needs_real);
 
     std::size_t n_columns() const { return columns_.size(); }
-    // A dict, a list or a tuple, of these types exactly, as n_columns() numbers.
+    // Reads a dict, a list or a tuple, of exactly these types, into n_columns() numbers.
     bool read(PyObject* row, double* out) const;
-    // A row of a table, a list with a value for each column. `none_is_null`: None is whatever the source takes for a
-    // missing value, as in tables that have one kind of these.
+    // Reads a row of a table, a list with a value per column. With `none_is_null`, None is the source's missing value,
+    // as in tables with a single kind of missing values.
     bool read_row_of_table(const pybind11::list& values, bool none_is_null, double* out) const;
-    // A column of a table, a list or a one-dimensional array of objects; `out` is contiguous and as long.
+    // Reads a column of a table, a list or a one-dimensional array of objects; `out` is contiguous and as long.
     bool fill(std::size_t column, const pybind11::object& values, pybind11::array_t<double> out,
               bool none_is_null) const;
-    // The same of texts as Arrow stores them; a null becomes `null`. False where a text or a null is refused.
+    // Reads texts stored by Arrow; a null becomes `null`. Returns false if a text or a null is rejected.
     bool fill_arrow(std::size_t column, const pybind11::object& validity, const pybind11::buffer& offsets,
                     const pybind11::buffer& data, std::size_t first, bool is_large, double null,
                     pybind11::array_t<double> out) const;
@@ -50,7 +50,7 @@ class RowReader {
 
     bool read_sequence(PyObject* const* items, std::size_t n, double* out) const;
     bool read_mapping(PyObject* row, double* out) const;
-    // Whether they may be ignored: they are strings, as names of columns are.
+    // Whether further keys may be ignored: they must be strings, like column names.
     bool further_keys_are_fine(PyObject* row) const;
     bool read_cell(const Column& column, PyObject* value, bool none_is_null, double& out) const;
     bool read_value(const Column& column, PyObject* value, double& out) const;

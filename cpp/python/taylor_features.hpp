@@ -1,5 +1,5 @@
-// Taylor features of the Gaussian kernel (approxsvm/features/taylor.py), row by row, in work proportional to what is
-// written.
+// Taylor features of the Gaussian kernel (approxsvm/features/taylor.py), row by row, in time proportional to the
+// output.
 #pragma once
 
 #include <cmath>
@@ -20,9 +20,9 @@ inline std::int64_t n_monomials(std::int64_t n, int degree) {
     return count;
 }
 
-// The features exp(-gamma ||x||^2) sqrt((2 gamma)^k / alpha!) x^alpha of one row after the other, degree by degree,
-// each in lexicographic order. Those that begin with x_i are x_i times a suffix of those of one degree less. Everything
-// is computed in float64.
+// Computes the features exp(-gamma ||x||^2) sqrt((2 gamma)^k / alpha!) x^alpha row by row, degree by degree, each
+// degree in lexicographic order. Features that begin with x_i are x_i times a suffix of the features of one degree
+// less. Everything is computed in float64.
 class TaylorRow {
   public:
     TaylorRow(std::int64_t n_features, double gamma, int degree)
@@ -31,7 +31,7 @@ class TaylorRow {
     }
 
     static std::int64_t n_outputs(std::int64_t n_non_zeros, int degree) {
-        return n_monomials(n_non_zeros + 1, degree);  // a variable that is 1 fills lower degrees up
+        return n_monomials(n_non_zeros + 1, degree);  // an extra variable, equal to 1, supplies lower degrees
     }
 
     // `values` of n entries -> n_outputs(n, degree) features.
@@ -45,7 +45,7 @@ class TaylorRow {
             scaled_[static_cast<std::size_t>(p)] = scale_ * x;
         }
         features[0] = std::exp(-gamma_ * sq_norm);
-        if (features[0] == 0.0) {  // a power may be infinite
+        if (features[0] == 0.0) {  // powers may be infinite
             for (std::int64_t t = n_outputs(n, degree_); t-- > 0;) features[t] = 0.0;
             return;
         }
@@ -69,7 +69,7 @@ class TaylorRow {
             const Column* const first = out;
             const std::int64_t here = n_monomials(d_, k);
             for (std::int64_t p = 0; p < n; ++p) {
-                // Column of x_i m: where the section of x_i starts, and how far m is behind the start of the suffix.
+                // Column of x_i m: the start of x_i's section, plus the offset of m from the start of the suffix.
                 const std::int64_t left = d_ - entries[p];
                 const std::int64_t section = degree_start + here - n_monomials(left, k);
                 const std::int64_t suffix = degree_start - n_monomials(left, k - 1);
@@ -85,8 +85,8 @@ class TaylorRow {
     }
 
   private:
-    // Of the tails the first n_monomials(m, k - 1 - j) begin with x_i at least j times: 1 / alpha! gets a factor for
-    // it.
+    // The first n_monomials(m, k - 1 - j) of the tails begin with x_i at least j times, which multiplies 1 / alpha! by
+    // a factor.
     double* times_variable(const double* lower, std::int64_t n, std::int64_t p, int k, double* out) const {
         const std::int64_t m = n - p;
         const double* tails = lower + (n_monomials(n, k - 1) - n_monomials(m, k - 1));

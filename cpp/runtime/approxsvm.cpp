@@ -27,7 +27,7 @@
 using namespace approxsvm;
 
 struct approxsvm_model {
-    Memory bytes;  // of the artifact
+    Memory bytes;  // the artifact
     OpenedModel opened;
 };
 
@@ -95,7 +95,7 @@ approxsvm_status guarded(approxsvm_error* error, const Act& act) {
 
 // --- opening
 
-// Opens the bytes that were copied or read into a new model.
+// Opens bytes that were copied or read into a new model.
 approxsvm_status open_model(const char* name, std::unique_ptr<approxsvm_model> opened, approxsvm_model** model,
                             approxsvm_error* error) {
     bool out_of_memory = false;
@@ -115,7 +115,7 @@ struct CloseFile {
     void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
-// The path is UTF-8, on Windows too.
+// Opens a file; the path is UTF-8, also on Windows.
 std::FILE* open_to_read(const char* path) {
 #if defined(_WIN32)
     return ::_wfopen(std::filesystem::u8path(path).c_str(), L"rb");
@@ -138,13 +138,13 @@ bool read_file(const char* path, Memory& bytes) {
     }
 }
 
-// The view for functions that only look at a model; null counts as a model of nothing.
+// The view for functions that only inspect a model; null counts as an empty model.
 const ModelView& view_of(const approxsvm_model* model) {
     static constexpr ModelView nothing{};
     return model == nullptr ? nothing : model->opened.view();
 }
 
-// Cut to size - 1 bytes and a 0; the length of the whole.
+// Copies at most size - 1 bytes and a 0; returns the full length.
 std::size_t copied(std::string_view whole, char* text, std::size_t size) {
     if (text != nullptr && size > 0) {
         const std::size_t n = whole.size() < size ? whole.size() : size - 1;
@@ -156,7 +156,7 @@ std::size_t copied(std::string_view whole, char* text, std::size_t size) {
 
 // --- rows
 
-// The code of a status other than ok, with the row in the error.
+// Converts a status other than ok to a code, with the row in the error.
 template <class Rows>
 approxsvm_status fail_with(approxsvm_error* error, const Rows& rows, const ModelView& model, Status status,
                            const Fault& fault) {

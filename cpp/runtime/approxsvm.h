@@ -9,12 +9,12 @@
  *     if (approxsvm_predict_f32(model, rows, rows_size, labels, labels_size, &error) != APPROXSVM_OK) ...
  *     approxsvm_close(model);
  *
- * Rows are those that the source model takes: an artifact of a pipeline scales and projects them itself. An open model
+ * Rows are in the source model's raw format: an artifact of a pipeline scales and projects them itself. An open model
  * never changes: any number of threads may use it at once. No function throws, exits or prints. Buffers belong to the
- * caller. Each comes with its size in elements, and one that is too small is refused before anything is written. After
- * an error the contents of the buffers are undefined. `error` may always be null.
+ * caller. Each has a size in elements; if one is too small, the call fails before anything is written. After an error
+ * the contents of the buffers are undefined. `error` may always be null.
  *
- * An open model takes a few dozen KB besides the artifact, and 12 bytes for each number of the support vectors. Calls
+ * An open model takes a few dozen KB in addition to the artifact, and 12 bytes per number of the support vectors. Calls
  * of one thread do not allocate unless another thread is inside a call with the same model.
  *
  * These declarations are stable: a later version may add functions, codes, and fields at the end of approxsvm_request.
@@ -67,7 +67,7 @@ enum {
     APPROXSVM_BAD_SUPPORT_VECTORS = 19,
     APPROXSVM_CHECK_ROW_MISMATCH = 20, /* this machine computes other values than the one that compiled the model */
 
-    /* a row; its number is in the error */
+    /* a row, whose number is in the error */
     APPROXSVM_NOT_FINITE = 30,       /* NaN or infinity in a column that the model uses */
     APPROXSVM_UNSORTED_INDICES = 31, /* columns of a sparse row must ascend strictly */
     APPROXSVM_MAP_OVERFLOW = 32,     /* scaling goes beyond float64; found: the row's largest number */
@@ -106,19 +106,19 @@ APPROXSVM_API uint32_t approxsvm_abi_version(void);
 
 typedef struct approxsvm_model approxsvm_model;
 
-/* Opens an artifact: checks all of its bytes, and replays its check rows on this machine. The file may be changed or
- * removed afterwards, and so may the bytes, which are copied. The path is UTF-8 on Windows. After an error *model is
- * null. */
+/* Opens an artifact: validates all of its bytes, and replays its check rows on this machine. Afterwards the file may be
+ * changed or removed; bytes in memory are copied and may be freed. The path is UTF-8, also on Windows. After an error
+ * *model is null. */
 APPROXSVM_API approxsvm_status approxsvm_open_file(const char* path, approxsvm_model** model, approxsvm_error* error);
 APPROXSVM_API approxsvm_status approxsvm_open_bytes(const void* bytes, size_t n_bytes, approxsvm_model** model,
                                                     approxsvm_error* error);
-/* Closes a model that no thread uses any more; null is ignored. */
+/* Closes a model that no thread uses any longer; ignores null. */
 APPROXSVM_API void approxsvm_close(approxsvm_model* model);
 
 enum { APPROXSVM_CLASSIFICATION = 0, APPROXSVM_REGRESSION = 1, APPROXSVM_ONE_CLASS = 2 };
 enum { APPROXSVM_APPROXIMATE = 0, APPROXSVM_CERTIFIED = 1, APPROXSVM_EXACT = 2, APPROXSVM_ENSEMBLE = 3 };
 
-/* A null model has no features, labels or texts: sizes are 0, texts empty, task and mode -1. */
+/* A null model has no features, labels or texts: sizes are 0, texts are empty, task and mode are -1. */
 APPROXSVM_API int32_t approxsvm_task(const approxsvm_model* model);
 APPROXSVM_API int32_t approxsvm_mode(const approxsvm_model* model);
 APPROXSVM_API size_t approxsvm_n_features(const approxsvm_model* model);  /* of a raw row */
@@ -143,22 +143,21 @@ APPROXSVM_API void approxsvm_label_at(const approxsvm_model* model, size_t posit
 /* The label as text, cut to size - 1 bytes and a 0. Returns the length of the whole text without the 0, as snprintf. */
 APPROXSVM_API size_t approxsvm_label_text(const approxsvm_model* model, size_t position, char* text, size_t size);
 
-/* What stands for a text (UTF-8, of any bytes) in a row, in a column whose values are texts: categories of a pipeline's
- * encoders. -1 for a text that the model does not know: a row with it is refused where the source refuses it. A null
+/* The code of a text (UTF-8, arbitrary bytes) in a row, for columns of texts, such as categories of a pipeline's
+ * encoders. -1 for a text that the model does not know: a row with it is rejected if the source rejects it. A null
  * pointer is a missing value. */
 APPROXSVM_API double approxsvm_category_code(const approxsvm_model* model, size_t column, const char* text,
                                              size_t text_size);
-/* The text of a code, as approxsvm_label_text; and how many codes a column has, from 0 up: none where it holds numbers.
- */
+/* The text of a code, as approxsvm_label_text; and the number of a column's codes, which start at 0; none if the column
+ * holds numbers. */
 APPROXSVM_API size_t approxsvm_category_text(const approxsvm_model* model, size_t column, size_t code, char* text,
                                              size_t size);
 APPROXSVM_API size_t approxsvm_n_categories(const approxsvm_model* model, size_t column);
 
-/* The name of a column, as approxsvm_label_text; empty where the source was fitted without names. */
+/* The name of a column, as approxsvm_label_text; empty if the source was fitted without names. */
 APPROXSVM_API size_t approxsvm_feature_name(const approxsvm_model* model, size_t column, char* name, size_t size);
 
-/* A field of a record, such as a member of a JSON object. A field that is missing is what the source takes for a
- * missing value. */
+/* A field of a record, such as a member of a JSON object. A missing field stands for the source's missing value. */
 enum { APPROXSVM_MISSING = 0, APPROXSVM_NUMBER = 1, APPROXSVM_TEXT = 2 };
 typedef struct approxsvm_field {
     const char* name; /* of a column, UTF-8; null in records whose fields stand in the order of the columns */
@@ -169,10 +168,9 @@ typedef struct approxsvm_field {
     size_t text_size;
 } approxsvm_field;
 
-/* The raw row of numbers that stands for a record: n_features numbers for approxsvm_evaluate_f64 and
- * approxsvm_predict_f64. Columns without a field hold missing values, which are refused with the row where the source
- * takes none. A name that is no column or stands twice, a text in a column of numbers, and a number in one of texts
- * are APPROXSVM_WRONG_FIELD. */
+/* Converts a record to a raw row of n_features numbers for approxsvm_evaluate_f64 and approxsvm_predict_f64. Columns
+ * without a field hold missing values; evaluation rejects them if the source does. The error APPROXSVM_WRONG_FIELD
+ * reports an unknown or repeated name, a text in a column of numbers, or a number in a column of texts. */
 APPROXSVM_API approxsvm_status approxsvm_row_of_record(const approxsvm_model* model, const approxsvm_field* fields,
                                                        size_t n_fields, double* row, size_t row_size,
                                                        approxsvm_error* error);
@@ -187,7 +185,7 @@ enum {
 };
 
 /* The outputs to compute and their buffers; a null pointer skips an output. Begin with
- * `approxsvm_request request = APPROXSVM_REQUEST;`. A value is positive for the first label of the model, or of a pair
+ * `approxsvm_request request = APPROXSVM_REQUEST;`. A positive value favours the first label of the model, or of a pair
  * of labels (0, 1), (0, 2), ...; |value - exact value| never exceeds its bound. Probabilities are in the order of the
  * labels. */
 typedef struct approxsvm_request {
@@ -213,16 +211,16 @@ typedef struct approxsvm_request {
 #define APPROXSVM_REQUEST \
     {sizeof(approxsvm_request), APPROXSVM_PROMISED, 1, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0}
 
-/* Contiguous rows: rows_size numbers, n_features for each. */
+/* Contiguous rows: rows_size numbers in total, n_features per row. */
 APPROXSVM_API approxsvm_status approxsvm_evaluate_f32(const approxsvm_model* model, const float* rows, size_t rows_size,
                                                       const approxsvm_request* request, approxsvm_error* error);
 APPROXSVM_API approxsvm_status approxsvm_evaluate_f64(const approxsvm_model* model, const double* rows,
                                                       size_t rows_size, const approxsvm_request* request,
                                                       approxsvm_error* error);
 
-/* Sparse rows (CSR): row i has values[k] in column columns[k], row_starts[i] <= k < row_starts[i + 1], columns from 0
- * and ascending; row_starts has n_rows + 1 elements. A column unknown to the model counts as in LIBSVM, but is an error
- * for a pipeline. Indices have 32 or 64 bits. */
+/* Sparse rows (CSR): row i has values[k] in column columns[k], row_starts[i] <= k < row_starts[i + 1], with ascending
+ * columns that start at 0; row_starts has n_rows + 1 elements. A column unknown to the model counts as in LIBSVM, but
+ * is an error for a pipeline. Indices have 32 or 64 bits. */
 APPROXSVM_API approxsvm_status approxsvm_evaluate_csr_f32(const approxsvm_model* model, const float* values,
                                                           const int32_t* columns, size_t n_values,
                                                           const int32_t* row_starts, size_t n_rows,
@@ -240,7 +238,7 @@ APPROXSVM_API approxsvm_status approxsvm_evaluate_csr_f64_i64(const approxsvm_mo
                                                               const int64_t* row_starts, size_t n_rows,
                                                               const approxsvm_request* request, approxsvm_error* error);
 
-/* Labels alone, on the caller's thread. */
+/* Computes only labels, on the caller's thread. */
 APPROXSVM_API approxsvm_status approxsvm_predict_f32(const approxsvm_model* model, const float* rows, size_t rows_size,
                                                      uint32_t* labels, size_t labels_size, approxsvm_error* error);
 APPROXSVM_API approxsvm_status approxsvm_predict_f64(const approxsvm_model* model, const double* rows, size_t rows_size,

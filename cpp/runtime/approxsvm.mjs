@@ -1,6 +1,6 @@
 /**
  * approxsvm in JavaScript: a compiled kernel machine (.asvm) that predicts in browsers, workers and Node.js, without a
- * server. approxsvm.wasm is the C library of approxsvm.h; this file puts its functions into classes.
+ * server. approxsvm.wasm is the C library of approxsvm.h; this file wraps its functions in classes.
  *
  *     import { loadRuntime } from "./approxsvm.mjs";
  *
@@ -10,9 +10,9 @@
  *     const { labels, certified } = model.evaluate(rows, { labels: true, certified: true });
  *     model.close();
  *
- * Rows are those that the source model takes, before any scaling of its own: arrays of numbers, or a Float32Array or
- * Float64Array of one row after the other. What the library refuses is thrown as an ApproxsvmError with its own words;
- * nothing is changed by that, and the model may be used on.
+ * Rows are in the source model's raw format, before any scaling: arrays of numbers, or a Float32Array or Float64Array
+ * with the rows concatenated. An error of the library is thrown as an ApproxsvmError with the library's message; it
+ * changes nothing, and the model remains usable.
  */
 
 const TASKS = ["classification", "regression", "one-class"];
@@ -24,7 +24,7 @@ const ERROR = { size: 272, status: 0, row: 8, message: 32 };
 const LABEL = { size: 32, kind: 0, integer: 8, real: 16, text: 24, textSize: 28 };
 const REQUEST = { size: 60, kind: 4, threads: 8, answers: 12 };
 
-// The answers in a request, in their order: what they are made of, and how many of it a row has.
+// The answers of a request, in order: their array type, and how many numbers a row has.
 const ANSWERS = {
   labels: [Uint32Array, (model) => model.nTargets],
   values: [Float64Array, (model) => model.nDecisions],
@@ -34,7 +34,7 @@ const ANSWERS = {
   certified: [Uint8Array, (model) => model.nTargets],
 };
 
-/** What the library refuses. `code` is its APPROXSVM_... number, `row` the row that is to blame, or -1. */
+/** An error of the library. `code` is its APPROXSVM_... number, `row` the row at fault, or -1. */
 export class ApproxsvmError extends Error {
   constructor(message, code, row) {
     super(message);
@@ -61,7 +61,7 @@ export async function loadRuntime(source) {
   return new Runtime(exports);
 }
 
-/** The library with a memory of its own. Models of one runtime share it; another worker needs another. */
+/** The library with its own memory. Models of one runtime share it; each worker needs its own. */
 export class Runtime {
   #library;
 
@@ -69,13 +69,13 @@ export class Runtime {
     this.#library = new Library(library);
   }
 
-  /** Of the library, such as "0.1.0". */
+  /** Version of the library, such as "0.1.0". */
   get version() {
     return this.#library.text(this.#library.functions.approxsvm_version());
   }
 
   /**
-   * Opens an artifact: checks every byte of it and copies it.
+   * Opens an artifact: validates and copies every byte.
    * @param {ArrayBuffer | ArrayBufferView} bytes
    * @returns {Model}
    */
@@ -107,21 +107,21 @@ export class Model {
     this.task = TASKS[of("task")];
     /** "approximate", "certified", "exact" or "ensemble" */
     this.mode = MODES[of("mode")];
-    /** Numbers of a row. */
+    /** Number of values in a row. */
     this.nFeatures = of("n_features");
-    /** Labels of a row: 1, or one for each of several targets. */
+    /** Number of labels per row: 1, or one for each of several targets. */
     this.nTargets = of("n_targets");
-    /** Decision values of a row: one for each pair of several classes; 0 where probabilities are averaged. */
+    /** Number of decision values per row: one for each pair of several classes; 0 if probabilities are averaged. */
     this.nDecisions = of("n_decisions");
-    /** Probabilities of a row, in the order of `labels`; 0 for none. */
+    /** Number of probabilities per row, in the order of `labels`; 0 for none. */
     this.nProbabilities = of("n_probabilities");
-    /** All labels, numbers or strings, in the model's order; of a one-class model 1 and -1, of a regression none. */
+    /** All labels, numbers or strings, in the model's order; 1 and -1 for one-class models, none for regressions. */
     this.labels = Object.freeze(Array.from({ length: of("n_labels") }, (_, position) => this.#label(position)));
     Object.freeze(this);
   }
 
   /**
-   * The label of each row, nTargets of them; of a regression its value.
+   * The label of each row, nTargets of them; the value of a regression.
    * @param {number[][] | Float32Array | Float64Array} rows
    * @returns {(number | string | bigint)[]}
    */
@@ -150,9 +150,9 @@ export class Model {
    * Several answers at once.
    * @param {number[][] | Float32Array | Float64Array} rows
    * @param {object} wanted true for each of: labels; values and bounds, |value - exact value| <= bound; probabilities
-   *   and probabilityBounds; certified, 1 for rows whose label the first stage proved. `kind` says which values:
-   *   "promised", "settled" (cheap, as close as the bounds say) or "exact".
-   * @returns {object} an array for each, row after row
+   *   and probabilityBounds; certified, 1 for rows whose label the first stage proved. `kind` selects the values:
+   *   "promised", "settled" (cheap, within their bounds) or "exact".
+   * @returns {object} an array for each, with the rows concatenated
    */
   evaluate(rows, wanted) {
     const { kind = "promised", ...answers } = wanted;
@@ -166,7 +166,7 @@ export class Model {
       const nRows = Math.floor(numbers.length / this.nFeatures);
       const rooms = Object.entries(ANSWERS).map(([name, [Array, perRow]]) => {
         const length = answers[name] ? nRows * perRow(this) : 0;
-        // Not null, though empty, where it is wanted: whether the model has it is the library's to say.
+        // If requested, not null even if empty, so that the library reports whether the model has this output.
         return { name, Array, length, at: answers[name] ? take(length * Array.BYTES_PER_ELEMENT) : 0 };
       });
       const request = take(REQUEST.size);
@@ -183,7 +183,7 @@ export class Model {
     return found;
   }
 
-  /** Gives the memory back. The model cannot be used any more. */
+  /** Frees the memory. The model cannot be used afterwards. */
   close() {
     this.#library.functions.approxsvm_close(this.#handle);
     this.#handle = 0;
@@ -210,7 +210,7 @@ export class Model {
 }
 if (Symbol.dispose) Model.prototype[Symbol.dispose] = Model.prototype.close;
 
-// Rows one after the other.
+// Concatenates rows.
 function flat(rows, nFeatures) {
   if (rows instanceof Float32Array || rows instanceof Float64Array) return rows;
   const isRow = (row) => row?.length === nFeatures && row.every((number) => typeof number === "number");
@@ -227,12 +227,12 @@ class Library {
     this.functions = functions;
   }
 
-  // A view into the memory as it is now: the library's own allocations may move it.
+  // A view of the current memory, which the library's allocations may move.
   view(View, at, length) {
     return new View(this.functions.memory.buffer, at, length);
   }
 
-  // What use(take) returns; take(bytes) gives memory until then.
+  // Returns the result of use(take); take(bytes) allocates memory until then.
   borrow(use) {
     const taken = [];
     try {
@@ -247,7 +247,7 @@ class Library {
     }
   }
 
-  // Throws what call(error) says.
+  // Throws the error that call(error) reports.
   check(call) {
     this.borrow((take) => {
       const at = take(ERROR.size);
@@ -258,7 +258,7 @@ class Library {
     });
   }
 
-  // UTF-8, up to a 0 where no size is given.
+  // Reads UTF-8, up to a 0 if no size is given.
   text(at, nBytes) {
     at >>>= 0;
     const bytes = new Uint8Array(this.functions.memory.buffer, at);

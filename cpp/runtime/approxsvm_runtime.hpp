@@ -1,4 +1,4 @@
-// approxsvm for programs in C++, by the library: a few lines around approxsvm.h, which compile in no time.
+// approxsvm for C++ programs that link the library: a thin wrapper of approxsvm.h that compiles quickly.
 //
 //     approxsvm::runtime::Model model;
 //     approxsvm::runtime::Error error;
@@ -8,8 +8,8 @@
 //     if (model.predict(rows, labels, &error) != APPROXSVM_OK) ...
 //     std::cout << model.label(labels[0]);
 //
-// Link approxsvm::runtime (CMake) or approxsvm-runtime (pkg-config). Nothing here throws, but for std::string where it
-// has no memory. Any number of threads may use an open model at once. approxsvm.h says what the functions do.
+// Link approxsvm::runtime (CMake) or approxsvm-runtime (pkg-config). Nothing throws, except std::string when out of
+// memory. Any number of threads may use an open model at once. approxsvm.h documents the functions.
 #pragma once
 
 #include <approxsvm.h>
@@ -25,8 +25,8 @@ namespace runtime {
 
 using Error = approxsvm_error;
 
-// Where memory of a caller's begins and how many elements it holds. Vectors, arrays and std::span become one by
-// themselves; an empty one skips an output.
+// Start and number of elements of the caller's memory. Vectors, arrays and std::span convert implicitly; an empty one
+// skips an output.
 template <class T>
 struct Span {
     T* data = nullptr;
@@ -41,15 +41,14 @@ struct Span {
     constexpr Span(Container&& container) : data(container.data()), size(container.size()) {}
 };
 
-// Rows by their values other than zero (CSR): those of row i are values[k] in column columns[k], from k = row_starts[i]
-// to before row_starts[i + 1].
+// Sparse rows (CSR): row i has values[k] in column columns[k] for row_starts[i] <= k < row_starts[i + 1].
 template <class Real>
 struct SparseRows {
     Span<const Real> values;
     Span<const std::int32_t> columns, row_starts;
 };
 
-// What to compute, and where it goes: as many elements for each row as Model says.
+// Outputs to compute and their buffers, with the number of elements per row that Model reports.
 struct Request {
     Span<std::uint32_t> labels;
     Span<double> values, bounds, probabilities, probability_bounds;
@@ -95,7 +94,7 @@ class Model {
         approxsvm_label_text(model_, position, &text[0], text.size() + 1);
         return text;
     }
-    // What stands for a text in a row, in a column of texts.
+    // The code of a text in a row, for columns of texts.
     double category_code(std::size_t column, const std::string& text) const {
         return approxsvm_category_code(model_, column, text.data(), text.size());
     }
@@ -127,7 +126,7 @@ class Model {
                                           rows.row_starts.data, n_rows(rows), &wanted, error);
     }
 
-    // For functions of approxsvm.h that are not here.
+    // For functions of approxsvm.h without a wrapper.
     const approxsvm_model* get() const { return model_; }
 
   private:

@@ -1,4 +1,4 @@
-// The model of approxsvm.h with kernels of the fastest target that the machine can run, for any number of threads.
+// The model of approxsvm.h with kernels of the fastest target that the machine supports, for any number of threads.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>
@@ -10,14 +10,14 @@
 
 namespace approxsvm {
 
-// No target runs here, or APPROXSVM_TARGET names one that does not.
+// No target can run on this machine, or APPROXSVM_TARGET names one that cannot.
 struct TargetError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
 class OpenedModel {
   public:
-    // The bytes must outlive the model. Throws as Predictor, and TargetError; a fault of the bytes is returned.
+    // The bytes must outlive the model. Throws like Predictor, and TargetError; returns faults of the bytes.
     Status open(const unsigned char* bytes, std::size_t n_bytes, bool&) {
         const dispatch::TargetTable* kernels;
         try {

@@ -1,11 +1,11 @@
 /**
- * A LIBSVM model file as an artifact of mode "exact", written in the browser: for a try without Python.
+ * Converts a LIBSVM model file to an artifact of mode "exact" in the browser, to try it without Python.
  *
  *     import { artifactOf, parseModel } from "./libsvm_model.mjs";
  *     const model = runtime.open(artifactOf(parseModel(text)));
  *
- * RBF kernels, classification, regression and one-class models; probabilities of the file are left out. What compiles
- * models, with expansions and certified labels, is the Python package. The layout is that of models/FORMAT.md.
+ * Supports RBF kernels, classification, regression and one-class models; ignores the file's probabilities. To compile
+ * models with expansions and certified labels, use the Python package. The layout is that of models/FORMAT.md.
  */
 
 const SVM_TYPES = { c_svc: 0, nu_svc: 0, epsilon_svr: 1, nu_svr: 1, one_class: 2 };
@@ -13,8 +13,8 @@ const SECTIONS = { center: 1, decisions: 2, labels: 10, classCounts: 14, dualCoe
 const HEADER_BYTES = 192;
 
 /**
- * @param {string} text of a model file
- * @returns {object} its numbers; nFeatures is the greatest index
+ * @param {string} text a model file
+ * @returns {object} its numbers; nFeatures is the largest index
  */
 export function parseModel(text) {
   const lines = text.split(/\r?\n/);
@@ -42,8 +42,8 @@ export function parseModel(text) {
 }
 
 /**
- * @param {object} model of parseModel
- * @param {number} nFeatures columns of rows, where there are more than the model uses
+ * @param {object} model result of parseModel
+ * @param {number} nFeatures columns of rows, if more than the model uses
  * @returns {Uint8Array} an artifact
  */
 export function artifactOf(model, nFeatures = model.nFeatures) {
@@ -79,7 +79,7 @@ export function artifactOf(model, nFeatures = model.nFeatures) {
     return found;
   });
   const packed = new DataView(new ArrayBuffer(24 + 8 * x.length));
-  packed.setBigUint64(16, BigInt(x.length), true); // all values as float64, row after row
+  packed.setBigUint64(16, BigInt(x.length), true); // all values as float64, row-major
   new Float64Array(packed.buffer, 24).set(x);
   const nCoef = Math.max(model.labels.length - 1, 1);
   const first = functions[0];
@@ -90,7 +90,7 @@ export function artifactOf(model, nFeatures = model.nFeatures) {
     ...(model.labels.length > 2 ? { classCounts: Uint32Array.from(model.counts) } : {}),
     dualCoef: Float64Array.from(Array.from({ length: nCoef }, (_, row) => model.vectors.map(({ coef }) => coef[row])).flat()),
     supportVectors: packed,
-    // One row, the center itself, and what the first function is there.
+    // One row, the center itself, with the value of the first function there.
     checkRows: Float64Array.of(0, first.value, 1e-10 * (first.moduli + Math.abs(first.intercept) + 1e-300)),
   };
   const inputScale = 2 ** Math.floor(Math.log2(2 * model.gamma) / 2);
@@ -115,7 +115,7 @@ export function artifactOf(model, nFeatures = model.nFeatures) {
   });
 }
 
-// Header, table and sections, with sizes and checksum.
+// Joins header, table and sections, with sizes and checksum.
 function fileOf(sections, writeHeader) {
   const parts = Object.entries(sections);
   const places = [];

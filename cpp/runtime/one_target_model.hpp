@@ -1,5 +1,5 @@
 // The model of approxsvm.h without exceptions and threads, as in WebAssembly: kernels of the target that this file is
-// compiled for, on the caller's thread. One call at a time may use it.
+// compiled for, on the caller's thread. Only one call at a time may use it.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>

@@ -1,4 +1,4 @@
-// Records of named fields, texts among them, as raw rows of numbers.
+// Converts records of named fields, including texts, to raw rows of numbers.
 #pragma once
 
 #include <approxsvm/artifact/texts.hpp>
@@ -12,13 +12,13 @@
 
 namespace approxsvm {
 
-// Finds columns by name, from the one behind the last found on: fields often stand in the columns' order.
+// Finds columns by name, starting after the last match, because fields often have the order of the columns.
 class ColumnFinder {
   public:
     explicit ColumnFinder(const ModelView& model)
         : names_(model.feature_names), n_(model.n_raw_features), rest_(names_, n_) {}
 
-    // The position of a name; n_raw_features where there is none.
+    // The position of a name; n_raw_features if there is none.
     std::size_t find(std::string_view name) {
         for (std::size_t tried = 0; tried < n_; ++tried) {
             if (next_ == n_) {
@@ -38,7 +38,7 @@ class ColumnFinder {
     TextReader rest_;
 };
 
-// What a cell holds before its field is read: a NaN of its own.
+// Marks cells before their field is read: a distinct NaN.
 inline bool is_unread(double number) {
     std::uint64_t bits;
     std::memcpy(&bits, &number, sizeof bits);
@@ -52,7 +52,7 @@ inline double unread_number() {
     return number;
 }
 
-// What stands for a field in a column with these texts, or none; null, or what is needed instead.
+// Reads a field for a column with these texts, or of numbers; returns null, or the expected type.
 inline const char* read_field(const approxsvm_field& field, const ColumnTexts& texts, bool has_texts, double& number) {
     number = has_texts ? texts.null : std::numeric_limits<double>::quiet_NaN();
     switch (field.kind) {

@@ -75,10 +75,10 @@ template <class R>
 struct AllPairs {
     using Real = R;
     using Expansion = ClassKernelSum<Real>;
-    using Writer = ClassKernelExpansionWriter<Real, std::uint32_t>;
-    using Sizes = ClassSizes<std::uint32_t>;
+    using Writer = ClassKernelExpansionWriter<Real>;
+    using Sizes = ClassSizes;
     static std::size_t n_functions(std::size_t n_classes) { return n_classes - 1; }
-    static Sizes size(const Counts& counts) { return {counts.data(), counts.size(), counts.size()}; }
+    static Sizes size(const Counts& counts) { return {counts.data(), 0, counts.size(), counts.size()}; }
     static std::size_t bytes(const Sizes& sizes, std::size_t d, std::size_t n_values) {
         return class_kernel_bytes<Real>(sizes, d, n_values);
     }
@@ -92,7 +92,7 @@ struct AllPairs {
         class_sums_block<Registers>(expansion, blocks, half_sq_norm, sums, n_blocks);
     }
     static void row(const Expansion& expansion, const Real* u, Real half_sq_norm, double* sums) {
-        class_sums_row(expansion, u, half_sq_norm, sums);
+        class_sums_row(expansion, {u, expansion.kernels.n_features}, half_sq_norm, sums);
     }
     static void sparse(const Expansion& expansion, const Real* values, const std::int32_t* columns,
                        const std::size_t* starts, std::size_t n, const Real* half_sq_norm, double* sums, Real* room) {

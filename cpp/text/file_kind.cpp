@@ -75,13 +75,13 @@ bool contains(std::string_view text, std::string_view part) {
 /// ends in the central directory, which has all names.
 FileKind kind_of_zip(std::string_view bytes) {
     const std::string_view names = bytes.substr(bytes.size() - std::min(bytes.size(), max_looked_at));
-    // Arrays in it are .npy files, too.
+    // Its arrays are .npy files, so test this first.
     if (contains(names, "schema.json")) return {"a skops file", needs_converting};
     if (contains(names, ".npy")) return {"a NumPy archive (.npz)", ""};
     return {"a zip archive", ""};
 }
 
-/// A message that begins with a version as ONNX's and Core ML's do; ONNX goes on with its producer's name or its graph.
+/// A message that begins with a version, as in ONNX and Core ML; in ONNX the producer's name or the graph follows.
 FileKind kind_of_protobuf(std::string_view bytes) {
     const std::size_t last = std::min<std::size_t>(bytes.size(), 5);
     const std::string_view tags = bytes.substr(2, last - 2);

@@ -43,7 +43,7 @@ class DataRowParser {
         return true;
     }
 
-    /// The same into arrays of the caller, which have room for one feature per colon on the line.
+    /// Reads the next row into arrays of the caller, with space for one feature per colon on the line.
     bool next(double& label, std::int32_t* indices, double* values, std::size_t& n_features) {
         if (next_ == last_) return false;
         n_features = parse_line(find_line_break(), label, indices, values);

@@ -30,7 +30,7 @@ enum class Key {
     prob_b,
     prob_density_marks,
     nr_sv,
-    scaling,  // of the Point Cloud Library
+    scaling,  // Point Cloud Library
     support_vectors
 };
 constexpr std::size_t n_keys = 15;
@@ -258,7 +258,7 @@ class HeaderParser {
         }
     }
 
-    /// "index:value ..." up to the end of the line, where no number may be 0, as features are divided by them.
+    /// Reads "index:value ..." up to the end of the line. No value may be 0, because features are divided by it.
     void take_scaling() {
         const std::string_view line = reader_.take_line();
         const char* const last = line.data() + line.size();

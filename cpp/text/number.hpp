@@ -58,13 +58,13 @@ inline std::uint64_t join_eight_digits(std::uint64_t digits) {
     return (digits * (1 + (std::uint64_t{10000} << 32))) >> 32;
 }
 
-/// Appends the decimal digits at p to mantissa and returns their end. Eight at a time, as the length of fractions
-/// varies and a loop over bytes would mispredict every exit.
+/// Appends the decimal digits at p to mantissa and returns their end. Reads eight at a time, because the length of
+/// fractions varies and a loop over bytes would mispredict every exit.
 inline const char* append_fraction(const char* p, const char* last, std::uint64_t& mantissa) {
     while (last - p >= 8) {
         const std::uint64_t block = load_first_lowest(p) ^ 0x3030303030303030;
         const unsigned n_digits = count_leading_digits(block);
-        // In two halves, as a shift by 64 (no digit at all) is undefined.
+        // Shift in two halves, because a shift by 64 (no digit at all) is undefined.
         const unsigned half_shift = 4 * (8 - n_digits);
         mantissa = mantissa * block_scales[n_digits] + join_eight_digits((block << half_shift) << half_shift);
         p += n_digits;
@@ -105,7 +105,7 @@ inline const char* parse_real(const char* first, const char* last, double& value
         n_digits += n_fraction_digits;
     }
 
-    // Anything but white space may be an exponent or the x of a hexadecimal number.
+    // Anything but white space may begin an exponent or be the x of a hexadecimal number.
     const bool ends_here = p == last || static_cast<unsigned char>(*p) <= ' ';
     const bool is_exact =
         FLT_EVAL_METHOD == 0 && n_digits <= detail::max_fast_digits && mantissa <= detail::max_exact_integer;

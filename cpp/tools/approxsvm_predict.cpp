@@ -56,7 +56,7 @@ void predict(const Arguments& arguments) {
         throw text_error(arguments.test_path, text::explained(error, data.bytes(), text::libsvm_data));
     }
 
-    // Only now, after all of the input has been read and checked.
+    // Open it only now that all of the input has been read and checked.
     OutputFile output(arguments.output_path);
     output.write(formatter.header());
     for (const ChunkResult& result : results) output.write(result.lines);

@@ -23,11 +23,11 @@ struct Decisions {
     std::vector<std::uint32_t> labels;
     /// Regression, (n_rows, n_decisions).
     std::vector<double> values;
-    /// With -b 1, of each class (one-class: inlier and outlier), (n_rows, n_probabilities).
+    /// With -b 1, probabilities of each class (one-class: inlier and outlier), (n_rows, n_probabilities).
     std::vector<double> probabilities;
 };
 
-/// A row that is refused, counted from the first one of the chunk.
+/// A rejected row, counted from the first one of the chunk.
 struct RowError : std::runtime_error {
     RowError(std::size_t row_number, const std::string& why) : std::runtime_error(why), row(row_number) {}
     std::size_t row;
@@ -94,7 +94,7 @@ class Decider {
 
     void evaluate(const CsrRows<double, std::int32_t>& rows, const Evaluation& out) {
         dispatch::StageCounts counts{};
-        constexpr std::size_t many = ~std::size_t{0};  // as part of a large call, as chunks differ in size
+        constexpr std::size_t many = ~std::size_t{0};  // as part of a large call, because chunk sizes vary
         Fault fault{};
         Request request{many};
         request.fault = &fault;
@@ -127,7 +127,7 @@ class Decider {
         return message(Status::unknown_feature);
     }
 
-    /// As in svm-predict: with -b 1 the most probable class is the label, not the winner of the votes.
+    /// Labels as svm-predict does with -b 1: by the most probable class, not the winner of the votes.
     void label_by_probability(Decisions& out) const {
         for (std::size_t i = 0; i < out.labels.size(); ++i) {
             const double* shares = out.probabilities.data() + i * n_classes_;
@@ -135,7 +135,7 @@ class Decider {
         }
     }
 
-    /// If float64 cannot tell the winner, svm-predict's own rounding decides, so its sums are repeated.
+    /// If float64 cannot decide the winner, svm-predict's own rounding does, so its sums are repeated.
     void settle_ties(const CsrRows<double, std::int32_t>& rows, Decisions& out) {
         open_.clear();
         for (std::size_t i = 0; i < rows.n_rows; ++i) {
@@ -146,7 +146,7 @@ class Decider {
 
     // --- LIBSVM's sums
 
-    /// Labels of the open rows.
+    /// Labels the undecided rows.
     void settle_by_votes(const CsrRows<double, std::int32_t>& rows, Decisions& out) {
         votes_.resize(n_classes_);
         sums_->decide(rows, open_, [&](std::size_t i, const double* values) {

@@ -57,7 +57,7 @@ class DenseRowParser {
     DenseRowParser(std::string_view text, const DenseFormat& format)
         : next_(text.data()), last_(next_ + text.size()), format_(format) {}
 
-    /// The most non-zero values that a text can hold: a digit and a separator take two bytes.
+    /// The maximum number of non-zero values in a text: a digit and a separator take two bytes.
     static std::size_t max_features(std::size_t n_bytes) { return n_bytes / 2 + 1; }
 
     /// Reads the next row; false at the end of the text. Throws text::TextError.

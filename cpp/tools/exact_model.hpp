@@ -128,7 +128,7 @@ class ExactModel {
         view_.class_counts = class_counts_.data();
     }
 
-    /// Bound on the rounding of LIBSVM's own sums relative to the sum of moduli: term by term for a distance, and for a
+    /// Bound on the rounding of LIBSVM's own sums relative to the absolute sum: the terms of a distance plus those of a
     /// value. Labels within it are left to LibsvmSums.
     double libsvm_rounding() const {
         const double of_distance = 2.0 * static_cast<double>(view_.n_features) + 64.0;  // unseen features, too

@@ -135,7 +135,7 @@ class Formatter {
     const std::size_t n_values_;   // for each row of a regression
     const std::size_t n_targets_;  // labels for each row
     std::vector<Answer> answers_;
-    std::vector<std::string> lines_;  // of each answer; only their beginnings where probabilities follow
+    std::vector<std::string> lines_;  // one per answer; only its beginning if probabilities follow
     std::size_t longest_line_ = 0;
 };
 

@@ -23,7 +23,7 @@ struct LaneVectors {
     const std::int64_t* starts;
 };
 
-/// Kernel values, (n_vectors_of_support, n_lanes), and which sums they are added to with which weights.
+/// Kernel values, (n_vectors_of_support, n_lanes), with the sums that they are added to and their weights.
 struct LaneTerms {
     const double* kernels;
     const double* weights;        // (n, n_sums_each)
@@ -40,7 +40,7 @@ struct LaneSums {
     void (*add_terms)(const LaneTerms&, std::size_t n, std::size_t n_vectors, double* sums);
 };
 
-/// The most accumulators of a block: as many as fit in registers besides the terms.
+/// The maximum number of accumulators of a block: as many as fit in registers together with the terms.
 inline constexpr std::size_t max_lane_vectors = 8;
 
 extern const LaneSums lane_sums_baseline, lane_sums_avx2, lane_sums_avx512, lane_sums_neon;

@@ -99,7 +99,7 @@ class LibsvmSums {
 
     std::size_t n_lanes() const { return n_vectors_ * lane_sums_.width; }
 
-    /// As many as fit in registers, unless the features or sums of so many rows exceed the cache.
+    /// Returns as many as fit in registers, unless the features or sums of so many rows exceed the cache.
     std::size_t vectors_per_block(const CsrRows<double, std::int32_t>& rows) const {
         const std::size_t n_features = static_cast<std::size_t>(rows.row_starts[rows.n_rows]);
         const std::size_t per_row = n_features / std::max<std::size_t>(rows.n_rows, 1) + 1;
@@ -178,12 +178,12 @@ class LibsvmSums {
     const std::size_t n_coef_, n_sums_;
     std::vector<double> row_;  // the values of one row
     std::vector<Panel> panels_;
-    std::vector<std::uint32_t> places_;  // of the sums that the vectors of a class add to, class after class
-    // The columns that the rows of the block have, ascending, and the rows' values there, a lane each.
+    std::vector<std::uint32_t> places_;  // sums that each class's vectors add to, concatenated
+    // The columns that any row of the block has, ascending, and the rows' values there, a lane each.
     std::vector<std::int32_t> columns_, joined_;
     std::vector<double> values_;
     std::size_t n_vectors_ = 0;
-    // Of a panel's vectors, (panel_vectors, n_lanes); of the pairs, (n_sums, n_lanes).
+    // For a panel's vectors, (panel_vectors, n_lanes); for the pairs, (n_sums, n_lanes).
     std::vector<double> kernels_, sums_;
 };
 

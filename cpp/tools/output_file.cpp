@@ -45,7 +45,7 @@ bool leads_to_standard_output(const std::string&) {
     return false;
 }
 
-// Of what there is at a path.
+// Description of the file at a path.
 struct Place {
     bool exists = false, is_replaceable = false;
 
@@ -102,7 +102,7 @@ bool leads_to_standard_output(const std::string& path) {
     return ::stat(path.c_str(), &there) == 0 && ::fstat(standard_output, &output) == 0 && same(there, output);
 }
 
-// The file at a path; replaceable if a new file with the same name and mode is equivalent.
+// The file at a path; it is replaceable if a new file with the same name and mode is equivalent.
 struct Place {
     bool exists, is_replaceable;
 

@@ -110,8 +110,8 @@ void throw_first_bad_row(Parser rows, std::size_t max_features, std::int64_t shi
     }
 }
 
-/// Throws the TextError of the first bad line. Only called when a chunk has failed, which may lie behind another bad
-/// one: reading from the top is what makes the line number and the choice of the line exact.
+/// Throws the TextError of the first bad line. Only called after a chunk has failed, which may come after another bad
+/// one; reading from the top makes the line number and the choice of the line exact.
 inline void throw_first_bad_line(std::string_view text, const DataFormat& format, const ModelView& model) {
     std::size_t longest = 0;
     for (std::size_t begin = 0; begin < text.size();) {

@@ -17,7 +17,7 @@
 
 namespace approxsvm::tools {
 
-/// The least bytes of a chunk. With the expansion alone it takes some 100 microseconds: enough to hide the start of a
+/// The minimum size of a chunk. With the expansion alone it takes some 100 microseconds: enough to hide the start of a
 /// thread, little enough to stay in cache. In mode certified, larger chunks fill the blocks of later stages better.
 /// With the exact engine a row costs hundreds of times as much, and small chunks let the threads finish together.
 constexpr std::size_t min_chunk_bytes(Mode mode) {

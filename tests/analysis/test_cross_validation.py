@@ -157,7 +157,7 @@ def test_dense_text_serves_every_command(tmp_path):
         assert verified.exit_code == 0, verified.output
     wrong = run("verify", output, "--against", model, "--data", tmp_path / "with", "--dense", "--no-labels")
     assert wrong.exit_code == 1
-    assert "has 31 columns beside the label, expected 30" in wrong.stderr
+    assert "has 31 columns besides the label, expected 30" in wrong.stderr
 
 
 @pytest.mark.parametrize(

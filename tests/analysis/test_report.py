@@ -59,7 +59,7 @@ def compiled_with_report(source, X, y, target=None, against=True, options=None, 
 
 @pytest.fixture(scope="module")
 def cancer():
-    """Two classes behind a scaler; nearly all rows are settled by an expansion."""
+    """Two classes behind a scaler; nearly all rows are decided by an expansion."""
     source = make_pipeline(StandardScaler(), SVC(gamma=0.003))
     compiled, report = compiled_with_report(source, *CANCER, options={"degree": 2, "n_centers": 1})
     return source, compiled, report
@@ -141,12 +141,12 @@ def test_text_of_others_is_escaped():
 
 def test_the_page_has_the_figures_of_verify(cancer):
     source, compiled, report = cancer
-    ours, X = report.evidence.against.judged.verification, CANCER[0][1::2]
+    ours, X = report.evidence.against.comparison.verification, CANCER[0][1::2]
     assert replace(ours, speed_ratio=1.0) == replace(approxsvm.verify(compiled, source, X), speed_ratio=1.0)
     assert ours.certified_fraction == report.evidence.certified.mean()
     text = text_of(report.html)
     assert f"0 of {len(X)} labels differ" in text
-    assert f"{share_text(report.evidence.by_expansion.mean())} settled by the expansion".replace("\u00a0", " ") in text
+    assert f"{share_text(report.evidence.by_expansion.mean())} decided by the expansion".replace("\u00a0", " ") in text
     accuracy = (source.predict(X) == CANCER[1][1::2]).mean()
     assert text.count(f"{accuracy:.4%}") == 2  # compiled and source
 
@@ -163,7 +163,7 @@ def test_of_several_classes_the_stages_are_those_of_labels():
     assert 0.5 < found.certified_fraction == report.evidence.certified.mean() == proven
     assert found.rows_per_stage["expansion"] == report.evidence.rows_per_stage["expansion"] == settled.sum() > 70
     text = text_of(report.html)
-    assert f"{share_text(settled.mean())} settled by the expansion".replace("\u00a0", " ") in text
+    assert f"{share_text(settled.mean())} decided by the expansion".replace("\u00a0", " ") in text
     assert "These values come from the exact engine: expansions of several classes prove labels only." in text
     assert not report.evidence.values_by_expansion.any()
     _, bounds = compiled._evaluator.evaluate(X, VALUES | BOUNDS, "settled")
@@ -198,7 +198,7 @@ def test_rows_that_are_not_finite_are_named(cancer):
     X = CANCER[0][:20].copy()
     X[3, 2], X[7, 0] = np.nan, np.inf
     report = compiled.report(X, CANCER[1][:20], against=source)
-    assert "2 rows hold NaN or infinity and are left out here (3, 7)" in text_of(report.html)
+    assert "2 rows hold NaN or infinity and are left out (3, 7)" in text_of(report.html)
     np.testing.assert_array_equal(report.evidence.positions, np.setdiff1d(np.arange(20), [3, 7]))
     sparse = compiled.report(csr_array(X), against=source)
     np.testing.assert_array_equal(sparse.evidence.positions, report.evidence.positions)
@@ -272,7 +272,7 @@ def test_error_bound_display(cancer):
     broken = ErrorBoundDisplay.from_predictions([1e-3, 1e-1], [1e-2, 1e-2], ax=display.ax_)
     (alarm,) = (line for line in broken.ax_.lines if line.get_color() == BROKEN)
     np.testing.assert_allclose(alarm.get_data(), [[1e-2], [1e-1]])
-    with pytest.raises(InputError, match="give against"):
+    with pytest.raises(InputError, match="pass against"):
         ErrorBoundDisplay.from_estimator(compiled, CANCER[0])
 
 
@@ -339,7 +339,7 @@ def test_html_of_an_estimator(cancer):
     compiled = cancer[1]
     for html in (compiled._repr_html_(), compiled._repr_mimebundle_()["text/html"]):
         assert "sk-top-container" in html
-        assert "What was compiled" in html
+        assert "Compiled model" in html
         assert f"{compiled.summary.n_bytes:,}" in html
     with config_context(display="text"):
         assert "text/html" not in compiled._repr_mimebundle_()
@@ -395,7 +395,7 @@ def test_commands_write_it(tmp_path):
 
 
 def test_a_page_says_that_it_takes_raw_rows_where_it_has_operations_on_them(cancer):
-    sentence = "the operations on a raw row too: it takes raw rows."
+    sentence = "including the operations on raw rows."
     X, y = CANCER
     plain = approxsvm.compile(SVC().fit(scale(X), y), mode="exact").report(scale(X[:20]))
     scaled = approxsvm.compile(make_pipeline(StandardScaler(), SVC()).fit(X, y), mode="exact").report(X[:20])

@@ -24,6 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     MaxAbsScaler,
     PowerTransformer,
+    SplineTransformer,
     StandardScaler,
 )
 from sklearn.svm import SVC, SVR, OneClassSVM
@@ -169,7 +170,7 @@ def test_a_label_alone_does_not_mislead() -> None:
     ):
         graph = fast.to_onnx(fallback=False)
     assert graph.doc_string == (
-        "The graph answers by expansions alone: where the output certain is false, a label may differ from the exact "
+        "The graph answers by expansions alone: if the output certain is false, a label may differ from the exact "
         "model's."
     )
     fast.predict(rows)
@@ -230,7 +231,7 @@ def test_a_fallback_settles_rows_and_refuses_them() -> None:
     fast = approxsvm.compile(SVC(gamma=0.05).fit(X, TWO), X, degree=1, n_centers=1)
     graph = fast.to_onnx(input_type="float64", fallback=True)
     settled = run(graph, X)["certain"]
-    with pytest.warns(OpenAnswersWarning, match="where the output certain is false, a label may differ"):
+    with pytest.warns(OpenAnswersWarning, match="if the output certain is false, a label may differ"):
         without = run(fast.to_onnx(input_type="float64", fallback=False), X)["certain"]
     assert (settled >= without).all()
     assert without.mean() < 0.9 < settled.mean()
@@ -245,7 +246,7 @@ def test_a_fallback_settles_rows_and_refuses_them() -> None:
 
 def test_rows_too_far_apart_for_float64_are_refused() -> None:
     model = approxsvm.KernelModel("regression", [[-1e150], [1e150]], [[1.0, 2.0]], [0.0], 1e-3)
-    with pytest.raises(UnsupportedModelError, match="too far for float64"):
+    with pytest.raises(UnsupportedModelError, match="which exceeds float64"):
         approxsvm.compile(model, mode="exact").to_onnx()
 
 
@@ -326,7 +327,7 @@ def test_a_saved_artifact_exports_the_same(tmp_path: Path) -> None:
 def test_what_is_refused() -> None:
     svc = SVC(gamma=0.05).fit(X, TWO)
     exact = approxsvm.compile(svc, mode="exact")
-    with pytest.raises(UnsupportedModelError, match=r"takes [\d,]+ bytes or more, but at most 1,000 are allowed"):
+    with pytest.raises(UnsupportedModelError, match=r"takes at least [\d,]+ bytes, but at most 1,000 are allowed"):
         exact.to_onnx(max_bytes=1000)
     with pytest.raises(InputError, match="input_type is 'int8', but must be 'float32' or 'float64'"):
         exact.to_onnx(input_type="int8")  # type: ignore[arg-type]
@@ -383,6 +384,14 @@ def test_bounds_of_cosines_hold_and_no_certain_label_is_wrong(scale: float) -> N
         assert ((found["values"][:, 0] > 0) == (values > 0))[found["sure"]].all()
         assert found["sure"][: len(X)].mean() > 0.99
         assert not found["sure"][-5:].any()
+
+
+def test_a_row_that_a_step_refuses_has_no_value_without_support_vectors_either() -> None:
+    source = make_pipeline(SplineTransformer(extrapolation="error"), SVR(epsilon=1e9)).fit(X, X[:, 0])
+    rows = X[:2].copy()
+    rows[1, 0] = 1e9
+    found = run(approxsvm.compile(source, X).to_onnx(), rows.astype(np.float32))["variable"]
+    assert np.isnan(found).ravel().tolist() == [False, True]
 
 
 def test_a_power_beyond_float64_has_no_value() -> None:

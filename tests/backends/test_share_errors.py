@@ -1,4 +1,4 @@
-"""Between what probabilities lie, in headers and graphs: values and bounds in, extended precision beside.
+"""Between what probabilities lie, in the core, headers and graphs: values and bounds in, extended precision beside.
 
 Rows would hide it: values in float32, and bounds that are narrowed to it, are wider than all that probabilities round.
 """
@@ -30,6 +30,7 @@ from approxsvm.ir.outputs import (
     SigmoidCalibrator,
     TemperatureCalibration,
 )
+from approxsvm.runtime.evaluator import native_outputs
 
 STEEP = SigmoidCalibrator(-1e9, 1e9)  # of 1 its terms cancel
 STEPS = IsotonicCalibrator(np.array([-1.0, 1.0, 1.0 + 1e-7, 3.0]), np.array([0.0, 0.2, 0.9, 1.0]))
@@ -45,9 +46,11 @@ HEADS: dict[str, tuple[Any, int]] = {
     "of values": (OneVsRestCalibration(MIXED, decision_shape="ovo"), 3),
     "temperature": (TemperatureCalibration(1e8), 2),
     "temperature, three": (TemperatureCalibration(1e8), 3),
+    "temperature, many": (TemperatureCalibration(1e3), 17),
+    "of values, many": (OneVsRestCalibration((MIXED * 6)[:17]), 17),
     "density": (DensityMarks(np.linspace(0.1, 1.0, 10)), 1),
 }
-ROOM = 3  # of values and of probabilities
+ROOM = 17  # of values and of probabilities
 PROGRAM = """
 static void case_{k}(FILE *rows, FILE *answers) {{
     static double values[{room}], p[3 * {room}];
@@ -63,7 +66,7 @@ static void case_{k}(FILE *rows, FILE *answers) {{
 
 def outputs_of(name: str) -> Outputs:
     head = HEADS[name][0]
-    each = name == "temperature, three"
+    each = name in ("temperature, three", "temperature, many", "of values, many")
     rules: dict[str, Any] = {"label_rule": "scores", "decision_shape": "each"} if each else {}
     return Outputs(probability=head, **rules)
 
@@ -81,7 +84,12 @@ def head_of_one(name: str) -> Any:
 def exact(name: str, values: Any) -> Ball:
     """Probabilities over the real numbers."""
     outputs, n = outputs_of(name), HEADS[name][1]
-    return class_numbers.probabilities(outputs, Ball.of(values[:, : 1 if n < 3 else ROOM]))
+    return class_numbers.probabilities(outputs, Ball.of(values[:, : n_values(n)]))
+
+
+def n_values(n: int) -> int:
+    """Return how many decision values there are: of three classes as many as of their pairs."""
+    return 1 if n < 3 else n
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +110,7 @@ def assert_between(name: str, known: tuple[Any, Any], low: Any, high: Any, slack
         assert (high >= 1.0).all()
         return
     for share in (-1.0, -0.4, 0.0, 0.4, 1.0):
-        signs = np.array([1.0, -1.0, 1.0]) * share
+        signs = np.where(np.arange(ROOM) % 2, -share, share)
         for moved in (values + Extended(share) * bounds, values + signs.astype(Extended) * bounds):
             p = exact(name, moved)
             broken = ~((low - slack <= p.mid + p.rad) & (p.mid - p.rad <= high + slack)).all(axis=1)
@@ -132,10 +140,19 @@ def test_probabilities_of_headers(known: tuple[Any, Any], tmp_path: Path) -> Non
         assert_between(name, known, low, high, 0.0)
 
 
+@pytest.mark.parametrize("name", HEADS)
+def test_probabilities_of_the_core(name: str, known: tuple[Any, Any]) -> None:
+    n = HEADS[name][1]
+    task, n_classes = ("one_class", 0) if n == 1 else ("classification", n)
+    values, bounds = (one[:, : n_values(n)].astype(float) for one in known)
+    core = native_outputs(outputs_of(name), task, n_classes)
+    assert_between(name, known, *core.probability_interval(values, bounds), 0.0)
+
+
 @pytest.mark.parametrize("name", [name for name in HEADS if name != "density"])
 def test_probabilities_of_graphs(name: str, known: tuple[Any, Any]) -> None:
     n, g = HEADS[name][1], GraphBuilder()
-    k = 1 if n == 2 else ROOM
+    k = n_values(n)
     outputs = ClassOutputs(g, outputs_of(name), n, KnownValues("values", "bounds"))
     for end, found in zip(("low", "high"), outputs.probability_interval(), strict=True):
         g.rename(found, end)

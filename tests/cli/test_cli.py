@@ -47,7 +47,7 @@ def test_what_an_artifact_has_no_use_for_is_not_shown(tmp_path, mode):
     run("convert-model", GOLDEN / "breast_cancer.model", "-o", output, "--mode", mode)
     shown = run("inspect", output).stdout
     assert not re.search(r"\b(inf|nan|unknown)\b", shown)
-    assert re.search("tolerance +none asked for", shown)
+    assert re.search("tolerance +none requested", shown)
     assert ("n centers" in shown) == (mode != "exact")
     why = {"exact": "every row is exact", "approximate": "labels are not promised"}
     assert re.search(f"certified fraction +not applicable: {why[mode]}", shown)
@@ -74,7 +74,7 @@ def test_tolerance(tmp_path):
 def test_options(tmp_path):
     refused = run("convert-model", GOLDEN / "breast_cancer.asvm", "-o", tmp_path / "out")
     assert refused.exit_code == 1
-    assert "an artifact is compiled already" in refused.stderr
+    assert "an artifact is already compiled" in refused.stderr
     output = tmp_path / "bc.asvm"
     assert (
         run(
@@ -121,7 +121,7 @@ def test_a_delimiter_decides_what_text_is(tmp_path):
                 assert (refused.exit_code, refused.stderr[: len(start)]) == (1, start)
     refused = run(*convert, tmp_path / "rows.dat", "--delimiter", "|")
     assert (
-        "has 2 columns beside the label, expected 3: --no-labels (labels=False) if there is no label" in refused.stderr
+        "has 2 columns besides the label, expected 3: --no-labels (labels=False) if there is no label" in refused.stderr
     )
     np.save(tmp_path / "rows.npy", rows)
     assert "a delimiter is for .csv files" in run(*convert, tmp_path / "rows.npy", "--delimiter", ";").stderr
@@ -402,3 +402,23 @@ def test_labels_of_dense_rows_and_labels_by(labels, tmp_path):
     options = ["--trust", "--labels-by", "source", "--data", tmp_path / "rows.txt", "--dense", labels]
     result = run("convert-model", tmp_path / "m.joblib", "-o", tmp_path / "m.asvm", *options)
     assert result.exit_code == 0, result.output
+
+
+def test_errors_name_options_and_not_parameters_of_python(tmp_path):
+    model, rows = GOLDEN / "breast_cancer.model", tmp_path / "rows.npy"
+    np.save(rows, np.full((2, 30), np.nan))
+    output = tmp_path / "m.asvm"
+    exact = run("convert-model", model, "-o", output, "--mode", "exact", "--centers", "2")
+    assert exact.stderr == ("approxsvm: --mode exact has no expansion: --degree and --centers cannot be chosen\n")
+    large = run("convert-model", model, "-o", output, "--max-bytes", "100")
+    assert re.fullmatch(r"approxsvm: the artifact takes [0-9,]+ bytes, but --max-bytes is 100\n", large.stderr)
+    bad = run("convert-model", model, "-o", output, "--data", rows)
+    assert bad.stderr == "approxsvm: --data contains NaN. (row 0, column 0)\n"
+
+
+def test_a_header_of_a_certified_artifact_tells_how_to_get_certified_labels(tmp_path):
+    header = tmp_path / "m.h"
+    told = "m_predict_if_certain returns -1"
+    assert told in run("export", GOLDEN / "breast_cancer.asvm", "--c", header, "--name", "m").stdout
+    run("convert-model", GOLDEN / "breast_cancer.model", "-o", tmp_path / "m.asvm", "--mode", "approximate")
+    assert told not in run("export", tmp_path / "m.asvm", "--c", header, "--name", "m").stdout

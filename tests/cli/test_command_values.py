@@ -24,7 +24,8 @@ from commands import NEEDED, make_files, needed_values, parameters, run
 from conftest import GOLDEN
 
 import approxsvm
-from approxsvm.cli import InputFile, OutputFile, main
+from approxsvm.cli import main
+from approxsvm.cli.group import InputFile, OutputFile
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.system.options import whole_number
 from approxsvm.system.threads import n_threads

@@ -17,7 +17,8 @@ from conftest import GOLDEN
 from predict_tool import Files, failure, needs_tool, predict
 
 import approxsvm
-from approxsvm.cli import InputFile, OutputFile, main
+from approxsvm.cli import main
+from approxsvm.cli.group import InputFile, OutputFile
 from approxsvm.errors import InputError
 from approxsvm.system.output_files import refuse_shared_files, write_whole
 

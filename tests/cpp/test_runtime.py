@@ -485,6 +485,22 @@ def test_a_project_inside_another(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_lines_of_the_documentation_for_meson(tmp_path: Path) -> None:
+    meson = compiler("meson")
+    compiler("pkg-config")
+    (lines,) = re.findall(r"^```meson\n(.*?)^```", DOCUMENTED.read_text(), re.MULTILINE | re.DOTALL)
+    (tmp_path / "meson.build").write_text(lines)
+    (tmp_path / "main.cpp").write_text(
+        "#include <approxsvm/approxsvm.hpp>\n"
+        "int main() { return approxsvm::ModelOf<approxsvm::rbf>().open({}) == approxsvm::Status::ok; }\n"
+    )
+    environment = {**os.environ, "PATH": PATH, "PKG_CONFIG_PATH": approxsvm.get_pkgconfig_dir()}
+    built([meson, "setup", tmp_path / "out", tmp_path], env=environment)
+    built([meson, "compile", "-C", tmp_path / "out"], env=environment)
+    built([tmp_path / "out" / "predict"])
+
+
+@pytest.mark.slow
 def test_the_lines_of_the_documentation_for_fetchcontent(tmp_path: Path) -> None:
     """With the headers alone nothing is compiled but the program, kernels least of all."""
     cmake, ninja = (shutil.which(name, path=PATH) for name in ("cmake", "ninja"))

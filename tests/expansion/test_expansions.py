@@ -26,6 +26,7 @@ from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.expansion import kernel_sums, monomials, stack
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.stack import expand_and_certify
+from approxsvm.ir.constants import UNIT64
 
 GRAM = 0
 # Where norms come from: powers of the Gram matrix, or moments this far beyond the degree.
@@ -514,3 +515,55 @@ def test_powers_of_matrices_that_do_not_fit_are_refused() -> None:
             _native.gram_powers(*arguments)
     with pytest.raises(TypeError):
         _native.gram_powers(gram.astype(np.float32), one, np.ones(3), {}, series, None)
+
+
+# --- blocks of the kernel matrix --------------------------------------------------------------------------------------
+
+
+@needs_extended
+@pytest.mark.parametrize(("n_rows", "n_columns"), [(1, 32), (37, 64), (256, 256)])
+@pytest.mark.parametrize("target", _native.runnable_targets())
+def test_a_block_of_the_kernel_matrix(n_rows: int, n_columns: int, target: str) -> None:
+    """Against NumPy's extended precision, with distances of 0 and far beyond the range of exp."""
+    rng = np.random.default_rng(n_columns)
+    left = rng.normal(size=(n_rows, 3)) * 10.0 ** rng.uniform(-3, 3, (n_rows, 1))
+    right = rng.normal(size=(n_columns, 3)) * 10.0 ** rng.uniform(-3, 3, (n_columns, 1))
+    right[0] = left[0]
+    gram, norms = left @ right.T, [0.5 * (rows**2).sum(axis=1) for rows in (left, right)]
+    coefs = rng.normal(size=n_rows), rng.normal(size=n_columns)
+    exponent = np.minimum(gram - norms[0][:, np.newaxis] - norms[1], 0.0).astype(np.longdouble)
+    for n_roots in (0, 3):
+        roots = [None if k == 1 else np.full_like(gram, np.nan) for k in range(n_roots)]
+        row_sums, column_sums = np.full(n_rows, np.nan), np.full(n_columns, np.nan)
+        moduli = _native.kernel_block(gram, *norms, *coefs, roots, row_sums, column_sums, target)
+        kernel = np.exp(exponent)
+        for found, expected, most in [
+            (row_sums, kernel @ coefs[1], kernel @ np.abs(coefs[1])),
+            (column_sums, coefs[0] @ kernel, np.abs(coefs[0]) @ kernel),
+            (moduli, np.abs(coefs[0]) @ kernel @ np.abs(coefs[1]), 0.0),
+        ]:
+            error = (25 + n_rows + n_columns) * UNIT64 * (np.abs(expected) + most)
+            assert (np.abs(found - expected) <= error + 1e-300).all()
+        for k, root in enumerate(roots):
+            if root is not None:
+                np.testing.assert_allclose(root, np.exp(0.5 ** (k + 1) * exponent), rtol=23 * UNIT64, atol=1e-300)
+
+
+def test_blocks_that_do_not_fit_are_refused() -> None:
+    gram, left, right = np.zeros((2, 32)), np.zeros(2), np.zeros(32)
+    fits = [gram, left, right, left, right, [np.zeros((2, 32))], np.zeros(2), np.zeros(32)]
+    _native.kernel_block(*fits)
+    for at, wrong in [
+        (0, np.zeros((2, 33))),
+        (1, np.zeros(3)),
+        (2, np.zeros(64)),
+        (3, np.zeros(1)),
+        (4, np.zeros(31)),
+        (5, [np.zeros((32, 2))]),
+        (6, np.zeros(1)),
+        (7, np.zeros(2)),
+    ]:
+        with pytest.raises(InputError):
+            _native.kernel_block(*[wrong if k == at else array for k, array in enumerate(fits)])
+    with pytest.raises(InputError, match="31 columns are no multiple of 32"):
+        _native.kernel_block(gram[:, :31].copy(), left, right[:31], left, right[:31], [], np.zeros(2), np.zeros(31))

@@ -367,7 +367,7 @@ def test_what_does_not_compile_is_named(rows):
     for mode in ("certified", "exact"):
         with pytest.raises(UnsupportedModelError, match="compile it with mode='approximate'"):
             approxsvm.compile(taylor, mode=mode)
-    with pytest.raises(ValueError, match="expansion of degree 2 about 1 center, which is not chosen"):
+    with pytest.raises(ValueError, match="expansion of degree 2 about 1 center; neither can be chosen"):
         approxsvm.compile(taylor, mode="approximate", degree=3)
     with pytest.raises(UnsupportedModelError, match=r"step 'taylorfeatures' .* degree 7; at most 6"):
         approxsvm.compile(make_pipeline(TaylorFeatures(degree=7), LinearSVC()).fit(X[:, :2], y))

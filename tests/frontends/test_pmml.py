@@ -133,8 +133,8 @@ def test_of_equal_votes_the_first_value_wins(tmp_path):
 FIELD, TRANSFORMED = '<FieldRef field="a"/>', "<LocalTransformations>"
 CONTRADICTIONS = [
     ('vectorId="v0"', 'vectorId="v999"', "there is no vector 'v999'"),
-    ('id="v1"', 'id="v0"', "there are two vectors 'v0'"),
-    ("<VectorFields>", "<VectorFields/><VectorFields>", "there is no vector field"),
+    ('id="v1"', 'id="v0"', "the id 'v0' occurs twice"),
+    ("<VectorFields>", "<VectorFields/><VectorFields>", "VectorFields has no field"),
     ('targetCategory="virginica"', 'targetCategory="rose"', "the target has no value 'rose'"),
     ('targetCategory="versicolor"', 'targetCategory="virginica"', "two machines for setosa and virginica"),
     ('<DataField name="a"', '<DataField name="z"', "the data dictionary has no field 'a'"),
@@ -146,7 +146,7 @@ CONTRADICTIONS = [
     ("</VectorDictionary>", "", "not well-formed XML"),
     ("<PMML", "<!DOCTYPE PMML><PMML", "a document type"),
     ("1 2 3 4</Indices>", "1 2 3 5</Indices>", "an index is not from 1 to 4"),
-    ("1 2 3 4</Indices>", "1 2 3 3</Indices>", "an index is there twice"),
+    ("1 2 3 4</Indices>", "1 2 3 3</Indices>", "an index occurs twice"),
     (TRANSFORMED, f"{TRANSFORMED}{derived('a', FIELD)}", "'a' is derived from itself"),
 ]
 UNSUPPORTED = [
@@ -156,7 +156,7 @@ UNSUPPORTED = [
     ("SupportVectorMachineModel", "TreeModel", "this PMML file holds TreeModel"),
     ('<MiningField name="a"', '<MiningField outliers="asExtremeValues" name="a"', "outliers of field 'a'"),
     (FIELD, '<CategoricalPredictor name="a" value="1"/>', "CategoricalPredictor in VectorFields"),
-    (FIELD, '<FieldRef field="y"/>', "'y' is no active numeric field"),
+    (FIELD, '<FieldRef field="y"/>', "'y' is not an active numeric field"),
     (TRANSFORMED, f"{TRANSFORMED}{derived('a', apply('ln', FIELD))}", "Apply 'ln' cannot be folded in"),
     (TRANSFORMED, f"{TRANSFORMED}{derived('a', '<Discretize/>')}", "derived by Discretize"),
 ]

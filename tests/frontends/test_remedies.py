@@ -143,9 +143,9 @@ def test_strangers_get_a_short_sentence() -> None:
 
     assert refusal_of(Found()).endswith("Found; compile best_estimator_")
     assert refusal_of(Mine(averaged).fit(X, THREE)).endswith("; " + remedies.REMEDIES["OutputCodeClassifier"])
-    assert refusal_of(KNeighborsClassifier().fit(X, Y)).endswith("; docs/sources.md says what can be compiled")
+    assert refusal_of(KNeighborsClassifier().fit(X, Y)).endswith("; docs/sources.md lists what can be compiled")
     for thing, name in ((7, "builtins.int"), (None, "builtins.NoneType")):
-        assert refusal_of(thing) == f"cannot compile a {name}; docs/sources.md says what can be compiled"
+        assert refusal_of(thing) == f"cannot compile a {name}; docs/sources.md lists what can be compiled"
     for transformer in (preprocessing.StandardScaler().fit(X), compose.ColumnTransformer([("a", "drop", [0])]).fit(X)):
         assert refusal_of(transformer).endswith("; it does not predict: compile a pipeline of it and an estimator")
 

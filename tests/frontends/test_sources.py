@@ -67,14 +67,14 @@ BEHIND_MAPS = (
     (TaylorFeatures(gamma=0.1), GridSearchCV(SVC(), {}, cv=2)),
 )
 REFUSED = [
-    (OneVsOneClassifier(PROCESS), THREE, "OneVsOneClassifier takes values or probabilities of its"),
-    (OneVsRestClassifier(PROCESS), THREE, "OneVsRestClassifier takes values or .* or predict with the source itself"),
-    (CalibratedClassifierCV(PROCESS, cv=2), TWO, "CalibratedClassifierCV takes values or probabilities"),
+    (OneVsOneClassifier(PROCESS), THREE, "OneVsOneClassifier uses values or probabilities of its"),
+    (OneVsRestClassifier(PROCESS), THREE, "OneVsRestClassifier uses values or .* or predict with the source itself"),
+    (CalibratedClassifierCV(PROCESS, cv=2), TWO, "CalibratedClassifierCV uses values or probabilities"),
     *(
         (make_pipeline(MinMaxScaler(), *steps), TWO, rf"step '{type(steps[0]).__name__.lower()}' .* cannot be folded")
         for steps in BEHIND_MAPS
     ),
-    (RidgeClassifier(), np.ones(len(X)), "of one class, which is its answer to every row"),
+    (RidgeClassifier(), np.ones(len(X)), "of one class, which it predicts for every row"),
     *(
         (make_pipeline(*steps), TWO, message)
         for steps, message in (
@@ -83,14 +83,14 @@ REFUSED = [
                 r"'knnimputer' \(KNNImputer\) cannot be folded into the model; compile pipe\[-1\] and give it pipe",
             ),
             ((SPLINES, SVC()), "SplineTransformer"),
-            ((Binarizer(threshold=-1.0), SplineTransformer(), SVC()), "a column of it has one value only"),
+            ((Binarizer(threshold=-1.0), SplineTransformer(), SVC()), "one of its columns has only one value"),
             ((FunctionTransformer(np.sqrt), SVC()), "FunctionTransformer.*it calls 'sqrt'"),
             ((FunctionTransformer(np.log1p, kw_args={"dtype": np.float32}), SVC()), "it calls 'log1p' with 'dtype'"),
             ((make_pipeline(StandardScaler(), SPLINES), SVC()), r"step 'pipeline__splinetransformer'"),
             ((make_column_transformer((SPLINES, [0, 1])), SVC()), r"step 'splinetransformer'"),
             (
                 (StandardScaler(), GaussianNB()),
-                "step 'gaussiannb' of the pipeline: cannot compile a sklearn.naive_bayes.GaussianNB; docs/sources.md s",
+                "step 'gaussiannb' of the pipeline: cannot compile a sklearn.naive_bayes.GaussianNB; docs/sources.md l",
             ),
             (
                 (StandardScaler(), SVC(kernel=linear_kernel)),
@@ -113,7 +113,7 @@ REFUSED = [
     (
         make_pipeline(StandardScaler(), make_pipeline(CUBES, SVC())),
         TWO,
-        "; compile the steps behind it alone, and keep this one and all be",
+        "; compile the steps after it alone, and apply this one and all be",
     ),
     (OneVsOneClassifier(CalibratedClassifierCV(SVC(), ensemble=False)), THREE, "labels by probability"),
     (OneVsOneClassifier(SVC()), TWO, r"has 2 classes; compile estimators_\[0\]"),
@@ -127,7 +127,11 @@ REFUSED = [
     (VotingRegressor([("a", make_pipeline(StandardScaler(copy=False), Ridge())), ("b", Ridge())]), VALUE, "overwrites"),
     (SVC(kernel="poly", degree=7), TWO, "'poly' of degree 7; only 'rbf'"),
     (SVC(kernel=lambda a, b: a @ b.T), TWO, "callable '<lambda>'"),
-    (GaussianNB(), TWO, r"cannot compile a sklearn.naive_bayes.GaussianNB; docs/sources.md says what can be compiled$"),
+    (
+        GaussianNB(),
+        TWO,
+        r"cannot compile a sklearn.naive_bayes.GaussianNB; docs/sources.md lists what can be compiled$",
+    ),
 ]
 
 
@@ -500,12 +504,12 @@ POLYNOMIAL = {"gamma": -1.0, "degree": 3}
         ({"gamma": np.inf}, "gamma is inf"),
         ({"dual_coef": "many"}, "dual_coef is not an array of numbers"),
         ({"support_vectors": np.full((4, 3), np.nan)}, "support_vectors holds NaN"),
-        ({"support_vectors": np.ones(4)}, "support_vectors has 1 dimensions instead of 2"),
+        ({"support_vectors": np.ones(4)}, "support_vectors has 1 dimensions, expected 2"),
         ({"feature_names": ("a",)}, "1 feature names for 3 features"),
         ({"first_index": 2}, "first_index is 2"),
         ({"task": "clustering"}, "unknown task 'clustering'"),
         (CLASSES | {"intercept": np.ones(2)}, r"intercept has shape \(2,\), expected \(1,\)"),
-        (CLASSES | {"n_support": np.array([1, 2])}, "3 support vectors in all, but the model holds 4"),
+        (CLASSES | {"n_support": np.array([1, 2])}, "3 support vectors in total, but the model has 4"),
         (CLASSES | {"n_support": np.array([4])}, "1 support vector counts for 2 classes"),
         (CLASSES | {"labels": np.array([1, 1])}, "not distinct"),
         (CLASSES | {"labels": np.empty(0)}, "cannot have 0 labels"),

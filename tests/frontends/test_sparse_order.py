@@ -44,10 +44,10 @@ def test_support_vectors_with_repeated_or_unsorted_entries():
     )
     reverses.support_vectors_ = reversed_entries(reverses.support_vectors_)
     for machine in (repeats, reverses):
-        with pytest.raises(UnsupportedModelError, match="several entries in a column, or entries out of order"):
+        with pytest.raises(UnsupportedModelError, match="several entries in one column, or entries out of order"):
             read_any(machine)
     odd._dual_coef_ = odd._dual_coef_[:, ::-1]  # which LIBSVM takes by their place
-    with pytest.raises(ModelFormatError, match="_dual_coef_ of this SVC has entries left out or out of order"):
+    with pytest.raises(ModelFormatError, match="_dual_coef_ of this SVC has missing entries or entries out of order"):
         read_any(odd)
 
 
@@ -89,7 +89,7 @@ def test_rows(kind):
     fast, of_products = approxsvm.compile(machine, X), approxsvm.compile(products, X)
     expected = machine.predict(csr_matrix(X)).tolist()
     for model in (fast, approxsvm.Predictor(fast.artifact)):
-        with pytest.raises(InputError, match=r"row 0 of X has several entries in a column, .*X.sum_duplicates\(\)"):
+        with pytest.raises(InputError, match=r"row 0 of X has several entries in one column, .*X.sum_duplicates\(\)"):
             model.predict(kind(repeated(X)))
         for given in (kind(reversed_entries(X)), coo_matrix(repeated(X))):
             assert model.predict(given).tolist() == expected
@@ -109,5 +109,5 @@ def test_rows(kind):
 )
 def test_products_of_what_a_step_leaves_out_of_order(front):
     pipeline = make_pipeline(front, PolynomialFeatures(2), LogisticRegression()).fit(csr_matrix(X), Y)
-    with pytest.raises(UnsupportedModelError, match="mixes up sparse rows whose entries are out of order"):
+    with pytest.raises(UnsupportedModelError, match="confuses sparse rows whose entries are out of order"):
         approxsvm.compile(pipeline)

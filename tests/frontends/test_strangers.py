@@ -97,12 +97,12 @@ NOT_A_MODEL = {**STRANGERS, "data": (ROWS, "a LIBSVM data file"), "empty": (b"",
 # What readers of their own have to say of files that hold no model.
 READ = {
     "OpenCV XML": "line 3: not well-formed XML",
-    "OpenCV YAML": "this OpenCV file holds opencv_ml_svm, and no model of ml::SVM",
+    "OpenCV YAML": "this OpenCV file holds opencv_ml_svm, but no model of ml::SVM",
     "PMML": "line 2: not well-formed XML",
     "ONNX": "the graph has 0 nodes SVMClassifier or SVMRegressor instead of 1",
     "skops": "not a readable skops file",
     "VMAF": r"model_dict.feature_names: expected a list of names",
-    **dict.fromkeys(("zlib", "pickle", "old pickle"), r"a pickle can run any code .* \(--trust, or"),
+    **dict.fromkeys(("zlib", "pickle", "old pickle"), r"a pickle can run any code .* use --trust \("),
 }
 
 

@@ -80,7 +80,7 @@ def test_a_feature_that_no_vector_has(machine, tmp_path):
 BROKEN = [
     ({"slopes": SLOPES[1:]}, "slopes: 4 numbers, expected 5"),
     ({"slopes": [0.0, *SLOPES[1:]]}, "slopes: the first, which scores are divided by, is 0"),
-    ({"intercepts": [*INTERCEPTS[1:], "1_0"]}, "intercepts: holds what is no number"),
+    ({"intercepts": [*INTERCEPTS[1:], "1_0"]}, "intercepts: holds something else than numbers"),
     ({"intercepts": [*INTERCEPTS[1:], float("nan")]}, "intercepts: holds NaN"),
     ({"slopes": [10**400, *SLOPES[1:]]}, "slopes: holds a number beyond float64"),
     ({"feature_names": NAMES[:3], "slopes": SLOPES[:4], "intercepts": INTERCEPTS[:4]}, "a regression of 1 to 3"),

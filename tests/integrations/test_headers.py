@@ -61,7 +61,7 @@ def test_what_is_open_is_asked(model: Path, tmp_path: Path, name: str) -> None:
     path = tmp_path / "rows.csv"
     path.write_text(OPEN[name])
     n_lines = OPEN[name].count("\n")
-    asked = r"the first line, .*, may be names or a row: say --header or --no-header \(header=True or header=False\)"
+    asked = r"the first line, .*, may be names or a row: give --header or --no-header \(header=True or header=False\)"
     with pytest.raises(DataFormatError, match=asked):
         approxsvm.read_rows(path)
     with pytest.raises(DataFormatError, match=asked):
@@ -95,7 +95,7 @@ def test_the_commands_ask(model: Path, tmp_path: Path) -> None:
     path.write_text("0,1,2\n3,4,5\n6,7,8\n")
     given = [str(model), "--c", str(tmp_path / "m.h"), "--inputs", "int8", "--data", str(path)]
     done = CliRunner().invoke(main, ["export", *given])
-    assert "may be names or a row: say --header or --no-header" in done.stderr
+    assert "may be names or a row: give --header or --no-header" in done.stderr
     for answer in ("--header", "--no-header"):
         done = CliRunner().invoke(main, ["export", *given, answer])
         assert done.exit_code == 0, done.stderr

@@ -21,14 +21,14 @@ _EXPORTED_ERROR = re.compile(rf"(?:{_NAMES}|own|beyond|after)")
 _NO_ERROR = re.compile(r"with_(?:bounds|errors)|has_\w+|n_\w+|\w*Error|\w*_moduli|\w*degree|on_error")
 # A sum times such a factor is rounded up: its terms are error terms, too.
 _UP = re.compile(r"\w*(?:up|UP)|1\.0+\d+f?|\(1\.0 \+ [\w-]+\)|1\.0 \+ 2\.0 ?\*\* ?-\d+")
-# In these files each condition is a rule, and each dtype of a `_Does`.
+# In these files each condition is a rule, and each dtype of a `_Behaviour`.
 _DTYPE_RULES = ("approxsvm/frontends/sklearn/dtypes.py", "approxsvm/frames/dtypes.py")
 _C_TEXTS = ("approxsvm/backends/c99/", "approxsvm/backends/steps/")
 # Where the texts of C99 come out: the value of this function has its marks resolved.
 _C_TEXT_DOOR = ("approxsvm/backends/c99/header.py", "CHeader", "text")
 _CPP = ("cpp/include/", "cpp/dispatch/", "cpp/python/", "cpp/text/")
 # Numbers of figures and costs, which nothing is certified by.
-_NO_BOUNDS = ("approxsvm/analysis/", "approxsvm/planning/", "approxsvm/integrations/", "approxsvm/cli.py")
+_NO_BOUNDS = ("approxsvm/analysis/", "approxsvm/planning/", "approxsvm/integrations/", "approxsvm/cli/")
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _of_python(file: str, source: str) -> Iterator[_Edit]:
         if file in _DTYPE_RULES:
             if isinstance(node, (ast.If, ast.IfExp)) and not _only_refuses(node):
                 yield place(node.test, "dtype", "(not approxsvm_mutants.on({n}) and (", "))")
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "_Does":
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "_Behaviour":
                 for dtype in node.args:
                     text = f"{ast.unparse(node)}: {ast.unparse(dtype)}"
                     yield place(dtype, "dtype", "(_F64 if approxsvm_mutants.on({n}) else (", "))", text)

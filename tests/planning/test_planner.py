@@ -100,7 +100,7 @@ def test_fewer_centers_where_there_are_fewer_different_rows() -> None:
         ({"effort": "none"}, "effort must be one of 'low', 'normal', 'high', not 'none'"),
         ({"mode": "exact", "degree": 2}, "mode 'exact' has no expansion"),
         ({"mode": "exact", "n_centers": 2}, "mode 'exact' has no expansion"),
-        ({"target_error": 0.1}, "target_error is for mode 'approximate'"),
+        ({"target_error": 0.1}, "target_error needs mode 'approximate'"),
         ({"mode": "approximate", "target_error": 1.5}, "from 0 to 1; got 1.5"),
     ],
 )
@@ -414,7 +414,7 @@ def test_one_row_no_row_and_rows_of_another_width() -> None:
         assert fast.artifact.mode in ("certified", "exact")
     with pytest.raises(InputError, match="X"):
         approxsvm.compile(model, X[:0])
-    with pytest.raises(UnsupportedModelError, match="the model has 7 features, but 6 were asked for"):
+    with pytest.raises(UnsupportedModelError, match="the model has 7 features, but n_features is 6"):
         approxsvm.compile(model, X, n_features=6)
     with pytest.raises(InputError, match="X has 6 features, but the model has 7"):
         approxsvm.compile(model, X[:, :6])

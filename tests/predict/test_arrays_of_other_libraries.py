@@ -53,7 +53,7 @@ CALLS = {
 def test_tensors_are_answered_or_named(name: str) -> None:
     ask = CALLS[name]
     np.testing.assert_array_equal(ask(Tensor(X)), ask(X))
-    with pytest.raises(InputError, match=r"Tensor that NumPy cannot read, give an array of NumPy: .* Use Tensor\.cpu"):
+    with pytest.raises(InputError, match=r"Tensor, which NumPy cannot read; pass a NumPy array: .* Use Tensor\.cpu"):
         ask(Tensor(X, on_gpu=True))
 
 

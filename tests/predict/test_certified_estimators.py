@@ -89,7 +89,7 @@ def test_verify_refuses_what_cannot_be_compared(svc):
     fast = compile_with_expansion(model)
     with pytest.raises(InputError, match="no rows to verify"):
         approxsvm.verify(fast, model, X[:0])
-    with pytest.raises(UnsupportedModelError, match="the model has 7 features, but 8 were asked for"):
+    with pytest.raises(UnsupportedModelError, match="the model has 7 features, but n_features is 8"):
         approxsvm.verify(fast, random_model(0), X)
     with pytest.raises(InputError, match="for regression, but the compiled one for classification"):
         approxsvm.verify(fast, random_model(0, n_features=8, task="regression"), X)

@@ -151,7 +151,7 @@ def test_requests_that_rules_refuse():
         (lambda: one.score(X, y), InputError, "y has shape"),
         (lambda: one.certified_radius(X), UnsupportedModelError, "this is an ensemble"),
         (lambda: one.gradient(X), UnsupportedModelError, "gradient|slope"),
-        (lambda: one.report(X), InputError, "one label for each row"),
+        (lambda: one.report(X), InputError, "one label per row"),
     ):
         with pytest.raises(error, match=message):
             ask()
@@ -162,10 +162,10 @@ def test_requests_that_rules_refuse():
     boost = approxsvm.compile(AdaBoostClassifier(LogisticRegression(), n_estimators=3).fit(X, y))
     for method in ("predict_proba", "decision_function"):
         assert hasattr(boost, method)
-        with pytest.raises(InputError, match=r"from the estimators of compile\(\) and load\(\) alone"):
+        with pytest.raises(InputError, match=r"only available from the estimators of compile\(\) and load\(\)"):
             getattr(approxsvm.Predictor(boost.artifact.data), method)(X)
     rest = approxsvm.compile(OneVsRestClassifier(SVC(probability=True)).fit(X, KINDS))
-    with pytest.raises(AttributeError, match="the source has none, or none that are read"):
+    with pytest.raises(AttributeError, match="the source has none, or none that can be read"):
         rest.predict_proba(X)
 
 
@@ -185,7 +185,7 @@ def test_classes_with_one_code():
     with pytest.raises(AttributeError, match="all that is read of the source; the probabilities of a Gaussian process"):
         fast.predict_proba(X)
     source.code_book_[2] = source.code_book_[1]
-    with pytest.raises(UnsupportedModelError, match="tells 2 classes apart"):
+    with pytest.raises(UnsupportedModelError, match="distinguishes 2 classes"):
         read_any(source)
 
 
@@ -212,19 +212,19 @@ def test_distances_of_codes_that_lose_the_code():
 @pytest.mark.parametrize(
     ("source", "y", "message"),
     [
-        (StackingClassifier([("a", SVC(decision_function_shape="ovo"))], cv=2), KINDS, "for decision_function"),
-        (StackingClassifier([("a", SVC())], stack_method="predict", cv=2), KINDS, "asks a sklearn SVC for predict"),
+        (StackingClassifier([("a", SVC(decision_function_shape="ovo"))], cv=2), KINDS, "uses decision_function"),
+        (StackingClassifier([("a", SVC())], stack_method="predict", cv=2), KINDS, "uses predict of a sklearn SVC"),
         (
             make_pipeline(Nystroem(n_components=3), StackingClassifier([("a", LinearSVC())], passthrough=True, cv=2)),
             KINDS,
-            "passthrough=True behind it",
+            "passthrough=True after it",
         ),
         (MultiOutputClassifier(CalibratedClassifierCV(SVC(), cv=2)), SEVERAL[:, :2], "around a mean of 2"),
         (OneVsRestClassifier(CalibratedClassifierCV(SVC(), cv=2)), SEVERAL, "around a mean of 2"),
         (StackingClassifier([("a", SVC())], SVC(), cv=2), KINDS % 2, "whose final_estimator_ is a SVC"),
-        (StackingClassifier([("a", SVC())], stack_method="predict", cv=2), KINDS % 2, "asks a sklearn SVC for predict"),
+        (StackingClassifier([("a", SVC())], stack_method="predict", cv=2), KINDS % 2, "uses predict of a sklearn SVC"),
         (OneVsRestClassifier(SVC()), csr_array(SEVERAL), "sparse indicator matrix"),
-        (OneVsRestClassifier(SVC()), 0 * SEVERAL, "none of whose labels depends on rows"),
+        (OneVsRestClassifier(SVC()), 0 * SEVERAL, "with only constant labels"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -261,8 +261,8 @@ def machine(**changes):
                 message,
             )
             for outputs, message in (
-                (Outputs(weights=np.ones(3)), "the weights of 2 members"),
-                (Outputs(weights=np.array([1.0, np.inf])), "the weights of 2 members"),
+                (Outputs(weights=np.ones(3)), "weights must be 2 finite numbers"),
+                (Outputs(weights=np.array([1.0, np.inf])), "weights must be 2 finite numbers"),
                 (Outputs(weights=np.array([1.0, -1.0])), "must be at least 0"),
                 (Outputs(weights=np.zeros(2)), "not all 0"),
                 (Outputs(weights=np.ones(2), addend=0.5), "cannot count 0.5 times its weight"),
@@ -272,14 +272,14 @@ def machine(**changes):
         ),
         (
             lambda: Ensemble((machine(),) * 2, outputs=EACH, classes=np.arange(3)),
-            r"2 members .arrays. are no functions of 3 classes",
+            r"2 members .arrays. are not functions of 3 classes",
         ),
         (lambda: Ensemble((machine(),) * 3, outputs=EACH), "functions of each class need the classes"),
         (
             lambda: Outputs(label_rule="value_threshold", threshold=0.0).check("classification", 3),
-            "a threshold cannot tell 3 classes apart",
+            "a threshold cannot separate 3 classes",
         ),
-        (lambda: Outputs(label_rule="value_threshold"), "the threshold is None of labels by value_threshold"),
+        (lambda: Outputs(label_rule="value_threshold"), "the threshold is None for labels by value_threshold"),
     ],
 )
 def test_rules_that_contradict_themselves(make, message):

@@ -196,19 +196,19 @@ def encoded(small: Any, wide: Any) -> Any:
     [
         (
             (OrdinalEncoder(dtype=np.float32), MinMaxScaler(), Binarizer(threshold=0.7)),
-            r"'minmaxscaler' \(MinMaxScaler\) would compute in float32, as step 'ordinalencoder'.*dtype=np.float64",
+            r"'minmaxscaler' \(MinMaxScaler\) would compute in float32, which step 'ordinalencoder'.*dtype=np.float64",
         ),
-        ((OrdinalEncoder(dtype=int), AdditiveChi2Sampler()), "AdditiveChi2Sampler.*int64, as step 'ordinal"),
+        ((OrdinalEncoder(dtype=int), AdditiveChi2Sampler()), "AdditiveChi2Sampler.*int64, which step 'ordinal"),
         ((OneHotEncoder(dtype=bool), AdditiveChi2Sampler()), "AdditiveChi2Sampler.*bool"),
         ((OrdinalEncoder(dtype=np.int8), FunctionTransformer(np.log1p)), "FunctionTransformer.*float16"),
-        ((MissingIndicator(features="all"), FunctionTransformer(np.log1p)), "float16, as step 'missing"),
+        ((MissingIndicator(features="all"), FunctionTransformer(np.log1p)), "float16, which step 'missing"),
         ((OneHotEncoder(dtype=np.float32, sparse_output=False), PCA(2)), "PCA.*float32"),
         *(
-            ((encoded(*pair), MinMaxScaler()), r"MinMaxScaler\) would compute in float\d\d, as step 'b'")
+            ((encoded(*pair), MinMaxScaler()), r"MinMaxScaler\) would compute in float\d\d, which step 'b'")
             for pair in ((np.int8, np.float32), (np.int16, np.float16), (np.uint8, np.float32))
         ),
         # Whether a sum equals one of the training rows depends on the order in which it is added up.
-        ((PCA(2), OneHotEncoder(handle_unknown="ignore")), r"'onehotencoder'.*equal numbers.*bit for bit"),
+        ((PCA(2), OneHotEncoder(handle_unknown="ignore")), r"'onehotencoder'.*for equality.*bit for bit"),
         ((OneHotEncoder(), NORMAL), r"'quantiletransformer'.*zeros of sparse rows"),
     ],
 )
@@ -228,7 +228,7 @@ def test_steps_of_float32() -> None:
         (words, MaxAbsScaler()),
         (CountVectorizer(token_pattern=r"\w"), AdditiveChi2Sampler()),
     ):
-        with pytest.raises(UnsupportedModelError, match=r"would compute in .*, as the vectorizer gives that"):
+        with pytest.raises(UnsupportedModelError, match=r"would compute in .*, which the vectorizer returns"):
             compiled(*steps, X=texts)
 
 
@@ -283,7 +283,7 @@ def test_every_class_is_followed() -> None:
             assert sum(found) == 1, known.name
     assert set(dtypes._INSIDE) | set(dtypes._RULES) | dtypes._IN_FLOAT64 <= {known.name for known in KNOWN}
     assert {known.name for known in KNOWN if known.role == "search"} <= set(dtypes._INSIDE)
-    assert set(dtypes._OF_ARRAYS) <= set(dtypes._INSIDE)
+    assert set(dtypes._CONVERTING_FRAMES) <= set(dtypes._INSIDE)
 
 
 @pytest.mark.parametrize("unknown", [object(), (SVC(),), CountVectorizer(), PolynomialCountSketch()])
@@ -364,5 +364,5 @@ def test_sparse_rows_that_a_scaler_of_dense_ones_treats_otherwise() -> None:
     ],
 )
 def test_what_is_no_section_of_dtypes(content: bytes) -> None:
-    with pytest.raises(ArtifactError, match="section dtypes is none of"):
+    with pytest.raises(ArtifactError, match="section dtypes does not follow"):
         RowDtypes.read(content)

@@ -271,7 +271,7 @@ def test_raw_rows_that_stand_behind_mapped_ones():
             lambda: Logarithm(np.array([-np.inf, 0.0])),
             "offset of an input step is NaN, negative",
         ),
-        (lambda: InputMap.identity(2).then_stage(Affine(3)), "takes 3 features, but 2 come"),
+        (lambda: InputMap.identity(2).then_stage(Affine(3)), "takes 3 features, but gets 2"),
         (lambda: InputMap.concatenate([InputMap.identity(2), InputMap.identity(3)]), r"\[2, 3\] raw features"),
     ],
 )

@@ -247,11 +247,11 @@ BROKEN = {
     "negative row in coo": (lambda: changed("coo", row=put(7, -1)), "row -1, column 1, but 5 rows"),
     "duplicates": (
         lambda: sparse.csr_matrix((np.ones(3), [1, 4, 4], [0, 0, 1, 3, 3, 3]), shape=(5, 6)),
-        r"row 2 of X has several entries in a column, .*: X.sum_duplicates\(\)",
+        r"row 2 of X has several entries in one column, .*: X.sum_duplicates\(\)",
     ),
     "duplicates in csc": (
         lambda: sparse.csc_matrix((np.ones(3), [1, 2, 2], [0, 0, 1, 1, 1, 3, 3]), shape=(5, 6)),
-        "row 2 of X has several entries in a column",
+        "row 2 of X has several entries in one column",
     ),
     "sum beyond float64 in coo": (
         lambda: sparse.coo_matrix((np.array([1.0, 1.5e308, 1.5e308]), ([1, 2, 2], [1, 4, 4])), shape=(5, 6)),
@@ -280,7 +280,7 @@ def test_a_flag_of_scipy_does_not_hide_duplicates(compiled):
     for _, fast in compiled.values():
         rows = BROKEN["duplicates"][0]()
         rows.has_canonical_format = rows.has_sorted_indices = True
-        with pytest.raises(InputError, match="row 2 of X has several entries in a column"):
+        with pytest.raises(InputError, match="row 2 of X has several entries in one column"):
             fast.predict(rows)
 
 

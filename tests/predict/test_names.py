@@ -135,7 +135,7 @@ def test_a_list_of_rows_with_names_is_refused() -> None:
         )
         for model in (fast, approxsvm.Predictor(fast.artifact)):
             for given in rows:
-                with pytest.raises(InputError, match=r"list of rows that have names: give pandas\.DataFrame\(X\)"):
+                with pytest.raises(InputError, match=r"list of rows that have names: pass pandas\.DataFrame\(X\)"):
                     model.predict(given)
             if name in BY_NAME:
                 assert model.predict(pd.DataFrame(rows[1])).tolist() == fast.predict(frame).tolist()

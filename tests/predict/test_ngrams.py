@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 import approxsvm
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.frames.texts import TextRows
-from approxsvm.frontends.sklearn.vectorizers import described
+from approxsvm.frontends.sklearn.vectorizers import describe
 
 # Word characters of many scripts, digits that are none, marks, ligatures, case that changes lengths, kinds of space,
 # characters of no width and halves of surrogate pairs.
@@ -64,7 +64,7 @@ VECTORIZERS = {
 def test_rows_are_the_same_bits(name):
     rng = np.random.default_rng([len(name), *name.encode()])
     source = make_pipeline(*VECTORIZERS[name]).fit(texts_of(rng, 60, LETTERS))
-    rows = TextRows((tuple(described("step", step) for _, step in source.steps),))
+    rows = TextRows((tuple(describe("step", step) for _, step in source.steps),))
     rows.check()
     (usual,) = rows._usual
     assert usual is not None
@@ -93,14 +93,14 @@ def test_rows_are_the_same_bits(name):
     ],
 )
 def test_other_options_are_scikit_learns(vectorizer):
-    rows = TextRows(((described("step", vectorizer.fit(WORDS)),),))
+    rows = TextRows(((describe("step", vectorizer.fit(WORDS)),),))
     assert (rows.rows(WORDS) != vectorizer.transform(WORDS)).nnz == 0
     assert rows._usual == [None]
 
 
 def test_rows_of_several_vectorizers_stand_side_by_side():
     union = make_union(CountVectorizer(), HashingVectorizer(n_features=2**31 - 2), TfidfVectorizer(analyzer="char"))
-    rows = TextRows(tuple((described("step", step),) for _, step in union.fit(WORDS).transformer_list))
+    rows = TextRows(tuple((describe("step", step),) for _, step in union.fit(WORDS).transformer_list))
     expected, made = rows.rows(["the über-cat"]), rows.row("the über-cat")
     assert made.shape == expected.shape
     for name in ("data", "indices", "indptr"):
@@ -108,10 +108,10 @@ def test_rows_of_several_vectorizers_stand_side_by_side():
 
 
 def test_faults_are_the_sources():
-    hashes = TextRows(((described("step", HashingVectorizer(n_features=9, token_pattern=r"\S+")),),))
+    hashes = TextRows(((describe("step", HashingVectorizer(n_features=9, token_pattern=r"\S+")),),))
     with pytest.raises(UnicodeEncodeError):
         hashes.rows(["\ud800"])
-    words = TextRows(((described("step", CountVectorizer().fit(WORDS)),),))
+    words = TextRows(((describe("step", CountVectorizer().fit(WORDS)),),))
     with pytest.raises(InputError, match="a text is not in the encoding of the vectorizer"):
         words.row(b"\xff")
     with pytest.raises(InputError, match="row 1: a text is needed, got nan"):

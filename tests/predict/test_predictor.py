@@ -59,7 +59,7 @@ def test_what_a_model_does_not_have_is_refused():
         plain.predict_proba(np.zeros((1, 7)))
     source = CalibratedClassifierCV(SVC(), cv=3).fit(X, KINDS)
     ensemble = approxsvm.Predictor(approxsvm.compile(source, X).artifact)
-    with pytest.raises(InputError, match="labels are those of the greatest probability, without a decision function"):
+    with pytest.raises(InputError, match="labels are those of the largest probability, without a decision function"):
         ensemble.decision_function(X)
 
 

@@ -102,8 +102,8 @@ def test_categories_that_are_no_float32_are_refused_where_rows_are(category, tmp
     graph = compiled.to_onnx(input_type="float64")
     session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
     assert (session.run(["label"], {"X": X})[0] == (X[:, 0] == category)).all()
-    refused = rf"column 0 has the value {category!r}, which is no float32.*: export with input_type='float64'"
+    refused = rf"column 0 has the value {category!r}, which float32 cannot .*: export with input_type='float64'"
     with pytest.raises(UnsupportedModelError, match=refused):
         compiled.to_onnx()
-    with pytest.raises(UnsupportedModelError, match=r"which is no float32.*: train on numbers that are"):
+    with pytest.raises(UnsupportedModelError, match=r"which float32 cannot represent.*: train on numbers that are"):
         compiled.export_c(tmp_path / "model.h")

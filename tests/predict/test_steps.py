@@ -107,8 +107,8 @@ def of_unknown(*behind):
     [
         (KBinsDiscretizer(3, dtype=np.float32), "refit it with dtype=np.float64"),
         (FeatureAgglomeration(2, pooling_func=np.max), "it pools by 'max'"),
-        (SimpleImputer(strategy="constant", fill_value=np.nan, keep_empty_features=True), "puts NaN into column 0"),
-        (of_unknown(StandardScaler(), SimpleImputer()), "unknown categories become NaN, which a step further behind"),
+        (SimpleImputer(strategy="constant", fill_value=np.nan, keep_empty_features=True), "fills NaN into column 0"),
+        (of_unknown(StandardScaler(), SimpleImputer()), "unknown categories become NaN, which a later step"),
         (SplineTransformer(degree=1, extrapolation="linear"), "refit it with 'continue', the same there"),
         (SplineTransformer(degree=8), "its degree is 8; supported are 1 to 7"),
         (PolynomialFeatures(12), "products of up to 12 features"),

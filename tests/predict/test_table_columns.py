@@ -17,9 +17,9 @@ from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
-from sklearn.impute import KNNImputer
+from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, SVR
 
 import approxsvm
@@ -117,6 +117,36 @@ def test_frames_of_other_libraries(library: str, make: str) -> None:
         assert approxsvm.Predictor(fast.artifact).predict(frame).tolist() == expected
         if library == "pyarrow":
             assert fast.predict(frame.to_batches()[0]).tolist() == expected
+
+
+@pytest.mark.parametrize("gap", ["no gap", np.nan, None])
+@pytest.mark.parametrize("missing", [np.nan, "F"])
+def test_nulls_of_texts(missing: Any, gap: Any) -> None:
+    polars, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    texts = pd.Series(np.where(np.arange(60) % 3, "M", "F"), dtype=object)
+    if gap != "no gap":
+        texts[:7] = gap
+    y = np.arange(60) % 2
+    impute = SimpleImputer(missing_values=missing, strategy="most_frequent")
+    encode = make_pipeline(impute, OneHotEncoder(handle_unknown="ignore"))
+    source = make_pipeline(ColumnTransformer([("texts", encode, ["sex"])]), SVC())
+    if missing == "F" and isinstance(gap, float):
+        return  # the imputer refuses NaN
+    fast = approxsvm.compile(source.fit(pd.DataFrame({"sex": texts}), y))
+    values = {"sex": ["M", None, "F"]}
+    frame = polars.DataFrame(values)  # which scikit-learn reads itself
+    np.testing.assert_allclose(fast.decision_function(frame), source.decision_function(frame), rtol=1e-6)
+    for rows in (frame[1:2], frame[:1]):
+        np.testing.assert_allclose(fast.decision_function(rows), source.decision_function(rows), rtol=1e-6)
+    if missing == "F" and gap == "no gap":  # NaN, which it refuses, or None, which is one more text
+        with pytest.raises(InputError, match="NaN"):
+            fast.decision_function(pa.table(values))
+        with pytest.raises(InputError, match="column 'sex' is null"):
+            fast.predict_arrow(pa.table(values))
+        return
+    own = None if gap is None else np.nan
+    expected = source.decision_function(pd.DataFrame({"sex": pd.Series(["M", own, "F"], dtype=object)}))
+    np.testing.assert_allclose(fast.decision_function(pa.table(values)), expected, rtol=1e-6)
 
 
 def test_frames_that_the_source_refuses(fitted: tuple[Any, Any]) -> None:
@@ -242,7 +272,7 @@ def test_the_command_line_takes_the_table(tmp_path: Path) -> None:
         done = CliRunner().invoke(main, command)
         assert done.exit_code == 0, done.stderr
     done = CliRunner().invoke(main, [*verify, str(tmp_path / "bare.csv")])
-    assert (done.exit_code, done.stderr) == (1, "approxsvm: X has shape (2, 2), expected (n_rows, 5)\n")
+    assert (done.exit_code, done.stderr) == (1, "approxsvm: --data has shape (2, 2), expected (n_rows, 5)\n")
 
 
 def test_the_command_line_finds_the_columns_of_a_model_without_names(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_searches_and_regressions_behind_a_vectorizer(tmp_path):
 def test_what_else_looks_at_texts_is_refused():
     lengths = FunctionTransformer(lambda texts: np.array([[len(text)] for text in texts]))
     union = FeatureUnion([("words", CountVectorizer()), ("lengths", lengths)])
-    with pytest.raises(UnsupportedModelError, match=r"some of what is inside of this .*FeatureUnion takes texts, some"):
+    with pytest.raises(UnsupportedModelError, match=r"some estimators inside this .*FeatureUnion take texts, others"):
         approxsvm.compile(make_pipeline(union, SVC()).fit(TEXTS, Y))
     table = pd.DataFrame({"text": TEXTS})
     beside = make_pipeline(ColumnTransformer([("words", CountVectorizer(), "text")]), SVC()).fit(table, Y)
@@ -121,7 +121,7 @@ def test_what_else_looks_at_texts_is_refused():
 )
 def test_what_calls_functions_is_refused(vectorizer, message):
     source = make_pipeline(vectorizer, SVC()).fit(TEXTS, Y)
-    words = f"has {message}=.*which no artifact can hold; compile the steps behind it alone"
+    words = f"has {message}=.*which no artifact can hold; compile the steps after it alone"
     with pytest.raises(UnsupportedModelError, match=words):
         approxsvm.compile(source)
 
@@ -195,5 +195,5 @@ def test_broken_sections_are_told():
     for wrong in (b"", b"{}", b"[]", b'{"steps": []}', eval_, b'{"side_by_side": []}', twice, {**whole, **twice}):
         section = wrong if isinstance(wrong, bytes) else json.dumps(wrong).encode()
         broken = approxsvm.Predictor(changed(content({"vectorizers": section}), compiled.artifact))
-        with pytest.raises(ArtifactError, match=r"section vectorizers is none of models/FORMAT\.md"):
+        with pytest.raises(ArtifactError, match=r"section vectorizers does not follow models/FORMAT\.md"):
             broken.predict(TEXTS)

@@ -162,7 +162,7 @@ def test_texts_are_refused_where_numbers_are_categories(encoder, by_column):
         compiled.predict(pd.DataFrame({"k": [2**53 + 1], "m": [0]}))
     with pytest.raises(InputError, match="row 0: a number of float64 is needed in column 'k', got 9007199254740993"):
         compiled.predict(csr_array(np.array([[2**53 + 1, 0]])))
-    with pytest.raises(InputError, match="row 0: column 'k' holds 9007199254740993, which is no number of float64"):
+    with pytest.raises(InputError, match="row 0: column 'k' holds 9007199254740993, which float64 rounds"):
         approxsvm.Predictor(compiled.artifact.data).predict_arrow(pa.table({"k": [2**53 + 1], "m": [0]}))
     objects = frame.astype(object)
     assert (compiled.predict(objects) == source.predict(frame)).all()
@@ -173,7 +173,7 @@ def test_refused_cells_are_named(tmp_path):
     source, frame = texts_only(OneHotEncoder(), missing=0.0)
     compiled = approxsvm.compile(source)
     predictor = approxsvm.Predictor(compiled.artifact)
-    bad, said = frame.copy(), "column 't' holds 'Never', which is no category of the model"
+    bad, said = frame.copy(), "column 't' holds 'Never', which is not a category of the model"
     bad.loc[3, "t"] = "Never"
     with pytest.raises(InputError, match=rf"row 3: {said}"):
         predictor.predict_arrow(pa.Table.from_pandas(bad))
@@ -201,7 +201,7 @@ def test_refused_cells_are_named(tmp_path):
 
 @pytest.mark.parametrize("handle", ["error", "ignore"])
 def test_more_categories_than_an_encoder_is_asked_about_at_once(handle, monkeypatch):
-    monkeypatch.setattr(lookups, "_PROBED_TOGETHER", 5)
+    monkeypatch.setattr(lookups, "_PROBED_PER_CALL", 5)
     names = [f"id{k}" for k in range(32)]
     frame = pd.DataFrame({"t": pd.Series([*names, None], dtype=object), "x": np.linspace(-1, 1, 33)})
     columns = [("t", OneHotEncoder(handle_unknown=handle), ["t"]), ("x", "passthrough", ["x"])]

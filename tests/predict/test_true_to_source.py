@@ -152,7 +152,7 @@ def test_verify_knows_what_the_source_cannot_tell():
         (lambda X, y: GaussianProcessRegressor(RBF(1e-200), optimizer=None).fit(X, y), "length scale.*1e-200"),
         (
             lambda X, y: TransformedTargetRegressor(SVR(), transformer=MinMaxScaler((0, 1e-5))).fit(X, y * 1e305),
-            "beyond the range|leaves float64 no room",
+            "beyond the range|too close to the limits of float64",
         ),
     ],
 )

@@ -23,7 +23,7 @@ sys.path.append(str(REPOSITORY))  # benchmarks are no part of the package
 import approxsvm
 from approxsvm.reference.decision_values import decision_function
 from benchmarks import publish
-from benchmarks.charts import Bars, Chart, Lines, Points, svg, words
+from benchmarks.charts import BACKGROUND, INK, SERIES, Chart, Dots, Lines, Points, svg, words
 from benchmarks.karl import LEAF_ROWS, TREES, KarlTree, Shape
 from benchmarks.peers import KARL, LIBSVM, OTHERS, SKLEARN, Peer, Sample, Trained, write_libsvm_model
 from benchmarks.publish import TABLES, pictures_of
@@ -33,7 +33,7 @@ from benchmarks.side_by_side import side_by_side
 RECORDS = publish.records_in(RESULTS)
 IMAGES = REPOSITORY / "docs" / "images"
 CHARTS: list[Chart] = [
-    Bars("bars", "times", ["a", "b & c"], {"one": [3.0, None], "two": [0.5, 2000.0]}),
+    Dots("dots", "times", ["a", "b & c"], {"one": [3.0, None], "two": [0.5, 2000.0]}),
     Lines("lines", "x", "y", {"one": [(1, 0.1), (1000, 20)], "two <": [(1, 0.11), (1000, None)]}),
     Points("points", "x", "y", {"one": [(1, 2), (30, 5)]}, diagonal="y = x"),
 ]
@@ -119,6 +119,21 @@ def test_charts_hold_their_numbers(chart: Chart) -> None:
     ElementTree.fromstring(drawn)  # well-formed
     assert f">{words(chart)}<" in drawn
     assert drawn == svg(chart)
+
+
+@pytest.mark.parametrize("dark", [0, 1])
+def test_charts_can_be_read(dark: int) -> None:
+    """Contrast of text with the background, by WCAG, is at least 4.5."""
+
+    def luminance(color: str) -> float:
+        parts = np.array([int(color[k : k + 2], 16) for k in (1, 3, 5)]) / 255
+        return float(
+            np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+        )
+
+    for pair in (INK, *SERIES):
+        low, high = sorted((luminance(pair[dark]), luminance(BACKGROUND[dark])))
+        assert (high + 0.05) / (low + 0.05) >= 4.5, pair
 
 
 @pytest.mark.native

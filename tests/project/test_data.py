@@ -170,7 +170,7 @@ def test_stand_ins_have_the_shapes_of_the_table(tmp_path: Path, monkeypatch: pyt
         assert set(y) == set(known.about["labels"]) or not known.about["labels"]
         assert np.isfinite(X.data).all()
     again = CliRunner().invoke(data.main, ["german.numer_scale"])
-    assert (again.exit_code, "holds stand-ins" in again.output) == (1, True)
+    assert (again.exit_code, "contains stand-ins" in again.output) == (1, True)
 
 
 def test_stand_ins_do_not_mix_with_real_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,7 +129,8 @@ def test_shell(page: str, models_here: Path) -> None:
     """The commands behind `$ ` work as printed, in order; elsewhere than in README, `approxsvm` without a process."""
     skip_without_what_it_needs(page)
     path = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]
-    for line in (line[2:] for _, text in blocks(page, "console") for line in text.splitlines() if line[:2] == "$ "):
+    shown = (line[2:] for _, text in blocks(page, "console") for line in text.splitlines() if line[:2] == "$ ")
+    for line in (line.removeprefix("pip install . && ") for line in shown):
         command, *arguments = shlex.split(line)
         if command == "approxsvm" and page != "README.md":
             outcome = CliRunner().invoke(main, arguments)

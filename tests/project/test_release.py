@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from typing import Any
 
 import click
 import pytest
+from click.testing import CliRunner
 from conftest import REPOSITORY
 from sklearn.datasets import load_iris
 
@@ -70,6 +72,38 @@ def test_versions_agree() -> None:
         ("release/r/DESCRIPTION", r"^Version: ([\d.]+)$"),
     ):
         assert re.findall(form, (REPOSITORY / name).read_text(), re.MULTILINE) == [version[1]], name
+
+
+# --- C++
+
+
+@pytest.mark.native
+@pytest.mark.slow
+def test_the_header_of_a_release(tmp_path: Path) -> None:
+    if shutil.which("c++") is None:
+        pytest.skip("no C++ compiler here")
+    release.write_header(tmp_path)
+    ran = CliRunner().invoke(release.main, ["try", str(tmp_path / "approxsvm.hpp")])
+    assert ran.exit_code == 0, ran.output
+    assert "approxsvm.hpp: works" in ran.output
+
+
+@pytest.mark.native
+@pytest.mark.slow
+def test_the_recipe_for_conan(tmp_path: Path) -> None:
+    """Its program is built against the package in a cache of its own."""
+    conan = shutil.which("conan")
+    if conan is None or shutil.which("cmake") is None:
+        pytest.skip("conan or cmake is not installed")
+    recipe = tmp_path / "release" / "conan"
+    shutil.copytree(REPOSITORY / "release" / "conan", recipe)
+    shutil.copytree(REPOSITORY / "cpp" / "include", tmp_path / "cpp" / "include")
+    for name in ("CMakeLists.txt", "LICENSE"):
+        shutil.copy(REPOSITORY / name, tmp_path)
+    environment = os.environ | {"CONAN_HOME": str(tmp_path / "home")}
+    for command in (["profile", "detect"], ["create", str(recipe), "-s", "compiler.cppstd=17"]):
+        ran = subprocess.run([conan, *command], env=environment, capture_output=True, text=True)
+        assert ran.returncode == 0, ran.stderr
 
 
 # --- packages around an exported header

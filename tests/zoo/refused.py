@@ -30,7 +30,7 @@ def _of_objects(step: Any) -> Any:
 
 
 REFUSED = {
-    "it takes numbers in column 0, where a step before it takes texts": (
+    "it takes numbers in column 0, but a step before it takes texts": (
         Entry("Binarizer of texts", _of_objects(Binarizer()), "signed"),
         Entry("bins of texts", _of_objects(KBinsDiscretizer(3, encode="ordinal")), "signed"),
     ),
@@ -44,7 +44,7 @@ REFUSED = {
     "computes 2 - lambda in": (
         Entry("powers of float32", fitted(make_pipeline(PowerTransformer(), LogisticRegression())), "float32"),
     ),
-    "several entries in a column, or entries out of order": (
+    "several entries in one column, or entries out of order": (
         Entry("repeated entries", fitted(SVC()), "CSR repeated"),
         Entry("words multiplied", fitted(make_pipeline(TfidfVectorizer(), PolynomialFeatures(2), SVC())), "texts"),
     ),

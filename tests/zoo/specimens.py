@@ -243,12 +243,12 @@ def as_float32(table: Table) -> Table:
     return replace(table, values=values)
 
 
-def with_nulls(specimen: Specimen, table: Table) -> Table:
-    """Return the rows with the source's own missing value in columns of texts: other tables have only one."""
+def with_nulls(specimen: Specimen, table: Table, *, are_none: bool = False) -> Table:
+    """Return the rows with the source's own missing value in columns of texts, or with None: others have only one."""
     values, kinds = table.values.copy(), list(table.kinds)
     for j, known in specimen.artifact.texts.items():
         missing = pd.isna(values[:, j])
         if j not in table.numeric and missing.any():
-            values[missing, j] = None if known.null == NONE else np.nan
+            values[missing, j] = None if are_none or known.null == NONE else np.nan
             kinds[j] = "text"  # other columns have a missing value of their own
     return table if kinds == list(table.kinds) else replace(table, values=values, kinds=tuple(kinds))

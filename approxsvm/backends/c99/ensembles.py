@@ -1,7 +1,7 @@
 """Several models in one header: a rule for their answers each, as predict/answers.hpp of the core has them.
 
-* Means: sum_k w_k p_k / sum_k w_k, and the same of what each p_k lies between. Weights, products and sums round by less
-  than 2 n + 4 units of 2^-53 of numbers up to 1, in all of n members: 8 n units.
+* Means: sum_k w_k p_k / sum_k w_k, and the same of what each p_k lies between. Weights, products and sums of n members
+  round by less than 2 n + 2 units of 2^-53 of numbers up to 1, here and in the source: 8 n units are allowed.
 * Votes: a member counts w_k for its own label and addend w_k for each other; where its label is not proven, it may move
   one label's sum against another's by (1 - addend) w_k. Sums are within (n + 4) u of the sum of their moduli, four
   times which is allowed on either side.

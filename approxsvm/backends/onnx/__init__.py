@@ -1,1 +1,1 @@
-"""ONNX graphs of standard operators."""
+"""ONNX backend: graphs of standard operators."""

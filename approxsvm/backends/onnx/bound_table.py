@@ -1,42 +1,41 @@
-"""How far an expansion that a graph evaluates in float64 may be from the exact decision function: the derivation.
+"""Error bound of an expansion that a graph evaluates in float64, relative to the exact decision function: derivation.
 
-The graph says that a label is certain where its decision value is further from 0 than this bound. Notation and the
-bound of what is cut off are those of expansion/certificate.py: s = 2 gamma ||z - center||^2, phi_k(s) = exp(-s/2)
-sqrt(s^k / k!), m the degree, and u64 = 2^-53. Everything that float64 does is counted several times over, for a
-runtime may sum in any order, may fuse products and sums, and may have an exp that is off by some units in the last
-place.
+The graph reports a label as certain if its decision value is further from 0 than this bound. Notation and the bound of
+the truncation error are those of expansion/certificate.py: s = 2 gamma ||z - center||^2,
+phi_k(s) = exp(-s/2) sqrt(s^k / k!), m the degree, and u64 = 2^-53. Every float64 rounding is counted several times
+over, because a runtime may sum in any order, may fuse products and sums, and may have an exp that is wrong by some
+units in the last place.
 
-1. **The row.** It is given in float32 or float64, and taken as exactly these numbers. Coordinates are u = scale (z -
-   center): scale is a power of two, and one rounding moves each by at most u64 of itself. The computed u thus belongs
-   to a row at most u64 ||z - center|| away, sqrt(s) u64 in the kernel's own units. What an input map's rounding moves
-   a row by, and its distance from the slice of its center where there are slices, come on top. Two rows at the
-   distance r have features in the kernel's space that differ by sqrt(2 - 2 exp(-gamma r^2)) <= min(sqrt(2), sqrt(2
-   gamma) r), and their decision values differ by at most W times that. From here on the row is the one of the
-   computed u.
+1. **Row.** The graph takes float32 or float64 numbers as exact. Coordinates are u = scale (z - center), where scale is
+   a power of two, and one rounding changes each by at most u64 relative to itself. So the computed u belongs to a row
+   at a distance of at most u64 ||z - center||, which is sqrt(s) u64 in units of the kernel. The input map's rounding
+   adds a distance, as does the distance from the center's slice, if there are slices. Features of two rows at the
+   distance r differ, in the kernel's space, by sqrt(2 - 2 exp(-gamma r^2)) <= min(sqrt(2), sqrt(2 gamma) r), and their
+   decision values by at most W times that. From here on, the row is the one of the computed u.
 
-2. **What is cut off**: by certificate.py, the sum over m < k < first of N_k phi_k(s) and the remainder T exp((1 /
-   theta - 1) s / 2) sqrt(P(first, s / theta)), and never more than W sqrt(P(m + 1, s)), as the parts beyond degree m
-   of a function of norm W. Both hold about any center, so that it does not matter which one a row is brought to.
+2. **Truncation error**, by certificate.py: the sum over m < k < first of N_k phi_k(s) plus the remainder T exp((1 /
+   theta - 1) s / 2) sqrt(P(first, s / theta)), and never more than W sqrt(P(m + 1, s)), which bounds the degrees beyond
+   m of any function of norm W. Both hold for any center, so the choice of a row's center does not matter.
 
-3. **What is kept** is the sum of parts of degree k <= m. By Cauchy and Schwarz the moduli of the products of part k,
-   coefficient times monomial, add up to at most N_k sqrt(s^k / k!) before the Gaussian factor: taking moduli leaves
-   the norm of the coefficients and that of the tensor power of u what they are. So relative errors of products become
-   multiples of N_k phi_k(s): 2^-24 for the narrowing of the coefficients to float32; a path of roundings of
-   monomials, matrix product and sum (polynomial_graph.rounding_path); half of s times the relative error of s for the
-   argument of exp, (n + 8) roundings; and what exp itself and the products behind it err by, for which there are
-   2^-40. What underflows while coefficients are narrowed is at most 2^-149 output_scale for each, and all monomials
-   times the Gaussian factor add up to at most 100 (1 + sqrt(n))^6: exp(-t^2/2) (1 + t)^6 is below 100.
+3. **Kept degrees** k <= m. By Cauchy and Schwarz, the absolute values of the products of degree k, coefficient times
+   monomial, have a sum of at most N_k sqrt(s^k / k!) before the Gaussian factor: absolute values change neither the
+   norm of the coefficients nor the norm of the tensor power of u. So relative errors of products become multiples of
+   N_k phi_k(s): 2^-24 for narrowing the coefficients to float32; the roundings of monomials, matrix product and sum
+   (polynomial_graph.rounding_path); half of s times the relative error of s for the argument of exp, (n + 8) roundings;
+   and 2^-40 for exp itself and the products after it. Narrowing loses at most 2^-149 output_scale per coefficient to
+   underflow, and all monomials times the Gaussian factor have a sum of at most 100 (1 + sqrt(n))^6, as
+   exp(-t^2/2) (1 + t)^6 is below 100.
 
-4. **Coefficients** carry coefficient_error from their own summation, the model value_error from its reader, and
-   adding the intercept rounds once: 2^-40 of |intercept| + W is a thousand times as much.
+4. **Coefficients** have the summation error coefficient_error, and the model has the value_error of its frontend.
+   Adding the intercept rounds once; 2^-40 of |intercept| + W is a thousand times as much.
 
-5. Beyond s = 174.66 the value is the intercept alone (models/FORMAT.md): the kept parts are then an error in whole.
-   Beyond s = 256 nothing is known but |f - intercept| <= W; so it is for rows whose s overflows.
+5. Beyond s = 174.66 the value is the intercept alone (models/FORMAT.md), so the kept degrees are errors in full. Beyond
+   s = 256, and for rows whose s overflows, the only bound is |f - intercept| <= W.
 
-As functions of s all of this is tabulated, for s costs a graph no more than a logarithm: 32 cells per octave from
-2^-12 to 2^8, one below and one above. A cell holds the largest value that each function takes on it, widened by 2^-16
-to either side, which is far more than s and its logarithm err by. phi_k rises up to s = k and falls behind; the other
-functions rise. Norms are weights: a bound is a sum of few products of numbers that are not negative.
+All these functions of s are tabulated, because finding the cell of s costs a graph only a logarithm: 32 cells per
+octave from 2^-12 to 2^8, one below and one above. A cell holds the maximum of each function over the cell, widened by
+2^-16 on either side, which far exceeds the error of s and its logarithm. phi_k rises up to s = k and then falls; the
+other functions rise. Norms are weights: a bound is a sum of a few products of nonnegative numbers.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ CELLS_PER_OCTAVE: Final = 32
 FIRST_OCTAVE, LAST_OCTAVE = -12, 8
 N_CELLS: Final = CELLS_PER_OCTAVE * (LAST_OCTAVE - FIRST_OCTAVE) + 2
 END: Final = 2.0**LAST_OCTAVE
-# Half of s beyond which a value is the intercept alone.
+# Half of the s beyond which a value is the intercept alone.
 LAST_HALF_S: Final = 87.33
 _WIDENED: Final = 2.0**-16
 _EXP_AND_PRODUCTS: Final = 2.0**-40
@@ -64,30 +63,30 @@ _EXP_AND_PRODUCTS: Final = 2.0**-40
 
 @dataclass(frozen=True, eq=False)
 class BoundTable:
-    """Functions of s by cells."""
+    """Functions of s, tabulated by cells."""
 
-    # (N_CELLS, n_columns): per unit of N_k, for each degree that remainders do not cover; of T, for each theta; of W
-    # where T's factor would overflow; and of W, for everything beyond the degree
+    # (N_CELLS, n_columns): factors of N_k, for each degree below the remainders; of T, for each theta; of W if T's
+    # factor would overflow; and of W, as a bound of all truncated degrees
     functions: npt.NDArray[np.float32]
-    degree: int  # where the expansions are cut off
-    first_remainder_degree: int  # the lowest degree that remainders cover
-    thetas: tuple[float, ...]  # the contractions that the table has
+    degree: int  # highest degree of the expansions
+    first_remainder_degree: int  # lowest degree that remainders cover
+    thetas: tuple[float, ...]  # contractions in the table
 
     @property
     def n_columns(self) -> int:
-        """Functions."""
+        """Number of functions."""
         return int(self.functions.shape[1])
 
 
 def bound_table(
-    degree: int,  # where the expansions are cut off
-    first_remainder_degree: int,  # the lowest degree that remainders cover
-    thetas: tuple[float, ...],  # contractions that there are
-    path: float,  # of roundings of a product, and of s, whichever is longer
+    degree: int,  # highest degree of the expansions
+    first_remainder_degree: int,  # lowest degree that remainders cover
+    thetas: tuple[float, ...],  # contractions of the expansions
+    path: float,  # number of roundings of a product, or of s if that is larger
 ) -> BoundTable:
-    """Tabulate."""
+    """Tabulate the functions of s."""
     low, high = _cells()
-    columns = [_of_norm(k, degree, path, low, high) for k in range(first_remainder_degree)]
+    columns = [_norm_factor(k, degree, path, low, high) for k in range(first_remainder_degree)]
     overflows = np.zeros(N_CELLS)
     for theta in thetas:
         factor = remainder_factor(first_remainder_degree, theta, high)
@@ -110,7 +109,7 @@ def fixed_error(
     output_scale: FloatArray,
     n_varying: int,
 ) -> FloatArray:
-    """What does not depend on the row; arrays of one shape, of one number for each expansion."""
+    """Return the part of the error that does not depend on the row; arrays have one number per expansion."""
     with np.errstate(under="ignore"):
         underflow = output_scale * 2.0**-149 * 100.0 * (1.0 + math.sqrt(n_varying)) ** 6
     rounded = 2.0**-40 * (np.abs(intercept) + total)
@@ -121,7 +120,7 @@ def fixed_error(
 def weights_of_expansion(
     table: BoundTable, norms: FloatArray, remainder: float, theta: float, total: float
 ) -> FloatArray:
-    """Weights of the table's columns, shape (2, n_columns): for what is kept, and for what is cut off."""
+    """Return weights of the table's columns, shape (2, n_columns): for kept degrees, and for truncated ones."""
     weights = np.zeros((2, table.n_columns))
     kept, first = table.degree + 1, table.first_remainder_degree
     weights[0, :kept] = norms[:kept]
@@ -132,15 +131,15 @@ def weights_of_expansion(
 
 
 def _cells() -> tuple[FloatArray, FloatArray]:
-    """Least and greatest s of each cell, widened; the last one's end is not used."""
+    """Return the least and greatest s of each cell, widened; the end of the last cell is not used."""
     ends = 2.0 ** np.linspace(FIRST_OCTAVE, LAST_OCTAVE, N_CELLS - 1)
     low = np.concatenate([[0.0], ends * (1.0 - _WIDENED)])
     high = np.concatenate([ends * (1.0 + _WIDENED), [4.0 * END]])
     return low, high
 
 
-def _of_norm(k: int, degree: int, path: float, low: FloatArray, high: FloatArray) -> FloatArray:
-    """Error per unit of N_k."""
+def _norm_factor(k: int, degree: int, path: float, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return the error per unit of N_k."""
     phi = largest_phi(k, low, high)
     if k > degree:
         return phi

@@ -1,28 +1,28 @@
-"""The definition of a model in a graph, in float64: kernel sums over support vectors, and forms of polynomial kernels.
+"""Definitions of models as graphs in float64: kernel sums over support vectors, and forms of polynomial kernels.
 
 **Gaussian.** With u = scale (z - center) and y_i = scale (x_i - center), rounded once, the squared distances are
-||u||^2 - 2 u.y_i + ||y_i||^2 by one matrix product. Products and sums, in any order, err by at most (n_features + 8)
-2^-52 (||u|| + ||y_i||)^2 together with what rounding u and y_i does to the distance; half of theta = 2 gamma / scale^2
-times this, e, is the error of exp's argument, and K_i errs relatively by at most exp(e) - 1 <= 2 e for e <= 1. Beyond
-e = 1/2 it is enough that K_i and what is computed lie in [0, 1]. A sum of n_sv products of moduli at most |a_i| errs
-by n_sv 2^-53 A1 in any order. So the bound is A1 (min(1, 2 e) + (n_sv + 16) 2^-52 + 2^-40): 2^-40 is for an exp that
-is off by some units in the last place. What an input map may have moved a row by, r, changes each K_i by at most
-min(1, sqrt(2 gamma / e) r), as that is the steepest slope of exp(-gamma t^2): A1 times that comes on top. (W, which
-would serve as in bound_table.py, is not in artifacts of mode "exact".)
+||u||^2 - 2 u.y_i + ||y_i||^2 by one matrix product. Products and sums, in any order, together with the rounding of u
+and y_i, have an error of at most (n_features + 8) 2^-52 (||u|| + ||y_i||)^2. Half of theta = 2 gamma / scale^2 times
+this, e, is the error of exp's argument, and the relative error of K_i is at most exp(e) - 1 <= 2 e for e <= 1. Beyond
+e = 1/2 it suffices that K_i and its computed value are in [0, 1]. A sum of n_sv products of absolute values at most
+|a_i| has an error of n_sv 2^-53 A1 in any order. So the bound is A1 (min(1, 2 e) + (n_sv + 16) 2^-52 + 2^-40), where
+2^-40 allows for an exp that is wrong by some units in the last place. If the input map's error moves a row by r, each
+K_i changes by at most min(1, sqrt(2 gamma / e) r), because sqrt(2 gamma / e) is the steepest slope of exp(-gamma t^2):
+A1 times that is added. (W, which would serve as in bound_table.py, is not in artifacts of mode "exact".)
 
-**Polynomial.** A number (gamma x_i.z + coef0)^p errs relatively to (|gamma| R ||z|| + |coef0|)^p, R the longest
-support vector, by p (n_features + 8) 2^-52 and the sum as above; coef_error comes in the same way. By its derivative a
-row that is r away has a value that differs by at most A1 p |gamma| R (|gamma| R (||z|| + r) + |coef0|)^(p - 1) r.
-Forms are bounded as in cpp/include/approxsvm/expansion/form.hpp.
+**Polynomial.** The error of (gamma x_i.z + coef0)^p, relative to (|gamma| R ||z|| + |coef0|)^p, where R is the norm of
+the longest support vector, is p (n_features + 8) 2^-52, plus that of the sum as above, plus coef_error. By the
+derivative, values of rows at the distance r differ by at most A1 p |gamma| R (|gamma| R (||z|| + r) + |coef0|)^(p - 1)
+r. Forms are bounded as in cpp/include/approxsvm/expansion/form.hpp.
 
-**Sigmoid.** tanh(gamma x_i.z + coef0) has a slope of at most 1: it is off by (n_features + 8) 2^-52 (|gamma| R ||z|| +
-|coef0|), by |gamma| R r for a row that is r away, and by 2^-40 for a runtime's tanh; sums and coef_error as above.
+**Sigmoid.** tanh(gamma x_i.z + coef0) has a slope of at most 1: its error is (n_features + 8) 2^-52 (|gamma| R ||z|| +
+|coef0|), plus |gamma| R r for rows at the distance r, plus 2^-40 for a runtime's tanh; sums and coef_error as above.
 
-**cos.** Angles are counted in turns, t_j = w_j.z + p_j with w_j = vector_j / (2 pi), and only what is beyond
-whole turns comes to the graph's Cos: its argument is at most pi and a runtime's is taken to be within 2^-40. With
-S = sum |c_j| ||vector_j|| the angles err, together, by (n_features + 8) 2^-52 (S ||z|| + 8 A1) at most, in any
-order, and the sum as above. A row that is r away has a value that differs by S r. Beyond 2^50 turns nothing is
-known.
+**cos.** Angles are counted in turns, t_j = w_j.z + p_j with w_j = vector_j / (2 pi), and the graph's Cos gets only the
+fraction of a turn: its argument is at most pi, and its error is assumed to be at most 2^-40. With
+S = sum |c_j| ||vector_j|| the angles contribute, together, an error of at most (n_features + 8) 2^-52 (S ||z|| + 8 A1)
+in any order, and the sum as above. Values of rows at the distance r differ by at most S r. Beyond 2^50 turns there is
+no bound.
 """
 
 from __future__ import annotations
@@ -48,29 +48,34 @@ from approxsvm.ir.schema import FORM_HEADER, POLYNOMIAL_HEADER
 
 _ROUNDING: Final = 2.0 * UNIT64
 _EXP: Final = 2.0**-40
-# Squares below 2^-1074 are lost: of up to 2^20 coordinates a norm of 2^-527 at most.
+# Squares below 2^-1074 are lost, which changes the norm of up to 2^20 coordinates by at most 2^-527.
 _TINY_NORM: Final = 2.0**-500
-# Scaled coordinates beyond this are brought back to it: no product of two overflows, and every kernel value is 0.
+# Scaled coordinates are clipped to this: no product of two overflows, and every kernel value is 0.
 _FARTHEST: Final = 1e100
 
 
 def kernel_sums(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: bool) -> KnownValues:
-    """Decision values by the definition, of an artifact that has support vectors or other terms.
+    """Compute decision values by definition, for an artifact with support vectors or other terms.
 
-    Raises UnsupportedModelError: the graph would be larger than it may be.
+    Raises UnsupportedModelError if the graph would exceed its size limit.
     """
     terms = terms_of(artifact)
     if terms is not None:
         if terms.function != "cos":
-            raise UnsupportedModelError(f"the ONNX export has no {artifact.kernel} kernel")
+            raise UnsupportedModelError(f"the ONNX export does not support the {artifact.kernel} kernel")
         return _cos(g, artifact, terms, rows, with_bounds)
     n_sv, d = artifact.dual_coef().shape[1], artifact.n_features
     g.check_room(4 * n_sv * d)
     vectors = artifact.support_vectors()
     find = {"polynomial": _polynomial, "sigmoid": _sigmoid, "gaussian": _gaussian}.get(artifact.kernel)
     if find is None:
-        raise UnsupportedModelError(f"the ONNX export has no {artifact.kernel} kernel")
-    return find(g, artifact, rows, vectors, with_bounds)
+        raise UnsupportedModelError(f"the ONNX export does not support the {artifact.kernel} kernel")
+    found = find(g, artifact, rows, vectors, with_bounds)
+    if n_sv:
+        return found
+    # An empty sum is 0 even for rows that a step has turned into NaN.
+    empty = g.rows_sum(g.op("Mul", rows.values, 0.0), keepdims=True)
+    return KnownValues(g.op("Add", found.values, empty), found.bounds)
 
 
 def _gaussian(
@@ -80,10 +85,10 @@ def _gaussian(
     scale, gamma, center = float(header["input_scale"]), float(header["gamma"]), artifact.center.astype(np.float64)
     half_theta, reach = gamma / scale / scale, _longest(scale * (vectors - center))
     if not reach < _FARTHEST / 2:
-        raise UnsupportedModelError(f"support vectors are {reach:.3g} away from their mean, too far for float64")
+        raise UnsupportedModelError(f"support vectors are {reach:.3g} away from their mean, which exceeds float64")
     u = g.op("Mul", g.op("Sub", rows.values, center), scale)
     u = g.op("Min", g.op("Max", u, -_FARTHEST), _FARTHEST)
-    y = g.op("Mul", g.op("Sub", g.doubles(vectors), center), scale)  # computed once, when a runtime loads the graph
+    y = g.op("Mul", g.op("Sub", g.doubles(vectors), center), scale)  # runtimes compute this once, on loading
     sq_norms = g.rows_sum(g.op("Mul", y, y))
     sq_norm = g.rows_sum(g.op("Mul", u, u), keepdims=True)
     products = g.op("MatMul", u, g.op("Transpose", g.op("Mul", y, -2.0), perm=[1, 0]))
@@ -93,16 +98,16 @@ def _gaussian(
     if not with_bounds:
         return KnownValues(values)
     norm = g.op("Add", g.op("Sqrt", sq_norm), reach)
-    path = 2.0 * half_theta * (artifact.n_features + 8) * _ROUNDING * UP
-    relative = g.op("Mul", g.op("Mul", norm, norm), path)
+    rounding = 2.0 * half_theta * (artifact.n_features + 8) * _ROUNDING * UP
+    relative = g.op("Mul", g.op("Mul", norm, norm), rounding)
     relative = g.op("Where", g.op("Less", relative, 1.0), relative, 1.0)
     relative = g.op("Add", relative, (len(vectors) + 16) * _ROUNDING + _EXP)
-    sum_moduli = _sums_of_moduli(artifact)
-    bounds = g.op("Mul", relative, sum_moduli[np.newaxis])
+    absolute_sums = _absolute_sums(artifact)
+    bounds = g.op("Mul", relative, absolute_sums[np.newaxis])
     if rows.error is not None:
         moved = g.op("Mul", rows.error, gaussian_slope(gamma) * UP)
         moved = g.op("Where", g.op("Less", moved, 1.0), moved, 1.0)
-        bounds = g.op("Add", bounds, g.op("Mul", moved, sum_moduli[np.newaxis]))
+        bounds = g.op("Add", bounds, g.op("Mul", moved, absolute_sums[np.newaxis]))
     return KnownValues(values, _with_fixed_errors(g, artifact, bounds))
 
 
@@ -129,7 +134,7 @@ def _polynomial(
         reach = g.op("Add", g.op("Mul", g.op("Add", norm, rows.error), steep), abs(coef0))
         slope = g.op("Mul", g.op("Pow", reach, float(degree - 1)), degree * steep * UP)
         bound = g.op("Add", bound, g.op("Mul", slope, rows.error))
-    bounds = g.op("Mul", bound, _sums_of_moduli(artifact)[np.newaxis])
+    bounds = g.op("Mul", bound, _absolute_sums(artifact)[np.newaxis])
     return KnownValues(values, _with_fixed_errors(g, artifact, bounds))
 
 
@@ -148,7 +153,7 @@ def _sigmoid(
     if rows.error is not None:
         changed = g.op("Add", changed, g.op("Mul", rows.error, steep * UP))
     fixed = (len(vectors) + 16) * _ROUNDING + _EXP + float(artifact.polynomial_numbers()[1]) * 1.001
-    bounds = g.op("Mul", g.op("Add", changed, fixed), _sums_of_moduli(artifact)[np.newaxis])
+    bounds = g.op("Mul", g.op("Add", changed, fixed), _absolute_sums(artifact)[np.newaxis])
     return KnownValues(values, _with_fixed_errors(g, artifact, bounds))
 
 
@@ -165,8 +170,9 @@ def _cos(g: GraphBuilder, artifact: Artifact, terms: Terms, rows: GraphRows, wit
         return KnownValues(values)
     sum_moduli, slope = decisions["sum_moduli"][np.newaxis], decisions["total"][np.newaxis]
     norm = _norms(g, rows)
-    path = (d + 8) * _ROUNDING
-    bounds = g.op("Add", g.op("Mul", norm, path * slope), (8.0 * path + (n + 16) * _ROUNDING + _EXP) * sum_moduli)
+    rounding = (d + 8) * _ROUNDING
+    fixed = (8.0 * rounding + (n + 16) * _ROUNDING + _EXP) * sum_moduli
+    bounds = g.op("Add", g.op("Mul", norm, rounding * slope), fixed)
     is_reducible = g.op("Less", norm, 2.0**50 / max(_longest(terms.vectors), 2.0**-60))
     bounds = g.op("Where", is_reducible, bounds, math.inf)
     if rows.error is not None:
@@ -175,7 +181,7 @@ def _cos(g: GraphBuilder, artifact: Artifact, terms: Terms, rows: GraphRows, wit
 
 
 def forms(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: bool) -> KnownValues:
-    """Decision values of a polynomial kernel whose sum is stored as a form."""
+    """Compute decision values of a polynomial kernel whose sum is stored as a form."""
     header, d = artifact.header, artifact.n_features
     degree, n_forms = int(header["degree"]), int(header["n_decisions"])
     numbers = artifact.polynomial_numbers()[len(POLYNOMIAL_HEADER) :].reshape(n_forms, -1)
@@ -188,19 +194,19 @@ def forms(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: 
     values = g.op("Add", evaluate(g, of_rows, g.doubles(matrix)), constant[np.newaxis])
     if not with_bounds:
         return KnownValues(values)
-    # Entries off the diagonal are doubled, so that these norms are too large rather than too small.
+    # Off-diagonal entries are doubled, so these norms are overestimates.
     linear = np.array([_norm(part) for part in packed[:, :d]])
     quadratic = np.array([_norm(part) for part in packed[:, d:]]) if degree > 1 else np.zeros(n_forms)
     assert packed.shape[1] == d + (n_monomials(d, 2) if degree > 1 else 0)
-    path = rounding_path(d, degree) * _ROUNDING
+    rounding = rounding_path(d, degree) * _ROUNDING
     norm = _norms(g, rows)
     bound = _polynomial_in(
         g,
         norm,
         [
-            path * np.abs(constant) + constant_error + artifact.decision_numbers()["value_error"] + 2.0**-1000,
-            path * linear + linear_error,
-            path * quadratic + quadratic_error,
+            rounding * np.abs(constant) + constant_error + artifact.decision_numbers()["value_error"] + 2.0**-1000,
+            rounding * linear + linear_error,
+            rounding * quadratic + quadratic_error,
         ],
     )
     if rows.error is not None:
@@ -211,7 +217,7 @@ def forms(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: 
 
 
 def _polynomial_in(g: GraphBuilder, x: str, coefficients: list[FloatArray]) -> str:
-    """By Horner's rule: x is (n_rows, 1), each coefficient an array of one number for each decision function."""
+    """Evaluate by Horner's rule: x is (n_rows, 1), each coefficient an array with one number per decision function."""
     result: Any = coefficients[-1][np.newaxis]
     for coefficient in coefficients[-2::-1]:
         result = g.op("Add", g.op("Mul", x, result), coefficient[np.newaxis])
@@ -219,12 +225,12 @@ def _polynomial_in(g: GraphBuilder, x: str, coefficients: list[FloatArray]) -> s
 
 
 def _weighted_sums(g: GraphBuilder, artifact: Artifact, kernel: str) -> str:
-    """Sums of kernel values times coefficients, shape (n_rows, n_decisions)."""
+    """Compute sums of kernel values times coefficients, shape (n_rows, n_decisions)."""
     coef = artifact.dual_coef()
     n_classes = len(artifact.labels)
     if not artifact.has_pairs:
         return g.op("MatMul", kernel, g.doubles(np.ascontiguousarray(coef.T)))
-    # LIBSVM's block: the support vectors of a class take part in its own pairs alone, one row of coefficients for each.
+    # LIBSVM's block: the support vectors of a class contribute only to its pairs, one row of coefficients for each.
     ends = np.cumsum(artifact.numbers("class_counts").astype(np.int64))
     counts = np.diff(ends, prepend=0)
     of_class = g.op_with_outputs(n_classes, "Split", kernel, counts, axis=1)
@@ -240,14 +246,14 @@ def _weighted_sums(g: GraphBuilder, artifact: Artifact, kernel: str) -> str:
 
 
 def _with_fixed_errors(g: GraphBuilder, artifact: Artifact, bounds: str) -> str:
-    """And what does not depend on the row."""
+    """Add the errors that do not depend on the row."""
     decisions = artifact.decision_numbers()
     fixed = decisions["value_error"] + _EXP * np.abs(decisions["intercept"]) + 2.0**-1000
     return g.op("Mul", g.op("Add", bounds, fixed[np.newaxis]), UP)
 
 
-def _sums_of_moduli(artifact: Artifact) -> FloatArray:
-    """A1 of each decision function, rounded up."""
+def _absolute_sums(artifact: Artifact) -> FloatArray:
+    """Return A1 of each decision function, rounded up."""
     coef, n_classes = np.abs(artifact.dual_coef()), len(artifact.labels)
     up = 1.0 + 1e-9
     if not artifact.has_pairs:
@@ -258,7 +264,7 @@ def _sums_of_moduli(artifact: Artifact) -> FloatArray:
 
 
 def _longest(vectors: FloatArray) -> float:
-    """Norm of the longest row, rounded up; no square leaves float64."""
+    """Return the largest norm of a row, rounded up, without overflow of squares."""
     largest = float(np.abs(vectors).max(initial=0.0))
     if largest == 0.0:
         return 0.0
@@ -266,7 +272,7 @@ def _longest(vectors: FloatArray) -> float:
 
 
 def _norms(g: GraphBuilder, rows: GraphRows) -> str:
-    """Norms of the rows, rounded up: squares of numbers that are too small for them add less than what is added."""
+    """Return norms of the rows, rounded up; the added constant exceeds what squares lose by underflow."""
     root = g.op("Sqrt", g.rows_sum(g.op("Mul", rows.values, rows.values), keepdims=True))
     return g.op("Add", g.op("Mul", root, UP), _TINY_NORM)
 

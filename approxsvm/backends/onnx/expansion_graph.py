@@ -1,4 +1,4 @@
-"""Expansions in a graph: each row about a center near it, with the bound that bound_table.py derives."""
+"""Expansions as graphs: each row about a nearby center, with the bound that bound_table.py derives."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from approxsvm.expansion.monomials import n_higher, n_monomials
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.schema import ROUTER_WIDTH
 
-# Lists of members are a mask of groups by centers up to this many; beyond it, the nearest of all centers is taken.
+# Up to this size, the router's lists are a mask of groups by centers; beyond it, rows take the nearest of all centers.
 _MOST_MASK: Final = 1 << 22
 _ROOT_TWO: Final = 1.4143
 
 
 def expanded(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: bool) -> KnownValues:
-    """Decision values of an artifact's expansions: of a Gaussian kernel, with the forms of all decision functions.
+    """Compute decision values of an artifact's expansions: a Gaussian kernel, with the forms of all decision functions.
 
-    With several centers, rows that have one in common are evaluated together, by a loop over the centers that a batch
-    needs: no row's coefficients are copied, and batches of one row take one turn.
+    With several centers, a loop over the centers of a batch evaluates the rows of each center together: coefficients
+    are not copied per row, and batches of one row take one iteration.
     """
     about = _Expansions(g, artifact, with_bounds)
     if artifact.n_centers == 1:
@@ -56,10 +56,10 @@ def expanded(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bound
         places = g.op("Transpose", members, perm=[1, 0])
         its = [None if x is None else g.op("GatherND", x, places) for x in (rows.values, rows.error)]
         assert its[0] is not None
-        found = about.evaluate(center, its[0], its[1])
+        results = about.evaluate(center, its[0], its[1])
         return None, [
             g.op("ScatterND", before, places, part)
-            for before, part in zip(state, [part for part in found if part is not None], strict=True)
+            for before, part in zip(state, [part for part in results if part is not None], strict=True)
         ]
 
     shape = (None, n_decisions)
@@ -70,7 +70,7 @@ def expanded(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bound
 
 @dataclass(frozen=True)
 class _BoundNumbers:
-    """Names of the numbers of bounds: functions of s, weights for each center, what is fixed, and W."""
+    """Names of the numbers in bounds: functions of s, weights for each center, the fixed part, and W."""
 
     functions: str
     kept: str
@@ -80,7 +80,7 @@ class _BoundNumbers:
 
 
 class _Expansions:
-    """Constants of all expansions, and the evaluation of those about one center."""
+    """Constants of all expansions, and the evaluation about one center."""
 
     def __init__(self, g: GraphBuilder, artifact: Artifact, with_bounds: bool) -> None:
         header = artifact.header
@@ -102,7 +102,7 @@ class _Expansions:
         self.bound_numbers = self._bound_numbers(artifact) if with_bounds else None
 
     def evaluate(self, center: Any, x: str, error: str | None) -> tuple[str, str | None]:
-        """Values and bounds of rows about one center, its number an array or a name of shape (1,)."""
+        """Evaluate rows about one center, whose index is an array or a name of shape (1,); return values and bounds."""
         g = self.g
         u = g.op("Mul", g.op("Sub", x, g.op("Gather", self.centers, center)), self.scale)
         off_sq = None
@@ -118,15 +118,15 @@ class _Expansions:
         inner = g.op("Add", polynomial, g.op("Gather", self.constants, center))
         scaled = g.op("Mul", inner, g.op("Gather", self.output_scales, center))
         parts = g.op("Mul", scaled, g.op("Exp", g.op("Neg", half_s)))
-        # Far out the forms may have overflowed, and the factor is as good as 0.
+        # Far out the forms may have overflowed, and the Gaussian factor is practically 0.
         parts = g.op("Where", g.op("Greater", half_s, LAST_HALF_S), 0.0, parts)
         values = g.op("Add", parts, self.intercepts[np.newaxis])
         return values, self._bounds(center, half_s, off_sq, error)
 
     def _matrices(self, artifact: Artifact) -> tuple[str, str | None]:
-        """C of every expansion: as they are of a single one, else packed and with the places of their numbers.
+        """Return C of every expansion: directly for a single one, else packed, with the positions of its numbers.
 
-        Numbers that are no monomial's take more room in several matrices than places take once.
+        Unused entries would take more space in several matrices than the positions take once.
         """
         g, n, v = self.g, self.n_centers * self.n_decisions, self.n_varying
         h, t = split(self.degree)
@@ -145,7 +145,7 @@ class _Expansions:
         return g.constant(packed.reshape(self.n_centers, self.n_decisions, -1)), g.constant(places)
 
     def _matrix_of(self, center: Any) -> str:
-        """C of the expansions about a center, shape (n_decisions, n_tails, n_heads), float64."""
+        """Return C of the expansions about a center, shape (n_decisions, n_tails, n_heads), float64."""
         g, (matrices, places) = self.g, self.matrices
         if places is None:
             return g.cast(matrices, np.float64)
@@ -185,7 +185,7 @@ class _Expansions:
         return weights_of_expansion(table, record["norms"], *numbers)
 
     def _bounds(self, center: Any, half_s: str, off_sq: str | None, error: str | None) -> str | None:
-        """Bounds of the values of rows, shape (n_rows, n_decisions)."""
+        """Compute bounds of the values of rows, shape (n_rows, n_decisions)."""
         numbers, g = self.bound_numbers, self.g
         if numbers is None:
             return None
@@ -197,7 +197,7 @@ class _Expansions:
         )
         tail = g.columns(functions, [-1])
         cut = g.op("Min", cut, g.op("Mul", tail, numbers.totals[np.newaxis]))
-        # Sum, for a single tiny number would be left out: GraphBuilder cannot see that this is one.
+        # Use Sum, because onnxruntime would drop the addition of a single tiny number (see GraphBuilder).
         bound = g.op("Sum", kept, cut, g.op("Gather", numbers.fixed, center))
         moved = self._moved(off_sq, error)
         if moved is not None:
@@ -205,7 +205,7 @@ class _Expansions:
         return g.op("Mul", bound, UP)
 
     def _cell(self, half_s: str) -> str:
-        """Each row's row of the table, shape (n_rows,): whatever is no number goes to the last."""
+        """Return each row's cell in the table, shape (n_rows,); NaN goes to the last."""
         g = self.g
         s = g.op("Squeeze", g.op("Mul", half_s, 2.0), np.array([1], np.int64))
         s = g.op("Where", g.op("Less", s, END), s, 2.0 * END)
@@ -215,14 +215,14 @@ class _Expansions:
         return g.cast(g.op("Min", g.op("Max", cell, 0.0), float(N_CELLS - 1)), np.int64)
 
     def _moved(self, off_sq: str | None, error: str | None) -> str | None:
-        """How far rows may be from where they are taken to be, in the kernel's space, shape (n_rows, 1)."""
+        """Bound the distance of rows from their assumed positions, in the kernel's space, shape (n_rows, 1)."""
         g, moved = self.g, None
         if off_sq is not None:
             distance = g.op("Sqrt", g.op("Mul", off_sq, self.theta))
             moved = g.op("Add", g.op("Mul", distance, UP), 2.0**-450)
         if error is not None:
-            of_map = g.op("Mul", error, math.sqrt(2.0 * self.gamma) * UP)
-            moved = of_map if moved is None else g.op("Add", moved, of_map)
+            map_error = g.op("Mul", error, math.sqrt(2.0 * self.gamma) * UP)
+            moved = map_error if moved is None else g.op("Add", moved, map_error)
         if moved is None:
             return None
         return g.op("Where", g.op("Less", moved, _ROOT_TWO), moved, _ROOT_TWO)
@@ -232,7 +232,7 @@ class _Expansions:
 
 
 def _nearest_centers(g: GraphBuilder, artifact: Artifact, x: str) -> str:
-    """A center near each row, shape (n_rows,): by the artifact's own lists, so that it is the engine's but for ties."""
+    """Find a center near each row, shape (n_rows,), by the artifact's lists, so it is the engine's except for ties."""
     group_points, members = _router_points(artifact)
     y = g.op("Mul", g.op("Sub", x, artifact.center.astype(np.float64)), float(artifact.header["input_scale"]))
     slots, first_slot = np.unique(members.centers, return_index=True)
@@ -247,14 +247,14 @@ def _nearest_centers(g: GraphBuilder, artifact: Artifact, x: str) -> str:
 
 
 def _scores(g: GraphBuilder, points: FloatArray, y: str) -> str:
-    """The least is the nearest point's; what is no number, of rows far out, is large."""
+    """Compute scores whose minimum belongs to the nearest point; NaN, for rows far out, becomes large."""
     scores = g.op("Add", g.op("MatMul", y, g.doubles(np.ascontiguousarray(points[:, 1:].T))), points[:, 0])
     return g.op("Where", g.op("Less", scores, 1e300), scores, 1e300)
 
 
 @dataclass(frozen=True, eq=False)
 class _Members:
-    """Slots of all lists: the group, the center and the numbers of each."""
+    """Slots of all lists: group, center and point of each."""
 
     groups: npt.NDArray[np.intp]
     centers: npt.NDArray[np.int64]
@@ -262,7 +262,7 @@ class _Members:
 
 
 def _router_points(artifact: Artifact) -> tuple[FloatArray, _Members]:
-    """Half of x'Dx and -Dx of each group and of each slot of the lists."""
+    """Return half of x'Dx and -Dx of each group and of each slot of the lists."""
     lists = artifact.router()
     points = lists.points.reshape(-1, lists.points.shape[2]).astype(np.float64)
     n_groups = len(lists.starts) - 1

@@ -1,7 +1,7 @@
-"""Builds an ONNX graph node by node, with generated names.
+"""Builder of ONNX graphs, node by node, with generated names.
 
-Values are written as they are computed: ``g.op("Mul", x, 0.5)`` adds a node and returns the name of its result.
-Numbers and arrays among the inputs become constants of the graph, equal ones once.
+Nodes are added in the order of computation: ``g.op("Mul", x, 0.5)`` adds a node and returns the name of its result.
+Numbers and arrays among the inputs become constants of the graph; equal constants are stored once.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ import numpy.typing as npt
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.system.packages import import_package
 
-# Loop, ScatterND and reductions have had their present form since, and runtimes of 2022 know it.
+# Loop, ScatterND and reductions have not changed since this version, which runtimes of 2022 support.
 OPSET: Final = 17
 IR_VERSION: Final = 8
-# What every bound is multiplied by: more than all of its own rounding, and not 1 in float32 either.
+# Factor of every bound; it covers the bound's rounding and differs from 1 even in float32.
 UP: Final = 1.0 + 2.0**-20
-# A protobuf message ends here.
+# Size limit of a protobuf message.
 MOST_BYTES: Final = (1 << 31) - (1 << 20)
 
 
 def import_onnx() -> Any:
-    """The package onnx, which only those need who export.
+    """Import the package onnx, which only the export needs.
 
-    Raises MissingPackageError: it is not installed.
+    Raises MissingPackageError if it is not installed.
     """
     return import_package("onnx", "onnx", "the export")
 
 
 class GraphBuilder:
-    """A graph in float64, one operator after the other, with at most `max_bytes` of constants."""
+    """Graph in float64, built operator by operator, with at most `max_bytes` of constants."""
 
     def __init__(self, max_bytes: int = MOST_BYTES) -> None:
         self._onnx = import_onnx()
@@ -44,25 +44,25 @@ class GraphBuilder:
         self._nodes: list[Any] = []
         self._initializers: list[Any] = []
         self._names: dict[tuple[str, tuple[int, ...], bytes], str] = {}
-        # Results of products of matrices, and of products with a number that float32 does not hold.
+        # Results of matrix products, and of products with a number that float32 cannot represent.
         self._products: set[str] = set()
         self._scaled: set[str] = set()
 
     # --- constants
 
     def check_room(self, n_bytes: int) -> None:
-        """Refuse constants that are too large, before anybody computes them.
+        """Reject constants that are too large before they are computed.
 
-        Raises UnsupportedModelError: with them the graph is larger than it may be.
+        Raises UnsupportedModelError if the graph would exceed its size limit.
         """
         if self._n_bytes + n_bytes > self._limit:
             raise UnsupportedModelError(
-                f"the ONNX graph takes {self._n_bytes + n_bytes:,} bytes or more, but at most {self._limit:,} are "
+                f"the ONNX graph takes at least {self._n_bytes + n_bytes:,} bytes, but at most {self._limit:,} are "
                 f"allowed (max_bytes is {self._max_bytes:,})"
             )
 
     def constant(self, values: npt.NDArray[Any]) -> str:
-        """A constant of the type of the array; what there is already is not stored again."""
+        """Add a constant with the dtype of the array; equal constants are stored once."""
         array = np.ascontiguousarray(values).reshape(np.shape(values))
         key = (array.dtype.str, array.shape, b"" if array.dtype == object else array.tobytes())
         if array.dtype != object and key in self._names:
@@ -75,7 +75,7 @@ class GraphBuilder:
         return name
 
     def doubles(self, values: npt.NDArray[Any]) -> str:
-        """Numbers in float64 that are stored in float32 where that loses nothing."""
+        """Add float64 numbers, stored in float32 if that is exact."""
         wide = np.asarray(values, np.float64)
         with np.errstate(over="ignore"):
             narrow = wide.astype(np.float32)
@@ -86,7 +86,7 @@ class GraphBuilder:
     # --- nodes
 
     def op(self, kind: str, *inputs: Any, **attributes: Any) -> str:
-        """The only result of a new node; inputs are names, numbers in float64, or arrays."""
+        """Add a node and return its only result; inputs are names, float64 numbers, or arrays."""
         number = _single_number(inputs) if kind in ("Add", "Sub", "Mul", "Div") else None
         if number is not None and _is_neutral_in_float32(kind, number):
             return self._with_nearly_neutral(kind, inputs[0], number)
@@ -105,40 +105,40 @@ class GraphBuilder:
         return result
 
     def _with_nearly_neutral(self, kind: str, value: str, number: float) -> str:
-        """With a number that is 0 or 1 in float32, but not in float64.
+        """Add an operation with a number that is 0 or 1 in float32, but not in float64.
 
-        Whatever their type, onnxruntime 1.32 leaves such operations out (its NoopElimination). It does not look at Sum,
-        and a power of two in both of two factors changes no digit.
+        onnxruntime 1.32 drops such operations regardless of their type (NoopElimination). It does not look at Sum, and
+        powers of two in two factors change no digit.
         """
         if kind in ("Add", "Sub"):
             return self.op("Sum", value, number if kind == "Add" else -number)
         return self.op("Mul", self.op(kind, value, 2.0 * number), 0.5 if kind == "Mul" else 2.0)
 
     def _barrier(self, value: str) -> str:
-        """The same number, out of reach of onnxruntime's MatMulScaleFusion, which narrows factors to float32."""
+        """Return the same number, protected from onnxruntime's MatMulScaleFusion, which narrows factors to float32."""
         return self.op("Max", value, -float(np.finfo(np.float64).max))
 
     def op_with_outputs(self, n_outputs: int, kind: str, *inputs: Any, **attributes: Any) -> list[str]:
-        """All results of a new node."""
+        """Add a node and return all of its results."""
         names = [self._name_of(value) for value in inputs]
         results = [self._new_name(kind.lower()) for _ in range(n_outputs)]
         self._nodes.append(self._onnx.helper.make_node(kind, names, results, **attributes))
         return results
 
     def cast(self, value: str, dtype: Any) -> str:
-        """In another type."""
+        """Convert to another type."""
         return self.op("Cast", value, to=self.type_of(dtype))
 
     def rows_sum(self, value: str, axis: int = 1, keepdims: bool = False) -> str:
-        """Sums of rows, or along an axis; never -1, by which onnxruntime 1.30 keeps the shape of no rows."""
+        """Sum rows, or along an axis; never -1, for which onnxruntime 1.30 keeps the shape of empty inputs."""
         return self.op("ReduceSum", value, np.array([axis], np.int64), keepdims=int(keepdims))
 
     def columns(self, value: str, positions: npt.NDArray[Any] | Sequence[int]) -> str:
-        """Some columns of a matrix."""
+        """Select columns of a matrix."""
         return self.op("Gather", value, np.asarray(positions, np.int64), axis=1)
 
     def column(self, value: str, position: int) -> str:
-        """One column of a matrix, as a vector."""
+        """Select one column of a matrix, as a vector."""
         return self.op("Gather", value, np.array(position, np.int64), axis=1)
 
     def rename(self, value: str, name: str) -> None:
@@ -146,7 +146,7 @@ class GraphBuilder:
         self._nodes.append(self._onnx.helper.make_node("Identity", [value], [name]))
 
     def type_of(self, dtype: Any) -> int:
-        """ONNX's number of a NumPy type."""
+        """Return ONNX's number of a NumPy type."""
         return int(self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     # --- graphs
@@ -157,10 +157,10 @@ class GraphBuilder:
         state: Sequence[tuple[str, Any, Sequence[int | None]]],
         n_times: str,
     ) -> list[str]:
-        """What `state`, of (name, dtype, shape), becomes when `body` is run again and again, at most `n_times`.
+        """Run `body` repeatedly on `state`, of (name, dtype, shape), at most `n_times`; return the final state.
 
-        `body` takes the number of times before and the names of the state, and gives the name of a condition on which
-        it goes on, or None, and the names of the new state. Constants stay in the graph around it.
+        `body` takes the iteration number and the names of the state; it returns the name of a condition to continue, or
+        None, and the names of the new state. Constants stay in the enclosing graph.
         """
         outside, self._nodes = self._nodes, []
         iteration, condition = self._new_name("iteration"), self._new_name("condition")
@@ -182,13 +182,13 @@ class GraphBuilder:
         return self.op_with_outputs(len(start), "Loop", n_times, np.array(True), *start, body=graph)
 
     def value_info(self, name: str, dtype: Any, shape: Sequence[int | None]) -> Any:
-        """Type and shape of an input or output."""
+        """Describe the type and shape of an input or output."""
         return self._onnx.helper.make_tensor_value_info(name, self.type_of(dtype), shape)
 
     def model(
         self, name: str, inputs: list[Any], outputs: list[Any], producer: str, notes: dict[str, str], words: str
     ) -> Any:
-        """Everything, as a checked ModelProto; `words` are its doc_string."""
+        """Return the graph as a checked ModelProto; `words` become its doc_string."""
         helper = self._onnx.helper
         needed, nodes = {output.name for output in outputs}, []
         for node in reversed(self._nodes):
@@ -220,7 +220,7 @@ class GraphBuilder:
 
 
 def _single_number(inputs: tuple[Any, ...]) -> float | None:
-    """The second input, where it is one number of float64."""
+    """Return the second input if it is a single float64 number."""
     number = inputs[1]
     if isinstance(number, (int, float)):
         return float(number)
@@ -241,6 +241,6 @@ def _is_float32(number: float) -> bool:
 
 
 def _inputs_of(node: Any) -> set[str]:
-    """Return the names that a node takes, those that the graphs in its attributes take from around included."""
+    """Return the names that a node takes, including names from outside in the graphs of its attributes."""
     bodies = (attribute.g for attribute in node.attribute if attribute.HasField("g"))
     return set(node.input).union(*(_inputs_of(inner) for body in bodies for inner in body.node))

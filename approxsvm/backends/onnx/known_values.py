@@ -1,4 +1,4 @@
-"""Decision values in a graph, and how far they may be from the exact ones."""
+"""Decision values in a graph, with bounds on their errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class KnownValues:
-    """Names of what is known of the decision values of rows."""
+    """Names of decision values and their bounds."""
 
     values: str  # shape (n_rows, n_decisions), float64, oriented as in LIBSVM
     # Upper bounds of |value - exact value|, of the same shape; NaN if unknown. None if not requested.

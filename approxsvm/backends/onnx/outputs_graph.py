@@ -1,10 +1,9 @@
-"""What the source makes of decision values, in a graph: votes, scores, probabilities, and the class that it predicts.
+"""Outputs as graphs: votes, scores, probabilities, and the predicted class, from decision values.
 
-These are the functions of cpp/include/approxsvm/outputs, operator by operator. Where bounds are known, `certain` says
-of each row whether every decision value within its bound leads to the same class: votes are counted as if every open
-pair voted against the winner, and scores and probabilities are monotone in each value, so that the ends of the
-intervals of values give the ends of theirs. What the functions themselves round is covered by `SLACK`, and a tie is
-never certain.
+The functions mirror cpp/include/approxsvm/outputs, operator by operator. With bounds, `certain` tells for each row
+whether every decision value within its bound leads to the same class: votes are counted as if every undecided pair
+voted against the winner, and scores and probabilities are monotone in each value, so the ends of the values' intervals
+give the ends of theirs. `SLACK` covers the rounding of the functions themselves, and a tie is never certain.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ from approxsvm.ir.outputs import (
 )
 from approxsvm.ir.schema import MAX_EXCESS
 
-# What probabilities and scores, numbers of at most n_classes, may be off by, and what more than one ulp of a tie is.
+# Bounds the rounding of probabilities and scores, numbers of at most n_classes; far exceeds an ulp at a tie.
 SLACK: Final = 1e-9
-_INTERPOLATION_LIMIT: Final = 1e300
+_LARGEST: Final = float(np.finfo(np.float64).max)
 
 
 class ClassOutputs:
-    """Classes, scores and probabilities of one model with at least 2 classes, from values of their pairs or of each."""
+    """Classes, scores and probabilities of one model with at least 2 classes, from values of pairs or of each class."""
 
     def __init__(self, g: GraphBuilder, outputs: Outputs, n_classes: int, known: KnownValues) -> None:
         self.g, self.outputs, self.n_classes, self.known = g, outputs, n_classes, known
@@ -50,7 +49,7 @@ class ClassOutputs:
 
     @cached_property
     def scores(self) -> str:
-        """scikit-learn's scores of several classes, shape (n_rows, n_classes): its own one-vs-rest scores of pairs."""
+        """scikit-learn's scores of several classes, shape (n_rows, n_classes): one-vs-rest scores of the pairs."""
         if self.outputs.of_each_class:
             return self.known.values
         g, values = self.g, self.known.values
@@ -61,22 +60,22 @@ class ClassOutputs:
 
     @cached_property
     def probabilities(self) -> str:
-        """Of all classes in the model's order, shape (n_rows, n_classes)."""
-        head = self.outputs.probability
-        assert isinstance(head, ClassProbability)
-        if isinstance(head, PairwiseSigmoid) and (self.n_classes > 2 or head.couple_two_classes):
-            return self._coupled(head)
+        """Probabilities of all classes in the model's order, shape (n_rows, n_classes)."""
+        probability = self.outputs.probability
+        assert isinstance(probability, ClassProbability)
+        if isinstance(probability, PairwiseSigmoid) and (self.n_classes > 2 or probability.couple_two_classes):
+            return self._coupled(probability)
         if self.n_classes == 2:
-            return self._two_columns(self._first_share(head, self.known.values))
-        if isinstance(head, TemperatureCalibration):
-            return self.g.op("Softmax", self.g.op("Mul", self.scores, head.inverse_temperature), axis=1)
-        assert isinstance(head, OneVsRestCalibration)
-        return self._shares(head)
+            return self._two_columns(self._first_probability(probability, self.known.values))
+        if isinstance(probability, TemperatureCalibration):
+            return self.g.op("Softmax", self.g.op("Mul", self.scores, probability.inverse_temperature), axis=1)
+        assert isinstance(probability, OneVsRestCalibration)
+        return self._normalized(probability)
 
     # --- the class
 
     def predicted(self) -> str:
-        """Positions of the predicted labels, shape (n_rows,): of several best ones the first."""
+        """Return positions of the predicted labels, shape (n_rows,); ties go to the first."""
         g, rule = self.g, self.outputs.label_rule
         if rule == "votes":
             if self.n_classes == 2:
@@ -90,11 +89,11 @@ class ClassOutputs:
         return g.op("ArgMax", self.scores if rule == "scores" else self.probabilities, axis=1, keepdims=0)
 
     def certain(self, predicted: str) -> str:
-        """Whether the bounds prove the class of each row, shape (n_rows,)."""
+        """Return whether the bounds prove the class of each row, shape (n_rows,)."""
         rule = self.outputs.label_rule
         if rule == "votes":
             low, high = self._vote_interval()
-            # An earlier class wins a tie: places count as parts of a vote.
+            # An earlier class wins a tie: positions count as fractions of a vote.
             places = np.arange(self.n_classes)[np.newaxis] / (2.0 * self.n_classes)
             low, high = (self.g.op("Sub", end, places) for end in (low, high))
             return self._beats_all(predicted, low, high, 0.1 / self.n_classes)
@@ -108,22 +107,22 @@ class ClassOutputs:
         return self._beats_all(predicted, *ends, self.n_classes * SLACK)
 
     def probability_interval(self) -> tuple[str, str]:
-        """Where the probabilities of the exact values lie, shape (n_rows, n_classes) each, up to `SLACK`."""
-        g, head = self.g, self.outputs.probability
-        assert isinstance(head, ClassProbability)
-        if isinstance(head, PairwiseSigmoid) and (self.n_classes > 2 or head.couple_two_classes):
-            # The least change can change the number of sweeps: nothing is claimed.
+        """Bound the probabilities of the exact values, shape (n_rows, n_classes) each, up to `SLACK`."""
+        g, probability = self.g, self.outputs.probability
+        assert isinstance(probability, ClassProbability)
+        if isinstance(probability, PairwiseSigmoid) and (self.n_classes > 2 or probability.couple_two_classes):
+            # The smallest change can change the number of sweeps, so there is no bound.
             anywhere = g.op("Mul", self.probabilities, 0.0)
             return anywhere, g.op("Add", anywhere, 1.0)
         low, high = self._ends()
         if self.n_classes == 2:
-            shares = [self._first_share(head, end) for end in (low, high)]
-            least, most = self._two_columns(g.op("Min", *shares)), self._two_columns(g.op("Max", *shares))
+            ends = [self._first_probability(probability, end) for end in (low, high)]
+            least, most = self._two_columns(g.op("Min", *ends)), self._two_columns(g.op("Max", *ends))
             return g.op("Min", least, most), g.op("Max", least, most)
-        return self._share_interval(*self._unnormalized_interval(head))
+        return self._normalized_interval(*self._unnormalized_interval(probability))
 
     def _in_favour(self, values: str) -> str:
-        """Of the label that a threshold is for."""
+        """Return values in favour of the threshold's label."""
         return values if self.outputs.threshold_label == 0 else self.g.op("Neg", values)
 
     # --- votes
@@ -135,7 +134,7 @@ class ClassOutputs:
         return g.op("Add", g.op("MatMul", for_first, self.first), g.op("MatMul", against, self.second))
 
     def _outcomes(self) -> tuple[str, str]:
-        """Which pairs certainly vote for their first class, and for their second, as numbers 0 and 1."""
+        """Return which pairs certainly vote for their first class, and for their second, as numbers 0 and 1."""
         g, bounds = self.g, self.known.bounds
         assert bounds is not None
         first = g.op("Greater", self.known.values, bounds)
@@ -143,7 +142,7 @@ class ClassOutputs:
         return g.cast(first, np.float64), g.cast(second, np.float64)
 
     def _vote_interval(self) -> tuple[str, str]:
-        """Votes that each class is certain of, and the most it can still get."""
+        """Return each class's certain votes, and its maximum number of votes."""
         g = self.g
         first, second = self._outcomes()
         low = g.op("Add", g.op("MatMul", first, self.first), g.op("MatMul", second, self.second))
@@ -157,7 +156,7 @@ class ClassOutputs:
         return g.op("Div", sums, g.op("Mul", g.op("Add", g.op("Abs", sums), 1.0), 3.0))
 
     def score_interval(self) -> tuple[str, str]:
-        """Where the scores of the exact values lie; the slope of a confidence is at most 1/3."""
+        """Bound the scores of the exact values; the slope of a confidence is at most 1/3."""
         if self.outputs.of_each_class:
             return self._ends()
         g, both = self.g, self.first + self.second
@@ -172,14 +171,14 @@ class ClassOutputs:
     # --- probabilities
 
     def _ends(self) -> tuple[str, str]:
-        """Where the exact values lie."""
+        """Bound the exact values."""
         g, values, bounds = self.g, self.known.values, self.known.bounds
         assert bounds is not None
         reach = g.op("Add", g.op("Mul", bounds, UP), g.op("Mul", g.op("Abs", values), 1e-14))
         return g.op("Sub", values, reach), g.op("Add", values, reach)
 
     def _sigmoid(self, values: str, slope: Any, intercept: Any) -> str:
-        """1 / (1 + exp(slope f + intercept)) without overflow, in the two branches of LIBSVM."""
+        """Compute 1 / (1 + exp(slope f + intercept)) without overflow, in LIBSVM's two branches."""
         g = self.g
         exponent = g.op("Add", g.op("Mul", values, slope), intercept)
         small = g.op("Exp", g.op("Neg", g.op("Abs", exponent)))
@@ -187,30 +186,30 @@ class ClassOutputs:
         is_small = g.op("Less", exponent, 0.0)
         return g.op("Where", is_small, g.op("Div", 1.0, above), g.op("Div", small, above))
 
-    def _first_share(self, head: ClassProbability, values: str) -> str:
-        """The first class's probability of two, from values of shape (n_rows, 1)."""
+    def _first_probability(self, probability: ClassProbability, values: str) -> str:
+        """Compute the first of two classes' probability from values of shape (n_rows, 1)."""
         g = self.g
-        if isinstance(head, PairwiseSigmoid):
-            share = self._sigmoid(values, float(head.prob_a[0]), float(head.prob_b[0]))
-            return g.op("Min", g.op("Max", share, LEAST_PROBABILITY), 1.0 - LEAST_PROBABILITY)
-        if isinstance(head, TemperatureCalibration):  # softmax of f and -f, in either orientation
-            return self._sigmoid(values, -2.0 * head.inverse_temperature, 0.0)
-        assert isinstance(head, OneVsRestCalibration)
-        oriented = values if head.positive == 0 else g.op("Neg", values)
-        share = self._without_excess(self._calibrated(head.calibrators[0], oriented))
-        return share if head.positive == 0 else g.op("Sub", 1.0, share)
+        if isinstance(probability, PairwiseSigmoid):
+            result = self._sigmoid(values, float(probability.prob_a[0]), float(probability.prob_b[0]))
+            return g.op("Min", g.op("Max", result, LEAST_PROBABILITY), 1.0 - LEAST_PROBABILITY)
+        if isinstance(probability, TemperatureCalibration):  # softmax of f and -f, in either orientation
+            return self._sigmoid(values, -2.0 * probability.inverse_temperature, 0.0)
+        assert isinstance(probability, OneVsRestCalibration)
+        oriented = values if probability.positive == 0 else g.op("Neg", values)
+        result = self._without_excess(self._calibrated(probability.calibrators[0], oriented))
+        return result if probability.positive == 0 else g.op("Sub", 1.0, result)
 
     def _two_columns(self, first: str) -> str:
         return self.g.op("Concat", first, self.g.op("Sub", 1.0, first), axis=1)
 
     def _calibrated(self, calibrator: SigmoidCalibrator | IsotonicCalibrator, values: str) -> str:
-        """Of values of shape (n_rows, 1)."""
+        """Apply a calibrator to values of shape (n_rows, 1)."""
         if isinstance(calibrator, SigmoidCalibrator):
             return self._sigmoid(values, calibrator.slope, calibrator.intercept)
         return self._interpolated(calibrator, values)
 
     def _interpolated(self, calibrator: IsotonicCalibrator, values: str) -> str:
-        """Piecewise linear between knots, constant outside: the piece is the number of knots that are not above."""
+        """Interpolate linearly between knots, constant outside; the piece number counts the knots up to the value."""
         g, knots, heights = self.g, calibrator.knots, calibrator.heights
         with np.errstate(over="ignore", invalid="ignore"):
             steps = np.diff(heights)
@@ -218,62 +217,72 @@ class ClassOutputs:
         slopes = np.concatenate([[0.0], slopes, [0.0]])
         starts = np.concatenate([knots[:1], knots])
         bases = np.concatenate([heights[:1], heights])
-        limited = g.op("Min", g.op("Max", values, -_INTERPOLATION_LIMIT), _INTERPOLATION_LIMIT)
+        limited = g.op("Min", g.op("Max", values, -_LARGEST), _LARGEST)
         reached = g.cast(g.op("GreaterOrEqual", limited, knots[np.newaxis]), np.int64)
         piece = g.rows_sum(reached, keepdims=True)
         slope, start, base = (g.op("Gather", numbers, piece) for numbers in (slopes, starts, bases))
-        # Outside the knots the slope is 0, and a distance that overflows must not meet it.
+        # Outside the knots the slope is 0, which must not be multiplied by a distance that overflowed.
         beyond = g.op("Equal", slope, 0.0)
         run = g.op("Where", beyond, 0.0, g.op("Sub", limited, start))
         return g.op("Add", g.op("Mul", slope, run), base)
 
-    def _without_excess(self, share: str) -> str:
-        """scikit-learn's guard: isotonic shares may exceed 1 by rounding."""
+    def _without_excess(self, probability: str) -> str:
+        """Apply scikit-learn's guard: isotonic probabilities may exceed 1 by rounding."""
         g = self.g
-        slightly = g.op("And", g.op("Greater", share, 1.0), g.op("LessOrEqual", share, 1.0 + MAX_EXCESS))
-        return g.op("Where", slightly, 1.0, share)
+        excess = g.op("And", g.op("Greater", probability, 1.0), g.op("LessOrEqual", probability, 1.0 + MAX_EXCESS))
+        return g.op("Where", excess, 1.0, probability)
 
-    def _calibrations(self, head: OneVsRestCalibration, inputs: str) -> str:
-        """Of every class, shape (n_rows, n_classes)."""
+    def _calibrations(self, calibration: OneVsRestCalibration, inputs: str) -> str:
+        """Calibrate every class, shape (n_rows, n_classes)."""
         columns = [
-            self._calibrated(calibrator, self.g.columns(inputs, [c])) for c, calibrator in enumerate(head.calibrators)
+            self._calibrated(calibrator, self.g.columns(inputs, [c]))
+            for c, calibrator in enumerate(calibration.calibrators)
         ]
         return self.g.op("Concat", *columns, axis=1)
 
-    def _shares(self, head: OneVsRestCalibration) -> str:
+    def _normalized(self, calibration: OneVsRestCalibration) -> str:
         g = self.g
-        calibrated = self._calibrations(head, self.scores if head.decision_shape == "ovr" else self.known.values)
+        inputs = self.scores if calibration.decision_shape == "ovr" else self.known.values
+        calibrated = self._calibrations(calibration, inputs)
         total = g.rows_sum(calibrated, keepdims=True)
-        nothing = g.op("Equal", total, 0.0)
-        shares = g.op("Div", calibrated, g.op("Where", nothing, 1.0, total))
-        return self._without_excess(g.op("Where", nothing, head.positive / self.n_classes, shares))
+        all_zero = g.op("Equal", total, 0.0)
+        ratios = g.op("Div", calibrated, g.op("Where", all_zero, 1.0, total))
+        return self._without_excess(g.op("Where", all_zero, calibration.positive / self.n_classes, ratios))
 
-    def _unnormalized_interval(self, head: ClassProbability) -> tuple[str, str]:
-        """Ends of numbers whose shares of their sum are the probabilities of several classes."""
+    def _unnormalized_interval(self, probability: ClassProbability) -> tuple[str, str]:
+        """Bound the numbers that, divided by their sum, are the probabilities of several classes."""
         g = self.g
-        if isinstance(head, TemperatureCalibration):
-            low, high = (g.op("Mul", end, head.inverse_temperature) for end in self.score_interval())
+        if isinstance(probability, TemperatureCalibration):
+            low, high = (g.op("Mul", end, probability.inverse_temperature) for end in self.score_interval())
+            # The intervals of probabilities are widened by less than the rounding of large scores.
+            low = g.op("Sub", low, g.op("Mul", g.op("Abs", low), 1e-14))
+            high = g.op("Add", high, g.op("Mul", g.op("Abs", high), 1e-14))
             top = g.op("ReduceMax", high, axes=[1], keepdims=1)
             return g.op("Exp", g.op("Sub", low, top)), g.op("Exp", g.op("Sub", high, top))
-        assert isinstance(head, OneVsRestCalibration)
-        low, high = self.score_interval() if head.decision_shape == "ovr" else self._ends()
-        ends = [self._calibrations(head, end) for end in (low, high)]
+        assert isinstance(probability, OneVsRestCalibration)
+        low, high = self.score_interval() if probability.decision_shape == "ovr" else self._ends()
+        ends = [self._calibrations(probability, end) for end in (low, high)]
         return g.op("Min", *ends), g.op("Max", *ends)
 
-    def _share_interval(self, low: str, high: str) -> tuple[str, str]:
-        """Shares x_c / sum(x) of all x between both ends; what is rounded or underflows widens them."""
+    def _normalized_interval(self, low: str, high: str) -> tuple[str, str]:
+        """Bound x_c / sum(x) for all x between both ends, widened for rounding and underflow."""
         g = self.g
         low = g.op("Max", g.op("Sub", g.op("Mul", low, 1.0 - SLACK), 1e-300), 0.0)
         high = g.op("Add", g.op("Mul", high, 1.0 + SLACK), 1e-300)
-        others = np.ones((self.n_classes, self.n_classes)) - np.eye(self.n_classes)
-        least = g.op("Div", low, g.op("Add", low, g.op("MatMul", high, others)))
-        most = g.op("Div", high, g.op("Add", high, g.op("MatMul", low, others)))
+        least = g.op("Div", low, g.op("Add", low, self._sum_of_others(high)))
+        most = g.op("Div", high, g.op("Add", high, self._sum_of_others(low)))
         return least, most
 
-    def _coupled(self, head: PairwiseSigmoid) -> str:
-        """Wu, Lin and Weng's second method (JMLR 2004) as LIBSVM runs it, each row until it has converged."""
+    def _sum_of_others(self, numbers: str) -> str:
+        """Add up the classes before each and those after it: a difference from the sum of all may cancel."""
+        g, axis = self.g, np.array(1, np.int64)
+        before, after = (g.op("CumSum", numbers, axis, exclusive=1, reverse=reverse) for reverse in (0, 1))
+        return g.op("Add", before, after)
+
+    def _coupled(self, sigmoids: PairwiseSigmoid) -> str:
+        """Run Wu, Lin and Weng's second method (JMLR 2004) as LIBSVM does, each row until it converges."""
         g, k = self.g, self.n_classes
-        share = self._sigmoid(self.known.values, head.prob_a[np.newaxis], head.prob_b[np.newaxis])
+        share = self._sigmoid(self.known.values, sigmoids.prob_a[np.newaxis], sigmoids.prob_b[np.newaxis])
         share = g.op("Min", g.op("Max", share, LEAST_PROBABILITY), 1.0 - LEAST_PROBABILITY)
         other = g.op("Sub", 1.0, share)
         shape = np.array([-1, k, k], np.int64)
@@ -283,7 +292,9 @@ class ClassOutputs:
             upper[p, i * k + j] = lower[p, j * k + i] = 1.0
         ratios = g.op("Reshape", g.op("Add", g.op("MatMul", share, upper), g.op("MatMul", other, lower)), shape)
         mirrored = g.op("Transpose", ratios, perm=[0, 2, 1])
-        squares = g.rows_sum(g.op("Mul", ratios, ratios), axis=1, keepdims=True)  # of P(j given j or t), for each t
+        squares = g.rows_sum(
+            g.op("Mul", ratios, ratios), axis=1, keepdims=True
+        )  # sums of P(j given j or t)^2 over j, for each t
         diagonal = g.op("Mul", squares, np.eye(k))
         matrix = g.op("Sub", diagonal, g.op("Mul", ratios, mirrored))
         start = g.op("Add", g.op("Mul", g.columns(self.known.values, [0] * k), 0.0), 1.0 / k)
@@ -296,15 +307,15 @@ class ClassOutputs:
             error = g.op("ReduceMax", g.op("Abs", g.op("Sub", products, norm)), axes=[1], keepdims=1)
             going = g.op("And", going, g.op("Not", g.op("Less", error, COUPLING_TOLERANCE / k)))
             swept = self._sweep(matrix, p, products, norm)
-            open_rows = g.op("ReduceSum", g.cast(going, np.int64), keepdims=0)
-            goes_on = g.op("Greater", open_rows, np.array(0, np.int64))
+            undecided = g.op("ReduceSum", g.cast(going, np.int64), keepdims=0)
+            goes_on = g.op("Greater", undecided, np.array(0, np.int64))
             return goes_on, [g.op("Where", going, swept, p), going]
 
         state = [(start, np.float64, (None, k)), (active, np.bool_, (None, 1))]
         return g.loop(sweep, state, g.constant(np.array(max(COUPLING_SWEEPS, k), np.int64)))[0]
 
     def _sweep(self, matrix: str, p: str, products: str, norm: str) -> str:
-        """One class after the other moves to where the error is least."""
+        """Move one class after the other to the minimum of the error."""
         g = self.g
         for t in range(self.n_classes):
             row = g.op("Gather", matrix, np.array(t, np.int64), axis=1)
@@ -325,7 +336,7 @@ class ClassOutputs:
 
 
 def beats_all(g: GraphBuilder, winner: str, low: str, high: str, n_classes: int, slack: float) -> str:
-    """Whether the least of each winner exceeds the most of every other class, shape (n_rows,)."""
+    """Return whether each winner's lower end exceeds the upper end of every other class, shape (n_rows,)."""
     is_winner = g.op("Equal", g.op("Unsqueeze", winner, np.array([1])), np.arange(n_classes)[np.newaxis])
     zero = np.zeros(1)
     least = g.rows_sum(g.op("Where", is_winner, low, zero), keepdims=True)
@@ -335,7 +346,7 @@ def beats_all(g: GraphBuilder, winner: str, low: str, high: str, n_classes: int,
 
 
 def by_threshold(g: GraphBuilder, outputs: Outputs, numbers: str) -> str:
-    """Positions of labels, shape (n_rows,), by the value or probability of the label that a threshold is for."""
+    """Return positions of labels, shape (n_rows,), by the value or probability of the threshold's label."""
     assert outputs.threshold is not None
     reaches = g.op("Squeeze", g.op("GreaterOrEqual", numbers, outputs.threshold), np.array([1]))
     label = outputs.threshold_label
@@ -343,7 +354,7 @@ def by_threshold(g: GraphBuilder, outputs: Outputs, numbers: str) -> str:
 
 
 def on_one_side(g: GraphBuilder, outputs: Outputs, low: str, high: str, slack: float) -> str:
-    """Whether a number between these is on one side of the threshold for certain, shape (n_rows,)."""
+    """Return whether a number in this interval is certainly on one side of the threshold, shape (n_rows,)."""
     assert outputs.threshold is not None
     reaches = g.op("GreaterOrEqual", low, outputs.threshold + slack)
     misses = g.op("Less", high, outputs.threshold - slack)
@@ -351,9 +362,9 @@ def on_one_side(g: GraphBuilder, outputs: Outputs, low: str, high: str, slack: f
 
 
 class TargetOutputs:
-    """Labels side by side, each by a member's own rule; of a regression the signs of all its values.
+    """Stacked labels, each by a member's label rule; a regression contributes the signs of all its values.
 
-    Positions say where the ensemble has each label of the member.
+    Positions locate each label of the member among the ensemble's labels.
     """
 
     def __init__(
@@ -362,7 +373,7 @@ class TargetOutputs:
         self.g, self.members = g, members
 
     def predicted(self) -> str:
-        """Positions of the predicted labels, shape (n_rows, n_targets)."""
+        """Return positions of the predicted labels, shape (n_rows, n_targets)."""
         g, columns = self.g, []
         for member, positions in self.members:
             if isinstance(member, KnownValues):
@@ -372,7 +383,7 @@ class TargetOutputs:
         return g.op("Concat", *columns, axis=1)
 
     def certain(self, _predicted: str) -> str:
-        """Whether the bounds prove each label, shape (n_rows, n_targets)."""
+        """Return whether the bounds prove each label, shape (n_rows, n_targets)."""
         g, columns = self.g, []
         for member, _ in self.members:
             if isinstance(member, KnownValues):
@@ -386,7 +397,7 @@ class TargetOutputs:
 class EnsembleOutputs:
     """Classes and probabilities of classifiers whose probabilities are averaged, or whose labels are votes.
 
-    Positions say where the ensemble has each label of a member.
+    Positions locate each label of a member among the ensemble's labels.
     """
 
     def __init__(
@@ -402,23 +413,23 @@ class EnsembleOutputs:
 
     @property
     def averages(self) -> bool:
-        """Whether there are probabilities."""
+        """True if there are probabilities."""
         return self.outputs.label_rule != "votes"
 
     @cached_property
     def probabilities(self) -> str:
-        """The mean of the members' probabilities, shape (n_rows, n_classes)."""
+        """Mean of the members' probabilities, shape (n_rows, n_classes)."""
         return self._mean([member.probabilities for member in self.members])
 
     def predicted(self) -> str:
-        """Positions of the predicted labels, shape (n_rows,)."""
+        """Return positions of the predicted labels, shape (n_rows,)."""
         g, outputs = self.g, self.outputs
         if outputs.threshold is not None:
             return by_threshold(g, outputs, g.columns(self.probabilities, [outputs.threshold_label]))
         return g.op("ArgMax", self.probabilities if self.averages else self._votes[0], axis=1, keepdims=0)
 
     def certain(self, predicted: str) -> str:
-        """Whether the bounds prove the class of each row, shape (n_rows,)."""
+        """Return whether the bounds prove the class of each row, shape (n_rows,)."""
         g, outputs, slack = self.g, self.outputs, self.n_classes * SLACK
         if not self.averages:
             _, sure, most = self._votes
@@ -438,9 +449,9 @@ class EnsembleOutputs:
 
     @cached_property
     def _votes(self) -> tuple[str, str, str]:
-        """Sums of all votes, of those that are certain, and what these may become; each (n_rows, n_classes).
+        """Sums of all votes, of certain votes, and their upper ends; each (n_rows, n_classes).
 
-        An open vote moves one class's sum against another's by (1 - addend) times its weight at most.
+        An undecided vote moves one class's sum relative to another's by at most (1 - addend) times its weight.
         """
         g, addend = self.g, self.outputs.addend
         with_bounds = self.members[0].known.bounds is not None

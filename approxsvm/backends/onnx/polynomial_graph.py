@@ -1,9 +1,9 @@
-"""Polynomials of rows in a graph: all monomials by two matrices' worth of products.
+"""Polynomials of rows as graphs: all monomials by products of two sets of lower degree.
 
 A polynomial of degree D in the coordinates u is evaluated as tails' C heads, where the tails are all monomials of
 degree 0 to t, the heads those of degree 0 to h, h + t = D and h <= t. A monomial u_a u_b ... u_c, a <= b <= ... <= c,
 of a degree above t is the head of its first variables times the tail of its last t; any other is a tail times the
-head 1. One matrix product and one short sum for each row and form: degree 2 is (1, u)' C (1, u).
+head 1. Each row and form takes one matrix product and one short sum: degree 2 is (1, u)' C (1, u).
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Monomials:
-    """Names of the heads and tails of rows, each of shape (n_rows, how many of them)."""
+    """Names of the heads and tails of rows, of shapes (n_rows, n_heads) and (n_rows, n_tails)."""
 
     heads: str
     tails: str
 
 
 def split(degree: int) -> tuple[int, int]:
-    """Degrees of the heads and of the tails."""
+    """Return the degrees of the heads and of the tails."""
     return degree // 2, degree - degree // 2
 
 
 def count_up_to(n_features: int, degree: int) -> int:
-    """How many monomials there are of degree 0 to `degree`."""
+    """Count the monomials of degree 0 to `degree`."""
     return sum(n_monomials(n_features, k) for k in range(degree + 1))
 
 
 def rounding_path(n_features: int, degree: int) -> float:
-    """Longest path of roundings of a product of the polynomial, in any order of summation."""
+    """Return the maximum number of roundings of a product of the polynomial, in any order of summation."""
     h, t = split(degree)
     return count_up_to(n_features, h) + count_up_to(n_features, t) + 2.0 * degree + 4.0
 
 
 def monomials(g: GraphBuilder, u: str, n_features: int, degree: int) -> Monomials:
-    """Heads and tails of rows."""
+    """Compute heads and tails of rows."""
     h, t = split(degree)
     n_rows = g.op("Shape", u, start=0, end=1)
     ones = g.op("Expand", np.ones((1, 1)), g.op("Concat", n_rows, np.array([1], np.int64), axis=0))
@@ -64,16 +64,16 @@ def evaluate(
     of_rows: Monomials,
     matrix: str,  # C of each, shape (n_polynomials, n_tails, n_heads), float64
 ) -> str:
-    """Values of some polynomials, shape (n_rows, n_polynomials)."""
+    """Evaluate polynomials, shape (n_rows, n_polynomials)."""
     products = g.op("Mul", g.op("MatMul", of_rows.tails, matrix), of_rows.heads)
     return g.op("Transpose", g.rows_sum(products, axis=2), perm=[1, 0])
 
 
 def unfolding(n_features: int, degree: int) -> npt.NDArray[np.int32]:
-    """Where the number of each tail and head stands among packed coefficients, shape (n_tails, n_heads).
+    """Return the position, among packed coefficients, of each tail and head's coefficient, shape (n_tails, n_heads).
 
-    Packed are those of degree 1, then those of degree 2, ..., each in the order of models/FORMAT.md; one place behind
-    the last, where a zero goes, is for what is no monomial, and for the constant.
+    Coefficients of degree 1 come first, then degree 2, ..., each in the order of models/FORMAT.md. The position after
+    the last coefficient, which holds a zero, is for pairs that form no monomial and for the constant.
     """
     h, t = split(degree)
     head_starts, tail_starts = (
@@ -94,18 +94,18 @@ def unfolding(n_features: int, degree: int) -> npt.NDArray[np.int32]:
 
 
 def _lexicographic(n_features: int, degree: int) -> IntArray:
-    """The variables of every monomial, ascending, in the order of itertools.combinations_with_replacement."""
-    found = np.zeros((1, 0), np.int64)
+    """Return the variables of every monomial, ascending, in the order of itertools.combinations_with_replacement."""
+    result = np.zeros((1, 0), np.int64)
     for _ in range(degree):
-        last = found[:, -1] if found.shape[1] else np.zeros(1, np.int64)
+        last = result[:, -1] if result.shape[1] else np.zeros(1, np.int64)
         repeat = n_features - last
         steps = np.arange(int(repeat.sum())) - np.repeat(np.cumsum(repeat) - repeat, repeat)
-        found = np.column_stack([np.repeat(found, repeat, axis=0), np.repeat(last, repeat) + steps])
-    return found
+        result = np.column_stack([np.repeat(result, repeat, axis=0), np.repeat(last, repeat) + steps])
+    return result
 
 
 def _rank(variables: IntArray, n_features: int) -> IntArray:
-    """Positions of monomials in that order."""
+    """Return the positions of monomials in that order."""
     degree = variables.shape[1]
     position = np.zeros(len(variables), np.int64)
     previous = np.zeros(len(variables), np.int64)

@@ -1,11 +1,11 @@
-"""Raw rows -> rows as the kernel sees them, in a graph, with what float64 may have done to them.
+"""Input maps as graphs: raw rows become mapped rows, with bounds on float64 errors.
 
-A graph has the operations of an input map one after the other, as the core has them
-(cpp/include/approxsvm/artifact/stages), which derives the errors: with u = 2^-53 every operation errs by at most u
-times its result, errors grow by |multiply / divide| and by the moduli of a projection's matrix, and limits do not let
-them grow. The errors here are a few times as large, so that no order of summation and no fused operation exceeds them,
-and no logarithm that is within 8 units. A number that leaves float64 or has no logarithm is NaN in the end, or has
-an infinite or undefined error, and proves nothing.
+A graph has the operations of an input map in the core's order (cpp/include/approxsvm/artifact/stages, which derives
+the errors): with u = 2^-53, every operation has a relative error of at most u, errors are multiplied by
+|multiply / divide| and by the absolute values of a projection's matrix, and clipping does not increase them. The errors
+here are a few times larger, to cover any order of summation, fused operations, and logarithms within 8 units in the
+last place. A number that leaves float64 or has no logarithm ends as NaN, or has an infinite or undefined error, and
+certifies nothing.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from approxsvm.backends.steps import exported
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.steps import Interval, Piecewise, Step, Table, Waves
 
-# Eight times the unit roundoff, for each operation.
+# Eight times the unit roundoff, per operation.
 ROUNDING: Final = 2.0**-50
-# What underflow adds, even where a runtime takes denormal numbers for 0.
+# Bound of underflow, even if a runtime flushes denormal numbers to 0.
 TINY: Final = 2.0**-1000
 
-Mapped = tuple[str, str | None]  # numbers, and how far each may be off
+Mapped = tuple[str, str | None]  # numbers, and bounds on their errors
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class GraphRows:
     """Names of mapped rows."""
 
     values: str  # shape (n_rows, n_features), float64
-    # Shape (n_rows, 1): how far, in Euclidean distance, each may be from what is meant. None where they are that.
+    # Shape (n_rows, 1): bound on the Euclidean distance of each row from its exact position; None if it is 0.
     error: str | None = None
 
 
@@ -43,15 +43,15 @@ def map_rows(
     raw: str,  # shape (n_rows, n_raw_features), float64
     input_map: InputMap | None,
     *,
-    with_errors: bool,  # whether to return how far rows are off
+    with_errors: bool,  # whether to return error bounds
 ) -> GraphRows:
     """Replay an input map."""
     if input_map is None:
         return GraphRows(raw)
-    x, error, is_source = raw, None, True  # bit for bit, whatever operations a runtime fuses
+    x, error, is_source = raw, None, True  # bit for bit, even if a runtime fuses operations
     if not np.array_equal(input_map.columns, np.arange(input_map.n_raw_features)):
         x = g.columns(raw, input_map.columns)
-    # 1 for rows that a step in front of a table, which may take NaN, has made NaN, or that have left float64 by then
+    # 1 for rows in which a step before a lookup made a NaN, which the lookup might accept, or an infinity
     refused: str | None = None
     for k, stage in enumerate(input_map.stages):
         nodes, before = exported(stage, "nodes", "ONNX"), x
@@ -63,34 +63,34 @@ def map_rows(
             refused = _either(g, refused, _made_nan(g, stage, before, x))
     if refused is not None:
         x = g.op("Where", g.op("Greater", refused, 0.0), np.nan, x)
-    if input_map.stages:  # as an infinite number has a kernel of 0
+    if input_map.stages:  # because the kernel of an infinite number is 0
         x = g.op("Where", g.op("IsInf", x), np.nan, x)
     if error is None or not with_errors:
         return GraphRows(x)
     distance = g.op("Sqrt", g.rows_sum(g.op("Mul", error, error), keepdims=True))
-    # Squares of errors that are too small for float64 are as nothing beside this.
+    # The constant exceeds the squares of errors that underflow.
     return GraphRows(x, g.op("Add", g.op("Mul", distance, UP), input_map.n_features * 2.0**-500))
 
 
 def increasing(g: GraphBuilder, at: Callable[[str], tuple[str, str]], x: str, error: str | None) -> tuple[str, str]:
-    """Map x by an increasing function, of which `at` gives values and their errors, as program/ball.h does."""
-    y, own = at(x)
+    """Map x by an increasing function; `at` computes values and their errors, as in program/ball.h."""
+    y, value_error = at(x)
     if error is None:
-        return y, g.op("Mul", own, UP)
+        return y, g.op("Mul", value_error, UP)
     reach = g.op("Add", g.op("Mul", error, UP), g.op("Mul", g.op("Abs", x), ROUNDING))
     reach = g.op("Where", g.op("Greater", error, 0.0), reach, error)
-    (low, of_low), (high, of_high) = (at(g.op(side, x, reach)) for side in ("Sub", "Add"))
-    below, above = g.op("Sub", y, g.op("Sub", low, of_low)), g.op("Sub", g.op("Add", high, of_high), y)
+    (low, low_error), (high, high_error) = (at(g.op(side, x, reach)) for side in ("Sub", "Add"))
+    below, above = g.op("Sub", y, g.op("Sub", low, low_error)), g.op("Sub", g.op("Add", high, high_error), y)
     return y, g.op("Add", g.op("Mul", g.op("Max", below, above), UP), TINY)
 
 
 def added(g: GraphBuilder, first: str | None, second: str) -> str:
-    """Their sum, or the second alone."""
+    """Return the sum, or the second term if the first is None."""
     return second if first is None else g.op("Add", first, second)
 
 
 def _made_nan(g: GraphBuilder, stage: Step, x: str, y: str) -> str:
-    """Which numbers the step has made NaN of numbers, or of NaN that it does not pass."""
+    """Return a mask of numbers that the step turned into NaN, or of NaN that it does not pass on."""
     made = g.op("IsNaN", y)
     if stage.by_feature or isinstance(stage, Table | Waves | Piecewise):
         came = g.op("IsNaN", g.columns(x, stage.source) if isinstance(stage, Table | Waves | Piecewise) else x)
@@ -100,7 +100,7 @@ def _made_nan(g: GraphBuilder, stage: Step, x: str, y: str) -> str:
     return str(made)
 
 
-def _either(g: GraphBuilder, refused: str | None, those: str) -> str:
-    """The rows refused so far, and those of which any number is among `those`, shape (n_rows, 1)."""
-    now = g.op("ReduceMax", g.cast(those, np.float64), axes=[1], keepdims=1)
+def _either(g: GraphBuilder, refused: str | None, mask: str) -> str:
+    """Add to the rejected rows those with any number in `mask`, shape (n_rows, 1)."""
+    now = g.op("ReduceMax", g.cast(mask, np.float64), axes=[1], keepdims=1)
     return str(now if refused is None else g.op("Max", refused, now))

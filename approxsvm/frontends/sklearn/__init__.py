@@ -1,4 +1,4 @@
-"""Fitted estimators, recognised by their classes (known_types) without importing any library."""
+"""Frontend for fitted estimators, recognised by their classes (known_types) without importing any library."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.outputs import SignAlone
 from approxsvm.ir.single_model import SingleModel
 
-# Wrappers that predict what the estimator inside predicts, whatever its values are.
-_AS_INNER: Final = (
+# Wrappers that predict exactly like the estimator inside.
+_TRANSPARENT: Final = (
     "BayesSearchCV",
     "FrozenEstimator",
     "GridSearchCV",
@@ -36,8 +36,8 @@ _AS_INNER: Final = (
 )
 
 
-# Those that take labels of what has no probabilities.
-_ASK_FOR_LABELS: Final = (
+# Wrappers that use labels if the estimator inside has no probabilities.
+_USING_LABELS: Final = (
     "AdaBoostClassifier",
     "BaggingClassifier",
     "BalancedBaggingClassifier",
@@ -47,17 +47,17 @@ _ASK_FOR_LABELS: Final = (
 )
 
 
-def _asks_for_values(name: str, read_around: pipeline.ReadAround) -> pipeline.ReadAround:
-    """The reader of a wrapper that takes scores or probabilities of those inside, which of some only labels are had."""
+def _checking_values(name: str, read_around: pipeline.ReadAround) -> pipeline.ReadAround:
+    """Return the reader of a wrapper that uses scores or probabilities of inner estimators, which some do not have."""
 
     def read_wrapper(estimator: Any, read: pipeline.Read) -> SingleModel | Ensemble:
         def read_inner(inner: Any) -> SingleModel | Ensemble:
             model = read(inner)
             if isinstance(model.outputs.probability, SignAlone):
-                if name in _ASK_FOR_LABELS and not hasattr(inner, "predict_proba"):
+                if name in _USING_LABELS and not hasattr(inner, "predict_proba"):
                     return model
                 raise UnsupportedModelError(
-                    f"this {name} takes values or probabilities of its {class_name(inner)}, of which only labels are "
+                    f"this {name} uses values or probabilities of its {class_name(inner)}, of which only labels are "
                     "read: compile what is inside, or predict with the source itself"
                 )
             return model
@@ -67,7 +67,7 @@ def _asks_for_values(name: str, read_around: pipeline.ReadAround) -> pipeline.Re
     return read_wrapper
 
 
-# Estimators around one of the same rows, which `read` reads.
+# Readers of estimators around others that take the same rows; `read` reads the inner ones.
 _READ_AROUND: Final[dict[str, Callable[[Any, pipeline.Read], SingleModel | Ensemble]]] = {
     "AdaBoostClassifier": meta_estimators.read_ada_boost,
     "BaggingClassifier": meta_estimators.read_bagging_classifier,
@@ -98,7 +98,7 @@ _READ_AROUND: Final[dict[str, Callable[[Any, pipeline.Read], SingleModel | Ensem
 
 
 _AROUND: Final = {
-    name: read_around if name in _AS_INNER else _asks_for_values(name, read_around)
+    name: read_around if name in _TRANSPARENT else _checking_values(name, read_around)
     for name, read_around in _READ_AROUND.items()
 }
 
@@ -111,20 +111,20 @@ def read_estimator(estimator: Any) -> SingleModel | Ensemble:
     sklearn.exceptions.NotFittedError
         The estimator has not been fitted.
     UnsupportedModelError
-        It is of another class, of a subclass with methods of its own, or has another kernel.
+        The class is unknown, a subclass overrides methods, or the kernel is not supported.
     ModelFormatError
         Its fitted attributes contradict each other.
     """
-    with support_vector_machines.edits_named(estimator):
+    with support_vector_machines.reporting_edits(estimator):
         model = _read(estimator)
-        facts = row_dtypes(estimator, model.n_raw_features)
-        return _with_row_dtypes(pipeline.with_same_texts(model), facts)
+        dtypes = row_dtypes(estimator, model.n_raw_features)
+        return _with_row_dtypes(pipeline.with_same_texts(model), dtypes)
 
 
-def _with_row_dtypes(model: SingleModel | Ensemble, facts: RowDtypes) -> SingleModel | Ensemble:
+def _with_row_dtypes(model: SingleModel | Ensemble, dtypes: RowDtypes) -> SingleModel | Ensemble:
     if not isinstance(model, Ensemble):
-        return replace(model, row_dtypes=facts)
-    return replace(model, members=tuple(replace(member, row_dtypes=facts) for member in model.members))
+        return replace(model, row_dtypes=dtypes)
+    return replace(model, members=tuple(replace(member, row_dtypes=dtypes) for member in model.members))
 
 
 def _read(estimator: Any) -> SingleModel | Ensemble:
@@ -132,7 +132,7 @@ def _read(estimator: Any) -> SingleModel | Ensemble:
     count = getattr(estimator, "n_features_in_", None)
     if count not in (None, model.n_raw_features):
         raise ModelFormatError(
-            f"n_features_in_ of this {class_name(estimator)} is {count}, but what it has learned takes "
+            f"n_features_in_ of this {class_name(estimator)} is {count}, but its fitted attributes are for "
             f"{model.n_raw_features} features"
         )
     return model
@@ -158,7 +158,7 @@ def _read_known(estimator: Any) -> SingleModel | Ensemble:
     if name == "KernelDensity":
         return kernel_machines.read_density(estimator, name)
     if name in gaussian_processes.CLASSIFIERS:
-        return gaussian_processes.read_process_classifier(estimator, name)
+        return gaussian_processes.read_gaussian_process_classifier(estimator, name)
     if known.role == "pipeline":
         return pipeline.read_pipeline(estimator, _read, _AROUND)
     if name in wrappers.SELECTED:

@@ -1,4 +1,4 @@
-"""Feature maps in front of a linear model: TaylorFeatures of our own, samplers, and those that cannot be compiled."""
+"""Feature maps before a linear model: our TaylorFeatures, samplers, and those that cannot be compiled."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ NAMES = frozenset(known.name for known in KNOWN if known.role in ("feature map",
 
 
 def read_feature_map(step: Any, step_name: str, final: Any, final_name: str) -> SingleModel | Ensemble:
-    """A feature map and a linear model behind it: the features times coef_ plus intercept_ over the real numbers.
+    """Read a feature map followed by a linear model: the features times coef_ plus intercept_ over the real numbers.
 
-    Raises UnsupportedModelError: the map is neither TaylorFeatures of a degree up to 6, RBFSampler nor
+    Raises UnsupportedModelError if the map is neither TaylorFeatures of a degree up to 6, RBFSampler nor
     SkewedChi2Sampler.
     """
     kind = name_of(step)
@@ -34,13 +34,13 @@ def read_feature_map(step: Any, step_name: str, final: Any, final_name: str) -> 
     if kind in ("RBFSampler", "SkewedChi2Sampler"):
         return _read_fourier(kind, step, step_name, final, final_name)
     raise UnsupportedModelError(
-        f"step {step_name!r} ({kind}) cannot be compiled; in front of a linear model, of feature maps only "
-        "TaylorFeatures, RBFSampler, SkewedChi2Sampler and Nystroem can"
+        f"step {step_name!r} ({kind}) cannot be compiled; before a linear model, only the feature maps TaylorFeatures, "
+        "RBFSampler, SkewedChi2Sampler and Nystroem can"
     )
 
 
 def own_map(step: Any) -> InputMap | None:
-    """What a feature map does to rows before it multiplies them: SkewedChi2Sampler takes log(x + skewedness)."""
+    """Return the map of rows before the multiplication: SkewedChi2Sampler takes log(x + skewedness)."""
     if name_of(step) != "SkewedChi2Sampler":
         return None
     n = len(step.random_weights_)
@@ -48,9 +48,9 @@ def own_map(step: Any) -> InputMap | None:
 
 
 def _read_fourier(kind: str, step: Any, step_name: str, final: Any, final_name: str) -> CosineModel:
-    """Random Fourier features: sqrt(2 / n) cos(z @ random_weights_ + random_offset_), n of them.
+    """Read n random Fourier features, sqrt(2 / n) cos(z @ random_weights_ + random_offset_).
 
-    z is x itself, or log(x + skewedness).
+    z is x, or log(x + skewedness).
     """
     require_fitted(step, kind, "random_weights_")
     frequencies = np.ascontiguousarray(np.asarray(step.random_weights_, dtype=np.float64).T)
@@ -78,7 +78,7 @@ def _read_fourier(kind: str, step: Any, step_name: str, final: Any, final_name: 
 
 
 def _read_taylor(step: Any, step_name: str, final: Any, final_name: str) -> SingleModel | Ensemble:
-    """Taylor features of a degree that expansions have."""
+    """Read Taylor features of a degree that expansions support."""
     require_fitted(step, "TaylorFeatures", "gamma_")
     if step.degree_ > MAX_TAYLOR_DEGREE:
         raise UnsupportedModelError(
@@ -101,7 +101,7 @@ def _read_taylor(step: Any, step_name: str, final: Any, final_name: str) -> Sing
             outputs=parts.outputs,
         )
 
-    return linear_models.side_by_side(parts, read, several=False)
+    return linear_models.read_functions(parts, read, several=False)
 
 
 def _check_coefficients(parts: linear_models.LinearParts, final_name: str, n_given: int, step_name: str) -> None:

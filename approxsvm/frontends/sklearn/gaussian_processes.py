@@ -1,4 +1,4 @@
-"""Gaussian processes of scikit-learn: their means, which are sums of kernels."""
+"""scikit-learn's Gaussian processes: their means, which are sums of kernels."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ def read_gaussian_process(estimator: Any, name: str) -> KernelModel | Ensemble:
             f"{len(targets)} targets"
         )
     models = []
-    for own, deviation, mean in zip(targets, *units, strict=True):
-        weights = [fraction(deviation) * fraction(a) for a in own]
+    for alphas, deviation, mean in zip(targets, *units, strict=True):
+        weights = [fraction(deviation) * fraction(a) for a in alphas]
         models.append(kernels.sum(weights, fraction(mean), task="regression"))
     return models[0] if len(models) == 1 else Ensemble(tuple(models), source=f"sklearn {name}, {len(models)} targets")
 
 
-def read_process_classifier(estimator: Any, name: str) -> KernelModel:
+def read_gaussian_process_classifier(estimator: Any, name: str) -> KernelModel:
     """Read the labels of a fitted GaussianProcessClassifier of two classes.
 
     Laplace's approximation labels by the sign of the latent mean, kernel_(rows, X_train_) @ (y_train_ - pi_), which is
-    the reference, over the real numbers: above 0 is the second class. Probabilities, and labels of several classes,
-    need the variance, which has a function for each training row and would be no faster here.
+    the reference, over the real numbers: a value above 0 means the second class. Probabilities, and labels of several
+    classes, need the variance, which has one function for each training row and would be no faster here.
     """
     require_fitted(estimator, name, "X_train_" if name == _LAPLACE else "base_estimator_")
     if len(estimator.classes_) > 2:
@@ -77,7 +77,7 @@ def read_process_classifier(estimator: Any, name: str) -> KernelModel:
 
 @dataclass(frozen=True, eq=False)
 class _Kernels:
-    """The RBF kernels of a process, constant + rbf exp(-gamma ||row - rows_i||^2), and how far each exp may be off."""
+    """Kernels of a Gaussian process, constant + rbf exp(-gamma ||row - rows_i||^2), with error bounds of the exps."""
 
     terms: _Terms
     rows: FloatArray
@@ -88,16 +88,16 @@ class _Kernels:
 
     @classmethod
     def of(cls, estimator: Any, trained: Any, name: str) -> _Kernels:
-        """Those of what was `trained`.
+        """Read the kernels of the fitted object `trained`.
 
-        Kernels built of ConstantKernel, RBF and WhiteKernel by sums and products with one RBF in all. Length scales per
-        feature become an input map, and the support vectors are divided by them.
+        The kernel must be built from ConstantKernel, RBF and WhiteKernel by sums and products, with one RBF in all.
+        Length scales per feature become an input map, and the support vectors are divided by them.
         """
-        for kernel in (estimator.kernel, trained.kernel):  # which predict asks what rows it takes
+        for kernel in (estimator.kernel, trained.kernel):  # predict asks the first which rows it takes
             recognise(kernel)
         terms = _terms(trained.kernel_)
         if terms.length_scale is None:
-            raise UnsupportedModelError(f"the kernel of this {name} is {trained.kernel_}: there is no RBF in it")
+            raise UnsupportedModelError(f"the kernel of this {name} is {trained.kernel_}: it has no RBF")
         rows = np.asarray(trained.X_train_, dtype=np.float64)
         lengths = np.ravel(np.asarray(terms.length_scale, dtype=np.float64))
         names = feature_names(estimator)
@@ -105,7 +105,7 @@ class _Kernels:
             length = fraction(lengths[0])
             if not 2.0**-100 <= abs(length) <= 2.0**100:
                 raise UnsupportedModelError(f"the length scale of this {name} is {lengths[0]:.6g}: scale the features")
-            # The rounding of gamma, and t exp(-t) <= 1/e.
+            # Rounding of gamma, with t exp(-t) <= 1/e.
             errors = np.full(len(rows), 2.01 * UNIT64 / math.e)
             return cls(terms, rows, float(Fraction(1, 2) / length**2), None, names, errors)
         input_map = InputMap.identity(rows.shape[1], names).then_affine(divide=lengths)
@@ -113,7 +113,7 @@ class _Kernels:
         return cls(terms, rows, 0.5, input_map, names, KERNEL_SLOPE * moved)
 
     def sum(self, weights: list[Fraction], mean: Fraction, **changes: Any) -> KernelModel:
-        """The sum mean + kernel_(rows, X_train_) @ weights."""
+        """Build the sum mean + kernel_(rows, X_train_) @ weights."""
         exact_coef = [self.terms.rbf * a for a in weights]
         exact_intercept = mean + self.terms.constant * sum(weights, Fraction(0))
         dual_coef, intercept = np.array([rounded_float(a) for a in exact_coef]), rounded_float(exact_intercept)
@@ -143,12 +143,12 @@ class _Terms:
 
 
 def _terms(kernel: Any) -> _Terms:
-    """What a kernel of scikit-learn's Gaussian processes is between training rows and rows to predict."""
+    """Read a kernel of scikit-learn's Gaussian processes, between training rows and rows to predict."""
     kind = name_of(kernel)
     if kind == "ConstantKernel":
         return _Terms(constant=fraction(kernel.constant_value))
     if kind == "WhiteKernel":
-        return _Terms()  # noise of the training rows alone
+        return _Terms()  # noise only of the training rows
     if kind == "RBF":
         return _Terms(rbf=Fraction(1), length_scale=kernel.length_scale)
     if kind not in ("Sum", "Product"):

@@ -26,7 +26,7 @@ from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import GaussianDensity, Outputs
 from approxsvm.ir.single_model import SingleModel
 
-# A factor rounded to float64, and a product with it.
+# Relative error of a factor rounded to float64, and of a product with it.
 _ROUNDED = 3 * UNIT64
 _UP = 1.0 + 2.0**-30
 
@@ -65,7 +65,7 @@ def read_density(estimator: Any, name: str) -> KernelModel:
     """Read a fitted KernelDensity with the Gaussian kernel: the mean of the kernel as a regression.
 
     The reference is sum_i w_i exp(-||z - x_i||^2 / (2 bandwidth_^2)) / sum_i w_i over the real numbers; scikit-learn's
-    own tree stops within rtol and atol of it.
+    tree stops within rtol and atol of it.
     """
     require_fitted(estimator, name, "tree_")
     if estimator.kernel != "gaussian" or estimator.metric != "euclidean" or estimator.metric_params:
@@ -94,15 +94,15 @@ def read_density(estimator: Any, name: str) -> KernelModel:
         source="sklearn KernelDensity",
         feature_names=feature_names(estimator),
         outputs=Outputs(GaussianDensity()),
-        # Rounding of coefficients and of gamma, and t exp(-t) <= 1/e.
+        # Rounding of coefficients and of gamma, with t exp(-t) <= 1/e.
         value_error=np.array([(1.0 + 2.01 / math.e) * UNIT64 * _UP]),
     )
 
 
 def read_nystroem(nystroem: Any, final: Any, final_name: str) -> SingleModel | Ensemble:
-    """A Nystroem map with the RBF kernel and a linear model: a sum of RBF kernels at the landmarks.
+    """Read a Nystroem map with the RBF kernel and a linear model: a sum of RBF kernels at the landmarks.
 
-    The map is K(z, components_) @ normalization_.T, so the coefficients are normalization_.T @ coef_, summed as if in
+    The map is K(z, components_) @ normalization_.T, so the coefficients are normalization_.T @ coef_, computed as if in
     twice the precision. The reference is that map times coef_ plus intercept_ over the real numbers.
     """
     require_fitted(nystroem, "Nystroem", "components_")
@@ -132,11 +132,11 @@ def read_nystroem(nystroem: Any, final: Any, final_name: str) -> SingleModel | E
             value_error=errors.sum(axis=1) * _UP,
         )
 
-    return linear_models.side_by_side(parts, read, several=True)
+    return linear_models.read_functions(parts, read, several=True)
 
 
 def restored(model: Regression, factor: Fraction, shift: Fraction) -> Regression:
-    """The same regression in other units: values times `factor`, plus `shift`; rounding goes into its bounds."""
+    """Convert a regression to other units: values times `factor`, plus `shift`; bounds include the rounding."""
     f = _factor(factor)
     intercept = np.array([rounded_float(fraction(b) * factor + shift) for b in model.intercept])
     changes, reach = model.times(f, _ROUNDED)
@@ -147,12 +147,12 @@ def restored(model: Regression, factor: Fraction, shift: Fraction) -> Regression
 def _factor(exact: Fraction) -> float:
     f = rounded_float(exact)
     if not 2.0**-900 <= abs(f) <= 2.0**900:
-        raise UnsupportedModelError(f"the target is scaled by {f:.6g}, which leaves float64 no room")
+        raise UnsupportedModelError(f"the target is scaled by {f:.6g}, too close to the limits of float64")
     return f
 
 
 def rounded_float(exact: Fraction) -> float:
-    """The nearest float64; UnsupportedModelError beyond its range."""
+    """Return the nearest float64; UnsupportedModelError beyond its range."""
     try:
         return float(exact)
     except OverflowError:
@@ -160,7 +160,7 @@ def rounded_float(exact: Fraction) -> float:
 
 
 def fraction(number: Any) -> Fraction:
-    """A parameter as it is; ModelFormatError unless it is finite."""
+    """Return a parameter exactly; ModelFormatError unless it is finite."""
     try:
         return Fraction(float(number))
     except (ValueError, OverflowError):

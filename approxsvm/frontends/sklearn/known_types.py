@@ -1,8 +1,8 @@
-"""Every class that the readers take, in one table, and the one function that recognises their objects.
+"""Table of every class that the frontend accepts, and the one function that recognises their objects.
 
-What an object predicts follows from its class: from the library, the name, and that its methods are the library's own.
-So recognising an object and checking it is one call, which every reader makes of every object before it looks inside.
-No library is imported for it.
+The class of an object determines what it predicts: the library, the name, and the fact that its methods are the
+library's. So recognising and checking an object is one call, which every reader makes before it looks at attributes. No
+library is imported for it.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ Role = Literal[
 
 @dataclass(frozen=True)
 class Known:
-    """One class that readers take.
+    """One class that the frontend accepts.
 
-    `relies` are the parameters and fitted attributes that its answers depend on; `refused` is for people; `own` are
-    methods that its library leaves to subclasses.
+    `relies` are the parameters and fitted attributes that its answers depend on; `refused` is documentation;
+    `overridable` are methods that its library leaves to subclasses.
     """
 
     role: Role
-    module: str  # where its library shows it
+    module: str  # the public module of its library
     name: str
     relies: tuple[str, ...]
     refused: str
-    own: tuple[str, ...] = ()
+    overridable: tuple[str, ...] = ()
 
     @property
     def library(self) -> str:
-        """The package that it comes from."""
+        """Package of the class."""
         return self.module.partition(".")[0]
 
 
@@ -65,14 +65,14 @@ _LIBSVM: Final = (
 _APART: Final = "members with other kernels, other gammas or other scalers than the first"
 _VOTING: Final = "votes of members that are averages or votes themselves"
 _TARGETS: Final = "members of several targets"
-_COPIES: Final = "copy=False where others take the same rows"
-_CATEGORIES: Final = "categories that are neither texts nor numbers, or of sums"
-_DTYPE: Final = "another dtype than float64 where steps compute behind it"
+_COPIES: Final = "copy=False if others take the same rows"
+_CATEGORIES: Final = "categories that are neither texts nor numbers, or that follow sums"
+_DTYPE: Final = "another dtype than float64 if later steps compute"
 _OF_TEXTS: Final = (
     "encoding decode_error strip_accents lowercase stop_words token_pattern ngram_range analyzer binary dtype "
     "preprocessor tokenizer input"
 )
-# In the order of docs/sources.md. Role and module; then names, what answers depend on, what is refused.
+# Rows are in the order of docs/sources.md: role and module; then names, attributes that answers depend on, limits.
 _TABLE: Final = f"""\
 kernel machine: sklearn.svm
     SVC NuSVC | {_LIBSVM} classes_ decision_function_shape break_ties probability | {_KERNELS}
@@ -81,9 +81,9 @@ kernel machine: sklearn.svm
 kernel machine: sklearn.kernel_ridge
     KernelRidge | kernel gamma degree coef0 X_fit_ dual_coef_ | {_KERNELS}
 kernel machine: sklearn.gaussian_process
-    GaussianProcessRegressor | kernel_ X_train_ alpha_ _y_train_mean _y_train_std | deviations and covariances: ask
+    GaussianProcessRegressor | kernel_ X_train_ alpha_ _y_train_mean _y_train_std | deviations and covariances: use
         the source itself
-    GaussianProcessClassifier | base_estimator_ classes_ | more than two classes; probabilities: ask the
+    GaussianProcessClassifier | base_estimator_ classes_ | more than two classes; probabilities: use the
         source itself
 kernel machine: sklearn.gaussian_process._gpc
     _BinaryGaussianProcessClassifierLaplace | kernel_ X_train_ y_train_ pi_ classes_ L_ W_sr_ |
@@ -161,20 +161,20 @@ step: sklearn.cross_decomposition
 step: sklearn.cluster
     FeatureAgglomeration | labels_ pooling_func | pooling by other functions than np.mean
 step: sklearn.compose
-    ColumnTransformer | transformers_ transformer_weights _transformer_to_input_indices | parts that are no steps
+    ColumnTransformer | transformers_ transformer_weights _transformer_to_input_indices | parts that are not steps
 step: sklearn.pipeline
-    FeatureUnion | transformer_list transformer_weights | parts that are no steps
+    FeatureUnion | transformer_list transformer_weights | parts that are not steps
 selector: sklearn.feature_selection
     GenericUnivariateSelect SelectFdr SelectFpr SelectFromModel SelectFwe SelectKBest SelectPercentile
         SequentialFeatureSelector VarianceThreshold | get_support() |
     RFE RFECV | support_ estimator_ get_support() |
-    SelectorMixin | get_support() | subclasses with a transform of their own
+    SelectorMixin | get_support() | subclasses that define transform
 vectorizer: sklearn.feature_extraction.text
     CountVectorizer | vocabulary_ {_OF_TEXTS} | functions for analyzer, preprocessor, tokenizer and strip_accents;
         input other than 'content'; in a ColumnTransformer; {_DTYPE}
     TfidfVectorizer | vocabulary_ _tfidf {_OF_TEXTS} | the same
     HashingVectorizer | n_features norm alternate_sign {_OF_TEXTS} | the same
-    TfidfTransformer | idf_ norm use_idf smooth_idf sublinear_tf n_features_in_ | anywhere but right behind one of these
+    TfidfTransformer | idf_ norm use_idf smooth_idf sublinear_tf n_features_in_ | elsewhere than after one of these
 pipeline: sklearn.pipeline
     Pipeline | steps | steps that are not in this table
 pipeline: imblearn.pipeline
@@ -190,7 +190,7 @@ wrapper: sklearn.semi_supervised
     SelfTrainingClassifier | estimator_ |
 wrapper: sklearn.multioutput
     MultiOutputRegressor | estimators_ |
-    MultiOutputClassifier | estimators_ | labels of which some are texts and some numbers; members that
+    MultiOutputClassifier | estimators_ | labels that are partly texts and partly numbers; members that
         are averages themselves
 wrapper: sklearn.ensemble
     VotingClassifier | estimators_ voting weights estimators le_ classes_ | {_VOTING}
@@ -204,11 +204,11 @@ wrapper: imblearn.ensemble
 wrapper: sklearn.ensemble
     VotingRegressor | estimators_ weights estimators | {_TARGETS}
     BaggingRegressor | estimators_ estimators_features_ n_estimators n_features_in_ | {_TARGETS}
-    StackingRegressor | estimators_ final_estimator_ passthrough | final_estimator_ that is no linear model;
-        {_TARGETS}; passthrough=True behind maps of features
+    StackingRegressor | estimators_ final_estimator_ passthrough | a final_estimator_ that is not linear;
+        {_TARGETS}; passthrough=True after feature maps
     StackingClassifier | estimators_ stack_method_ final_estimator_ passthrough classes_ _label_encoder |
-        final_estimator_ that is no linear model; decision_function_shape='ovo'; members that vote or are stacks of
-        classes; passthrough=True behind maps of features
+        a final_estimator_ that is not linear; decision_function_shape='ovo'; members that vote or are stacks of
+        classes; passthrough=True after feature maps
 wrapper: sklearn.multiclass
     OneVsRestClassifier | estimators_ classes_ label_binarizer_ | a sparse indicator matrix; predict_proba of
         SVC(probability=True); several labels by averages
@@ -234,16 +234,17 @@ encoder of labels: sklearn.preprocessing
     LabelBinarizer | classes_ y_type_ neg_label pos_label sparse_input_ |
     LabelEncoder | classes_ |
 """
-# Versions of the libraries, for people.
+# Versions of the libraries, for documentation.
 VERSIONS: Final = {
-    "sklearn": "scikit-learn 1.6 and later, tried with 1.9.1; scikit-learn-intelex's classes, which derive from its",
-    "imblearn": "imbalanced-learn, tried with 0.14.2, whose samplers do nothing when predicting",
-    "skopt": "scikit-optimize, tried with 0.10.2",
-    "cuml": "cuML: no GPU was at hand, so by objects made like its own",
-    "thundersvm": "ThunderSVM 0.3, as cuML",
-    "approxsvm": "this one",
+    "sklearn": "scikit-learn 1.6 and later, tested with 1.9.1; and scikit-learn-intelex, which derives from it",
+    "imblearn": "imbalanced-learn, tested with 0.14.2; its samplers do nothing in predictions",
+    "skopt": "scikit-optimize, tested with 0.10.2",
+    "cuml": "cuML, tested with imitated objects, without a GPU",
+    "thundersvm": "ThunderSVM 0.3, tested like cuML",
+    "approxsvm": "this package",
 }
-# Of a base class for selectors a library's user defines what it selects; its transform is the library's.
+# Methods that a library leaves to users' subclasses: a selector defines what it selects, its transform is the
+# library's.
 _LEFT_TO_SUBCLASSES: Final = {"SelectorMixin": ("_get_support_mask", "get_support", "__sklearn_tags__")}
 
 
@@ -254,20 +255,20 @@ def _known() -> Iterator[Known]:
             continue
         names, relies, refused = (part.strip() for part in line.split("|"))
         for name in names.split():
-            own = _LEFT_TO_SUBCLASSES.get(name, ())
-            yield Known(cast(Role, role), module, name, tuple(relies.split()), refused, own)
+            overridable = _LEFT_TO_SUBCLASSES.get(name, ())
+            yield Known(cast(Role, role), module, name, tuple(relies.split()), refused, overridable)
 
 
 KNOWN: Final = tuple(_known())
 _BY_NAME: Final = {name: tuple(known for known in KNOWN if known.name == name) for name in {k.name for k in KNOWN}}
 
-# Their subclasses of a class of the table compute the same faster.
+# Libraries whose subclasses of a class in the table compute the same faster.
 _ACCELERATORS: Final = ("daal4py", "onedal", "sklearnex")
-# Whose functions may stand in the classes of the table: of the libraries themselves, what they build on, and MLflow,
-# whose autologging calls what it has replaced.
+# Modules that may have written functions of classes in the table: the libraries, their foundations, and MLflow, whose
+# autologging calls the functions that it replaces.
 _CHECKED: Final = ("approxsvm", "imblearn", "sklearn", "skopt", *_ACCELERATORS)
 _AUTHORS: Final = (*_CHECKED, "abc", "mlflow", "sklearn_compat")
-# What an object is asked for. An object that has one which its class has not answers otherwise than its class.
+# Methods that are called on objects. An object that has one which its class lacks answers differently from its class.
 _ANSWERS: Final = (
     "decision_function",
     "inverse_transform",
@@ -277,7 +278,7 @@ _ANSWERS: Final = (
     "score_samples",
     "transform",
 )
-# What a subclass or an object may have of its own: training, copying, names and what is shown, but no answer.
+# Members that a subclass or an object may define: training, copying, names and display, but no answers.
 _HARMLESS: Final = re.compile(
     r"_?(partial_)?fit(_\w+)?|_constrained_optimization|score|[gs]et_params|_get_param_names|_parameter_constraints|"
     r"set_output|_sklearn_auto_wrap_output_keys|get_feature_names_out|get_metadata_routing|set_\w+_request|"
@@ -288,17 +289,17 @@ _HARMLESS: Final = re.compile(
 )
 
 
-def recognise(thing: Any) -> Known | None:
-    """The class of the table that an object is of, or None where it is of none.
+def recognise(candidate: Any) -> Known | None:
+    """Return the class in the table to which an object belongs, or None.
 
-    Raises UnsupportedModelError: its class is a subclass that has more than other data, it has a method of its own, or
-    something has replaced a method of its class.
+    Raises UnsupportedModelError if its class is a subclass with more than other data, the object has a method, or a
+    method of its class has been replaced.
     """
-    found = _nearest(type(thing))
-    if found is None:
+    match = _nearest(type(candidate))
+    if match is None:
         return None
-    known, anchor = found
-    cls = type(thing)
+    known, anchor = match
+    cls = type(candidate)
     if type(cls) not in (type, ABCMeta, type(anchor)):
         raise UnsupportedModelError(
             f"{_full_name(cls)} has the metaclass {_full_name(type(cls))}, which may change every method; "
@@ -314,31 +315,31 @@ def recognise(thing: Any) -> Known | None:
         for name, value in vars(base).items():
             if _matters(name, value, known, defined):
                 raise UnsupportedModelError(
-                    f"{_full_name(base)} has a {name} of its own, and only that knows what it computes; compile an "
-                    "object of the class that it derives from"
+                    f"{_full_name(base)} defines {name}, and only that knows what it computes; compile an "
+                    "object of the class from which it derives"
                 )
-    for name in vars(thing):
-        if name in ("probA_", "probB_") and f"_{name[:-1]}" not in vars(thing):
-            continue  # of a file of scikit-learn before 0.23; today they are properties
+    for name in vars(candidate):
+        if name in ("probA_", "probB_") and f"_{name[:-1]}" not in vars(candidate):
+            continue  # from files of scikit-learn before 0.23; now they are properties
         if name in _ANSWERS or (name in defined and not _HARMLESS.fullmatch(name)):
             raise UnsupportedModelError(
-                f"this {cls.__name__} has a {name} of its own, set on the object, and only that knows what it "
+                f"this {cls.__name__} has a {name} that was set on the object, and only that knows what it "
                 "computes; delete it and compile again"
             )
     return known
 
 
-def name_of(thing: Any) -> str:
-    """Name of the class of the table that an object is of, or an empty string."""
-    known = recognise(thing)
+def name_of(candidate: Any) -> str:
+    """Return the name of an object's class in the table, or an empty string."""
+    known = recognise(candidate)
     return "" if known is None else known.name
 
 
 def helper(held: Any, attribute: str, *classes: str) -> Any:
-    """Return what an estimator holds as `attribute` and asks for a part of its answers: of one of these classes.
+    """Return a helper object in an estimator's `attribute`, which computes part of its answers; check its class.
 
-    Classes that are not in the table are SciPy's and compiled ones. Of these it has to be exactly one, without a method
-    set on the object. UnsupportedModelError for any other object.
+    Classes that are not in the table are SciPy's and compiled classes. The helper must have exactly such a class, and
+    no method set on the object. Raises UnsupportedModelError for any other object.
     """
     known, cls = recognise(held), type(held)
     if known is None:
@@ -355,19 +356,19 @@ def helper(held: Any, attribute: str, *classes: str) -> Any:
     return held
 
 
-def class_name(thing: Any) -> str:
-    """Name of the object's own class, or of a class itself, for messages alone."""
-    return thing.__name__ if isinstance(thing, type) else type(thing).__name__
+def class_name(candidate: Any) -> str:
+    """Return the name of an object's class, or of a class, for messages only."""
+    return candidate.__name__ if isinstance(candidate, type) else type(candidate).__name__
 
 
-def full_class_name(thing: Any) -> str:
-    """The same with its module."""
-    return _full_name(type(thing))
+def full_class_name(candidate: Any) -> str:
+    """Return the name of an object's class with its module, for messages only."""
+    return _full_name(type(candidate))
 
 
-def library_names(thing: Any) -> list[str]:
-    """Names of scikit-learn's classes that the object's class derives from, nearest first, for messages alone."""
-    return [base.__name__ for base in type(thing).__mro__ if base.__module__.startswith("sklearn.")]
+def library_names(candidate: Any) -> list[str]:
+    """Return the names of scikit-learn's base classes of an object, nearest first, for messages only."""
+    return [base.__name__ for base in type(candidate).__mro__ if base.__module__.startswith("sklearn.")]
 
 
 def _full_name(cls: type) -> str:
@@ -375,12 +376,12 @@ def _full_name(cls: type) -> str:
 
 
 def _nearest(cls: type) -> tuple[Known, type] | None:
-    """The first class of the table among the bases of `cls`, unless a library derives another class from it."""
+    """Return the first class in the table among the bases of `cls`, unless a library derives another class from it."""
     others: list[type] = []
     for base in type.mro(cls):
         for known in _BY_NAME.get(base.__name__, ()):
             if f"{base.__module__}.".startswith(f"{known.module}.") and _is_authentic(base):
-                # Such as Matern of RBF, whose answers are others.
+                # for example Matern, which derives from RBF and computes other values
                 derived = any(issubclass(other, base) for other in others)
                 return None if derived else (known, base)
         if base.__module__.partition(".")[0] in _CHECKED and not _is_accelerator(base):
@@ -389,12 +390,12 @@ def _nearest(cls: type) -> tuple[Known, type] | None:
 
 
 def _is_authentic(cls: type) -> bool:
-    """Whether the class is what its module holds by its name."""
+    """Return whether a class is the one that its module has under its name."""
     return getattr(sys.modules.get(cls.__module__), "__dict__", {}).get(cls.__name__) is cls
 
 
 def _base_estimator() -> type:
-    """That of scikit-learn, which its SelectorMixin leaves to subclasses to derive from."""
+    """Return scikit-learn's BaseEstimator, from which subclasses of SelectorMixin also derive."""
     return getattr(sys.modules.get("sklearn.base"), "BaseEstimator", object)
 
 
@@ -403,21 +404,21 @@ def _is_accelerator(cls: type) -> bool:
 
 
 def _matters(name: str, value: Any, known: Known, defined: set[str]) -> bool:
-    """Whether an answer may depend on what a class that is not the library's has by this name."""
+    """Return whether an answer may depend on this attribute of a class outside the libraries."""
     if name in ("__dict__", "__weakref__"):
         return not isinstance(value, GetSetDescriptorType)
-    if name in known.own or _HARMLESS.fullmatch(name):
+    if name in known.overridable or _HARMLESS.fullmatch(name):
         return False
     is_computed = hasattr(value, "__get__") and name in known.relies
     return name in defined or name in _ANSWERS or name.startswith("__") or is_computed
 
 
 def _require_own_functions(cls: type) -> None:
-    """Refuse a class of a library in which something else has replaced a function."""
+    """Reject a library's class in which something else has replaced a function."""
     if cls.__module__.partition(".")[0] not in _CHECKED:
-        return  # cuML and ThunderSVM wrap their methods by packages that nobody here knows
+        return  # cuML and ThunderSVM wrap their methods with various packages
     for name, value in vars(cls).items():
-        if _HARMLESS.fullmatch(name) or isinstance(value, GetSetDescriptorType):  # the latter has no code in Python
+        if _HARMLESS.fullmatch(name) or isinstance(value, GetSetDescriptorType):  # the latter has no Python code
             continue
         for author in _authors(value):
             if author.partition(".")[0] not in _AUTHORS:
@@ -428,7 +429,7 @@ def _require_own_functions(cls: type) -> None:
 
 
 def _authors(value: Any) -> Iterator[str]:
-    """Modules that the code of a member of a class comes from; a decorator does not hide its own."""
+    """Yield the modules of the code of a class member; decorators do not hide them."""
     if isinstance(value, FunctionType):
         yield str(value.__globals__.get("__name__"))
         yield from _authors(vars(value).get("__wrapped__"))
@@ -438,11 +439,11 @@ def _authors(value: Any) -> Iterator[str]:
         yield from _authors(value.__func__)
     elif callable(value) or hasattr(value, "__get__"):
         yield str(type(value).__module__)
-        yield from _authors(getattr(value, "fn", None))  # of scikit-learn's available_if
+        yield from _authors(getattr(value, "fn", None))  # from available_if of scikit-learn
 
 
 def table() -> list[tuple[str, str, str, str]]:
-    """Rows for the documentation: role, classes, what answers depend on, what is refused."""
+    """Return rows for the documentation: role, classes, attributes that answers depend on, limits."""
 
     def alike(known: Known) -> tuple[str, ...]:
         return known.role, known.library, " ".join(known.relies), known.refused

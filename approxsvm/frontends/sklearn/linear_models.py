@@ -1,4 +1,4 @@
-"""scikit-learn's linear models: what their coefficients mean, at the end of a pipeline or alone."""
+"""scikit-learn's linear models and the meaning of their coefficients, alone or at the end of a pipeline."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ NAMES = _CLASSIFIERS | _ONE_CLASS | {known.name for known in KNOWN if known.role
 
 @dataclass(frozen=True, eq=False)
 class LinearParts:
-    """Linear functions and what they mean: of two `labels` a positive value means the first.
+    """Linear functions and their meaning: with two `labels`, a positive value means the first.
 
-    `coef` has shape (n_functions, n_features): several are of each label, or of each target.
+    `coef` has shape (n_functions, n_features), with one function for each label or target if there are several.
     """
 
     task: Task
@@ -45,14 +45,14 @@ class LinearParts:
 
 
 def linear_parts(estimator: Any, name: str) -> LinearParts:
-    """Coefficients and meaning of a fitted linear model."""
+    """Return the coefficients of a fitted linear model, and their meaning."""
     require_fitted(estimator, name, "coef_")
     given = estimator.coef_
     given = np.asarray(given.toarray() if issparse(given) else given, dtype=np.float64)  # sparse after sparsify()
     constants = -np.asarray(estimator.offset_) if name in _ONE_CLASS else estimator.intercept_
     coef, intercept = np.atleast_2d(given), np.asarray(constants, dtype=np.float64).ravel()
     if len(coef) > 1 and intercept.tolist() == [0.0]:
-        intercept = np.zeros(len(coef))  # of fit_intercept=False
+        intercept = np.zeros(len(coef))  # fitted with fit_intercept=False
     if len(intercept) != len(coef):
         raise ModelFormatError(f"this {name} has {len(intercept)} intercepts for {len(coef)} decision functions")
     if name in _ONE_CLASS:  # a value of 0 is an inlier, too
@@ -70,25 +70,24 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
         raise UnsupportedModelError(refusal(estimator, "of several labels for each row"))
     labels = ascending_classes(estimator.classes_, name)
     if len(labels) == 1:
-        raise UnsupportedModelError(refusal(estimator, "of one class, which is its answer to every row"))
-    if (
-        name == "LinearSVC" and len(coef) != 2
-    ):  # liblinear drops classes without weight, and predict takes the first ones
+        raise UnsupportedModelError(refusal(estimator, "of one class, which it predicts for every row"))
+    # liblinear drops classes without weight, and predict takes the first ones.
+    if name == "LinearSVC" and len(coef) != 2:
         labels = labels[: max(2, len(coef))]
     if len(labels) != (2 if len(coef) == 1 else len(coef)):
         functions = "one decision function" if len(coef) == 1 else f"{len(coef)} decision functions"
         raise ModelFormatError(f"this {name} has {len(labels)} classes, but {functions}")
-    if len(coef) == 1:  # a value above 0 means classes_[1], and 0 itself classes_[0]
+    if len(coef) == 1:  # a value above 0 means classes_[1], and 0 means classes_[0]
         return LinearParts("classification", coef, intercept, labels[::-1], _outputs(estimator, name))
     return LinearParts("classification", coef, intercept, labels, _outputs_of_several(estimator, name))
 
 
-def side_by_side(
+def read_functions(
     parts: LinearParts, read: Callable[[LinearParts], SingleModel], *, several: bool
 ) -> SingleModel | Ensemble:
-    """What is read of one function; of several targets a model for each, and of several classes unless `several`.
+    """Read one function, a function for each target, or, unless `several`, a function for each class.
 
-    `several` says that one model may have functions of all classes.
+    `several` means that one model may have functions of all classes.
     """
     if len(parts.coef) == 1 or (len(parts.labels) and several):
         return read(parts)
@@ -103,7 +102,7 @@ def side_by_side(
 
 
 def read_linear(estimator: Any, name: str) -> SingleModel | Ensemble:
-    """A linear model alone: a support vector for each function, its coefficients, with the linear kernel.
+    """Read a linear model as a linear kernel with one support vector for each function: its coefficients.
 
     The reference is rows @ coef_ + intercept_ over the real numbers.
     """
@@ -122,13 +121,13 @@ def read_linear(estimator: Any, name: str) -> SingleModel | Ensemble:
             outputs=parts.outputs,
         )
 
-    return side_by_side(linear_parts(estimator, name), read, several=True)
+    return read_functions(linear_parts(estimator, name), read, several=True)
 
 
 def _outputs(estimator: Any, name: str) -> Outputs:
     loss = getattr(estimator, "loss", None) if name == "SGDClassifier" else None
     if name.startswith("LogisticRegression") or loss == "log_loss":
-        # Asked for multi_class="multinomial", scikit-learn before 1.8 takes the softmax of -f and f.
+        # With multi_class="multinomial", scikit-learn before 1.8 takes the softmax of -f and f.
         rule = getattr(estimator, "multi_class", "auto")
         softmax = rule not in ("auto", "deprecated", "ovr", "warn") and _scikit_learn_version() < (1, 8)
         return Outputs(probability=OneVsRestCalibration((SigmoidCalibrator(-1.0 - softmax, 0.0),), positive=0))
@@ -139,12 +138,12 @@ def _outputs(estimator: Any, name: str) -> Outputs:
 
 
 def _outputs_of_several(estimator: Any, name: str) -> Outputs:
-    """Labels by the greatest value; probabilities are the softmax, or shares of each class against the rest."""
+    """Label by the greatest value; probabilities are the softmax, or normalized one-vs-rest probabilities."""
     n = len(estimator.classes_)
     probability: ClassProbability | None = None
     loss = getattr(estimator, "loss", None) if name == "SGDClassifier" else None
     if name.startswith("LogisticRegression"):
-        # scikit-learn's own test of who was fitted class by class, which none is from 1.8 on.
+        # This is scikit-learn's test for class-by-class fits, which do not exist from 1.8 on.
         rule, by_liblinear = getattr(estimator, "multi_class", "auto"), estimator.solver == "liblinear"
         by_class = rule in ("ovr", "warn") or (rule in ("auto", "deprecated") and by_liblinear)
         by_class = by_class and _scikit_learn_version() < (1, 8)

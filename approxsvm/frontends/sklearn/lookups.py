@@ -1,4 +1,4 @@
-"""Transformers of scikit-learn that look each value up: bins, thresholds, categories, missing values."""
+"""scikit-learn's transformers that look each value up: bins, thresholds, categories, missing values."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from approxsvm.ir.steps import Affine
 from approxsvm.ir.steps.table import GIVES_NAN, REFUSED, SAME, Steps, Table
 
 Columns = list[tuple[int, Steps]]
-# Categories that an encoder is asked about in one call: with an output of each, answers grow with the square of them.
-_PROBED_TOGETHER: Final = 512
+# Number of categories that an encoder transforms in one call: with one output for each, memory grows quadratically.
+_PROBED_PER_CALL: Final = 512
 
 
 def _then(map_: InputMap, columns: Columns) -> InputMap:
@@ -50,7 +50,7 @@ def _bins(map_: InputMap, step: Any) -> InputMap:
         n_bins = len(edges) - 1
         if not (edges[1:] >= edges[:-1]).all():
             raise ModelFormatError(f"the edges of column {j} do not ascend")
-        # Of edges that are equal scikit-learn passes all at once.
+        # Among equal edges, scikit-learn passes all at once.
         inner, first = np.unique(edges[1:-1][::-1], return_index=True)
         bins = np.append(0.0, n_bins - 1.0 - first)
         if step.encode == "ordinal":
@@ -61,7 +61,7 @@ def _bins(map_: InputMap, step: Any) -> InputMap:
 
 
 def _check_encoder_of_bins(encoder: Any, counts: list[int]) -> None:
-    """Raise ModelFormatError unless the encoder gives each bin its own column and does nothing else."""
+    """Raise ModelFormatError unless the encoder maps each bin to a separate column and does nothing else."""
     bins = np.minimum(np.arange(max(counts))[:, np.newaxis], np.array(counts) - 1.0)
     expected = np.hstack([bins[:, [j]] == np.arange(count) for j, count in enumerate(counts)])
     if not np.array_equal(_transformed(encoder, bins), expected):
@@ -71,27 +71,29 @@ def _check_encoder_of_bins(encoder: Any, counts: list[int]) -> None:
 def _imputer(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "SimpleImputer", "statistics_")
     missing, statistics = step.missing_values, np.asarray(step.statistics_).tolist()
-    filled_as = np.dtype(getattr(step, "_fill_dtype", np.float64))  # that of the rows it was fitted on
+    filled_as = np.dtype(getattr(step, "_fill_dtype", np.float64))  # dtype of the rows of fit
     columns: Columns = []
     for j, statistic in enumerate(statistics):
         if statistic is None or isinstance(statistic, str):
             map_, codes = _with_codes(map_, j, [text for text in (statistic, missing) if isinstance(text, str)])
-            columns.append((j, _replaced_text(missing, codes, SAME, NONE if statistic is None else codes[statistic])))
+            columns.append(
+                (j, _text_replacement(missing, codes, SAME, NONE if statistic is None else codes[statistic]))
+            )
             continue
         number = _as_number(statistic)
         if number is None:
-            raise UnsupportedModelError(f"it puts in {statistic!r}, which is no number and no text")
+            raise UnsupportedModelError(f"it fills in {statistic!r}, which is neither a number nor a text")
         if np.isnan(number) and step.keep_empty_features:
-            raise UnsupportedModelError(f"it puts NaN into column {j}")
+            raise UnsupportedModelError(f"it fills NaN into column {j}")
         if not np.isnan(number):
             number = float(filled_as.type(number)) if filled_as.kind in "fiu" else number
             _check_is_no_text(map_, j)
-            columns.append((j, _replaced(missing, [SAME], number)))
+            columns.append((j, _replacement(missing, [SAME], number)))
     if step.add_indicator:
         map_, marks = _marks(map_, helper(step.indicator_, "indicator_", "MissingIndicator"))
         columns += marks
     if is_nan(missing):
-        # Columns that were empty are left out: nobody looks at them.
+        # Columns that were empty are left out, without a check.
         used = sorted({j for j, _ in columns})
         return _then(map_.then_select(used), [(used.index(j), steps) for j, steps in columns])
     return _then(map_, columns)
@@ -105,7 +107,7 @@ def _indicator(map_: InputMap, step: Any) -> InputMap:
     new = sorted(set(range(map_.n_features)) - {j for j, _ in columns})
     if is_nan(step.missing_values):
         return _then(replace(map_, checked=map_.then_select(new).looked_at(takes_nan=False).checked), columns)
-    guards = [(j, _replaced(step.missing_values, [0.0], REFUSED)) for j in new]
+    guards = [(j, _replacement(step.missing_values, [0.0], REFUSED)) for j in new]
     return _then(map_, [*columns, *guards]).then_select(np.arange(len(columns)))
 
 
@@ -117,24 +119,24 @@ def _marks(map_: InputMap, step: Any) -> tuple[InputMap, Columns]:
         if isinstance(missing, str):
             map_, codes = _with_codes(map_, j, [missing])
         if isinstance(missing, str) or _raw_text(map_, j) in map_.texts:
-            columns.append((j, _replaced_text(missing, codes if isinstance(missing, str) else {}, 0.0, 1.0)))
+            columns.append((j, _text_replacement(missing, codes if isinstance(missing, str) else {}, 0.0, 1.0)))
         else:
-            columns.append((j, _replaced(missing, [0.0], 1.0)))
+            columns.append((j, _replacement(missing, [0.0], 1.0)))
     return map_, columns
 
 
 def _check_as_source(map_: InputMap) -> None:
-    """Refuse to look for equal numbers where a step in front rounds otherwise than the source."""
+    """Reject a search for equal numbers after a step that rounds differently from the source."""
     if not all(stage.as_source for stage in map_.stages):
         raise UnsupportedModelError(
-            "it looks for equal numbers, and a step in front of it is not replayed bit for bit: which are is chance"
+            "it compares numbers for equality, but a step before it is not replayed bit for bit"
         )
 
 
-def _replaced(missing: Any, otherwise: list[float], number: float) -> Steps:
-    """`number` in place of what is missing."""
+def _replacement(missing: Any, otherwise: list[float], number: float) -> Steps:
+    """Replace the missing value by `number`."""
     if isinstance(missing, (bool, str)) or not isinstance(missing, (int, float, np.number)):
-        raise UnsupportedModelError(f"{missing!r} is missing for it, which is no number")
+        raise UnsupportedModelError(f"its missing value is {missing!r}, which is not a number")
     if np.isnan(missing):
         return Steps.of([], otherwise, number)
     return Steps.equal([float(missing)], [number], otherwise[0])
@@ -143,21 +145,21 @@ def _replaced(missing: Any, otherwise: list[float], number: float) -> Steps:
 # --- texts
 
 
-def _replaced_text(missing: Any, codes: Mapping[str, float], otherwise: float, number: float) -> Steps:
-    """`number` in place of a text, or of None or NaN, that is missing."""
+def _text_replacement(missing: Any, codes: Mapping[str, float], otherwise: float, number: float) -> Steps:
+    """Replace a missing value, which is a text, None or NaN, by `number`."""
     if isinstance(missing, str):
         return Steps.equal([codes[missing]], [number], otherwise)
     if missing is None:
         return Steps.equal([NONE], [number], otherwise)
     if is_nan(missing):
         return Steps.of([], [otherwise], number)
-    if is_na(missing):  # pandas.NA: pandas.isna decides for it, of which None and NaN are, too
+    if is_na(missing):  # pandas.NA: scikit-learn calls pandas.isna, for which None and NaN are missing, too
         return Steps.equal([NONE], [number], otherwise, number)
-    raise UnsupportedModelError(f"{missing!r} is missing for it, in a column of texts")
+    raise UnsupportedModelError(f"its missing value is {missing!r}, in a column of texts")
 
 
 def _raw_text(map_: InputMap, feature: int) -> int | None:
-    """The raw column whose values a feature holds, as they are or with other texts for missing ones."""
+    """Return the raw column whose values a feature holds, unchanged or with replaced missing values."""
     for stage in reversed(map_.stages):
         if isinstance(stage, Table) and (stage.steps[feature].values == SAME).any():
             feature = int(stage.source[feature])
@@ -167,7 +169,7 @@ def _raw_text(map_: InputMap, feature: int) -> int | None:
 
 
 def _with_codes(map_: InputMap, feature: int, texts: Iterable[str]) -> tuple[InputMap, dict[str, float]]:
-    """The map with these texts known in a feature, and the code of each there."""
+    """Make texts known in a feature; return the map, and the code of each text."""
     column = _raw_text(map_, feature)
     known = None if column is None else map_.texts.get(column)
     if column is None or (known is None and not _is_raw(map_, feature)):
@@ -179,7 +181,7 @@ def _with_codes(map_: InputMap, feature: int, texts: Iterable[str]) -> tuple[Inp
 
 
 def _fitted_on_none(map_: InputMap, feature: int) -> InputMap:
-    """The map, None being the missing value of this column: the source was fitted with it, whatever becomes of NaN."""
+    """Make None the missing value of a column: the source was fitted with it, independently of NaN."""
     column = _raw_text(map_, feature)
     if column is None:
         return map_
@@ -187,7 +189,7 @@ def _fitted_on_none(map_: InputMap, feature: int) -> InputMap:
 
 
 def _is_raw(map_: InputMap, feature: int) -> bool:
-    """Whether nothing has changed a feature."""
+    """Return whether nothing has changed a feature."""
     for stage in reversed(map_.stages):
         if isinstance(stage, Table):
             steps = stage.steps[feature]
@@ -200,22 +202,22 @@ def _is_raw(map_: InputMap, feature: int) -> bool:
 def _check_is_no_text(map_: InputMap, feature: int) -> None:
     column = _raw_text(map_, feature)
     if column is not None and column in map_.texts:
-        raise UnsupportedModelError(f"it takes numbers in column {feature}, where a step before it takes texts")
+        raise UnsupportedModelError(f"it takes numbers in column {feature}, but a step before it takes texts")
 
 
 def _check_are_numbers(map_: InputMap) -> None:
-    """Raise UnsupportedModelError if a feature holds texts: codes of these are not what a step of numbers takes."""
+    """Raise UnsupportedModelError if a feature holds texts: their codes are not numbers for a step."""
     for j in range(map_.n_features):
         _check_is_no_text(map_, j)
 
 
-def finished(map_: InputMap) -> InputMap:
-    """The map of a whole pipeline: codes of texts have been looked up, and NaN that nothing replaces is refused."""
+def complete(map_: InputMap) -> InputMap:
+    """Complete the map of a whole pipeline: check that codes of texts are looked up, and reject NaN that stays."""
     stages = list(map_.stages)
     for k, stage in enumerate(stages):
         if isinstance(stage, Table) and stage.gives_nan:
-            if any(isinstance(behind, Table) for behind in stages[k + 1 :]):
-                raise UnsupportedModelError("unknown categories become NaN, which a step further behind replaces")
+            if any(isinstance(later, Table) for later in stages[k + 1 :]):
+                raise UnsupportedModelError("unknown categories become NaN, which a later step replaces")
             stages[k] = stage.refusing_nan()
     map_ = replace(map_, stages=tuple(stages))
     known = {}
@@ -225,16 +227,18 @@ def finished(map_: InputMap) -> InputMap:
         for k in np.flatnonzero(map_.columns == column).tolist():
             _check_is_looked_up(map_, k)
         nan, none, unknown = (map_.reached(column, code) for code in (np.nan, NONE, UNKNOWN))
-        # What the source has been fitted with is known to it: a step replaces it, or it is a category.
-        fitted_on_none = not np.isnan(none).any() and (np.isnan(nan).any() or (nan == unknown != none))
-        known[column] = replace(texts, null=NONE if fitted_on_none or texts.null == NONE else np.nan)
-    # Of texts that nothing is made of nothing is refused.
+        # The source knows a missing value that a step replaces or that is a category. If it knows neither None nor NaN
+        # and rejects NaN alone, a null is rejected: pandas reads it as NaN or None, depending on its version.
+        knows_none = not np.isnan(none).any() and none != unknown
+        knows_nan = not np.isnan(nan).any() and nan != unknown
+        known[column] = replace(texts, null=NONE if (knows_none and not knows_nan) or texts.null == NONE else np.nan)
+    # Texts that do not matter are not rejected.
     checked = {column: takes_nan for column, takes_nan in map_.checked.items() if column not in map_.texts}
     return replace(map_, texts=known, checked=checked)
 
 
 def _check_is_looked_up(map_: InputMap, column: int) -> None:
-    """Raise UnsupportedModelError where codes of texts get as far as a step that computes with numbers."""
+    """Raise UnsupportedModelError if codes of texts reach a step that computes with numbers."""
     features = {column}
     for stage in map_.stages:
         if isinstance(stage, Table):
@@ -253,58 +257,56 @@ def _check_is_looked_up(map_: InputMap, column: int) -> None:
 
 
 def _encoder(map_: InputMap, step: Any) -> InputMap:
-    """Numbers or texts: the encoder itself says what becomes of each, and of one that it does not know."""
+    """Fold an encoder of numbers or texts, by transforming each category and one unknown value."""
     kind = name_of(step)
     require_fitted(step, kind, "categories_")
     tables = []
     for j, given in enumerate(step.categories_):
-        map_, found = _categories(map_, j, np.asarray(given).tolist())
-        tables.append(found)
+        map_, categories = _categories(map_, j, np.asarray(given).tolist())
+        tables.append(categories)
     are_numbers = all(np.asarray(given).dtype.kind in "fiub" for given in step.categories_)
     _check_as_source(map_)
-    base = np.array([[found.values[0] for found in tables]], np.float64 if are_numbers else object)
+    base = np.array([[categories.values[0] for categories in tables]], np.float64 if are_numbers else object)
     widths = _widths(step, kind, base)
     at_base = _transformed(step, base)
     ends = np.cumsum([0, *widths]).tolist()
     columns: Columns = []
     guards: list[int] = []
-    for j, found in enumerate(tables):
+    for j, categories in enumerate(tables):
         block = slice(ends[j], ends[j + 1])
         parts = []
-        for first in range(0, len(found.values), _PROBED_TOGETHER):
-            probed = np.repeat(base, len(found.values[first : first + _PROBED_TOGETHER]), axis=0)
-            probed[:, j] = found.values[first : first + _PROBED_TOGETHER]
+        for first in range(0, len(categories.values), _PROBED_PER_CALL):
+            probed = np.repeat(base, len(categories.values[first : first + _PROBED_PER_CALL]), axis=0)
+            probed[:, j] = categories.values[first : first + _PROBED_PER_CALL]
             made = _transformed(step, probed)
             if not (np.delete(made, block, axis=1) == np.delete(at_base, block, axis=1)).all():
-                raise ModelFormatError(
-                    f"what it makes of column {j} is not in columns {block.start} to {block.stop - 1}"
-                )
+                raise ModelFormatError(f"its output for column {j} is not in columns {block.start} to {block.stop - 1}")
             parts.append(csc_array(made[:, block] if widths[j] else np.zeros((len(made), 1))))
-        own = _steps_of(found, vstack(parts, format="csc"), partial(_tried, step, base, j, block))
-        if not widths[j]:  # nothing comes out, but what the encoder refuses is refused
+        lookups = _steps_of(categories, vstack(parts, format="csc"), partial(_probe, step, base, j, block))
+        if not widths[j]:  # without outputs, but the encoder may reject values
             guards.append(len(columns))
-        columns += [(j, steps) for steps in own]
+        columns += [(j, steps) for steps in lookups]
     whole = _then(map_, columns)
     return whole.then_select(np.setdiff1d(np.arange(len(columns)), guards)) if guards else whole
 
 
-def _steps_of(found: _Categories, made: csc_array[Any], tried: Callable[[Any], npt.NDArray[Any]]) -> list[Steps]:
-    """Of each output of a column what the encoder makes of its categories, and of all else; 0 where it has none."""
-    # NaN that comes out is for an imputer behind (unknown_value, encoded_missing_value).
+def _steps_of(categories: _Categories, made: csc_array[Any], probe: Callable[[Any], npt.NDArray[Any]]) -> list[Steps]:
+    """Return a lookup for each output of a column: outputs for categories and all else, 0 without outputs."""
+    # NaN outputs are left to a later imputer (unknown_value, encoded_missing_value).
     made.data[np.isnan(made.data)] = GIVES_NAN
-    numbers, unknown = np.array(found.numbers), tried(found.unknown)
+    numbers, unknown = np.array(categories.numbers), probe(categories.unknown)
     nan_rows = np.flatnonzero(np.isnan(numbers))
-    nan = made[nan_rows[:1]].toarray()[0] if len(nan_rows) else tried(found.missing)
+    nan = made[nan_rows[:1]].toarray()[0] if len(nan_rows) else probe(categories.missing)
     nan = np.where(nan == GIVES_NAN, SAME, nan)
-    if found.are_texts and NONE not in numbers:
+    if categories.are_texts and NONE not in numbers:
         numbers = np.append(numbers, NONE)
-        made = vstack([made, csc_array(tried(None)[np.newaxis])], format="csc")
+        made = vstack([made, csc_array(probe(None)[np.newaxis])], format="csc")
     ascending = numbers.argsort()[: len(numbers) - len(nan_rows)]  # NaN is last
     numbers = numbers[ascending]
     steps = []
     for k in range(made.shape[1]):
         known = made[:, [k]].toarray().ravel()[ascending]
-        # Unknown categories are refused by the first output alone: tables would grow with the square of them.
+        # Only the first output rejects unknown categories: otherwise lookups would grow quadratically.
         otherwise = float(unknown[k]) if k == 0 or not np.isnan(unknown[k]) else _most_frequent(known)
         values = known if k == 0 else np.where(np.isnan(known), otherwise, known)
         odd = values != otherwise
@@ -313,9 +315,9 @@ def _steps_of(found: _Categories, made: csc_array[Any], tried: Callable[[Any], n
 
 
 class _Categories(NamedTuple):
-    """Of one column: what stands for each category in rows, the category itself, and a value that is none of them.
+    """Categories of one column: their numbers in rows, the categories, and a value that is none of them.
 
-    `missing` is what the encoder gets where a row has NaN.
+    `missing` is the encoder's input for NaN in a row.
     """
 
     numbers: list[float]
@@ -333,7 +335,7 @@ def _categories(map_: InputMap, j: int, values: list[Any]) -> tuple[InputMap, _C
             map_ = _fitted_on_none(map_, j)
         odd = [value for value in values if not (isinstance(value, str) or value is None or is_nan(value))]
         if odd:
-            raise UnsupportedModelError(f"{odd[0]!r} is a category of column {j} beside texts")
+            raise UnsupportedModelError(f"column {j} has the category {odd[0]!r} in addition to texts")
         numbers = [NONE if value is None else codes[value] if isinstance(value, str) else np.nan for value in values]
         return map_, _Categories(numbers, values, unknown_text(texts), True)
     map_, missing = _imputed_numbers(map_, j)
@@ -342,19 +344,19 @@ def _categories(map_: InputMap, j: int, values: list[Any]) -> tuple[InputMap, _C
     for value in values:
         number = np.nan if value is None else _as_number(value)
         if number is None:
-            raise UnsupportedModelError(f"{value!r} is a category of column {j}, which is no number and no text")
+            raise UnsupportedModelError(f"{value!r} is a category of column {j}, which is neither a number nor a text")
         numbers.append(number)
     if sum(number != number for number in numbers) > 1:
         raise UnsupportedModelError(f"None and NaN are two categories of column {j}; refit it with one of them")
     pairs = zip(numbers, values, strict=True)
     if any(number != value for number, value in pairs if value is not None and number == number):
-        raise UnsupportedModelError(f"a category of column {j} is no float64")
+        raise UnsupportedModelError(f"a category of column {j} is not a float64")
     unknown = next(k + 0.5 for k in range(len(numbers) + 1) if k + 0.5 not in numbers)
     return map_, _Categories(numbers, values, unknown, False, missing)
 
 
 def _imputed_numbers(map_: InputMap, feature: int) -> tuple[InputMap, Any]:
-    """The map, and the text that an imputer puts in place of missing numbers of a feature, which stay NaN here."""
+    """Return the map, and the text by which an imputer replaces missing numbers of a feature, which stay NaN here."""
     column, at = _raw_text(map_, feature), feature
     texts = () if column is None or column not in map_.texts else map_.texts[column].texts
     for k in reversed(range(len(map_.stages) if len(texts) == 1 else 0)):
@@ -362,7 +364,7 @@ def _imputed_numbers(map_: InputMap, feature: int) -> tuple[InputMap, Any]:
         if not isinstance(stage, Table):
             continue
         steps = list(stage.steps)
-        if not len(steps[at].edges) and steps[at].nan == 0.0:  # the code of that text, and all else as it is
+        if not len(steps[at].edges) and steps[at].nan == 0.0:  # the code of that text, with other values unchanged
             steps[at] = Steps.of([], [SAME], SAME)
             stages = (*map_.stages[:k], replace(stage, steps=tuple(steps)), *map_.stages[k + 1 :])
             others = {j: known for j, known in map_.texts.items() if j != column}
@@ -372,17 +374,17 @@ def _imputed_numbers(map_: InputMap, feature: int) -> tuple[InputMap, Any]:
 
 
 def _most_frequent(values: npt.NDArray[np.float64]) -> float:
-    found, counts = np.unique(values[~np.isnan(values)], return_counts=True)
-    return float(found[counts.argmax()])
+    numbers, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+    return float(numbers[counts.argmax()])
 
 
 def _as_number(value: Any) -> float | None:
-    """Of a value of scikit-learn's arrays, which may hold objects; None of one that is no number."""
+    """Return a value of scikit-learn's arrays, which may hold objects, as a number; None if it is not one."""
     return float(value) if isinstance(value, (int, float, np.number, np.bool_)) else None
 
 
 def _widths(step: Any, kind: str, base: npt.NDArray[np.float64]) -> list[int]:
-    """Columns that come out for each column that goes in."""
+    """Return the number of output columns for each input column."""
     if kind == "OneHotEncoder":
         mappings = getattr(step, "_default_to_infrequent_mappings", None)
         if step._infrequent_enabled and len(mappings or ()) != base.shape[1]:
@@ -392,28 +394,28 @@ def _widths(step: Any, kind: str, base: npt.NDArray[np.float64]) -> list[int]:
         raise UnsupportedModelError(f"it has {len(step.encodings_)} encodings of {base.shape[1]} columns")
     n_outputs = _transformed(step, base).shape[1]
     if n_outputs != base.shape[1]:
-        raise UnsupportedModelError(f"it makes {n_outputs} columns of {base.shape[1]}")
+        raise UnsupportedModelError(f"it makes {n_outputs} columns from {base.shape[1]}")
     return [1] * n_outputs
 
 
-def _tried(step: Any, base: Any, j: int, block: slice, value: Any) -> npt.NDArray[np.float64]:
-    """What becomes of a value in column j: REFUSED where the encoder refuses it; 0 where nothing comes out of it."""
+def _probe(step: Any, base: Any, j: int, block: slice, value: Any) -> npt.NDArray[np.float64]:
+    """Return the output for a value in column j: REFUSED if the encoder rejects it, 0 if there is no output."""
     width = max(block.stop - block.start, 1)
     rows = base.astype(object) if value is None or isinstance(value, str) else base.copy()
     rows[0, j] = value
     try:
-        found = _transformed(step, rows)[0, block]
+        outputs = _transformed(step, rows)[0, block]
     except (ValueError, TypeError):
         return np.full(width, REFUSED)
-    found = found if len(found) else np.zeros(1)
-    return np.where(np.isnan(found), GIVES_NAN, found)
+    outputs = outputs if len(outputs) else np.zeros(1)
+    return np.where(np.isnan(outputs), GIVES_NAN, outputs)
 
 
 def _transformed(step: Any, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of unknown categories, and of columns without names
-        found = step.transform(rows)
-    return np.asarray(found.toarray() if hasattr(found, "toarray") else found, np.float64)
+        warnings.simplefilter("ignore")  # about unknown categories, and columns without names
+        transformed = step.transform(rows)
+    return np.asarray(transformed.toarray() if hasattr(transformed, "toarray") else transformed, np.float64)
 
 
 FOLDERS: Final[dict[str, Callable[[InputMap, Any], InputMap]]] = {

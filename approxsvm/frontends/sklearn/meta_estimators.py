@@ -1,8 +1,8 @@
-"""scikit-learn's estimators around several: what they make of their members is one of the rules of an Ensemble.
+"""scikit-learn's meta-estimators: their combination of members becomes one of the rules of an Ensemble.
 
-Where members have the same kernel and the same rows in front of it, sums of regressions, functions of classes and
-machines for pairs of classes are one model instead, with vectors that they share once: kernels are evaluated once for
-all members. Whatever else these estimators do is refused with what to do instead.
+Members that have the same kernel after the same map of rows are combined to one model with shared vectors, so each
+kernel is evaluated once for all members: sums of regressions, functions of classes, and machines for pairs of classes.
+Other uses of members are rejected, with a remedy.
 """
 
 from __future__ import annotations
@@ -53,22 +53,22 @@ from approxsvm.ir.steps import Interval
 
 _UP = 1.0 + 2.0**-30
 _CONSTANT = "constant"
-# The largest value of a member of output codes: distances round the square of it, which bounds cover.
+# Largest value of a member of output codes; rounding of distances grows with its square, and the bounds include it.
 _MOST_CODED = 2.0**28
-# Scores count a value of 0 for the first class of a pair. A member whose label is then the second has this intercept.
+# Scores count a value of 0 for the first class of a pair. If a member then predicts the second, this is its intercept.
 _BELOW_0 = -(2.0**-1074)
-# Whose members know the classes themselves.
+# Meta-estimators whose members know the class labels, not only their positions.
 _BOOSTED = ("AdaBoostClassifier", "RUSBoostClassifier")
 
 
 def read_self_training(estimator: Any, read: Read) -> Model:
-    """Read a fitted SelfTrainingClassifier, which predicts by the estimator that it has fitted last."""
+    """Read a fitted SelfTrainingClassifier, which predicts with the estimator that it fitted last."""
     require_fitted(estimator, "SelfTrainingClassifier", "estimator_")
     return read(estimator.estimator_)
 
 
 def read_multi_output(estimator: Any, read: Read) -> Model:
-    """Read a fitted MultiOutputRegressor: regressions side by side."""
+    """Read a fitted MultiOutputRegressor: one regression for each target."""
     members = _members(estimator, read)
     for member in members:
         if member.task != "regression" or member.outputs.is_column:
@@ -79,20 +79,20 @@ def read_multi_output(estimator: Any, read: Read) -> Model:
 
 
 def read_multi_output_classifier(estimator: Any, read: Read) -> Model:
-    """Read a fitted MultiOutputClassifier: labels side by side, each by a classifier of its own."""
+    """Read a fitted MultiOutputClassifier: one classifier for each label."""
     members = _members(estimator, read)
     for member in members:
         if member.task != "classification":
             raise UnsupportedModelError(f"a member of this MultiOutputClassifier is a {member.source}")
-    # NumPy's array of all predictions.
+    # The source joins all predictions in one NumPy array.
     if len({isinstance(label, str) for member in members for label in member.labels.tolist()}) > 1:
-        raise UnsupportedModelError(refusal(estimator, "of labels of which some are texts and some numbers"))
+        raise UnsupportedModelError(refusal(estimator, "with labels that are partly texts and partly numbers"))
     dtype = np.result_type(*(member.labels for member in members))
     members = [replace(member, labels=member.labels.astype(dtype)) for member in members]
-    if dtype.kind == "f":  # -0.0 is 0.0
+    if dtype.kind == "f":  # -0.0 becomes 0.0
         members = [replace(member, labels=member.labels + 0.0) for member in members]
     labels = np.unique(np.concatenate([member.labels for member in members]))
-    # Where values above 0 mean the second label, as for members that share their kernels.
+    # Values above 0 mean the second label, as for members that share their kernels.
     return _targets(members, members[0].labels[::-1] if len(labels) == 2 else labels)
 
 
@@ -112,22 +112,22 @@ def read_voting_classifier(estimator: Any, read: Read) -> Model:
 
 
 def read_bagging_classifier(estimator: Any, read: Read) -> Model:
-    """Read a fitted BaggingClassifier, which averages probabilities, or counts votes where members have none."""
-    models = _of_chosen_columns(estimator, read)
-    have_shares = {hasattr(inner, "predict_proba") for inner in estimator.estimators_[: len(models)]}
-    if len(have_shares) > 1:
-        raise UnsupportedModelError(refusal(estimator, "of which some members have probabilities and some vote"))
+    """Read a fitted BaggingClassifier, which averages probabilities, or counts votes if members have none."""
+    models = _bagged_models(estimator, read)
+    have_probabilities = {hasattr(inner, "predict_proba") for inner in estimator.estimators_[: len(models)]}
+    if len(have_probabilities) > 1:
+        raise UnsupportedModelError(refusal(estimator, "with some members that have probabilities and some that vote"))
     if estimator.n_classes_ != len(estimator.classes_):
         raise ModelFormatError(
             f"n_classes_ of this {class_name(estimator)} is {estimator.n_classes_} of {len(estimator.classes_)}"
         )
-    if have_shares == {True}:
+    if have_probabilities == {True}:
         return _mean_of_probabilities(estimator, models, [Fraction(1)] * len(models))
     return _votes(estimator, _single(estimator, models), [1.0] * len(models))
 
 
 def read_ada_boost(estimator: Any, read: Read) -> Model:
-    """Read a fitted AdaBoostClassifier: a vote counts its weight, and against each other class a share of it."""
+    """Read a fitted AdaBoostClassifier: votes count with weights, partly also against each other class."""
     members = _members(estimator, read)
     weights = np.asarray(estimator.estimator_weights_, np.float64)[: len(members)]
     if getattr(estimator, "algorithm", "SAMME") == "SAMME.R":
@@ -157,25 +157,28 @@ def read_voting_regressor(estimator: Any, read: Read) -> Model:
 
 def read_bagging_regressor(estimator: Any, read: Read) -> Model:
     """Read a fitted BaggingRegressor: a mean of values."""
-    models = _of_chosen_columns(estimator, read)
+    models = _bagged_models(estimator, read)
     return _sum_of_values(estimator, *_flattened(estimator, models, [Fraction(1, len(models))] * len(models)))
 
 
 def read_stacking_regressor(estimator: Any, read: Read) -> Model:
-    """Read a fitted StackingRegressor with a linear final model of its members' values: a weighted sum of these."""
+    """Read a fitted StackingRegressor whose final model is linear: a weighted sum of its members' values."""
     models = _models(estimator, read)
     parts = _final_parts(estimator, len(models), "regression", 1)
     if parts.outputs.is_column:
         raise ModelFormatError("final_estimator_ has been fitted with a matrix of one target")
     weights = [Fraction(float(weight)) for weight in parts.coef[0, : len(models)]]
     if estimator.passthrough:
-        models, weights = [*models, _of_rows(estimator, parts.coef[:, len(models) :])], [*weights, Fraction(1)]
+        models, weights = (
+            [*models, _passthrough_model(estimator, parts.coef[:, len(models) :])],
+            [*weights, Fraction(1)],
+        )
     members, weights, addend = _flattened(estimator, models, weights)
     return _sum_of_values(estimator, members, weights, addend + Fraction(float(parts.intercept[0])))
 
 
 def read_stacking_classifier(estimator: Any, read: Read) -> Model:
-    """Read a fitted StackingClassifier: a linear final model of its members' values, scores or probabilities."""
+    """Read a fitted StackingClassifier whose final model is linear in its members' values, scores or probabilities."""
     models = _models(estimator, read)
     if isinstance(estimator._label_encoder, list):
         raise UnsupportedModelError(refusal(estimator, "of several labels for each row"))
@@ -184,31 +187,31 @@ def read_stacking_classifier(estimator: Any, read: Read) -> Model:
         raise ModelFormatError("_label_encoder and classes_ of this StackingClassifier have other classes")
     if len(estimator.stack_method_) != len(models):
         raise ModelFormatError(f"stack_method_ has {len(estimator.stack_method_)} entries for {len(models)} members")
-    asked = list(zip(models, estimator.stack_method_, strict=True))
+    requested = list(zip(models, estimator.stack_method_, strict=True))
     if len(classes) > 2:
-        return _stack_of_several(estimator, asked, classes)
+        return _stack_of_several(estimator, requested, classes)
     parts = _final_parts(estimator, len(models), "classification", 1)
     if parts.labels.tolist() != [1, 0]:
         raise ModelFormatError(f"final_estimator_ knows the classes {parts.labels.tolist()} instead of 0 and 1")
     labels = classes[::-1]
     weights = [Fraction(float(weight)) for weight in parts.coef[0, : len(models)]]
     if estimator.passthrough:
-        asked.append((_of_rows(estimator, parts.coef[:, len(models) :]), "predict"))
+        requested.append((_passthrough_model(estimator, parts.coef[:, len(models) :]), "predict"))
         weights.append(Fraction(1))
     functions, counts, addend = [], [], Fraction(float(parts.intercept[0]))
-    for (model, method), weight in zip(asked, weights, strict=True):
+    for (model, method), weight in zip(requested, weights, strict=True):
         if isinstance(model, Ensemble) and model.averages and method != "predict_proba":
-            raise UnsupportedModelError(refusal(estimator, f"that asks a {model.source} for {method}"))
-        members, shares, own = _flattened(estimator, [model], [weight])
+            raise UnsupportedModelError(refusal(estimator, f"that uses {method} of a {model.source}"))
+        members, fractions, inner_addend = _flattened(estimator, [model], [weight])
         functions += [_stacked(estimator, member, method, labels) for member in members]
-        counts += shares
-        addend += own
+        counts += fractions
+        addend += inner_addend
     return _sum_of_values(estimator, functions, counts, addend, labels, parts.outputs)
 
 
-def _stack_of_several(estimator: Any, asked: Sequence[tuple[Model, str]], classes: Any) -> Ensemble:
-    """A final function of each class: sums of all that the members say, and of the rows themselves with passthrough."""
-    columns = [_columns(estimator, model, method, classes) for model, method in asked]
+def _stack_of_several(estimator: Any, requested: Sequence[tuple[Model, str]], classes: Any) -> Ensemble:
+    """Build a final function for each class: sums of the members' outputs, and of the rows with passthrough."""
+    columns = [_columns(estimator, model, method, classes) for model, method in requested]
     n_columns = sum(width for width, _, _ in columns)
     parts = _final_parts(estimator, n_columns, "classification", len(classes))
     if parts.labels.tolist() != list(range(len(classes))):
@@ -219,15 +222,17 @@ def _stack_of_several(estimator: Any, asked: Sequence[tuple[Model, str]], classe
     for width, seen, addend in columns:
         for member, order, share in seen:
             members.append(member)
-            for own, row in zip(sums, coef, strict=True):
-                own += [row[start + at] * share for at in order]
+            for class_sum, row in zip(sums, coef, strict=True):
+                class_sum += [row[start + at] * share for at in order]
         addends = [total + row[start] * addend for total, row in zip(addends, coef, strict=True)]
         start += width
     if estimator.passthrough:
-        members.append(_of_rows(estimator, parts.coef[:, n_columns:]))
-        for c, own in enumerate(sums):
-            own += [Fraction(int(k == c)) for k in range(len(classes))]
-    weights = np.array([[*map(rounded_float, (*own, addend))] for own, addend in zip(sums, addends, strict=True)])
+        members.append(_passthrough_model(estimator, parts.coef[:, n_columns:]))
+        for c, class_sum in enumerate(sums):
+            class_sum += [Fraction(int(k == c)) for k in range(len(classes))]
+    weights = np.array(
+        [[*map(rounded_float, (*class_sum, addend))] for class_sum, addend in zip(sums, addends, strict=True)]
+    )
     source = f"sums of {len(members)}: {members[0].source}"
     return Ensemble(tuple(members), source, replace(parts.outputs, weights=weights), classes)
 
@@ -235,9 +240,9 @@ def _stack_of_several(estimator: Any, asked: Sequence[tuple[Model, str]], classe
 def _columns(
     estimator: Any, model: Model, method: str, classes: Any
 ) -> tuple[int, list[tuple[SingleModel, list[int], Fraction]], Fraction]:
-    """How many columns a final model has of a member, and what they are made of.
+    """Return the number of columns of a final model that come from a member, and their composition.
 
-    These are models with the column that each of their own numbers counts in, and how much, and an addend.
+    It is a list of models, the columns to which each of their numbers contributes, and its weight; plus an addend.
     """
     is_sign = isinstance(model.outputs.probability, SignAlone)
     if method == "predict" and model.task == "regression":
@@ -260,11 +265,11 @@ def _columns(
             return 1, [(_value(estimator, model), [0], Fraction(1))], Fraction(0)
         scores = Outputs(label_rule="scores", decision_shape=shape)
         return width, [_in_order(replace(model, outputs=scores), Fraction(1), classes)], Fraction(0)
-    raise UnsupportedModelError(refusal(estimator, f"that asks a {model.source} for {method}"))
+    raise UnsupportedModelError(refusal(estimator, f"that uses {method} of a {model.source}"))
 
 
 def _in_order(member: SingleModel, weight: Fraction, classes: Any) -> tuple[SingleModel, list[int], Fraction]:
-    """A classifier, the places of its labels in their order, and its weight; labels are as many of `classes`."""
+    """Return a classifier with as many of `classes` as it has labels, their ranks, and its weight."""
     order = np.argsort(np.argsort(member.labels))
     return replace(member, labels=classes[order]), order.tolist(), weight
 
@@ -272,7 +277,7 @@ def _in_order(member: SingleModel, weight: Fraction, classes: Any) -> tuple[Sing
 def _flattened(
     estimator: Any, models: Sequence[Model], weights: Sequence[Fraction]
 ) -> tuple[list[SingleModel], list[Fraction], Fraction]:
-    """Sums of models, some of which are means or sums themselves, as one sum: its members, weights and addend."""
+    """Flatten a sum of models, which may be means or sums, to one sum: its members, weights and addend."""
     members: list[SingleModel] = []
     counts: list[Fraction] = []
     addend = Fraction(0)
@@ -283,16 +288,16 @@ def _flattened(
             continue
         if not (model.averages or (model.task == "regression" and model.real_weights)):
             raise UnsupportedModelError(refusal(estimator, f"around a {model.source}"))
-        *inner, own = model.real_weights or ((Fraction(1),) * len(model.members) + (Fraction(0),))
+        *inner, inner_addend = model.real_weights or ((Fraction(1),) * len(model.members) + (Fraction(0),))
         total = sum(inner) if model.averages else Fraction(1)
         members += model.members
         counts += [weight * share / total for share in inner]
-        addend += weight * own
+        addend += weight * inner_addend
     return members, counts, addend
 
 
-def _of_rows(estimator: Any, coef: Any) -> KernelModel:
-    """What a final model takes of the rows themselves, linear functions of them, as a regression."""
+def _passthrough_model(estimator: Any, coef: Any) -> KernelModel:
+    """Build the regression of a final model on the rows themselves: linear functions of them."""
     return KernelModel(
         task="regression",
         support_vectors=coef,
@@ -306,38 +311,40 @@ def _of_rows(estimator: Any, coef: Any) -> KernelModel:
 
 
 def read_output_code(estimator: Any, read: Read) -> Model:
-    """Read a fitted OutputCodeClassifier: a row is of the class with the nearest row of code_book_, or the first such.
+    """Read a fitted OutputCodeClassifier: a row has the class with the nearest row of code_book_, or the first such.
 
-    |f - c|^2 is |f|^2 - 2 f.c + |c|^2, and |c|^2 is the same for all c, which are of -1 and 1. So f.c is a function of
-    each class, of which the greatest wins: a sum of the members' kernels. A class with the row of an earlier one is
-    put below that one, and never wins.
+    |f - c|^2 is |f|^2 - 2 f.c + |c|^2, and |c|^2 is equal for all code words c, whose entries are -1 and 1. So f.c is a
+    function for each class, and the greatest wins: a sum of the members' kernels. A class with the code word of an
+    earlier one is put below that one, and never wins.
 
-    The source rounds its squared distances, which is part of the bounds (`_rounding_of_distances`). Where kernels have
-    no limit, rows are rejected for which a value may be beyond `_MOST_CODED`.
+    The source rounds its squared distances, which the bounds include (`_rounding_of_distances`). If kernels are
+    unbounded, rows are rejected for which a value may exceed `_MOST_CODED`.
     """
     classes = ascending_classes(estimator.classes_, "OutputCodeClassifier")
     constants = [name_of(inner) == "_ConstantPredictor" for inner in estimator.estimators_]
     if all(constants):
-        raise UnsupportedModelError(refusal(estimator, "none of whose members depends on rows"))
+        raise UnsupportedModelError(refusal(estimator, "with only constant members"))
     members = _members(estimator, read, constants)
     for inner, member in zip(estimator.estimators_, members, strict=True):
         if member.task != "regression" and not hasattr(inner, "decision_function"):
-            raise UnsupportedModelError(refusal(estimator, "of members without a decision_function"))
+            raise UnsupportedModelError(refusal(estimator, "with members without a decision_function"))
     book = np.asarray(estimator.code_book_, np.float64)
     if book.shape != (len(classes), len(members)) or not np.isin(book, [-1.0, 1.0]).all():
-        raise ModelFormatError(f"code_book_ has shape {book.shape} for {len(classes)} classes, or is not of -1 and 1")
+        raise ModelFormatError(
+            f"code_book_ has shape {book.shape} for {len(classes)} classes, or other numbers than -1 and 1"
+        )
     kept = np.unique(book, axis=0, return_index=True)[1].tolist()
     if len(kept) < 3:
-        raise UnsupportedModelError(refusal(estimator, f"whose code_book_ tells {len(kept)} classes apart"))
+        raise UnsupportedModelError(refusal(estimator, f"whose code_book_ distinguishes {len(kept)} classes"))
     functions = [_value(estimator, member) for member in members]
     varying = np.flatnonzero(~np.array(constants))
-    machines = _alike(estimator, [functions[k] for k in varying])
+    machines = _require_same_kernel(estimator, [functions[k] for k in varying])
     answers = {int(k): Fraction(float(np.ravel(estimator.estimators_[k].y_)[0])) for k in np.flatnonzero(constants)}
     constant = float(sum(map(abs, answers.values())))
     constant += fsum(abs(float(machine.intercept[0])) for machine in machines)
     relative, fixed = _rounding_of_distances(len(members), _MOST_CODED)
     if machines[0].is_polynomial:
-        machines = _of_small_values(estimator, machines)
+        machines = _limit_values(estimator, machines)
         most, fixed = len(members) * _MOST_CODED, fixed + relative * constant
     else:  # a Gaussian and a sigmoid are at most 1
         most = (constant + fsum(float(machine.absolute_sums()[0]) for machine in machines)) * _UP
@@ -375,8 +382,8 @@ def _rounding_of_distances(n: int, most: float) -> tuple[float, float]:
     return (2.0 * most + n + 4.0) * UNIT64 * _UP, (2.0 * n + n * n) * UNIT64 * _UP
 
 
-def _of_small_values(estimator: Any, machines: Sequence[KernelModel]) -> list[KernelModel]:
-    """Machines with polynomial kernels, of rows of numbers so small that no value is beyond `_MOST_CODED`."""
+def _limit_values(estimator: Any, machines: Sequence[KernelModel]) -> list[KernelModel]:
+    """Restrict machines with polynomial kernels to rows so small that no value exceeds `_MOST_CODED`."""
     first = machines[0]
     reaches = [abs(first.gamma) * np.asarray(abs(machine.support_vectors).sum(axis=1)).ravel() for machine in machines]
 
@@ -390,51 +397,53 @@ def _of_small_values(estimator: Any, machines: Sequence[KernelModel]) -> list[Ke
         return bool(np.max(values) * _UP <= _MOST_CODED)  # False for NaN
 
     if not fits(-1000):
-        raise UnsupportedModelError(refusal(estimator, f"of members whose values are beyond {_MOST_CODED:.2g}"))
+        raise UnsupportedModelError(refusal(estimator, f"with members whose values exceed {_MOST_CODED:.2g}"))
     low, high = -1000, 1000
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    return [_of_rows_within(machine, 2.0**low) for machine in machines]
+    return [_limit_rows(machine, 2.0**low) for machine in machines]
 
 
-def _of_rows_within(machine: KernelModel, limit: float) -> KernelModel:
-    """The same for rows, behind its input map, of numbers up to a limit; other rows are refused."""
+def _limit_rows(machine: KernelModel, limit: float) -> KernelModel:
+    """Restrict a machine to rows whose numbers, after its input map, are within a limit; others are rejected."""
     before = machine.input_map or InputMap.identity(machine.n_features, machine.feature_names)
     ends = np.full(machine.n_features, limit)
     return replace(machine, input_map=before.then_stage(Interval("refuses", -ends, ends)))
 
 
 def read_one_vs_rest(estimator: Any, read: Read) -> Model:
-    """Read a fitted OneVsRestClassifier of one label for each row, that of the greatest decision value, or of several.
+    """Read a fitted OneVsRestClassifier, which predicts the label with the greatest decision value, or several labels.
 
-    Members without a decision_function are asked for probabilities, which label in its place.
+    For members without a decision_function, probabilities replace it.
     """
     require_fitted(estimator, "OneVsRestClassifier", "label_binarizer_")
     binarizer = helper(estimator.label_binarizer_, "label_binarizer_", "LabelBinarizer")
     if binarizer.y_type_.startswith("multilabel"):
-        return _of_several_labels(estimator, read)
+        return _multilabel(estimator, read)
     models, classes = _models(estimator, read), ascending_classes(estimator.classes_, "OneVsRestClassifier")
     expected = (0, 1, "multiclass" if len(classes) > 2 else "binary")
-    found = (binarizer.neg_label, binarizer.pos_label, binarizer.y_type_)
-    if found != expected or binarizer.sparse_input_ or not np.array_equal(binarizer.classes_, classes):
-        raise ModelFormatError("label_binarizer_ of this OneVsRestClassifier is not what fit leaves")
+    actual = (binarizer.neg_label, binarizer.pos_label, binarizer.y_type_)
+    if actual != expected or binarizer.sparse_input_ or not np.array_equal(binarizer.classes_, classes):
+        raise ModelFormatError("label_binarizer_ of this OneVsRestClassifier is not as fit leaves it")
     if len(models) != (len(classes) if len(classes) > 2 else 1):
         raise ModelFormatError(f"this OneVsRestClassifier has {len(models)} estimators_ for {len(classes)} classes")
-    by_shares = not any(hasattr(inner, "decision_function") for inner in estimator.estimators_)
-    if by_shares and all(isinstance(model, Ensemble) and model.averages for model in models):
-        return _of_means(estimator, models, classes)
+    by_probabilities = not any(hasattr(inner, "decision_function") for inner in estimator.estimators_)
+    if by_probabilities and all(isinstance(model, Ensemble) and model.averages for model in models):
+        return _one_vs_rest_means(estimator, models, classes)
     members = _single(estimator, models)
     _check_binary(members)
     by_value = all(hasattr(inner, "decision_function") for inner in estimator.estimators_)
     by_value = by_value or all(member.task == "regression" for member in members)
     calibrators = [_calibrator(member) for member in members]
     if not by_value and None in calibrators:
-        raise UnsupportedModelError(refusal(estimator, "of members with neither values nor calibrated probabilities"))
+        raise UnsupportedModelError(
+            refusal(estimator, "with members that have neither values nor calibrated probabilities")
+        )
     known = tuple(calibrator for calibrator in calibrators if calibrator is not None)
     source = f"one against the rest: {members[0].source}"
     if len(classes) == 2:
-        return replace(_of_two_classes(members[0], classes, calibrators[0], by_value), source=source)
+        return replace(_two_classes(members[0], classes, calibrators[0], by_value), source=source)
     functions = [_function(member) for member in members]
     probability = OneVsRestCalibration(known, positive=0) if len(known) == len(members) else None
     outputs = Outputs(probability, label_rule="scores" if by_value else "probability", decision_shape="each")
@@ -449,13 +458,13 @@ def read_one_vs_rest(estimator: Any, read: Read) -> Model:
     return replace(one, task="classification", labels=classes, outputs=outputs)
 
 
-def _of_means(estimator: Any, models: Sequence[Model], classes: Any) -> Ensemble:
-    """Means of probabilities of a class against the rest each, which are its function; of two, above one half."""
+def _one_vs_rest_means(estimator: Any, models: Sequence[Model], classes: Any) -> Ensemble:
+    """Combine means of one-vs-rest probabilities, one for each class; with two classes, compare one with 1/2."""
     source = f"one against the rest: {models[0].source}"
     if len(classes) == 2:
         members, counts, _ = _flattened(estimator, models, [Fraction(1)])
         _check_binary(members)
-        mean = _mean_of(_of_classes(estimator, members), counts, source)
+        mean = _mean_of(_with_class_labels(estimator, members), counts, source)
         numbers = np.ones(len(members)) if mean.outputs.weights is None else mean.outputs.weights
         by_half = Outputs(MembersMean(), "probability_threshold", threshold=0.5, weights=numbers)
         return replace(mean, outputs=by_half)
@@ -467,16 +476,16 @@ def _of_means(estimator: Any, models: Sequence[Model], classes: Any) -> Ensemble
         members, weights, _ = _flattened(estimator, [model], [Fraction(1)])
         _check_binary(members)
         seen += [replace(member, labels=classes[: len(member.labels)]) for member in members]
-        for k, own in enumerate(sums):
+        for k, class_sum in enumerate(sums):
             for member, weight in zip(members, weights, strict=True):
-                own += [weight * int(k == c and label == 1) for label in member.labels.tolist()]
-    return _of_sums(seen, sums, classes, source)
+                class_sum += [weight * int(k == c and label == 1) for label in member.labels.tolist()]
+    return _class_sums(seen, sums, classes, source)
 
 
-def _of_several_labels(estimator: Any, read: Read) -> Model:
-    """A OneVsRestClassifier of an indicator matrix: a row has each label whose value is above 0.
+def _multilabel(estimator: Any, read: Read) -> Model:
+    """Read a OneVsRestClassifier of an indicator matrix: a row has each label whose value is above 0.
 
-    All values are compared with 1/2 instead where the first member is no classifier, or has probabilities alone.
+    All values are compared with 1/2 instead if the first member is not a classifier, or has only probabilities.
     """
     binarizer, n_labels = estimator.label_binarizer_, len(estimator.classes_)
     if (binarizer.neg_label, binarizer.pos_label) != (0, 1) or len(estimator.estimators_) != n_labels:
@@ -484,28 +493,30 @@ def _of_several_labels(estimator: Any, read: Read) -> Model:
             f"this OneVsRestClassifier has {len(estimator.estimators_)} members of {n_labels} labels"
         )
     if binarizer.sparse_input_:
-        raise UnsupportedModelError(refusal(estimator, "of a sparse indicator matrix, which it predicts, too"))
+        raise UnsupportedModelError(refusal(estimator, "with a sparse indicator matrix, which it also predicts"))
     constants = [name_of(inner) == "_ConstantPredictor" for inner in estimator.estimators_]
     if all(constants):
-        raise UnsupportedModelError(refusal(estimator, "none of whose labels depends on rows"))
+        raise UnsupportedModelError(refusal(estimator, "with only constant labels"))
     members = _members(estimator, read, constants)
     _check_binary(members)
-    asked = [inner for inner, constant in zip(estimator.estimators_, constants, strict=True) if not constant]
-    by_value = all(hasattr(inner, "decision_function") for inner in asked)
+    requested = [inner for inner, constant in zip(estimator.estimators_, constants, strict=True) if not constant]
+    by_value = all(hasattr(inner, "decision_function") for inner in requested)
     by_value = by_value or all(member.task == "regression" for member in members)
     calibrators = [_calibrator(member) for member in members]
-    if not by_value and (None in calibrators or any(hasattr(inner, "decision_function") for inner in asked)):
-        raise UnsupportedModelError(refusal(estimator, "of members with neither values nor calibrated probabilities"))
+    if not by_value and (None in calibrators or any(hasattr(inner, "decision_function") for inner in requested)):
+        raise UnsupportedModelError(
+            refusal(estimator, "with members that have neither values nor calibrated probabilities")
+        )
     labels, of_half = np.array([0, 1]), constants[0] and by_value
     known = [
-        _of_two_classes(member, labels, calibrator, by_value or constant, of_half=of_half)
+        _two_classes(member, labels, calibrator, by_value or constant, of_half=of_half)
         for member, calibrator, constant in zip(members, calibrators, constants, strict=True)
     ]
     return _targets(known, labels, "ovr")
 
 
 def _final_parts(estimator: Any, n_columns: int, task: str, n_functions: int) -> linear_models.LinearParts:
-    """A linear final model of so many columns of its members', and of rows with passthrough."""
+    """Return a linear final model of `n_columns` columns from members, and of the rows with passthrough."""
     final = estimator.final_estimator_
     if name_of(final) not in linear_models.NAMES:
         raise UnsupportedModelError(refusal(estimator, f"whose final_estimator_ is a {class_name(final)}"))
@@ -519,7 +530,7 @@ def _final_parts(estimator: Any, n_columns: int, task: str, n_functions: int) ->
 
 
 def _stacked(estimator: Any, member: SingleModel, method: str, labels: Any) -> SingleModel:
-    """What a final model takes of a member: a value in favour of the first label, or its probability."""
+    """Return a member in the form that a final model uses: a value in favour of the first label, or its probability."""
     if method == "predict" and member.task == "regression":
         return member
     known = sorted(member.labels.tolist())
@@ -528,13 +539,13 @@ def _stacked(estimator: Any, member: SingleModel, method: str, labels: Any) -> S
     if method == "decision_function":
         return _value(estimator, member)
     if method != "predict_proba" or not isinstance(member.outputs.probability, ClassProbability):
-        raise UnsupportedModelError(refusal(estimator, f"that asks a {member.source} for {method}"))
+        raise UnsupportedModelError(refusal(estimator, f"that uses {method} of a {member.source}"))
     names = labels if member.labels.tolist() == known[::-1] else labels[::-1]
     return replace(member, labels=names)
 
 
 def _value(estimator: Any, member: SingleModel) -> SingleModel:
-    """The decision value of a binary classifier in favour of the greater label, or a regression, as a regression."""
+    """Convert a binary classifier to a regression, its decision value in favour of the greater label."""
     if member.task == "regression" and member.n_decisions == 1:
         return member
     if member.task != "classification" or len(member.labels) != 2:
@@ -554,7 +565,7 @@ def _check_binary(members: Sequence[SingleModel]) -> None:
 
 
 def _constant(estimator: Any, like: SingleModel) -> KernelModel:
-    """The one answer for all rows of a label that all training rows had, or none, taking rows as another member."""
+    """Build the constant answer for a label that all or no training rows had, with another member's input map."""
     recognise(estimator)
     value = np.ravel(estimator.y_)
     if value.tolist() not in ([-1], [0], [1]):
@@ -575,7 +586,7 @@ def _constant(estimator: Any, like: SingleModel) -> KernelModel:
 def read_threshold(estimator: Any, read: Read) -> Model:
     """Read a fitted FixedThresholdClassifier or TunedThresholdClassifierCV.
 
-    It labels a row by its positive class where that one's probability, or decision value, is at least the threshold.
+    A row gets the positive class if the probability, or the decision value, of that class is at least the threshold.
     """
     name = class_name(estimator)
     if hasattr(estimator, "_curve_scorer"):
@@ -607,7 +618,7 @@ def read_threshold(estimator: Any, read: Read) -> Model:
         if not isinstance(model.outputs.probability, ClassProbability):
             raise UnsupportedModelError(refusal(estimator, f"by predict_proba of a {model.source}"))
         if not isinstance(model, Ensemble) and not hasattr(inner, "decision_function"):
-            model = Ensemble((model,), model.source)  # a mean, which has no decision values either
+            model = Ensemble((model,), model.source)  # a mean, which also has no decision values
         outputs = replace(model.outputs, label_rule="probability_threshold", **numbers)
         if isinstance(model, Ensemble) and outputs.weights is None:
             outputs = replace(outputs, weights=np.ones(len(model.members)))
@@ -619,9 +630,9 @@ def read_threshold(estimator: Any, read: Read) -> Model:
 
 
 def read_one_vs_one(estimator: Any, read: Read) -> Model:
-    """Read a fitted OneVsOneClassifier of more than two classes, which labels by scores as SVC with break_ties.
+    """Read a fitted OneVsOneClassifier of more than two classes, which labels by scores like SVC with break_ties.
 
-    Members whose kernels differ, as those of SVC's gamma="scale" do, stay apart.
+    Members whose kernels differ, such as those of SVC with gamma="scale", stay separate.
     """
     members = _members(estimator, read)
     classes = ascending_classes(estimator.classes_, "OneVsOneClassifier")
@@ -669,7 +680,7 @@ def read_one_vs_one(estimator: Any, read: Read) -> Model:
 
 
 def _for_first(member: SingleModel) -> SingleModel:
-    """The value of a pair in favour of its first class, whose label is 0; below 0 where it labels by the second one."""
+    """Return a pair's value in favour of its first class, label 0; it is below 0 if the member predicts the second."""
     function = _function(replace(member, labels=1 - member.labels))
     if member.labels[0] == 1:
         return function
@@ -678,7 +689,7 @@ def _for_first(member: SingleModel) -> SingleModel:
 
 
 def _members(estimator: Any, read: Read, constants: Sequence[bool] = ()) -> list[SingleModel]:
-    """The models of estimators_, none of which is an ensemble."""
+    """Read the models of estimators_, none of which may be an ensemble."""
     models = _single(estimator, _models(estimator, read, constants))
     if not any(constants):
         return models
@@ -695,20 +706,20 @@ def _single(estimator: Any, models: Sequence[Model]) -> list[SingleModel]:
 
 
 def _models(estimator: Any, read: Read, constants: Sequence[bool] = ()) -> list[Model]:
-    """The models of estimators_ but constant ones, none of which changes the rows that others take after it."""
+    """Read the models of estimators_ except constant ones; none may change the rows that later members take."""
     require_fitted(estimator, class_name(estimator), "estimators_")
     if len(estimator.estimators_) == 0:
         raise ModelFormatError(f"estimators_ of this {class_name(estimator)} is empty")
     if any(overwrites(inner) for inner in estimator.estimators_[:-1]):
         raise UnsupportedModelError(
-            f"a scaler in this {class_name(estimator)} overwrites (copy=False) what the other members take; refit with "
-            "copy=True"
+            f"a scaler in this {class_name(estimator)} overwrites (copy=False) the rows of the other members; refit "
+            "with copy=True"
         )
     return [read(inner) for k, inner in enumerate(estimator.estimators_) if not (k < len(constants) and constants[k])]
 
 
 def _weights(estimator: Any, n_members: int, *, may_subtract: bool = False) -> list[Fraction]:
-    """Weights of the members of a VotingClassifier or VotingRegressor; all 1 where none are given."""
+    """Return the weights of the members of a VotingClassifier or VotingRegressor; 1 if none are given."""
     if estimator.weights is None:
         return [Fraction(1)] * n_members
     kept = [
@@ -725,10 +736,10 @@ def _weights(estimator: Any, n_members: int, *, may_subtract: bool = False) -> l
     return kept
 
 
-def _of_chosen_columns(estimator: Any, read: Read) -> list[Model]:
-    """Members of a bag in front of which are the columns that each was trained on.
+def _bagged_models(estimator: Any, read: Read) -> list[Model]:
+    """Read the members of a bag, each after a selection of the columns on which it was trained.
 
-    A bag asks its first n_estimators members, and divides by that number.
+    A bag uses its first n_estimators members, and divides by that number.
     """
     name, n_asked = class_name(estimator), estimator.n_estimators
     n_members, n_chosen = len(estimator.estimators_), len(estimator.estimators_features_)
@@ -739,7 +750,7 @@ def _of_chosen_columns(estimator: Any, read: Read) -> list[Model]:
     if not isinstance(n_asked, (int, np.integer)) or not 1 <= n_asked <= n_members:
         raise ModelFormatError(
             f"n_estimators of this {name} is {n_asked} for {n_members} estimators_; "
-            f"set_params(n_estimators={n_members}) asks all of them"
+            f"set_params(n_estimators={n_members}) uses all of them"
         )
     members = _models(estimator, read)[:n_asked]
     n_raw, names = int(estimator.n_features_in_), feature_names(estimator)
@@ -748,7 +759,7 @@ def _of_chosen_columns(estimator: Any, read: Read) -> list[Model]:
 
 
 def _mean_of_probabilities(estimator: Any, models: Sequence[Model], weights: Sequence[Fraction]) -> Model:
-    """Members whose weighted mean probability labels."""
+    """Combine members by their weighted mean probability, which determines the label."""
     name = class_name(estimator)
     members, weights, _ = _flattened(estimator, models, weights)
     ordered = []
@@ -759,12 +770,12 @@ def _mean_of_probabilities(estimator: Any, models: Sequence[Model], weights: Seq
             by_probability = replace(member.outputs, label_rule="probability", threshold=None, threshold_label=0)
             member = replace(member, outputs=by_probability)
         ordered.append(member)
-    ordered = _of_classes(estimator, ordered)
+    ordered = _with_class_labels(estimator, ordered)
     return mean_of(ordered, weights, estimator.classes_)
 
 
 def mean_of(members: Sequence[SingleModel], weights: Sequence[Fraction], classes: Any) -> Model:
-    """Classifiers of `classes`, or of some of these, whose weighted mean probability labels."""
+    """Combine classifiers of `classes`, or of some of these, by their weighted mean probability."""
     source = f"mean of {len(members)}: {members[0].source}"
     if _all_classes(members, classes) is not None:
         total = sum(weights)
@@ -774,13 +785,15 @@ def mean_of(members: Sequence[SingleModel], weights: Sequence[Fraction], classes
             for label in member.labels.tolist()
         ]
         sums = [[share * int(label == c) for label, share in columns] for c in classes.tolist()]
-        return _of_sums(members, sums, classes, source)
+        return _class_sums(members, sums, classes, source)
     return members[0] if len(members) == 1 else _mean_of(members, weights, source)
 
 
-def _of_sums(members: Sequence[SingleModel], sums: Sequence[Sequence[Fraction]], classes: Any, source: str) -> Ensemble:
-    """A weighted sum of all probabilities of the members for each class, which are its share of the probability."""
-    numbers = np.array([[*map(rounded_float, own), 0.0] for own in sums])
+def _class_sums(
+    members: Sequence[SingleModel], sums: Sequence[Sequence[Fraction]], classes: Any, source: str
+) -> Ensemble:
+    """Build a weighted sum of the members' probabilities for each class, proportional to its probability."""
+    numbers = np.array([[*map(rounded_float, class_sum), 0.0] for class_sum in sums])
     as_they_are = IsotonicCalibrator(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
     probability = OneVsRestCalibration((as_they_are,) * len(classes), positive=0)
     return Ensemble(tuple(members), source, Outputs(probability, "probability", "each", weights=numbers), classes)
@@ -796,25 +809,25 @@ def _mean_of(members: Sequence[SingleModel], weights: Sequence[Fraction], source
 
 
 def _votes(estimator: Any, members: Sequence[SingleModel], weights: Sequence[float], against: float = 0.0) -> Model:
-    """Members whose labels are votes, and nothing else: of equal sums of weights the first class wins."""
-    ordered = _of_classes(estimator, members)
-    shape: DecisionShape = "ovo" if name_of(estimator) == "VotingClassifier" else "ovr"  # which has no probabilities
+    """Combine members by votes alone; if sums of weights are equal, the first class wins."""
+    ordered = _with_class_labels(estimator, members)
+    shape: DecisionShape = "ovo" if name_of(estimator) == "VotingClassifier" else "ovr"  # without probabilities
     outputs = Outputs(decision_shape=shape, weights=np.array(weights), addend=against)
     source = f"votes of {len(ordered)}: {ordered[0].source}"
     return Ensemble(tuple(ordered), source, outputs, _all_classes(ordered, estimator.classes_))
 
 
 def _all_classes(members: Sequence[SingleModel], classes: Any) -> Any:
-    """The classes of a committee, where not every member knows them all."""
+    """Return the classes of a meta-estimator if some member does not know them all, else None."""
     return None if all(len(member.labels) == len(classes) for member in members) else np.asarray(classes)
 
 
-def _of_classes(estimator: Any, members: Sequence[SingleModel]) -> list[SingleModel]:
-    """Classifiers of classes of their committee, in its order; they know positions of these, or all of the classes."""
+def _with_class_labels(estimator: Any, members: Sequence[SingleModel]) -> list[SingleModel]:
+    """Give classifiers the class labels of their meta-estimator, in its order; they know positions, or all labels."""
     name = class_name(estimator)
     classes = ascending_classes(estimator.classes_, name)
     every = range(len(classes))
-    found = []
+    labelled = []
     for member in members:
         if member.task != "classification":
             raise UnsupportedModelError(f"a member of this {name} is a {member.source}")
@@ -823,14 +836,14 @@ def _of_classes(estimator: Any, members: Sequence[SingleModel]) -> list[SingleMo
             known = np.searchsorted(classes, known).tolist()
         elif not all(isinstance(label, int) and label in every for label in known):
             raise ModelFormatError(f"a member of this {name} knows the classes {known}, not those of {len(classes)}")
-        if member.labels.tolist() != sorted(member.labels.tolist()):  # two, in the other order
+        if member.labels.tolist() != sorted(member.labels.tolist()):  # two labels, in the other order
             member = _with_labels_reversed(member, name)
-        found.append(replace(member, labels=classes[known]))
-    return found
+        labelled.append(replace(member, labels=classes[known]))
+    return labelled
 
 
 def _with_labels_reversed(member: SingleModel, name: str) -> SingleModel:
-    """The same classifier of two classes with its labels in the other order, which label 0 as before."""
+    """Return the same classifier of two classes with its labels in the other order, and unchanged predictions."""
     outputs, probability = member.outputs, member.outputs.probability
     if isinstance(probability, PairwiseSigmoid) and not probability.couple_two_classes:
         probability = replace(probability, prob_b=-probability.prob_b)
@@ -839,7 +852,7 @@ def _with_labels_reversed(member: SingleModel, name: str) -> SingleModel:
     elif isinstance(probability, ClassProbability):
         raise UnsupportedModelError(f"a member of this {name} ({member.source}) has its labels in descending order")
     changed = replace(outputs, probability=probability)
-    if outputs.label_rule == "votes":  # above 0 for what was the first one, and is the second
+    if outputs.label_rule == "votes":  # a value above 0 means the label that was first and is now second
         changed = replace(changed, label_rule="value_threshold", threshold=0.0)
     elif outputs.threshold is not None:
         changed = replace(changed, threshold_label=1 - outputs.threshold_label)
@@ -847,7 +860,7 @@ def _with_labels_reversed(member: SingleModel, name: str) -> SingleModel:
 
 
 def _function(member: SingleModel) -> SingleModel:
-    """The decision value of a binary classifier in favour of its label 1, or a regression, as a regression."""
+    """Convert a binary classifier to a regression, its decision value in favour of label 1."""
     if member.task == "regression":
         return member
     signed = member if member.labels[0] == 1 else member.negated()
@@ -858,14 +871,14 @@ def _function(member: SingleModel) -> SingleModel:
 
 
 def _calibrator(member: SingleModel) -> SigmoidCalibrator | IsotonicCalibrator | None:
-    """What turns that value into the probability of label 1; None where nothing but the source's own iteration does."""
-    head = member.outputs.probability
+    """Return the calibrator from that value to the probability of label 1; None if it has no closed form."""
+    calibration = member.outputs.probability
     if member.source == _CONSTANT:
         return IsotonicCalibrator(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
-    if isinstance(head, TemperatureCalibration):
-        return SigmoidCalibrator(-2.0 * head.inverse_temperature, 0.0)
-    if isinstance(head, OneVsRestCalibration) and member.labels[head.positive] == 1:
-        return head.calibrators[0]
+    if isinstance(calibration, TemperatureCalibration):
+        return SigmoidCalibrator(-2.0 * calibration.inverse_temperature, 0.0)
+    if isinstance(calibration, OneVsRestCalibration) and member.labels[calibration.positive] == 1:
+        return calibration.calibrators[0]
     return None
 
 
@@ -873,7 +886,7 @@ def _reversed(probability: OneVsRestCalibration | None) -> OneVsRestCalibration 
     return None if probability is None else replace(probability, calibrators=probability.calibrators[::-1])
 
 
-def _of_two_classes(
+def _two_classes(
     member: SingleModel,
     classes: Any,
     calibrator: SigmoidCalibrator | IsotonicCalibrator | None,
@@ -881,9 +894,9 @@ def _of_two_classes(
     *,
     of_half: bool = False,
 ) -> SingleModel:
-    """A binary classifier, or a regression, as one of two classes: a row is of the second one above 0, or above half.
+    """Convert a binary classifier or a regression to a classifier of two classes, the second if above 0, or above 1/2.
 
-    The first of the model's labels is the one that positive values mean, and wins where probabilities are equal.
+    Positive values mean the first of the model's labels, which also wins if probabilities are equal.
     """
     function, labels = _function(member), classes[::-1]
     probability = None if calibrator is None else OneVsRestCalibration((calibrator,), positive=0)
@@ -899,7 +912,7 @@ def _of_two_classes(
 
 
 def takes_last_of_ties(estimator: Any) -> bool:
-    """Whether this scikit-learn takes the last of several greatest values: new ones go through members in reverse."""
+    """Return whether this scikit-learn takes the last of several greatest values: new versions reverse the members."""
     return "reversed" not in unwrap(estimator.predict).__code__.co_names
 
 
@@ -911,17 +924,17 @@ def _sum_of_values(
     classes: Any = None,
     outputs: Outputs | None = None,
 ) -> Model:
-    """A weighted sum of regressions, over the real numbers: one sum of kernels where they have the same.
+    """Combine regressions by a weighted sum over the real numbers, a single sum of kernels if they are the same.
 
-    With two `classes`, the first where it is above 0, members may be classifiers as well, whose probabilities count.
+    With two `classes`, the first where it is above 0, members may also be classifiers, which contribute probabilities.
     """
     for member in members:
-        is_share = member.task == "classification" and classes is not None
-        if not is_share and (member.task != "regression" or member.outputs.is_column or member.n_decisions != 1):
+        is_probability = member.task == "classification" and classes is not None
+        if not is_probability and (member.task != "regression" or member.outputs.is_column or member.n_decisions != 1):
             raise UnsupportedModelError(f"a member of this {class_name(estimator)} is a {member.source}")
     counts = [(member, weight) for member, weight in zip(members, weights, strict=True) if weight]
     if not counts:
-        raise UnsupportedModelError(refusal(estimator, "whose members all count nothing"))
+        raise UnsupportedModelError(refusal(estimator, "whose members all have weight 0"))
     chosen, weights = [member for member, _ in counts], [weight for _, weight in counts]
     machines = [m for m in chosen if isinstance(m, KernelModel) and m.task == "regression"]
     if len(machines) < len(chosen) or difference(machines):
@@ -937,11 +950,11 @@ def _sum_of_values(
 
 
 def _summed(machines: Sequence[KernelModel], weights: Sequence[Fraction], addend: Fraction) -> KernelModel:
-    """A weighted sum of regressions with one kernel, as one of them."""
+    """Combine regressions with one kernel to a weighted sum, as one of them."""
     parts = [restored(machine, weight, Fraction(0)) for machine, weight in zip(machines, weights, strict=True)]
     rows, where = shared_rows(machines)
     first = parts[0]
-    # What the members' intercepts have lost to rounding is in their errors; here they are summed exactly.
+    # The members' errors include the rounding of their intercepts; here these are summed exactly.
     exact = sum((Fraction(float(part.intercept[0])) for part in parts), addend)
     intercept = rounded_float(exact)
     error = fsum(float(part.value_error[0]) for part in parts) + UNIT64 * abs(intercept)
@@ -968,8 +981,8 @@ def _summed(machines: Sequence[KernelModel], weights: Sequence[Fraction], addend
     )
 
 
-def _alike(estimator: Any, members: Sequence[SingleModel]) -> list[KernelModel]:
-    """The members, which have one kernel, of one number, of rows that are made in one way."""
+def _require_same_kernel(estimator: Any, members: Sequence[SingleModel]) -> list[KernelModel]:
+    """Return the members if they are sums of one kernel after the same map of rows."""
     machines = [member for member in members if isinstance(member, KernelModel)]
     if len(machines) < len(members):
         raise UnsupportedModelError(refusal(estimator, "of members that are not all sums of kernels"))

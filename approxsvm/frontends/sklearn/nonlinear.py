@@ -1,4 +1,4 @@
-"""Transformers of scikit-learn that bend features: products, splines, quantiles, waves."""
+"""scikit-learn's nonlinear transformers: products, splines, quantiles, periodic features."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.steps import Interval, InverseNormal, Monomials, Piecewise, Waves
 from approxsvm.ir.steps.pieces import MAX_DEGREE, Pieces
 
-# The most products and the most factors of each.
+# Maximum number of products, and of factors of each.
 _MOST_PRODUCTS: Final = 1 << 14
 _MOST_FACTORS: Final = 64
 Polynomial = list[Fraction]
-# Of QuantileTransformer with normal quantiles: so near the ends probabilities are limited.
+# Limit of probabilities near the ends, for QuantileTransformer with normal quantiles.
 _BOUNDS_THRESHOLD: Final = 1e-7
 _PI: Final = Decimal("3.14159265358979323846264338327950288419716939937511")
-# Of normal float64.
+# Limits of normal float64.
 _SMALLEST: Final = Fraction(float(np.finfo(np.float64).tiny))
 _LARGEST: Final = Fraction(float(np.finfo(np.float64).max))
 
@@ -41,14 +41,15 @@ def _polynomial_features(map_: InputMap, step: Any) -> InputMap:
         )
     if map_.is_unsorted:
         raise UnsupportedModelError(
-            "it mixes up sparse rows whose entries are out of order, as a step before leaves them; refit with columns "
-            "in ascending order in the ColumnTransformer, or with dense rows (sparse_threshold=0, dense_output=True)"
+            "it confuses sparse rows whose entries are out of order, as a step before it leaves them; refit with "
+            "columns in ascending order in the ColumnTransformer, or with dense rows (sparse_threshold=0, "
+            "dense_output=True)"
         )
     powers = step.powers_
     if len(powers) != step.n_output_features_:
         raise ModelFormatError(f"it has {len(powers)} products, but n_output_features_ is {step.n_output_features_}")
     products = Monomials.of_powers(powers)
-    if map_.is_sparse:  # which the source multiplies from the first factor to the last
+    if map_.is_sparse:  # the source multiplies them from the first factor to the last
         products = Monomials(products.n_features, products.factors[:, ::-1].copy())
     return map_.then_stage(products)
 
@@ -75,15 +76,15 @@ def _spline_transformer(map_: InputMap, step: Any) -> InputMap:
         if not 1 <= degree <= MAX_DEGREE:
             raise UnsupportedModelError(f"its degree is {degree}; supported are 1 to {MAX_DEGREE}")
         n_splines = len(spline.t) - degree - 1
-        # Splines that repeat begin again with the last ones.
+        # Periodic splines begin again with the last ones.
         n_different = n_splines - (degree if step.extrapolation == "periodic" else 0)
         coefs = np.eye(max(n_different, 0))[np.arange(n_splines) % max(n_different, 1)]
         if degree != step.degree or not np.array_equal(spline.c, coefs):
             raise ModelFormatError(f"the splines of column {j} are not those of its knots")
         if step.extrapolation == "error" and spline.extrapolate:
-            raise ModelFormatError(f"its extrapolation is 'error', but the splines of column {j} go on")
-        own = _basis(np.asarray(spline.t, np.float64), degree, step.extrapolation, n_different)
-        columns += [(j, pieces) for pieces in (own if step.include_bias else own[:-1])]
+            raise ModelFormatError(f"its extrapolation is 'error', but the splines of column {j} extrapolate")
+        basis = _basis(np.asarray(spline.t, np.float64), degree, step.extrapolation, n_different)
+        columns += [(j, pieces) for pieces in (basis if step.include_bias else basis[:-1])]
         low.append(float(spline.t[degree]))
         high.append(float(spline.t[n_splines]))
     map_ = _within(map_, step.extrapolation, np.array(low), np.array(high))
@@ -91,37 +92,37 @@ def _spline_transformer(map_: InputMap, step: Any) -> InputMap:
 
 
 def _within(map_: InputMap, extrapolation: str, low: FloatArray, high: FloatArray) -> InputMap:
-    """What happens to numbers beyond the knots before splines see them."""
+    """Limit or wrap numbers beyond the knots before the splines."""
     if extrapolation == "periodic":
         return map_.then_stage(Interval("turns", low, high - low))
     if extrapolation != "error":
         return map_
     if not all(stage.as_source for stage in map_.stages):
-        # The least and the largest row that it was fitted on lie on its ends; which side rounding puts them is chance.
+        # The smallest and the largest row of fit are on the ends of the interval; rounding decides the side.
         raise UnsupportedModelError(
-            "its extrapolation is 'error', and a step in front of it sums in an order of its own; refit it with "
+            "its extrapolation is 'error', but a step before it sums in another order than the source; refit it with "
             "another extrapolation"
         )
     return map_.then_stage(Interval("refuses", low, high))
 
 
 def _basis(knots: FloatArray, degree: int, extrapolation: str, n_different: int) -> list[Pieces]:
-    """The basis splines, exactly in rational numbers up to the last rounding; spline k + n_different is part of k."""
+    """Compute basis splines exactly, in rational numbers rounded last; spline k + n_different is part of k."""
     t = [Fraction(knot) for knot in knots.tolist()]
     n_splines = len(t) - degree - 1
     spans = [k for k in range(degree, n_splines) if t[k] < t[k + 1]]
     if not spans:
-        raise UnsupportedModelError("a column of it has one value only")
+        raise UnsupportedModelError("one of its columns has only one value")
     low, high = t[degree], t[n_splines]
-    # SciPy takes numbers below the first knot as of the first span, and those from the last knot on as of the last one,
-    # even where these are empty: knots from quantiles coincide where many values are equal.
+    # SciPy extends the first span below the first knot, and the last span from the last knot on, even if these are
+    # empty: knots from quantiles coincide if many values are equal.
     ends = [degree, n_splines - 1]
     if extrapolation == "linear" and [spans[0], spans[-1]] != ends:
         raise UnsupportedModelError(
             "its first or last knots coincide, and its extrapolation is 'linear'; refit it with knots='uniform', or "
             "extrapolation='constant'"
         )
-    # Where a piece begins (the first one has no beginning), where its polynomials do, and these.
+    # Beginning of a piece (the first has none), origin of its polynomials, and the polynomials.
     pieces = [(float(t[k]), float(t[k]), _on_span(t, degree, k)) for k in spans]
     below, beyond = (_on_span(t, degree, k) for k in ends)
     if extrapolation not in ("constant", "linear"):
@@ -129,13 +130,13 @@ def _basis(knots: FloatArray, degree: int, extrapolation: str, n_different: int)
         pieces += [(float(high), float(high), beyond)] if spans[-1] != ends[1] else []
     else:
         kept = 1 if extrapolation == "constant" else 2
-        at_high = [_moved(p, high - t[ends[1]])[:kept] for p in beyond]
+        at_high = [_value_and_slope(p, high - t[ends[1]])[:kept] for p in beyond]
         # scikit-learn sets the first splines below the first knot, and the last ones above the last knot.
         n_set = degree + (kept == 2 and degree == 1)
         first = [p[:kept] if k < n_set else [] for k, p in enumerate(pieces[0][2])]
         last = [p if k >= n_splines - n_set else [] for k, p in enumerate(at_high)]
         above = float(high)
-        if spans[-1] != ends[1]:  # at the last knot itself all are what SciPy has there
+        if spans[-1] != ends[1]:  # at the last knot, all have SciPy's values
             pieces.append((above, above, at_high))
             above = float(np.nextafter(above, np.inf))
         pieces = [(-np.inf, float(low), first), *pieces, (above, float(high), last)]
@@ -150,20 +151,20 @@ def _basis(knots: FloatArray, degree: int, extrapolation: str, n_different: int)
 
 
 def _rounded(number: Fraction) -> float:
-    """The nearest normal float64, as bounds count a relative error of one rounding; UnsupportedModelError beyond."""
+    """Return the nearest normal float64, as bounds include one relative rounding; UnsupportedModelError beyond."""
     if number and not _SMALLEST <= abs(number) <= _LARGEST:
         raise UnsupportedModelError(
-            "the distances of its knots or quantiles are too large or too small for float64; scale in front"
+            "the distances of its knots or quantiles are too large or too small for float64; scale before it"
         )
     return float(number)
 
 
 def _on_span(t: list[Fraction], degree: int, span: int) -> list[Polynomial]:
-    """All basis splines between two neighbouring knots, as polynomials in the distance to the first (Cox, de Boor)."""
+    """Compute basis splines between neighbouring knots, as polynomials in the distance to the first (Cox, de Boor)."""
     n = len(t) - 1
-    found: list[Polynomial] = [[Fraction(int(k == span))] for k in range(n)]
+    splines: list[Polynomial] = [[Fraction(int(k == span))] for k in range(n)]
     for p in range(1, degree + 1):
-        lower, found = found, []
+        lower, splines = splines, []
         for k in range(n - p):
             polynomial = [Fraction(0)] * (p + 1)
             for other, low, high, sign in ((k, k, k + p, 1), (k + 1, k + 1, k + p + 1, -1)):
@@ -175,12 +176,12 @@ def _on_span(t: list[Fraction], degree: int, span: int) -> list[Polynomial]:
                 for power, coef in enumerate(lower[other]):
                     polynomial[power] += constant * coef
                     polynomial[power + 1] += sign * coef / length
-            found.append(polynomial)
-    return found
+            splines.append(polynomial)
+    return splines
 
 
-def _moved(polynomial: Polynomial, by: Fraction) -> Polynomial:
-    """Value and derivative of a polynomial at another point."""
+def _value_and_slope(polynomial: Polynomial, by: Fraction) -> Polynomial:
+    """Return value and derivative of a polynomial at another point."""
     value = sum((coef * by**k for k, coef in enumerate(polynomial)), Fraction(0))
     slope = sum((k * coef * by ** (k - 1) for k, coef in enumerate(polynomial) if k), Fraction(0))
     return [value, slope]
@@ -195,7 +196,7 @@ def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
         raise ModelFormatError(f"its output_distribution is {step.output_distribution!r}")
     if map_.is_sparse and not keeps_zeros(step):
         raise UnsupportedModelError(
-            "it leaves zeros of sparse rows as they are; refit it on dense rows, such as of sparse_output=False"
+            "it leaves zeros of sparse rows unchanged; refit it on dense rows, such as those of sparse_output=False"
         )
     quantiles, references = (np.asarray(numbers, np.float64) for numbers in (step.quantiles_, step.references_))
     if quantiles.shape != (len(references), map_.n_features) or not np.isfinite(quantiles).all():
@@ -209,23 +210,23 @@ def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
     if is_uniform:
         return map_.then_stage(Piecewise.of(map_.n_features, list(enumerate(columns))))
     columns = [_between(pieces, *_bounds(quantiles[:, j])) for j, pieces in enumerate(columns)]
-    shares = map_.then_stage(Piecewise.of(map_.n_features, list(enumerate(columns))))
-    # The next float64 below, as scikit-learn has it.
+    probabilities = map_.then_stage(Piecewise.of(map_.n_features, list(enumerate(columns))))
+    # The next float64 below, as in scikit-learn.
     least = _BOUNDS_THRESHOLD - np.spacing(1.0)
-    normal = shares.then_stage(InverseNormal(np.ones(map_.n_features, np.bool_)))
+    normal = probabilities.then_stage(InverseNormal(np.ones(map_.n_features, np.bool_)))
     return normal.then_affine(low=ndtri(least), high=ndtri(1.0 - least))
 
 
 def _bounds(quantiles: FloatArray) -> tuple[float, float]:
-    """The first numbers that scikit-learn does not take for below all quantiles, and takes for above all."""
+    """Return the first numbers that scikit-learn does not treat as below all quantiles, and treats as above all."""
     first, last = float(quantiles[0]), float(quantiles[-1])
-    low = _first(lambda x: not x - _BOUNDS_THRESHOLD < first)
-    return low, max(low, _first(lambda x: x + _BOUNDS_THRESHOLD > last))
+    low = _least_float(lambda x: not x - _BOUNDS_THRESHOLD < first)
+    return low, max(low, _least_float(lambda x: x + _BOUNDS_THRESHOLD > last))
 
 
-def _first(holds: Callable[[float], bool]) -> float:
-    """The least float64 that something holds for which holds for all above it, too."""
-    # Their bits as integers ascend as they do, but those of negative ones descend.
+def _least_float(holds: Callable[[float], bool]) -> float:
+    """Return the least float64 from which on a monotone condition holds."""
+    # The bits of floats ascend like integers, but for negative numbers they descend.
     low, high = -(0x7FEF << 48 | (1 << 48) - 1), 0x7FEF << 48 | (1 << 48) - 1
     while low < high:
         middle = (low + high) // 2
@@ -239,7 +240,7 @@ def _first(holds: Callable[[float], bool]) -> float:
 
 
 def _between(pieces: Pieces, low: float, high: float) -> Pieces:
-    """The same from `low` on and below `high`; 0 and 1 beyond."""
+    """Restrict pieces to the interval from `low` to below `high`; below it they are 0, above it 1."""
     inside = (pieces.edges > low) & (pieces.edges < high)
     edges = [low, *pieces.edges[inside], high] if low < high else [low]
     of = [int(k) for k in np.searchsorted(pieces.edges, edges[:-1], side="right")]
@@ -252,11 +253,11 @@ def _between(pieces: Pieces, low: float, high: float) -> Pieces:
 
 
 def _interpolated(quantiles: FloatArray, references: FloatArray, has_ends: bool) -> Pieces:
-    """From 0 below the first quantile to 1 beyond the last; at one that comes several times the mean of its ends.
+    """Interpolate from 0 below the first quantile to 1 beyond the last; a repeated one has the mean of its ends.
 
-    With `has_ends` it is 0 at the first one and 1 at the last one nevertheless.
+    With `has_ends` it is nevertheless 0 at the first one and 1 at the last one.
     """
-    if len(references) == 1:  # scikit-learn makes 0 of everything
+    if len(references) == 1:  # scikit-learn maps everything to 0
         return Pieces(np.zeros(0), np.zeros(1), np.zeros((1, 2)))
     points, low = np.unique(quantiles, return_index=True)
     high = np.append(low[1:], len(quantiles)) - 1
@@ -277,22 +278,22 @@ def _interpolated(quantiles: FloatArray, references: FloatArray, has_ends: bool)
                 add(point, (0.0, at_point, 0.0))
             add(point if at_point == 1.0 else beyond, (0.0, 1.0, 0.0))
             break
-        own, rise = float(references[high[k]]), references[low[k + 1]]
-        if at_point != own:
+        value, rise = float(references[high[k]]), references[low[k + 1]]
+        if at_point != value:
             add(point, (0.0, at_point, 0.0))
-        slope = (Fraction(float(rise)) - Fraction(own)) / (Fraction(float(points[k + 1])) - Fraction(point))
-        # Between neighbours there is nothing to interpolate.
-        if at_point == own or beyond < points[k + 1]:
-            add(point if at_point == own else beyond, (point, own, _rounded(slope)))
+        slope = (Fraction(float(rise)) - Fraction(value)) / (Fraction(float(points[k + 1])) - Fraction(point))
+        # Neighbouring floats have nothing between them to interpolate.
+        if at_point == value or beyond < points[k + 1]:
+            add(point if at_point == value else beyond, (point, value, _rounded(slope)))
     numbers = np.array(pieces)
     return Pieces(np.array(edges), numbers[:, 0].copy(), numbers[:, 1:].copy())
 
 
-# --- waves
+# --- periodic features
 
 
 def _additive_chi2_sampler(map_: InputMap, step: Any) -> InputMap:
-    """All of the roots, then cos and sin of each further step, feature after feature."""
+    """Compute all roots, then cos and sin of each further step, feature by feature."""
     n = map_.n_features
     steps, interval = int(step.sample_steps), step.sample_interval
     if interval is None:
@@ -306,12 +307,12 @@ def _additive_chi2_sampler(map_: InputMap, step: Any) -> InputMap:
     return map_.then_stage(Waves(n, np.tile(np.arange(n), len(blocks)), sines, amplitudes, frequencies))
 
 
-# What scikit-learn takes by itself for so many steps.
+# scikit-learn's default intervals, by number of steps.
 _INTERVALS: Final = {1: 0.8, 2: 0.5, 3: 0.4}
 
 
 def _amplitude(j: int, interval: float) -> float:
-    """sqrt(interval), or sqrt(2 interval / cosh(pi j interval)), rounded once."""
+    """Compute sqrt(interval), or sqrt(2 interval / cosh(pi j interval)), rounded once."""
     with localcontext(prec=60):
         power = (_PI * j * Decimal(interval)).exp()
         of_root = Decimal(interval) * (1 if j == 0 else 4 / (power + 1 / power))

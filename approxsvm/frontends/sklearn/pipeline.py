@@ -1,4 +1,4 @@
-"""Pipelines: steps that scale, look up, select, normalize or project become the input map of the last one's model."""
+"""Pipelines: scaling, lookups, selection, normalization and projection become the last step's input map."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ ReadAround = Callable[[Any, Read], Model]
 
 
 def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -> Model:
-    """Read a fitted Pipeline whose last step is an estimator that `read` knows; a refusal names the step and a remedy.
+    """Read a fitted Pipeline that ends in an estimator which `read` knows; errors name the step and a remedy.
 
-    Behind a map into the features that approximate a kernel, that is a linear model, or an estimator of the classes
-    `around` one, read by the functions that these names stand for.
+    After a feature map that approximates a kernel, this is a linear model, or an estimator of the classes `around` one,
+    which the functions in `around` read.
 
-    The reference is that of the last step, at rows that the steps before make in float64, operation after operation;
+    The reference is the last step's, at rows that the steps before it compute in float64, operation by operation;
     from the first projection or logarithm on, over the real numbers (input_map.py).
     """
     steps = _flat(pipeline)
@@ -46,12 +46,12 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
     if steps and _name_of(steps[-1][1], steps[-1][0]) in feature_maps.NAMES:
         map_name, map_step = steps.pop()
         with _remedy_named(pipeline, map_name):
-            model = _read_behind_map(map_name, map_step, final, final_name, read, around)
+            model = _read_after_map(map_name, map_step, final, final_name, read, around)
     else:
         model = _read_last(final_name, final, read)
     if not steps:
         return model
-    # Not the pipeline's own n_features_in_, which asks a first step that may be "passthrough".
+    # The pipeline's n_features_in_ would use the first step, which may be "passthrough".
     names = feature_names(steps[0][1])
     with _remedy_named(pipeline, steps[0][0]):
         map_ = InputMap.identity(_n_features_in(steps[0][1], steps[0][0]), names)
@@ -59,12 +59,12 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
     for name, step in steps:
         with _remedy_named(pipeline, name):
             map_ = fold(map_, step, name)
-    return with_input_map(model, lookups.finished(map_))
+    return with_input_map(model, lookups.complete(map_))
 
 
 @contextmanager
 def _remedy_named(pipeline: Any, name: str) -> Iterator[None]:
-    """Add to the refusal of a step, or of one inside it, how to compile what is behind it."""
+    """Add a remedy to the rejection of a step, or of one inside it: how to compile the steps after it."""
     try:
         yield
     except UnsupportedModelError as error:
@@ -72,10 +72,10 @@ def _remedy_named(pipeline: Any, name: str) -> Iterator[None]:
             raise
         names, outer = [name for name, _ in pipeline.steps], name.split("__")[0]
         k = names.index(outer) + 1 if outer in names else len(names)
-        behind, before = ("pipe[-1]", "pipe[:-1]") if k == len(names) - 1 else (f"pipe[{k}:]", f"pipe[:{k}]")
-        remedy = f"compile {behind} and give it {before}.transform(X)"
-        if k == len(names):  # inside of a pipeline at the end
-            remedy = "compile the steps behind it alone, and keep this one and all before it in front of the result"
+        after, before = ("pipe[-1]", "pipe[:-1]") if k == len(names) - 1 else (f"pipe[{k}:]", f"pipe[:{k}]")
+        remedy = f"compile {after} and give it {before}.transform(X)"
+        if k == len(names):  # inside a pipeline at the end
+            remedy = "compile the steps after it alone, and apply this one and all before it to the rows first"
         raise UnsupportedModelError(f"{error}; {remedy}") from None
 
 
@@ -86,32 +86,32 @@ def _read_last(name: str, step: Any, read: Read) -> Model:
         raise UnsupportedModelError(f"step {name!r} of the pipeline: {error}") from None
 
 
-def _read_behind_map(
+def _read_after_map(
     map_name: str, map_step: Any, final: Any, final_name: str, read: Read, around: Mapping[str, ReadAround]
 ) -> Model:
-    """A linear model, or estimators around some, behind a map into the features that approximate a kernel."""
+    """Read a linear model, or estimators around linear models, after a feature map that approximates a kernel."""
 
-    def read_behind(estimator: Any) -> Model:
+    def read_after(estimator: Any) -> Model:
         kind = _name_of(estimator, final_name)
         steps = flat_steps(estimator) if kind == "Pipeline" else []
         if len(steps) == 1:
-            return read_behind(steps[0][1])
+            return read_after(steps[0][1])
         if kind in around:
-            if getattr(estimator, "passthrough", False):  # of rows that are no raw ones
-                raise UnsupportedModelError(f"{_cannot_fold(map_name, map_step)} (passthrough=True behind it)")
-            return around[kind](estimator, read_behind)
+            if getattr(estimator, "passthrough", False):  # passthrough of rows that are not raw
+                raise UnsupportedModelError(f"{_cannot_fold(map_name, map_step)} (passthrough=True after it)")
+            return around[kind](estimator, read_after)
         if kind not in linear_models.NAMES:
-            _read_last(final_name, estimator, read)  # what is not read anywhere is named by itself
+            _read_last(final_name, estimator, read)  # an unknown estimator is named by itself
             raise UnsupportedModelError(_cannot_fold(map_name, map_step))
         if name_of(map_step) == "Nystroem":
             return kernel_machines.read_nystroem(map_step, estimator, kind)
         return feature_maps.read_feature_map(map_step, map_name, estimator, kind)
 
-    return read_behind(final)
+    return read_after(final)
 
 
 def with_input_map(model: Model, map_: InputMap) -> Model:
-    """The same model of raw rows that `map_` turns into the rows it took."""
+    """Return the model for raw rows, which `map_` turns into the rows that it took."""
     if isinstance(model, Ensemble):
         members = [with_input_map(member, map_) for member in model.members]
         return replace(model, members=tuple(m for m in members if not isinstance(m, Ensemble)))
@@ -124,7 +124,7 @@ def with_input_map(model: Model, map_: InputMap) -> Model:
 
 
 def with_same_texts(model: Model) -> Model:
-    """The same model; where it has several maps, the texts of a column have the same codes in all of them."""
+    """Give the texts of a column the same codes in all maps of an ensemble."""
     if not isinstance(model, Ensemble):
         return model
     maps = [InputMap.identity(m.n_features) if m.input_map is None else m.input_map for m in model.members]
@@ -135,7 +135,7 @@ def with_same_texts(model: Model) -> Model:
 
 
 def fold(map_: InputMap, step: Any, name: str) -> InputMap:
-    """Append one fitted transformer to a map; UnsupportedModelError if it is none of ir/steps, nor a selection."""
+    """Append one fitted transformer to a map; UnsupportedModelError if it is neither in ir/steps nor a selection."""
     step = _unfrozen(step, name)
     if _is_nothing(step):
         return map_
@@ -143,26 +143,26 @@ def fold(map_: InputMap, step: Any, name: str) -> InputMap:
         known = recognise(step)
         if known is not None and known.role == "selector":
             _check_width(map_, step, name)
-            return _selected(_looked_at(map_, step), step)
+            return _selected(_with_checks(map_, step), step)
         folder = None if known is None else _FOLDERS.get(known.name)
         if folder is None:
             raise UnsupportedModelError(_cannot_fold(name, step))
         _check_width(map_, step, name)
-        folded = folder(_looked_at(map_, step), step)
+        folded = folder(_with_checks(map_, step), step)
         is_unsorted = leaves_unsorted(step) or (folded.is_unsorted and name_of(step) not in _SORTING)
         return replace(folded, is_sparse=gives_sparse(step, map_.is_sparse), is_unsorted=is_unsorted)
     except UnsupportedModelError as error:
         if str(error).startswith("step "):
-            raise  # this step or an inner one, named already
+            raise  # this step, or an inner one that is already named
         raise UnsupportedModelError(f"{_cannot_fold(name, step)} ({error})") from None
 
 
-def _looked_at(map_: InputMap, step: Any) -> InputMap:
-    """The map in front of a step, which checks its rows before it does anything else."""
+def _with_checks(map_: InputMap, step: Any) -> InputMap:
+    """Add to the map the checks of a step, which come before its computation."""
     kind = name_of(step)
-    if kind in _LOOKING_NOWHERE or (kind == "FunctionTransformer" and not step.validate):
+    if kind in _UNCHECKED or (kind == "FunctionTransformer" and not step.validate):
         return map_
-    if kind in _TAKING_NAN:
+    if kind in _ACCEPTING_NAN:
         missing = getattr(step, "missing_values", np.nan)
         return map_.looked_at(takes_nan=is_nan(missing) or is_na(missing))
     known = recognise(step)
@@ -172,13 +172,13 @@ def _looked_at(map_: InputMap, step: Any) -> InputMap:
 
 
 def allows_nan(step: Any) -> bool:
-    """Whether scikit-learn's tags of a step or an estimator say that it takes NaN."""
-    tags = getattr(step, "__sklearn_tags__", None)  # of scikit-learn since 1.6
+    """Return whether scikit-learn's tags of a step or an estimator allow NaN."""
+    tags = getattr(step, "__sklearn_tags__", None)  # since scikit-learn 1.6
     return tags is not None and bool(tags().input_tags.allow_nan)
 
 
 def gives_sparse(step: Any, is_sparse: bool) -> bool:
-    """Whether a transformer gives sparse rows, of dense or sparse ones."""
+    """Return whether a transformer returns sparse rows, given dense or sparse ones."""
     kind = name_of(step)
     if kind == "Pipeline":
         for _, inner in _flat(step):
@@ -199,7 +199,7 @@ def gives_sparse(step: Any, is_sparse: bool) -> bool:
 
 
 def leaves_unsorted(step: Any) -> bool:
-    """Whether a transformer puts the entries of sparse rows out of order."""
+    """Return whether a transformer may leave the entries of sparse rows out of order."""
     kind = name_of(step)
     if kind == "SparseRandomProjection":
         return not step.dense_output
@@ -211,7 +211,7 @@ def leaves_unsorted(step: Any) -> bool:
 
 
 def _name_of(step: Any, name: str) -> str:
-    """The class of the table that a step is of; a refusal names the step."""
+    """Return the name of a step's class in the table; errors name the step."""
     try:
         return name_of(step)
     except UnsupportedModelError as error:
@@ -219,12 +219,12 @@ def _name_of(step: Any, name: str) -> str:
 
 
 def flat_steps(pipeline: Any) -> list[tuple[str, Any]]:
-    """Steps that do something, those of inner pipelines in their place."""
+    """Return the steps that do something, with inner pipelines expanded."""
     return [(name, step) for name, step in _flat(pipeline) if not _is_nothing(step)]
 
 
 def _flat(pipeline: Any) -> list[tuple[str, Any]]:
-    """Steps of a pipeline, those of inner pipelines in their place, without what does nothing when predicting."""
+    """Return the steps of a pipeline that predict, with inner pipelines expanded."""
     steps: list[tuple[str, Any]] = []
     for name, step in _predicting_steps(pipeline):
         if _name_of(step, name) == "Pipeline":
@@ -235,7 +235,7 @@ def _flat(pipeline: Any) -> list[tuple[str, Any]]:
 
 
 def _predicting_steps(pipeline: Any) -> list[tuple[str, Any]]:
-    """Steps of a pipeline but the samplers of imbalanced-learn's, which it leaves out of predictions by this method."""
+    """Return the steps of a pipeline except imbalanced-learn's samplers, which predictions leave out."""
     *steps, last = [(name, _unfrozen(step, name)) for name, step in pipeline.steps]
     known = recognise(pipeline)
     if known is not None and known.library == "imblearn":
@@ -244,7 +244,7 @@ def _predicting_steps(pipeline: Any) -> list[tuple[str, Any]]:
 
 
 def _unfrozen(step: Any, name: str) -> Any:
-    """What a FrozenEstimator is around, else the step itself."""
+    """Return the estimator inside a FrozenEstimator, or the step itself."""
     while _name_of(step, name) == "FrozenEstimator":
         step = step.estimator
     return step
@@ -263,8 +263,8 @@ def _n_features_in(step: Any, name: str) -> int:
     if count is not None:
         return int(count)
     known = recognise(step)
-    # scikit-learn before 0.24 does not say it, but its scalers have a number for each column.
-    learned = [vars(step).get(key) for key in _OF_COLUMNS] if known is not None and known.role == "step" else []
+    # scikit-learn before 0.24 lacks it, but its scalers have a number for each column.
+    learned = [vars(step).get(key) for key in _COLUMN_ATTRIBUTES] if known is not None and known.role == "step" else []
     widths = [np.shape(numbers)[-1] for numbers in learned if np.ndim(numbers) > 0]
     if widths:
         return int(widths[0])
@@ -282,7 +282,7 @@ def _check_width(map_: InputMap, step: Any, name: str) -> None:
 
 
 def _selected(map_: InputMap, step: Any) -> InputMap:
-    support = np.asarray(step.get_support())  # as its transform asks for it
+    support = np.asarray(step.get_support())  # its transform also calls this
     return map_.then_select(np.flatnonzero(support) if support.dtype == bool else support)
 
 
@@ -293,7 +293,7 @@ def _standard_scaler(map_: InputMap, step: Any) -> InputMap:
 
 
 def _scaled(map_: InputMap, scale: Any) -> dict[str, Any]:
-    """How the source divides by a scale: sparse rows are multiplied by 1 / scale, which rounds otherwise."""
+    """Return the source's operation for a scale: sparse rows are multiplied by 1 / scale, which rounds differently."""
     return {"multiply": 1.0 / scale} if map_.is_sparse else {"divide": scale}
 
 
@@ -318,7 +318,7 @@ def _robust_scaler(map_: InputMap, step: Any) -> InputMap:
 def _pca(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "PCA", "components_")
     mean, components = (np.asarray(host_array(values)) for values in (step.mean_, step.components_))
-    # scikit-learn subtracts this product, in the precision that it was fitted in.
+    # scikit-learn subtracts this product, in the precision of the fit.
     shift = np.reshape(mean, (1, -1)) @ components.T
     projected = map_.then_stage(Projection.about(mean, components.T, shift[0]))
     if not step.whiten:
@@ -330,7 +330,7 @@ def _pca(map_: InputMap, step: Any) -> InputMap:
 
 
 def _root_errors(roots: FloatArray, squares: Any, least: float) -> FloatArray:
-    """|root - sqrt(square)| / sqrt(square) at most: square roots are taken in the precision of the fit."""
+    """Bound |root - sqrt(square)| / sqrt(square): square roots are taken in the precision of the fit."""
     errors = np.zeros(len(roots))
     for k, (root, square) in enumerate(zip(roots.tolist(), squares.tolist(), strict=True)):
         if root > least:
@@ -353,7 +353,7 @@ def _power_transformer(map_: InputMap, step: Any) -> InputMap:
     powers = np.array(step.lambdas_, np.float64)
     if not np.isfinite(powers).all():
         raise UnsupportedModelError(f"its power of column {int(np.flatnonzero(~np.isfinite(powers))[0])} is NaN")
-    # SciPy takes such powers for 0 and 2.
+    # SciPy treats such powers as 0 and 2.
     if step.method == "yeo-johnson":
         powers[np.abs(powers) < 2.0**-52] = 0.0
         powers[np.abs(powers - 2.0) <= 2.0**-52] = 2.0
@@ -427,9 +427,9 @@ def _column_transformer(map_: InputMap, step: Any) -> InputMap:
     ]
     for name, transformer, _ in parts:
         _check_takes_no_whole_texts(transformer, name)
-    if len(parts) > 1:  # of a slice parts are given a view, of other columns a copy
+    if len(parts) > 1:  # slices get a view, other columns a copy
         _check_overwriting((name, part) for name, part, columns in step.transformers_ if isinstance(columns, slice))
-    return _side_by_side(map_, parts, step.transformer_weights)
+    return _concatenated(map_, parts, step.transformer_weights)
 
 
 def _check_takes_no_whole_texts(step: Any, name: str) -> None:
@@ -439,17 +439,17 @@ def _check_takes_no_whole_texts(step: Any, name: str) -> None:
     if known is not None and known.role == "vectorizer":
         raise UnsupportedModelError(
             f"step {name!r} ({class_name(step)}) takes the whole texts of one of several columns, which no compiled "
-            "model does; of a pipeline pipe compile(pipe[-1]), which predicts pipe[:-1].transform(X)"
+            "model does; for a pipeline pipe, compile(pipe[-1]) predicts pipe[:-1].transform(X)"
         )
 
 
 def _check_columns(name: str, columns: Any, positions: Any, n_features: int) -> None:
-    """Raise ModelFormatError where a ColumnTransformer takes other columns of arrays than of frames."""
+    """Raise ModelFormatError if a ColumnTransformer takes other columns of arrays than of frames."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # of scikit-learn 1.6, on looking at the remaining columns
+        warnings.simplefilter("ignore", FutureWarning)  # of scikit-learn 1.6, on access to the remaining columns
         given = [columns.start, columns.stop] if isinstance(columns, slice) else np.ravel(columns).tolist()
     if any(isinstance(column, str) for column in given):
-        return  # taken of frames alone
+        return  # only frames have them
     of_arrays = np.arange(n_features)[columns if isinstance(columns, slice) else given].tolist()
     if of_arrays != np.ravel(positions).tolist():
         raise ModelFormatError(
@@ -462,11 +462,11 @@ def _feature_union(map_: InputMap, step: Any) -> InputMap:
     parts = [(name, t, every) for name, t in step.transformer_list if not is_dropped(t)]
     if len(parts) > 1:
         _check_overwriting((name, part) for name, part, _ in parts)
-    return _side_by_side(map_, parts, step.transformer_weights)
+    return _concatenated(map_, parts, step.transformer_weights)
 
 
 def overwrites(step: Any) -> bool:
-    """Whether a step or one inside it writes into the rows that it is given, which others may take after it."""
+    """Return whether a step or one inside it overwrites its input, which others may take after it."""
     kind = name_of(step)
     if kind == "Pipeline":
         return any(overwrites(inner) for _, inner in step.steps)
@@ -485,11 +485,11 @@ def _check_overwriting(parts: Iterable[tuple[str, Any]]) -> None:
     for name, transformer in parts:
         if overwrites(transformer):
             raise UnsupportedModelError(
-                f"its part {name!r} overwrites (copy=False) what the others take; refit with copy=True"
+                f"its part {name!r} overwrites (copy=False) the rows of the others; refit with copy=True"
             )
 
 
-def _side_by_side(map_: InputMap, parts: Sequence[tuple[str, Any, Any]], weights: Any) -> InputMap:
+def _concatenated(map_: InputMap, parts: Sequence[tuple[str, Any, Any]], weights: Any) -> InputMap:
     maps = []
     for name, transformer, columns in parts:
         part = fold(map_.then_select(columns), transformer, name)
@@ -515,12 +515,12 @@ _KEEPING_SPARSE = {
     "StandardScaler",
     "VarianceThreshold",
 }
-# Steps whose sparse rows are in order, whatever came.
+# Steps whose sparse rows are always in order.
 _SORTING = {"SimpleImputer", "TruncatedSVD"}
-# Steps that hand rows on to others without a look.
-_LOOKING_NOWHERE = {"ColumnTransformer", "FeatureUnion", "Pipeline"}
-# Steps that pass NaN on, or know what to put in its place.
-_TAKING_NAN = {
+# Steps that pass rows on without a check.
+_UNCHECKED = {"ColumnTransformer", "FeatureUnion", "Pipeline"}
+# Steps that pass NaN on or replace it.
+_ACCEPTING_NAN = {
     "MaxAbsScaler",
     "MinMaxScaler",
     "MissingIndicator",
@@ -533,7 +533,7 @@ _TAKING_NAN = {
     "StandardScaler",
     "TargetEncoder",
 }
-# Steps that write into what they are given if they may.
+# Steps that overwrite their input if allowed.
 _OVERWRITING = {
     "Binarizer",
     "MaxAbsScaler",
@@ -545,9 +545,9 @@ _OVERWRITING = {
     "SimpleImputer",
     "StandardScaler",
 }
-# What scalers, imputers and projections have for each column; of matrices the last axis.
-_OF_COLUMNS = ("scale_", "center_", "mean_", "statistics_", "lambdas_", "components_")
-# Functions, each the logarithm of its argument plus a number.
+# Attributes of scalers, imputers and projections with a number for each column; the last axis of matrices.
+_COLUMN_ATTRIBUTES = ("scale_", "center_", "mean_", "statistics_", "lambdas_", "components_")
+# Functions that are logarithms of the argument plus a number.
 _LOGARITHMS = ((np.log, 0.0), (np.log1p, 1.0))
 _FOLDERS: dict[str, Callable[[InputMap, Any], InputMap]] = {
     **nonlinear.FOLDERS,

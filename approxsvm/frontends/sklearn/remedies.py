@@ -1,4 +1,4 @@
-"""Estimators that cannot be compiled: what to do instead, one record for each class."""
+"""Remedies for estimators that cannot be compiled, one record for each class."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _TARGETS: Final = "compile each of estimators_, one for each target"
 _CHAIN: Final = (
     "compile each of estimators_; each takes the answers of those before it, in the order of order_, as columns"
 )
-_STACK: Final = "compile each of estimators_ and keep final_estimator_ behind their answers"
+_STACK: Final = "compile each of estimators_ and apply final_estimator_ to their answers"
 _INNER: Final = "compile estimator_, which predicts for it"
 _THRESHOLD: Final = "compile estimator_ and compare its probability or decision value with"
 _SELECTOR: Final = "it selects columns and does not predict: compile a pipeline of it and an estimator"
 _OUTLIERS: Final = "train a OneClassSVM, which can be compiled"
-# By the names of scikit-learn's classes; those of imbalanced-learn derive from them.
+# By the names of scikit-learn's classes, from which imbalanced-learn's derive.
 REMEDIES: Final = {
     "AdaBoostClassifier": f"{_VOTES}, weighted by estimator_weights_",
     "AdaBoostRegressor": "compile each of estimators_ and take their median, weighted by estimator_weights_",
@@ -51,22 +51,22 @@ REMEDIES: Final = {
 
 
 def advice() -> list[tuple[str, str]]:
-    """What to do instead of compiling an estimator whole, by the name of its class."""
+    """Return the remedies by the name of the class."""
     return sorted(REMEDIES.items())
 
 
-def refuse_what_holds_estimators(thing: Any, name: str) -> None:
-    """Refuse a class, or a container, in which it looks for estimators; `name` is what stands for it in a line of code.
+def refuse_what_holds_estimators(candidate: Any, name: str) -> None:
+    """Reject a class or a container, in which estimators are searched; `name` is the container's name in code.
 
-    Raises UnsupportedModelError, which says how to take what is inside.
+    Raises UnsupportedModelError, which tells how to take them out.
     """
-    if isinstance(thing, type):
-        called = class_name(thing)
-        raise UnsupportedModelError(f"{called} is a class, not a fitted estimator: give {called}(...).fit(X, y)")
-    if not isinstance(thing, (Mapping, list, tuple)):
+    if isinstance(candidate, type):
+        kind = class_name(candidate)
+        raise UnsupportedModelError(f"{kind} is a class, not a fitted estimator: give {kind}(...).fit(X, y)")
+    if not isinstance(candidate, (Mapping, list, tuple)):
         return
-    places = list(islice(_estimators_in(thing, name), _MOST_PLACES))
-    what = f"cannot compile a {class_name(thing)}"
+    places = list(islice(_estimators_in(candidate, name), _MOST_PLACES))
+    what = f"cannot compile a {class_name(candidate)}"
     if not places:
         raise UnsupportedModelError(f"{what}, which holds no estimator")
     held = ", ".join(f"{class_name(one)} at {place.removeprefix(name)}" for place, one in places)
@@ -76,21 +76,21 @@ def refuse_what_holds_estimators(thing: Any, name: str) -> None:
     raise UnsupportedModelError(f"{what}, which holds {held}: compile {line}")
 
 
-def _estimators_in(thing: Any, place: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield what predicts or transforms, and the code that takes it."""
+def _estimators_in(candidate: Any, place: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield the estimators that predict or transform, and the code that takes them."""
     if depth > _DEEPEST:
         return
-    items: Iterable[tuple[Any, Any]] = thing.items() if isinstance(thing, Mapping) else enumerate(thing)
+    items: Iterable[tuple[Any, Any]] = candidate.items() if isinstance(candidate, Mapping) else enumerate(candidate)
     for key, one in items:
-        there = f"{place}[{key!r}]"
+        position = f"{place}[{key!r}]"
         if isinstance(one, (Mapping, list, tuple)):
-            yield from _estimators_in(one, there, depth + 1)
+            yield from _estimators_in(one, position, depth + 1)
         elif not isinstance(one, type) and any(hasattr(one, method) for method in ("predict", "transform")):
-            yield there, one
+            yield position, one
 
 
 def refusal(estimator: Any, which: str = "") -> str:
-    """Why an estimator is not compiled, and what to do; `which` says it of those of a class that others are read of."""
+    """Return why an estimator is not compiled, and a remedy; `which` restricts it to some objects of its class."""
     what = f"cannot compile a {full_class_name(estimator)}{which and f' {which}'}"
     for name in library_names(estimator):
         if name in REMEDIES:
@@ -99,4 +99,4 @@ def refusal(estimator: Any, which: str = "") -> str:
         return f"{what}; compile best_estimator_"
     if not hasattr(estimator, "predict") and any(hasattr(estimator, name) for name in ("transform", "fit_resample")):
         return f"{what}; it does not predict: compile a pipeline of it and an estimator"
-    return f"{what}; docs/sources.md says what can be compiled"
+    return f"{what}; docs/sources.md lists what can be compiled"

@@ -1,4 +1,4 @@
-"""scikit-learn's support vector machines, and those of cuML and ThunderSVM, which have its attributes or nearly."""
+"""Support vector machines of scikit-learn, and of cuML and ThunderSVM, which have nearly the same attributes."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ KERNEL_DEGREES = range(1, MAX_KERNEL_DEGREE + 1)
 
 
 def read_svm(estimator: Any, name: str) -> KernelModel:
-    """Read a fitted SVC, NuSVC, SVR, NuSVR or OneClassSVM; name is one of these.
+    """Read a fitted SVC, NuSVC, SVR, NuSVR or OneClassSVM, given its name.
 
-    The reference is K(rows, support_vectors_) @ _dual_coef_ + _intercept_ over the real numbers, nothing of it computed
-    here.
+    The reference is K(rows, support_vectors_) @ _dual_coef_ + _intercept_ over the real numbers, and nothing of it is
+    computed here.
     """
     require_fitted(estimator, name, "support_vectors_")
     check_kernel(estimator, name)
@@ -51,7 +51,7 @@ def read_svm(estimator: Any, name: str) -> KernelModel:
     classes = ascending_classes(estimator.classes_, name) if task == "classification" else np.empty(0)
     _check_attributes(estimator, name, len(classes), int(support_vectors.shape[0]))
     counts = _n_support(estimator, len(classes), int(support_vectors.shape[0]))
-    labels = classes[: len(counts)]  # of fewer than there are scikit-learn's predict takes the first ones
+    labels = classes[: len(counts)]  # if there are fewer, scikit-learn's predict takes the first ones
     machine = KernelModel(
         task=task,
         support_vectors=support_vectors,
@@ -68,30 +68,30 @@ def read_svm(estimator: Any, name: str) -> KernelModel:
 
 
 def _check_sparse(support_vectors: Any, dual_coef: Any, name: str) -> None:
-    """Refuse what LIBSVM takes otherwise than SciPy: it walks through entries in order, and adds none up."""
+    """Reject sparse matrices that LIBSVM reads differently from SciPy: it needs entries in order, and adds none up."""
     row = first_row_out_of_order(support_vectors)
     if row is not None:
         raise UnsupportedModelError(
-            f"row {row} of support_vectors_ of this {name} has several entries in a column, or entries out of order, "
+            f"row {row} of support_vectors_ of this {name} has several entries in one column, or entries out of order, "
             "which LIBSVM does not add up; refit it on rows after X.sum_duplicates() (PolynomialFeatures makes such "
-            "rows of what a vectorizer's fit_transform gives: sort that by X.sort_indices() in front)"
+            "rows from a vectorizer's fit_transform: call X.sort_indices() before it)"
         )
     if not np.array_equal(dual_coef.indices, np.tile(np.arange(dual_coef.shape[1]), dual_coef.shape[0])):
         raise ModelFormatError(
-            f"_dual_coef_ of this {name} has entries left out or out of order, unlike what fit leaves"
+            f"_dual_coef_ of this {name} has missing entries or entries out of order, unlike after fit"
         )
 
 
 def ascending_classes(classes: Any, name: str) -> Any:
-    """Labels in the order of fit, which decision values and columns of probabilities follow; no other is taken."""
+    """Return labels in the order of fit, which decision values and probabilities follow; other orders are rejected."""
     labels = np.asarray(classes)
     if not np.array_equal(np.unique(labels), labels):
-        raise ModelFormatError(f"classes_ of this {name} is {labels.tolist()}, which does not ascend as fit leaves it")
+        raise ModelFormatError(f"classes_ of this {name} is {labels.tolist()}, which does not ascend as after fit")
     return labels
 
 
 def with_kernel(machine: KernelModel, estimator: Any) -> KernelModel:
-    """The machine, which has the RBF kernel, with the kernel of its estimator, one that `check_kernel` lets pass."""
+    """Replace the RBF kernel of a machine by the kernel of its estimator, which `check_kernel` has accepted."""
     if estimator.kernel == "rbf":
         return machine
     if estimator.kernel == "linear":
@@ -109,22 +109,22 @@ def check_kernel(estimator: Any, name: str) -> None:
         kernel in ("rbf", "linear", "sigmoid") or (polynomial and estimator.degree in KERNEL_DEGREES)
     ):
         return
-    found = f"the callable {getattr(kernel, '__name__', kernel)!r}" if callable(kernel) else repr(kernel)
+    description = f"the callable {getattr(kernel, '__name__', kernel)!r}" if callable(kernel) else repr(kernel)
     degree = f" of degree {estimator.degree}" if polynomial else ""
     raise UnsupportedModelError(
-        f"the kernel of this {name} is {found}{degree}; only 'rbf', 'linear', 'sigmoid' and 'poly' of degree 1 to "
-        f"{MAX_KERNEL_DEGREE} can be read"
+        f"the kernel of this {name} is {description}{degree}; only 'rbf', 'linear', 'sigmoid' and 'poly' of degree 1 "
+        f"to {MAX_KERNEL_DEGREE} can be read"
     )
 
 
 def read_cuml(estimator: Any, name: str) -> KernelModel:
     """Read a fitted SVC of two classes or SVR of cuML, whose positive values mean classes_[1].
 
-    cuML computes in the precision of its training data; the model read is the function of its numbers in float64.
+    cuML computes in the precision of its training data; the model is the function of its numbers in float64.
     """
     if hasattr(estimator, "_multiclass"):
         raise UnsupportedModelError(
-            f"this cuml {name} has several classes, each pair with support vectors of its own; "
+            f"this cuml {name} has several classes, each pair with separate support vectors; "
             "convert its pairs one by one, or train scikit-learn's SVC"
         )
     require_fitted(estimator, name, "support_vectors_")
@@ -141,7 +141,7 @@ def read_cuml(estimator: Any, name: str) -> KernelModel:
         dual_coef=host_array(estimator.dual_coef_),
         intercept=np.ravel(host_array(estimator.intercept_)),
         gamma=float(estimator._gamma),
-        # Of two labels a positive value means the first, and a value of 0 the other one.
+        # With two labels, a positive value means the first, and a value of 0 the other one.
         labels=ascending_classes(host_array(estimator.classes_), name)[::-1]
         if task == "classification"
         else np.empty(0),
@@ -155,8 +155,8 @@ def read_cuml(estimator: Any, name: str) -> KernelModel:
 def read_thundersvm(estimator: Any, name: str) -> KernelModel:
     """Read a fitted estimator of ThunderSVM through the model file that it writes.
 
-    Only the file says which label is which. Its gamma and rho have six digits; the attributes that hold them in full
-    (the intercepts have the sign of rho) take their place.
+    Only the file contains the order of labels. Its gamma and rho have six digits, so they are replaced by the
+    attributes with all digits (intercepts have the sign of rho).
     """
     require_fitted(estimator, name, "support_vectors_")
     shape = getattr(estimator, "shape_fit_", None)
@@ -189,13 +189,13 @@ def require_fitted(estimator: Any, name: str, attribute: str) -> None:
 
 
 def is_dropped(member: Any) -> bool:
-    """Whether a member, or a part of a union, is left out."""
+    """Return whether a member, or a part of a union, is left out."""
     return isinstance(member, str) and member == "drop"
 
 
 @contextmanager
-def edits_named(estimator: Any) -> Iterator[None]:
-    """Raise ModelFormatError for what attributes that somebody has edited, which are of any type and shape, lead to."""
+def reporting_edits(estimator: Any) -> Iterator[None]:
+    """Raise ModelFormatError for errors that edited attributes, of any type and shape, lead to."""
     try:
         yield
     except ApproxSVMError:
@@ -211,13 +211,13 @@ def edits_named(estimator: Any) -> Iterator[None]:
 
 
 def feature_names(estimator: Any) -> tuple[str, ...] | None:
-    """Column names that the estimator was fitted with, if any."""
+    """Return the column names that the estimator was fitted with, if any."""
     names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else tuple(str(column) for column in names)
 
 
 def host_array(values: Any) -> Any:
-    """An array of NumPy or a sparse matrix of SciPy from whatever a GPU library holds."""
+    """Convert an array of a GPU library to a NumPy array or a SciPy sparse matrix."""
     for method in ("to_output", "get", "to_numpy"):
         if not isinstance(values, np.ndarray) and hasattr(values, method):
             values = values.to_output("numpy") if method == "to_output" else getattr(values, method)()
@@ -225,17 +225,17 @@ def host_array(values: Any) -> Any:
 
 
 def _check_attributes(estimator: Any, name: str, n_classes: int, n_sv: int) -> None:
-    """Refuse attributes that contradict others, and sizes by which LIBSVM would read beyond what is there."""
+    """Reject attributes that contradict each other, and sizes for which LIBSVM would read out of bounds."""
     if not estimator._sparse and len(estimator.support_) != n_sv:
         raise ModelFormatError(f"support_ names {len(estimator.support_)} rows, but there are {n_sv} support vectors")
     counts = np.ravel(estimator._n_support)
-    # Of no use, but LIBSVM takes their number for that of classes; sklearnex has its own way, and one of them.
+    # Unused, but LIBSVM takes its length for the number of classes; sklearnex has one number, and not LIBSVM.
     if n_classes == 0 and len(counts) != 2 and not hasattr(estimator, "_onedal_estimator"):
         raise ModelFormatError(f"_n_support of this {name} is {counts.tolist()}, but must be 2 numbers")
     if name == "OneClassSVM" and not np.array_equal(np.ravel(estimator.offset_), -np.ravel(estimator._intercept_)):
         raise ModelFormatError(
             f"offset_ of this {name} is {estimator.offset_}, but -intercept_ {-np.ravel(estimator._intercept_)}: "
-            "predict goes by the latter; for other labels change intercept_ and _intercept_, and offset_ with them"
+            "predict uses the latter; for other labels change intercept_ and _intercept_, and offset_ with them"
         )
 
 
@@ -253,7 +253,7 @@ def _outputs(estimator: Any, task: Task, n_classes: int, *, has_all: bool) -> Ou
             )
         return Outputs(SignAlone())  # the source's other methods fail
     probability = None
-    # sklearnex keeps zeros here when there are no probabilities, and a calibrated classifier of its own when there are.
+    # sklearnex keeps zeros here if there are no probabilities, and a separate calibrated classifier if there are.
     wanted = estimator.probability is True or estimator.probability == 1
     if wanted and not hasattr(estimator, "clf_prob"):
         prob_a, prob_b = (_probability_number(estimator, key) for key in ("probA", "probB"))
@@ -267,15 +267,15 @@ def _outputs(estimator: Any, task: Task, n_classes: int, *, has_all: bool) -> Ou
 
 
 def _probability_number(estimator: Any, name: str) -> Any:
-    """Either probA or probB; scikit-learn before 0.23 has them under other names, as arrays on the object."""
-    found = getattr(estimator, f"_{name}", None)
-    return np.array(vars(estimator)[f"{name}_"] if found is None else found, dtype=np.float64)
+    """Return probA or probB; before scikit-learn 0.23 they are arrays on the object, under other names."""
+    values = getattr(estimator, f"_{name}", None)
+    return np.array(vars(estimator)[f"{name}_"] if values is None else values, dtype=np.float64)
 
 
 def _n_support(estimator: Any, n_classes: int, n_sv: int) -> Any:
-    """Support vectors per class; a tampered pickle is caught here, before it is used to index.
+    """Return the numbers of support vectors per class; checks a tampered pickle before they become indices.
 
-    There are fewer where all rows of a class had no weight, as in bags.
+    There are fewer if all rows of a class had no weight, as in bags.
     """
     if n_classes == 0:
         return np.empty(0, np.int64)

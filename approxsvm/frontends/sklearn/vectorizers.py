@@ -1,4 +1,4 @@
-"""Estimators that take whole texts: what their vectorizers have learned, as data, and the estimator behind them."""
+"""Estimators that take whole texts: their vectorizers as data, and the estimator after them."""
 
 from __future__ import annotations
 
@@ -14,63 +14,63 @@ from approxsvm.frames.text_columns import check_unicode
 from approxsvm.frames.texts import PARAMETERS, TextRows, width_of
 from approxsvm.frontends.sklearn.dtypes import row_dtypes
 from approxsvm.frontends.sklearn.known_types import class_name, helper, name_of, recognise
-from approxsvm.frontends.sklearn.support_vector_machines import edits_named, is_dropped, require_fitted
+from approxsvm.frontends.sklearn.support_vector_machines import is_dropped, reporting_edits, require_fitted
 from approxsvm.system.packages import import_package
 
 _ANALYZERS = ("word", "char", "char_wb")
 
 
 def split(source: Any) -> tuple[TextRows | None, Any]:
-    """What makes rows of texts in front of an estimator, and what takes these rows: all of it where nothing does.
+    """Split an estimator into the vectorizers before it and the estimator of their rows; None if it takes no texts.
 
-    Of vectorizers inside of estimators and unions the columns stand side by side, and each place takes its own.
-    Raises UnsupportedModelError: the vectorizer calls functions of somebody else, or reads files; and
-    ModelFormatError: what the estimator has learned has been edited.
+    Columns of vectorizers inside estimators and unions are concatenated, and each place takes the columns of its
+    vectorizer. Raises UnsupportedModelError if a vectorizer calls custom functions or reads files, and ModelFormatError
+    if fitted attributes have been edited.
     """
-    with edits_named(source):
+    with reporting_edits(source):
         return _split(source)
 
 
 def _split(source: Any) -> tuple[TextRows | None, Any]:
     whole = _unwrapped(source)
     if _begins_with_texts(whole):
-        steps, behind = _described_front(whole)
+        steps, rest = _describe_front(whole)
         texts = TextRows((steps,))
     else:
         places = _Places([], [])
-        behind = places.without_texts(whole)
-        if behind is None:
+        rest = places.without_texts(whole)
+        if rest is None:
             return None, source
         places.choose_columns()
         texts = TextRows(tuple(places.parts))
-    if texts.dtype != np.float64:  # which steps behind may compute in
-        row_dtypes(behind, sum(map(width_of, texts.parts)), texts.dtype)
+    if texts.dtype != np.float64:  # steps after it may compute in this dtype
+        row_dtypes(rest, sum(map(width_of, texts.parts)), texts.dtype)
     try:
         texts.check()
-    except ArtifactError as error:  # of parameters that were changed after `fit`
-        raise ModelFormatError(f"scikit-learn does not take its vectorizer again: {error}") from None
-    return texts, behind
+    except ArtifactError as error:  # parameters were changed after `fit`
+        raise ModelFormatError(f"scikit-learn rejects the parameters of its vectorizer: {error}") from None
+    return texts, rest
 
 
 def _unwrapped(source: Any) -> Any:
-    """What predicts in a search or behind a FrozenEstimator."""
+    """Return the predicting estimator in a search or a FrozenEstimator."""
     role, name = _role_and_name(source)
     if role != "search" and name != "FrozenEstimator":
         return source
     return _unwrapped(getattr(source, "best_estimator_" if role == "search" else "estimator", None))
 
 
-def _described_front(pipeline: Any) -> tuple[tuple[dict[str, Any], ...], Any]:
-    """The steps of a pipeline that make rows of texts, and what is behind."""
-    steps = [described(*pipeline.steps[0])]
-    behind = pipeline[1:]
-    if behind.steps and _role_and_name(behind.steps[0][1]) == ("vectorizer", "TfidfTransformer"):
-        steps.append(described(*behind.steps[0]))
-        behind = behind[1:]
-    return tuple(steps), behind
+def _describe_front(pipeline: Any) -> tuple[tuple[dict[str, Any], ...], Any]:
+    """Return the steps of a pipeline that vectorize texts, and the rest."""
+    steps = [describe(*pipeline.steps[0])]
+    rest = pipeline[1:]
+    if rest.steps and _role_and_name(rest.steps[0][1]) == ("vectorizer", "TfidfTransformer"):
+        steps.append(describe(*rest.steps[0]))
+        rest = rest[1:]
+    return tuple(steps), rest
 
 
-# Where estimators keep those that get the same rows as they do.
+# Attributes with inner estimators that get the same rows.
 _INSIDE: Final[Mapping[str, str]] = {
     "CalibratedClassifierCV": "calibrated_classifiers_",
     "FeatureUnion": "transformer_list",
@@ -86,52 +86,52 @@ _INSIDE: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class _Places:
-    """The vectorizers inside of an estimator, each different one once, and the steps that take their columns."""
+    """The distinct vectorizers inside an estimator, and the steps that select their columns."""
 
     parts: list[tuple[dict[str, Any], ...]]
     chosen: list[tuple[Any, int]]  # a selector, and the position of its part
 
-    def without_texts(self, thing: Any) -> Any | None:
-        """A copy that takes rows of all columns; None where there is no vectorizer inside."""
-        role, name = _role_and_name(thing)
+    def without_texts(self, estimator: Any) -> Any | None:
+        """Return a copy that takes rows of all columns; None if there is no vectorizer inside."""
+        role, name = _role_and_name(estimator)
         if role == "vectorizer" and name != "TfidfTransformer":
-            return self._selector((described(name.lower(), thing),))
-        if role == "pipeline" and thing.steps:
-            return self._pipeline(thing)
+            return self._selector((describe(name.lower(), estimator),))
+        if role == "pipeline" and estimator.steps:
+            return self._pipeline(estimator)
         inside = "best_estimator_" if role == "search" else _INSIDE.get(name)
         if inside is None:
             return None
-        found = vars(thing).get(inside)
-        made = [self._inside(one) for one in found] if isinstance(found, list) else [self._inside(found)]
-        takes_texts = {behind is not None for behind in made if not _is_dropped(behind)}
-        if True not in takes_texts:
+        inner = vars(estimator).get(inside)
+        made = [self._inside(one) for one in inner] if isinstance(inner, list) else [self._inside(inner)]
+        take_texts = {rest is not None for rest in made if not _is_dropped(rest)}
+        if True not in take_texts:
             return None
-        if False in takes_texts:
+        if False in take_texts:
             raise UnsupportedModelError(
-                f"some of what is inside of this {class_name(thing)} takes texts, some does not"
+                f"some estimators inside this {class_name(estimator)} take texts, others do not"
             )
-        behind = copy(thing)
-        setattr(behind, inside, made if isinstance(found, list) else made[0])
-        return behind
+        rest = copy(estimator)
+        setattr(rest, inside, made if isinstance(inner, list) else made[0])
+        return rest
 
     def _inside(self, one: Any) -> Any | None:
         if isinstance(one, tuple) and len(one) == 2:  # a name and a transformer
-            behind = self._inside(one[1])
-            return None if behind is None else (one[0], behind)
+            rest = self._inside(one[1])
+            return None if rest is None else (one[0], rest)
         return one if _is_dropped(one) else self.without_texts(one)
 
     def _pipeline(self, pipeline: Any) -> Any | None:
-        """Of a pipeline the first step alone gets texts."""
+        """Replace the first step of a pipeline, the only one that gets texts."""
         if _begins_with_texts(pipeline):
-            steps, behind = _described_front(pipeline)
+            steps, rest = _describe_front(pipeline)
             first = ("texts", self._selector(steps))
         else:
             inner = self.without_texts(pipeline.steps[0][1])
             if inner is None:
                 return None
-            first, behind = (pipeline.steps[0][0], inner), pipeline[1:]
+            first, rest = (pipeline.steps[0][0], inner), pipeline[1:]
         whole = copy(pipeline)
-        whole.steps = [first, *behind.steps]
+        whole.steps = [first, *rest.steps]
         return whole
 
     def _selector(self, steps: tuple[dict[str, Any], ...]) -> Any:
@@ -151,9 +151,9 @@ class _Places:
             selector.variances_[ends[k] : ends[k + 1]] = 1.0
 
 
-def _is_dropped(thing: Any) -> bool:
-    thing = thing[1] if isinstance(thing, tuple) and len(thing) == 2 else thing
-    return is_dropped(thing)
+def _is_dropped(estimator: Any) -> bool:
+    estimator = estimator[1] if isinstance(estimator, tuple) and len(estimator) == 2 else estimator
+    return is_dropped(estimator)
 
 
 def _begins_with_texts(source: Any) -> bool:
@@ -163,61 +163,61 @@ def _begins_with_texts(source: Any) -> bool:
     return role == "vectorizer" and name != "TfidfTransformer"
 
 
-def _role_and_name(thing: Any) -> tuple[str, str]:
+def _role_and_name(estimator: Any) -> tuple[str, str]:
     try:
-        known = recognise(thing)
+        known = recognise(estimator)
     except UnsupportedModelError:
         return "", ""
     return ("", "") if known is None else (known.role, known.name)
 
 
-def described(name: str, vectorizer: Any) -> dict[str, Any]:
-    """A fitted vectorizer as data."""
+def describe(name: str, vectorizer: Any) -> dict[str, Any]:
+    """Describe a fitted vectorizer as data."""
     kind = name_of(vectorizer)
     if kind != "TfidfTransformer":
         _check_calls(name, vectorizer)
     if kind in ("CountVectorizer", "TfidfVectorizer"):
         require_fitted(vectorizer, kind, "vocabulary_")
-    of_idf = helper(vectorizer._tfidf, "_tfidf", "TfidfTransformer") if kind == "TfidfVectorizer" else vectorizer
+    tfidf = helper(vectorizer._tfidf, "_tfidf", "TfidfTransformer") if kind == "TfidfVectorizer" else vectorizer
     parameters: dict[str, Any] = {}
     for parameter in PARAMETERS[kind]:
-        holder = of_idf if hasattr(of_idf, "use_idf") and hasattr(of_idf, parameter) else vectorizer
+        holder = tfidf if hasattr(tfidf, "use_idf") and hasattr(tfidf, parameter) else vectorizer
         value = getattr(holder, parameter)
-        # Searches set parameters to numbers of NumPy, which JSON has not.
+        # Searches set parameters to NumPy numbers, which JSON does not support.
         parameters[parameter] = value.item() if isinstance(value, np.generic) else value
     if "stop_words" in parameters:
         try:
-            words = vectorizer.get_stop_words()  # of scikit-learn's own list, too, which may change
+            words = vectorizer.get_stop_words()  # resolves scikit-learn's list, too, which may change
         except ValueError as error:
             raise ModelFormatError(f"step {name!r}: {error}") from None
         parameters["stop_words"] = None if words is None else sorted(_texts(name, "stop_words", words))
         parameters["dtype"] = np.dtype(parameters["dtype"]).name
         parameters["ngram_range"] = [int(n) for n in parameters["ngram_range"]]
-    found: dict[str, Any] = {"class": kind, "parameters": parameters}
+    description: dict[str, Any] = {"class": kind, "parameters": parameters}
     if kind in ("CountVectorizer", "TfidfVectorizer"):
-        found["terms"] = _terms(name, vectorizer.vocabulary_)
+        description["terms"] = _terms(name, vectorizer.vocabulary_)
     if kind == "TfidfTransformer":
         require_fitted(vectorizer, kind, "n_features_in_")
-        found["n_features"] = int(vectorizer.n_features_in_)
-    if getattr(of_idf, "use_idf", False) and not hasattr(of_idf, "idf_"):
+        description["n_features"] = int(vectorizer.n_features_in_)
+    if getattr(tfidf, "use_idf", False) and not hasattr(tfidf, "idf_"):
         raise ModelFormatError(
-            f"step {name!r} has use_idf, but no idf_: it was fitted without, or by an older scikit-learn; refit it"
+            f"step {name!r} has use_idf, but no idf_: it was fitted without it, or by an older scikit-learn; refit it"
         )
-    if hasattr(of_idf, "idf_"):
-        idf = np.asarray(of_idf.idf_, np.float64)
-        width = len(found["terms"]) if "terms" in found else found["n_features"]
+    if hasattr(tfidf, "idf_"):
+        idf = np.asarray(tfidf.idf_, np.float64)
+        width = len(description["terms"]) if "terms" in description else description["n_features"]
         if idf.shape != (width,):
             raise ModelFormatError(f"step {name!r}: idf_ has shape {idf.shape}, but there are {width} terms")
         if not np.isfinite(idf).all():
             raise UnsupportedModelError(f"step {name!r} has an infinite idf_; refit it with smooth_idf=True")
-        if not of_idf.use_idf:
+        if not tfidf.use_idf:
             raise ModelFormatError(f"step {name!r} has idf_, but use_idf is False")
-        found["idf"] = idf.tolist()
-    return found
+        description["idf"] = idf.tolist()
+    return description
 
 
 def _check_calls(name: str, vectorizer: Any) -> None:
-    """Refuse what is no data."""
+    """Reject custom callables, which are not data."""
     wrong = next((p for p in ("preprocessor", "tokenizer") if getattr(vectorizer, p) is not None), None)
     if wrong is None and not (isinstance(vectorizer.analyzer, str) and vectorizer.analyzer in _ANALYZERS):
         wrong = "analyzer"
@@ -228,12 +228,12 @@ def _check_calls(name: str, vectorizer: Any) -> None:
     if wrong is not None:
         raise UnsupportedModelError(
             f"step {name!r} ({class_name(vectorizer)}) has {wrong}={getattr(vectorizer, wrong)!r}, which no artifact "
-            "can hold; compile the steps behind it alone, whose compiled model takes the sparse rows of its transform"
+            "can hold; compile the steps after it alone: that compiled model takes the sparse rows of its transform"
         )
 
 
 def _terms(name: str, vocabulary: Any) -> list[str]:
-    """In the order of their columns."""
+    """Return the terms in the order of their columns."""
     terms = sorted(_texts(name, "vocabulary_", vocabulary), key=vocabulary.get)
     if [int(vocabulary[term]) for term in terms] != list(range(len(terms))):
         raise ModelFormatError(f"step {name!r}: the columns of vocabulary_ are not 0 to {len(terms) - 1}")
@@ -241,10 +241,10 @@ def _terms(name: str, vocabulary: Any) -> list[str]:
 
 
 def _texts(name: str, what: str, values: Any) -> list[str]:
-    """Texts that JSON and UTF-8 can hold."""
+    """Return texts that JSON and UTF-8 can hold."""
     texts = list(values)
     for text in texts:
         if not isinstance(text, str):
-            raise UnsupportedModelError(f"step {name!r}: {what} has {text!r:.60}, which is no text")
+            raise UnsupportedModelError(f"step {name!r}: {what} has {text!r:.60}, which is not a text")
         check_unicode(text)
     return [str(text) for text in texts]

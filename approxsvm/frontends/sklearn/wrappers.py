@@ -1,4 +1,4 @@
-"""scikit-learn's estimators around estimators: calibration, transformed targets, searches, chosen features."""
+"""scikit-learn's wrappers of estimators: calibration, transformed targets, searches, selected features."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ from approxsvm.ir.outputs import (
 )
 from approxsvm.ir.single_model import SingleModel
 
-# Selectors that predict by the estimator of the features that they keep.
+# Selectors that predict with the estimator on the features that they keep.
 SELECTED: Final = ("RFE", "RFECV")
 
 
 def read_search(estimator: Any, read: Read) -> Model:
-    """Read a fitted search over parameters, which predicts by best_estimator_."""
+    """Read a fitted parameter search, which predicts with best_estimator_."""
     if hasattr(estimator, "cv_results_") and not hasattr(estimator, "best_estimator_"):
         raise UnsupportedModelError(
             f"this {class_name(estimator)} has no best_estimator_: it was fitted with refit=False; "
-            "fit it with refit=True, or fit an estimator with the parameters that it found and compile that"
+            "fit it with refit=True, or fit an estimator with the best parameters and compile that"
         )
     require_fitted(estimator, class_name(estimator), "best_estimator_")
     if not estimator.refit:
         raise UnsupportedModelError(
-            f"this {class_name(estimator)} does not predict, as its refit is {estimator.refit}; "
+            f"this {class_name(estimator)} does not predict, because its refit is {estimator.refit}; "
             "compile its best_estimator_"
         )
     return read(estimator.best_estimator_)
 
 
 def read_selected(estimator: Any, read: Read) -> Model:
-    """Read a fitted RFE or RFECV, which predicts by the estimator of the features that it keeps."""
+    """Read a fitted RFE or RFECV, which predicts with the estimator on the features that it keeps."""
     require_fitted(estimator, class_name(estimator), "support_")
     support = np.asarray(estimator.support_)
     rows = InputMap.identity(len(support), feature_names(estimator))
@@ -55,17 +55,17 @@ def read_selected(estimator: Any, read: Read) -> Model:
 
 
 def read_calibrated(estimator: Any, read: Read) -> Model:
-    """Read a fitted CalibratedClassifierCV; with one classifier a model, with several an Ensemble.
+    """Read a fitted CalibratedClassifierCV; a single classifier is a model, several are an Ensemble.
 
     It labels by the greatest probability, which may differ from the label of the classifier inside. The reference is
-    the calibrators' formula of the exact decision values.
+    the calibrators' formula for the exact decision values.
     """
     require_fitted(estimator, "CalibratedClassifierCV", "calibrated_classifiers_")
     classes = ascending_classes(estimator.classes_, "CalibratedClassifierCV")
     members = [_calibrated(inner, classes, read) for inner in estimator.calibrated_classifiers_]
     if any(overwrites(_inside(inner)) for inner in estimator.calibrated_classifiers_[:-1]):
         raise UnsupportedModelError(
-            "a scaler in this CalibratedClassifierCV overwrites (copy=False) what the other members take; refit with "
+            "a scaler in this CalibratedClassifierCV overwrites (copy=False) the rows of the other members; refit with "
             "copy=True"
         )
     return mean_of(members, [Fraction(1)] * len(members), classes)
@@ -74,7 +74,7 @@ def read_calibrated(estimator: Any, read: Read) -> Model:
 def read_transformed_target(estimator: Any, read: Read) -> Model:
     """Read a fitted TransformedTargetRegressor whose transformer is affine: a scaler, or nothing.
 
-    The reference is the inverse of the transformer, as its parameters say, of the regressor's own reference.
+    The reference is the inverse of the transformer, by its parameters, of the regressor's reference.
     """
     require_fitted(estimator, "TransformedTargetRegressor", "regressor_")
     model = read(estimator.regressor_)
@@ -91,7 +91,7 @@ def read_transformed_target(estimator: Any, read: Read) -> Model:
 
 
 def _restored_targets(model: Any, transformer: Any) -> SingleModel:
-    """Each target of a model of several in units of its own."""
+    """Restore each target of a model with several targets to its units."""
     coefficients = "coef" if hasattr(model, "coef") else "dual_coef"
     by_target = (coefficients, "intercept", "value_error")
     parts = []
@@ -99,12 +99,12 @@ def _restored_targets(model: Any, transformer: Any) -> SingleModel:
         only = {name: getattr(model, name)[k : k + 1] for name in by_target}
         parts.append(_restored(replace(model, **only), transformer, k))
     together = {name: np.concatenate([getattr(part, name) for part in parts]) for name in by_target}
-    found: SingleModel = replace(model, **together)
-    return found
+    restored_model: SingleModel = replace(model, **together)
+    return restored_model
 
 
 def _restored(model: Regression, transformer: Any, target: int) -> Regression:
-    """A regression of one target in the units that the inverse of a transformer gives it."""
+    """Restore a regression of one target to the units of the inverse of a transformer."""
     kind = name_of(transformer)
     if kind == "FunctionTransformer" and transformer.func is None and transformer.inverse_func is None:
         return model
@@ -126,7 +126,7 @@ def _restored(model: Regression, transformer: Any, target: int) -> Regression:
 
 
 def _inside(inner: Any) -> Any:
-    """What a calibrator calibrates; scikit-learn before 1.2 calls it base_estimator."""
+    """Return the estimator that a calibrator calibrates; before scikit-learn 1.2 it is called base_estimator."""
     return vars(inner)["estimator" if "estimator" in vars(inner) else "base_estimator"]
 
 
@@ -140,21 +140,21 @@ def _calibrated(inner: Any, classes: Any, read: Read) -> SingleModel:
     if not hasattr(estimator, "decision_function"):
         raise UnsupportedModelError(
             f"this CalibratedClassifierCV calibrates the probabilities of its {class_name(estimator)}, which has "
-            "no decision_function because it is calibrated already; compile that one, or calibrate what is inside it"
+            "no decision_function because it is already calibrated; compile that one, or calibrate its inner estimator"
         )
-    own = model.labels
-    if len(own) != len(classes):
-        _check_some_classes(inner, len(own), len(classes))
+    labels = model.labels
+    if len(labels) != len(classes):
+        _check_some_classes(inner, len(labels), len(classes))
     inner_classes = ascending_classes(estimator.classes_, class_name(estimator)).tolist()
     calibrated = np.unique(inner.classes).tolist()
-    # Temperature scaling of texts has fitted the model inside to their numbers, and asks for their order alone.
-    same = len(calibrated) == len(own) if inner.method == "temperature" else {*inner_classes} <= {*calibrated}
-    if not same or sorted(own.tolist()) != inner_classes:
-        raise ModelFormatError(f"the labels {own.tolist()} are not the classes {calibrated}")
-    if len(own) == 2 and own.tolist() != inner_classes:
+    # Temperature scaling of texts has fitted the inner model to their numbers, and depends only on their order.
+    same = len(calibrated) == len(labels) if inner.method == "temperature" else {*inner_classes} <= {*calibrated}
+    if not same or sorted(labels.tolist()) != inner_classes:
+        raise ModelFormatError(f"the labels {labels.tolist()} are not the classes {calibrated}")
+    if len(labels) == 2 and labels.tolist() != inner_classes:
         model = model.negated()
     shape = model.outputs.decision_shape
-    several = len(own) > 2
+    several = len(labels) > 2
     if inner.method == "temperature":
         if several and shape == "ovo":
             raise UnsupportedModelError("temperature scaling of pairwise values (decision_function_shape='ovo')")
@@ -166,16 +166,16 @@ def _calibrated(inner: Any, classes: Any, read: Read) -> SingleModel:
         raise UnsupportedModelError(f"calibration by the method {inner.method!r}")
     return replace(
         model,
-        labels=classes[np.isin(classes, inner_classes)] if len(own) < len(classes) else classes,
+        labels=classes[np.isin(classes, inner_classes)] if len(labels) < len(classes) else classes,
         outputs=Outputs(probability=probability, label_rule="probability", decision_shape=shape),
         source=f"calibrated {model.source}",
     )
 
 
 def _check_some_classes(inner: Any, n_own: int, n_classes: int) -> None:
-    """Refuse a classifier of some classes where scikit-learn fails, or takes columns for those of other classes.
+    """Reject a classifier of some classes if scikit-learn fails, or confuses columns of classes.
 
-    Where all of its calibrators are 0, each of all classes gets as much as any other.
+    If all of its calibrators are 0, all classes get equal probabilities.
     """
     may_be_zero = all(name_of(c) == "IsotonicRegression" and _isotonic(c).heights[0] <= 0 for c in inner.calibrators)
     if n_own > n_classes or n_own < 3 or inner.method == "temperature" or may_be_zero:
@@ -201,17 +201,17 @@ def _calibrator(calibrator: Any) -> SigmoidCalibrator | IsotonicCalibrator:
 
 
 def _isotonic(calibrator: Any) -> IsotonicCalibrator:
-    """The interpolation f_ is what scikit-learn asks; the thresholds that it was made of say which one it is."""
+    """Return the calibrator whose interpolation f_ is what scikit-learn calls; the thresholds identify it."""
     require_fitted(calibrator, "IsotonicRegression", "f_")
     knots, heights = (np.asarray(v, np.float64) for v in (calibrator.X_thresholds_, calibrator.y_thresholds_))
     if np.asarray(calibrator.X_thresholds_).dtype != np.float64:
         raise UnsupportedModelError(
-            f"its isotonic calibrator computes in {calibrator.X_thresholds_.dtype}, as the rows were that it was "
-            "fitted with; refit it with X.astype(np.float64)"
+            f"its isotonic calibrator computes in {calibrator.X_thresholds_.dtype}, the dtype of the rows of "
+            "fit; refit it with X.astype(np.float64)"
         )
     if calibrator.out_of_bounds != "clip":
         raise UnsupportedModelError(f"isotonic calibration with out_of_bounds={calibrator.out_of_bounds!r}")
-    if len(knots) == 1:  # a function of scikit-learn's without a name
+    if len(knots) == 1:  # a nameless function of scikit-learn
         agrees = np.array_equal(calibrator.f_(knots), heights)
     else:
         f = helper(calibrator.f_, "f_", "interp1d")

@@ -18,7 +18,7 @@ pa = import_package("pyarrow", "arrow", "scoring tables")
 class AnswerColumns:
     """Columns of one model's answers, with names that begin with `prefix`.
 
-    By default the output is "label", or "value" for a regression. InputError if the model does not have an output.
+    The default output is "label", or "value" for a regression. Raises InputError if the model does not have an output.
     """
 
     def __init__(self, artifact: Any, outputs: Sequence[str] | None = None, prefix: str = "") -> None:
@@ -33,18 +33,18 @@ class AnswerColumns:
         return {"label": self._labels.type, "certified": pa.bool_()}.get(output, pa.float64())
 
     def arrays(self, answers: dict[str, npt.NDArray[Any]]) -> list[Any]:
-        """The answers of `Evaluator.answers` as columns, one for each field."""
-        found: list[Any] = []
+        """Convert answers of `Evaluator.answers` to columns, one for each field."""
+        converted: list[Any] = []
         for output in self.outputs:
             answer = answers[output]
             columns = [answer] if answer.ndim == 1 else [np.ascontiguousarray(column) for column in answer.T]
             arrays = map(pa.array, columns)
-            found.extend(map(self._labels.take, arrays) if output == "label" else arrays)
-        return found
+            converted.extend(map(self._labels.take, arrays) if output == "label" else arrays)
+        return converted
 
 
 def _label_array(artifact: Any) -> Any:
-    """The labels by position, with the dtype of the source."""
+    """Return the labels by position, in the dtype of the source."""
     if artifact.task == "regression":
         return pa.array([], pa.float64())
     if artifact.task == "one_class":
@@ -56,7 +56,7 @@ def _label_array(artifact: Any) -> Any:
 
 
 def _column_names(artifact: Any, output: str) -> list[str]:
-    """One name for each column; with several columns, the class or pair of classes follows the output's name."""
+    """Return a name for each column; with several columns, the class or pair of classes follows the output's name."""
     if output in ("label", "certified"):
         return [output] if artifact.n_targets == 1 else [f"{output}_{k}" for k in range(artifact.n_targets)]
     classes, labels = np.sort(artifact.labels).tolist(), artifact.labels.tolist()
@@ -65,7 +65,7 @@ def _column_names(artifact: Any, output: str) -> list[str]:
     if artifact.task == "classification" and len(labels) > 2:
         if output == "value" and artifact.outputs.decision_shape == "ovr":
             return _distinct(output, [(label,) for label in classes])
-        # As the methods return them: values are of pairs of sorted labels, bounds of pairs in the model's order.
+        # The order of the methods: values for pairs of sorted labels, bounds for pairs in the model's order.
         order = classes if output == "value" else labels
         if artifact.outputs.of_each_class:
             return _distinct(output, [(label,) for label in order])
@@ -77,6 +77,6 @@ def _column_names(artifact: Any, output: str) -> list[str]:
 
 
 def _distinct(output: str, kinds: Sequence[tuple[Any, ...]]) -> list[str]:
-    """Names by label, or by position if labels with underscores would give the same name twice."""
+    """Return names by label, or by position if labels with underscores would produce a duplicate."""
     names = ["_".join([output, *map(str, kind)]) for kind in kinds]
     return names if len(set(names)) == len(names) else [f"{output}_{k}" for k in range(len(names))]

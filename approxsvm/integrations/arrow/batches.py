@@ -1,4 +1,4 @@
-"""Record batch in, record batch out: what every table engine calls."""
+"""Predictions for record batches, which every table engine calls."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Columns = FeatureColumns | TextRowsColumn
 OnError = Literal["fail", "null", "skip"]
 ON_ERROR = ("fail", "null", "skip")
 _MAX_REASONS = 20  # reported for one batch
-_CAREFUL_ROWS = 1 << 9  # rows at a time after the core has refused one of a batch
-# Rows at a time of a whole table: their matrix stays in a cache while the core reads it.
+_CAREFUL_ROWS = 1 << 9  # batch size after the core has rejected a row of a batch
+# Batch size for a whole table: the matrix stays in a cache while the core reads it.
 _BATCH_ROWS = 1 << 16
 
 
@@ -34,12 +34,12 @@ _BATCH_ROWS = 1 << 16
 class Block:
     """Some rows from a reader."""
 
-    batch: Any  # pyarrow.RecordBatch of the columns; for LIBSVM text only those that can be kept
-    place: Callable[[int], str]  # the name of a row, by its position: "rows.parquet, row 17"
+    batch: Any  # pyarrow.RecordBatch of the columns; of LIBSVM text, only the columns that can be kept
+    place: Callable[[int], str]  # name of a row, by its position: "rows.parquet, row 17"
     sparse: Any = None  # csr_array of the features, if they are not columns
-    unreadable: Mapping[int, str] = field(default_factory=dict)  # rows that could not be read, empty here, and why
+    unreadable: Mapping[int, str] = field(default_factory=dict)  # reasons by row; such rows are empty
     lost: tuple[str, ...] = ()  # place and fault of earlier rows that are not in any block
-    share: float | None = None  # how much of the source has been read, from 0 to 1
+    share: float | None = None  # fraction of the source that has been read
     is_end: bool = False  # whether the source has ended; the block then has no rows
 
 
@@ -48,19 +48,19 @@ class Scored:
     """Answers for a block."""
 
     batch: Any  # pyarrow.RecordBatch
-    n_rows: int  # rows of the block, lost ones included
-    n_bad: int  # those without an answer
-    reasons: tuple[str, ...]  # place and fault of the first of these
+    n_rows: int  # rows of the block, including lost ones
+    n_bad: int  # rows without an answer
+    reasons: tuple[str, ...]  # place and fault of the first bad rows
     skipped: tuple[int, ...] = ()  # rows of the block that are left out
 
 
 class Scorer:
     """Models and options, before the columns of a table are known.
 
-    `evaluators` are by the prefix of the answers' columns, `outputs` as for `AnswerColumns`. `keep` are columns to copy
-    to the result, in front; `columns` are the features in the models' order. A row without an answer raises, is null,
-    or is left out, by `on_error` "fail", "null" or "skip". InputError if there is no model, an option is invalid, or
-    two columns have the same name.
+    `evaluators` are by prefix of the output columns, `outputs` as in `AnswerColumns`. `keep` are columns to copy to the
+    result, before the outputs; `columns` are the features in the models' order. With `on_error` "fail", "null" or
+    "skip", a row without an answer raises an error, is null, or is left out. Raises InputError if there is no model, an
+    option is invalid, or two columns have the same name.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Scorer:
         on_error: OnError = "fail",
     ) -> None:
         if not evaluators:
-            raise InputError("there is no model to score with")
+            raise InputError("no model to score with")
         if on_error not in ON_ERROR:
             raise InputError(f"on_error must be one of {', '.join(map(repr, ON_ERROR))}, not {on_error!r}")
         self.evaluators = dict(evaluators)
@@ -94,13 +94,13 @@ class Scorer:
         self,
         names: Sequence[str],
         *,
-        made_up: bool = False,
+        generated: bool = False,
         others: Sequence[str] | None = None,
         tell: Tell | None = None,
     ) -> dict[str, Features]:
-        """The feature columns of each model, chosen from these names by `choose_columns`.
+        """Choose the feature columns of each model from these names, by `choose_columns`.
 
-        A model without names takes no column in `others`, by default those that are kept.
+        A model without names takes no column in `others`, by default the kept ones.
         """
         check_names(self.keep, names)
         return {
@@ -109,14 +109,14 @@ class Scorer:
                 evaluator.artifact.raw_columns,
                 columns=self.columns,
                 others=self.keep if others is None else others,
-                made_up=made_up,
-                tell=None if evaluator.artifact.takes_texts else tell,  # a column of texts is what its rows are of
+                generated=generated,
+                tell=None if evaluator.artifact.takes_texts else tell,  # a column of texts is not taken by position
             )
             for name, evaluator in self.evaluators.items()
         }
 
     def needed(self, features: Mapping[str, Features]) -> list[str]:
-        """All columns to read, each once."""
+        """Return all columns to read, each once."""
         read = (name for names in features.values() for name in names if name is not None)
         return list(dict.fromkeys([*self.keep, *read]))
 
@@ -149,25 +149,25 @@ class Scorer:
 
 
 class BoundScorer:
-    """Scores batches of one schema, from any number of threads; `schema` is that of the answers."""
+    """A scorer for batches of one schema, for any number of threads; `schema` is the schema of the answers."""
 
     def __init__(self, scorer: Scorer, schema: Any, features: Mapping[str, Columns]) -> None:
         self._scorer = scorer
         self._features = dict(features)
-        self._of_rows = schema
+        self._row_schema = schema
         kept = [pa.field(name, _plain_type(schema.field(name).type)) for name in scorer.keep]
         self.schema = pa.schema([*kept, *(field for answer in scorer.answers.values() for field in answer.fields)])
 
     def end(self) -> Block:
-        """A block without rows, which follows the last block of a source."""
+        """Return a block without rows, which follows the last block of a source."""
         sparse = None
         if not self._features:
             from scipy.sparse import csr_array
 
             sparse = csr_array((0, next(iter(self._scorer.evaluators.values())).artifact.n_raw_features))
         # from_pylist() does not support every type that a column may have.
-        nothing = [pa.nulls(0, column.type) for column in self._of_rows]
-        return Block(pa.RecordBatch.from_arrays(nothing, schema=self._of_rows), str, sparse, share=1.0, is_end=True)
+        nothing = [pa.nulls(0, column.type) for column in self._row_schema]
+        return Block(pa.RecordBatch.from_arrays(nothing, schema=self._row_schema), str, sparse, share=1.0, is_end=True)
 
     def score(self, block: Block) -> Scored:
         """Score a block of rows; InputError if a row is bad and `on_error` is "fail"."""
@@ -189,7 +189,7 @@ class BoundScorer:
         if skipped:
             try:
                 batch = batch.take(pa.array(np.setdiff1d(np.arange(n_rows), skipped)))
-            except pa.ArrowNotImplementedError as error:  # lists of views, say
+            except pa.ArrowNotImplementedError as error:  # such as lists of views
                 raise InputError(f"rows of a kept column cannot be skipped, only nulled: {error}") from None
         n_lost = len(block.lost)
         return Scored(batch, n_rows + n_lost, len(faults) + n_lost, (*block.lost[:_MAX_REASONS], *reasons), skipped)
@@ -203,42 +203,42 @@ class BoundScorer:
         features: Columns | None,
         faults: dict[int, str],
     ) -> list[Any]:
-        """One model's columns, null where an answer is missing; the reasons are added to `faults`."""
-        own: dict[int, str] = dict(block.unreadable)
-        if not own:
+        """Return one model's columns, null where an answer is missing; add the reasons to `faults`."""
+        reasons_by_row: dict[int, str] = dict(block.unreadable)
+        if not reasons_by_row:
             try:
                 return answers.arrays(evaluator.answers(rows, answers.outputs))
             except InputError:
-                pass  # now the long way: which rows, and why
+                pass  # find the bad rows and their reasons below
         columns = evaluator.artifact.raw_columns
         finite = finite_rows(zero_unused(rows, columns), columns)
         for row in np.flatnonzero(~finite).tolist():
-            reason = "" if len(own) > _MAX_REASONS else _fault(block, features, rows, row, columns)
-            own.setdefault(row, reason)
+            reason = "" if len(reasons_by_row) > _MAX_REASONS else _fault(block, features, rows, row, columns)
+            reasons_by_row.setdefault(row, reason)
         parts, answered = [], []
-        asked = np.flatnonzero(finite & ~np.isin(np.arange(block.batch.num_rows), list(block.unreadable)))
-        start, n_at_once = 0, len(asked)
+        candidates = np.flatnonzero(finite & ~np.isin(np.arange(block.batch.num_rows), list(block.unreadable)))
+        start, n_at_once = 0, len(candidates)
         while True:
-            left = asked[start : start + n_at_once]
-            part, refused, reason = _until_refused(evaluator, rows[left], answers.outputs)
+            left = candidates[start : start + n_at_once]
+            part, rejected, reason = _until_rejected(evaluator, rows[left], answers.outputs)
             parts.append(part)
-            answered.append(left[:refused])
-            if refused is None:
+            answered.append(left[:rejected])
+            if rejected is None:
                 start += len(left)
             else:
-                own[int(left[refused])] = reason
+                reasons_by_row[int(left[rejected])] = reason
                 if self._scorer.on_error == "fail":
                     break
-                # Continue in small pieces: the rows after a refused one are copied and evaluated again.
-                start, n_at_once = start + refused + 1, _CAREFUL_ROWS
-            if start >= len(asked):
+                # Continue in small batches: the rows after a rejected one are copied and evaluated again.
+                start, n_at_once = start + rejected + 1, _CAREFUL_ROWS
+            if start >= len(candidates):
                 break
-        for row, reason in own.items():
+        for row, reason in reasons_by_row.items():
             faults.setdefault(row, reason)
         whole = {output: np.concatenate([part[output] for part in parts]) for output in answers.outputs}
         positions, has_answer = np.zeros(block.batch.num_rows, np.int64), np.zeros(block.batch.num_rows, np.bool_)
-        there = np.concatenate(answered)
-        positions[there], has_answer[there] = np.arange(len(there)), True
+        answered_rows = np.concatenate(answered)
+        positions[answered_rows], has_answer[answered_rows] = np.arange(len(answered_rows)), True
         where = pa.array(positions, mask=~has_answer)
         return [array.take(where) for array in answers.arrays(whole)]
 
@@ -252,7 +252,7 @@ def predict_stream(
     columns: Sequence[str] | None,
     on_error: OnError,
 ) -> Any:
-    """Implement `Predictor.predict_arrow`: Arrow columns of any kind in, a table out."""
+    """Implement `Predictor.predict_arrow`."""
     scorer = Scorer({"model": evaluator}, outputs=outputs, keep=keep, columns=columns, on_error=on_error)
     schema, batches = _stream(data)
     sentences: list[str] = []
@@ -265,13 +265,13 @@ def predict_stream(
 def score_batches(
     bound: BoundScorer, schema: Any, batches: Iterable[Any], place: Callable[[int], str] = "row {}".format
 ) -> tuple[Any, slice | npt.NDArray[np.intp]]:
-    """A table of answers for batches of one schema, and the rows that it holds; `place` names rows in errors."""
+    """Return a table of answers for batches of one schema, and the rows that it holds; `place` names rows in errors."""
     first, answers, skipped = 0, [], []
     for batch in batches:
         for piece in pieces(batch):
             if piece.schema != schema:
                 raise InputError(f"a batch has the columns {piece.schema.names}, but the first one has {schema.names}")
-            scored = bound.score(Block(piece, _behind(first, place)))
+            scored = bound.score(Block(piece, _offset(first, place)))
             answers.append(scored.batch)
             skipped += [first + row for row in scored.skipped]
             first += piece.num_rows
@@ -280,13 +280,13 @@ def score_batches(
 
 
 def pieces(batch: Any, n_rows: int = _BATCH_ROWS) -> Iterator[Any]:
-    """Slices of a batch, of at most so many rows and without copies; none if the batch is empty."""
+    """Yield slices of a batch of at most `n_rows` rows, without copies; none if the batch is empty."""
     for first in range(0, batch.num_rows, n_rows):
         yield batch.slice(first, n_rows)
 
 
 def _stream(data: Any) -> tuple[Any, Iterable[Any]]:
-    """Schema and batches of Arrow data of any kind."""
+    """Return the schema and the batches of Arrow data in any form."""
     if isinstance(data, pa.RecordBatch):
         return data.schema, [data]
     if isinstance(data, pa.Table):
@@ -304,14 +304,14 @@ def _stream(data: Any) -> tuple[Any, Iterable[Any]]:
     return first.schema, (batch for some in ([first], batches) for batch in some)
 
 
-def _behind(first: int, place: Callable[[int], str]) -> Callable[[int], str]:
+def _offset(first: int, place: Callable[[int], str]) -> Callable[[int], str]:
     return lambda row: place(first + row)
 
 
-def _until_refused(
+def _until_rejected(
     evaluator: Any, rows: Any, outputs: Sequence[str]
 ) -> tuple[dict[str, npt.NDArray[Any]], int | None, str]:
-    """Answers of the rows before the first that the core refuses, its position, and the reason."""
+    """Return the answers for rows before the first that the core rejects, its position, and the reason."""
     try:
         return evaluator.answers(rows, outputs), None, ""
     except InputError as error:
@@ -320,7 +320,7 @@ def _until_refused(
             raise
         row, reason = int(place[1]), re.sub(r"\s*\brow \d+(?: of X)?:?", "", str(error), count=1).strip()
         # With several threads an earlier row may be bad, too.
-        before = _until_refused(evaluator, rows[:row], outputs)
+        before = _until_rejected(evaluator, rows[:row], outputs)
         return before if before[1] is not None else (before[0], row, reason)
 
 
@@ -340,9 +340,9 @@ def _plain_type(kind: Any) -> Any:
 
 
 def _plain(column: Any) -> Any:
-    """A kept column, with a type that can be written and whose rows can be selected.
+    """Convert a kept column to a type that can be written and selected from.
 
-    Dictionaries are decoded, as they would differ from batch to batch, which files do not allow. Views, which Polars
+    Dictionaries are decoded: they would differ from batch to batch, which files do not allow. Views, which Polars
     produces, are converted: neither CSV files nor `take` support them.
     """
     if pa.types.is_dictionary(column.type):

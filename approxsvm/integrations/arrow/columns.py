@@ -24,12 +24,12 @@ pc = import_package("pyarrow.compute", "arrow", "scoring tables")
 _NATIVE = (pa.float32(), pa.float64())
 _MISSING = pa.array(MISSING_CELLS)
 _TRUTH = {"true": 1.0, "false": 0.0}
-# Numbers between columns of the buffer: with a power of two of rows, columns would share few sets of the cache.
+# Padding between columns of the buffer: if their distance were a power of two, they would share few cache sets.
 _PADDING = 16
 
 
 class TextRowsColumn:
-    """Makes sparse rows of one column of texts; with the methods of FeatureColumns."""
+    """Conversion of one column of texts to sparse rows, with the interface of FeatureColumns."""
 
     def __init__(self, name: str, texts: TextRows, columns: RawColumns) -> None:
         self.names = (name,)
@@ -38,11 +38,11 @@ class TextRowsColumn:
 
     @classmethod
     def takes(cls, kind: Any) -> bool:
-        """Whether a column has texts."""
+        """Return whether a column has texts."""
         return _is_text(_value_type(kind))
 
     def matrix(self, batch: Any) -> Any:
-        """What the vectorizers make of the texts of a batch, a csr_array; one that is missing is infinite: refused."""
+        """Vectorize the texts of a batch to a csr_array; a missing one becomes infinite, which is rejected."""
         texts = batch.column(self.names[0]).to_pylist()
         rows = self._texts.rows(["" if text is None else text for text in texts])
         missing = np.array([k for k, text in enumerate(texts) if text is None], np.intp)
@@ -52,17 +52,17 @@ class TextRowsColumn:
         return rows + type(rows)((np.full(len(missing), np.inf), (missing, somewhere)), shape=rows.shape)
 
     def fault(self, batch: Any, row: int, columns: RawColumns) -> str:
-        """What is wrong with a row."""
+        """Describe the fault of a row."""
         return f"column {self.names[0]!r} is null"
 
 
 class FeatureColumns:
-    """Makes matrices of the features of batches of one schema, from any number of threads.
+    """Conversion of batches of one schema to matrices of features; any number of threads may use it.
 
     `names` are the feature columns in the model's order, None for features that it does not use; or one column of lists
-    of `n_features` numbers. With `text`, columns of strings, as in CSV files, are parsed as numbers. Columns of texts
-    that the model's raw `columns` name become codes. With `narrow`, matrices are float32 (`are_narrow`). InputError if
-    a column is of another type.
+    of `n_features` numbers. With `text`, columns of strings, as in CSV files, are parsed as numbers. Text columns of
+    the model, as given by its raw `columns`, become codes. With `narrow`, matrices are float32 (`are_narrow`). Raises
+    InputError if a column has another type.
     """
 
     def __init__(
@@ -78,9 +78,9 @@ class FeatureColumns:
         self.names = tuple(name for name in names if name is not None)
         self.n_features = n_features
         self._positions = [k for k, name in enumerate(names) if name is not None]
-        self._room = threading.local()
+        self._thread = threading.local()
         types = [_value_type(schema.field(name).type) for name in self.names]
-        # A column of nulls has no list type, so with several features it is taken for one of lists.
+        # A column of nulls has no list type; with several features it is assumed to hold lists.
         is_one = len(names) == 1
         no_list = is_one and n_features > 1 and pa.types.is_null(types[0])
         self._is_list = is_one and (_is_list(types[0]) or no_list)
@@ -103,7 +103,7 @@ class FeatureColumns:
         self._dtype = np.float32 if narrow or all(kind == pa.float32() for kind in numbers) else np.float64
 
     def matrix(self, batch: Any) -> npt.NDArray[Any]:
-        """The features of a batch, (n_rows, n_features), float32 or float64, NaN where a value is missing.
+        """Return the features of a batch, (n_rows, n_features), float32 or float64, NaN where a value is missing.
 
         The result is the batch's own memory or a buffer that the next call of the same thread overwrites. Unused
         features are 0, except in lists and in the batch's own memory.
@@ -111,20 +111,20 @@ class FeatureColumns:
         columns = [batch.column(name) for name in self.names]
         if self._is_list:
             return self._of_lists(columns[0])
-        own = _side_by_side(columns) if len(columns) == self.n_features and not self._texts else None
-        return self._gathered(columns) if own is None else own
+        in_place = _in_own_memory(columns) if len(columns) == self.n_features and not self._texts else None
+        return self._copied(columns) if in_place is None else in_place
 
-    def _gathered(self, columns: Sequence[Any]) -> npt.NDArray[Any]:
-        """Copy column after column: the core takes any strides."""
+    def _copied(self, columns: Sequence[Any]) -> npt.NDArray[Any]:
+        """Copy the columns one by one to a buffer; the core takes any strides."""
         n_rows = len(columns[0])
-        room = getattr(self._room, "buffer", None)
-        if room is None or room.shape[1] < n_rows + _PADDING:
-            room = self._room.buffer = np.zeros((self.n_features, n_rows + _PADDING), self._dtype)
+        buffer = getattr(self._thread, "buffer", None)
+        if buffer is None or buffer.shape[1] < n_rows + _PADDING:
+            buffer = self._thread.buffer = np.zeros((self.n_features, n_rows + _PADDING), self._dtype)
         for k, column in zip(self._positions, columns, strict=True):
-            room[k, :n_rows] = self._texts[k].codes(column) if k in self._texts else _floats(column)
+            buffer[k, :n_rows] = self._texts[k].codes(column) if k in self._texts else _floats(column)
             if k in self._looked_up:
-                room[k, _rounded(column)] = math.inf  # it would be another category
-        rows: npt.NDArray[Any] = room[:, :n_rows].T
+                buffer[k, _rounded(column)] = math.inf  # rounding would give another category
+        rows: npt.NDArray[Any] = buffer[:, :n_rows].T
         return rows
 
     def _of_lists(self, lists: Any) -> npt.NDArray[Any]:
@@ -138,17 +138,17 @@ class FeatureColumns:
         else:
             starts = lists.offsets.to_numpy()
         values = _floats(lists.values.slice(starts[0], starts[-1] - starts[0])).astype(self._dtype, copy=False)
-        whole = np.diff(starts) == width
+        complete = np.diff(starts) == width
         if lists.null_count:
-            whole &= lists.is_valid().to_numpy(zero_copy_only=False)
-        if whole.all():
+            complete &= lists.is_valid().to_numpy(zero_copy_only=False)
+        if complete.all():
             return values.reshape(n_rows, width)
         rows = np.full((n_rows, width), np.nan, self._dtype)
-        rows[whole] = values[(starts[:-1] - starts[0])[whole, np.newaxis] + np.arange(width)]
+        rows[complete] = values[(starts[:-1] - starts[0])[complete, np.newaxis] + np.arange(width)]
         return rows
 
     def fault(self, batch: Any, row: int, columns: RawColumns) -> str:
-        """What is wrong with a row that holds something else than finite numbers where it is used, in words."""
+        """Describe why a row is rejected."""
         may_miss = set(columns.takes_null.tolist())
         for position, name in zip(self._positions, self.names, strict=True):
             value = batch.column(name)[row].as_py()
@@ -163,16 +163,16 @@ class FeatureColumns:
             for k, number in numbers:
                 words = _fault(number)
                 if not words and k in self._looked_up and isinstance(number, int) and number != int(float(number)):
-                    words = f"holds {number}, which is no number of float64"
+                    words = f"holds {number}, which float64 rounds"
                 if words and not (k in may_miss and words in ("is null", "is NaN")):
                     return f"column {name!r} {words}"
         return "a number is beyond the range of the model"
 
 
 def are_narrow(schema: Any, names: Features, dtypes: RowDtypes) -> bool:
-    """Whether the source computes in float32 with feature columns of a schema; InputError for types that it must not.
+    """Return whether the source computes in float32 for these columns; InputError for types that it rejects.
 
-    A column that is not float32 beside such ones must be of a type whose numbers are float32 numbers.
+    If some columns are float32, the others must have types whose numbers are float32 numbers.
     """
     if not dtypes:
         return False
@@ -186,22 +186,22 @@ def are_narrow(schema: Any, names: Features, dtypes: RowDtypes) -> bool:
         given = schema.field(name).type
         if pa.types.is_decimal(given) or not (kind.kind == "O" or np.can_cast(kind, np.float32)):
             raise InputError(
-                f"column {name!r} is {given} beside columns of float32, in which the source computes: cast the "
+                f"column {name!r} is {given}, but other columns are float32, in which the source computes: cast the "
                 "latter to float64"
             )
     return True
 
 
 class _CodeColumn:
-    """Codes of a column of texts; infinity for one that the source refuses, which makes the row a bad one."""
+    """Codes of a text column; infinity for a text that the source rejects, which makes the row a bad one."""
 
     def __init__(self, columns: RawColumns, position: int, parses: bool) -> None:
         self._known = columns.texts[position]
         self._values = pa.array(self._known.texts, pa.large_string())
         self._unknown = math.inf if UNKNOWN in columns.refused[position] else UNKNOWN
         self._null = math.inf if self._known.null in columns.refused[position] else self._known.null
-        # Cells of a CSV file that mean a missing value, unless they are categories. pandas leaves the cell of an empty
-        # text as empty as that of a missing value, so where the former is a category nobody knows which it is.
+        # Cells of a CSV file that mean a missing value, unless they are categories. If the empty text is a category, an
+        # empty cell is ambiguous: pandas writes both the empty text and a missing value as an empty cell.
         missing = [text for text in MISSING_CELLS if text not in self._known.texts] if parses else []
         self._missing = pa.array(missing, pa.large_string())
         self._is_open = parses and "" in self._known.texts
@@ -210,8 +210,8 @@ class _CodeColumn:
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         texts = _large(column)
-        found = pc.index_in(texts, value_set=self._values)
-        codes = np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), np.float64)
+        positions = pc.index_in(texts, value_set=self._values)
+        codes = np.asarray(positions.fill_null(-1).to_numpy(zero_copy_only=False), np.float64)
         codes[codes < 0] = self._unknown
         if len(self._missing):
             codes[pc.is_in(texts, value_set=self._missing).to_numpy(zero_copy_only=False)] = self._null
@@ -219,17 +219,17 @@ class _CodeColumn:
         return codes
 
     def fault(self, text: str | None) -> str:
-        """What is wrong with a value, in words; empty where nothing is."""
+        """Describe the fault of a value; empty if it has none."""
         if text is None and self._is_open:
-            return "is empty, which may be missing or the text '': write the text in quotes, and NA for what is missing"
+            return "is empty, which may be missing or the text '': write the text in quotes, and NA for a missing value"
         if text is None or text in self._missing.to_pylist():
             return "is null"
         is_fine = text in self._known.texts or self._unknown == UNKNOWN
-        return "" if is_fine else f"holds {text[:40]!r}, which is no category of the model"
+        return "" if is_fine else f"holds {text[:40]!r}, which is not a category of the model"
 
 
 def _large(column: Any) -> Any:
-    """Texts of any type of Arrow's as one; nulls as null texts."""
+    """Convert any Arrow text type to large_string; nulls stay nulls."""
     try:
         return column.cast(pa.large_string())
     except pa.ArrowNotImplementedError:  # views in pyarrow 16
@@ -266,12 +266,12 @@ def _is_number(kind: Any) -> bool:
 
 
 def _is_text(kind: Any) -> bool:
-    """Whether a column has texts."""
+    """Return whether a type is a text type."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _floats(column: Any) -> npt.NDArray[Any]:
-    """A column as numbers, NaN where it is null; storing them as floats then rounds as NumPy does."""
+    """Convert a column to numbers, NaN where it is null; storing them as floats then rounds like NumPy."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if _is_text(column.type):
@@ -282,12 +282,12 @@ def _floats(column: Any) -> npt.NDArray[Any]:
         column = column.cast(pa.string()).cast(pa.float64())  # Arrow's direct cast rounds several times
     elif pa.types.is_null(column.type):
         return np.full(len(column), np.nan)
-    found: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
-    return found
+    numbers: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return numbers
 
 
 def _rounded(column: Any) -> list[int]:
-    """Rows of the integers that float64 rounds."""
+    """Return the rows of integers that float64 rounds."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if not (pa.types.is_int64(column.type) or pa.types.is_uint64(column.type)):
@@ -296,7 +296,7 @@ def _rounded(column: Any) -> list[int]:
 
 
 def _parsed(texts: Any) -> Any:
-    """Texts as float64, null where they stand for nothing, infinite where they are no numbers: NaN may be a value."""
+    """Parse texts as float64: null for missing values, infinite for anything but numbers, since NaN may be a value."""
     try:
         return texts.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -312,7 +312,7 @@ def _parsed(texts: Any) -> Any:
 
 
 def _number(text: str) -> float:
-    """The number, or NaN; underscores, which Python allows between digits, are refused. True is 1, and False 0."""
+    """Parse a number, or return NaN; underscores between digits, as in Python, are rejected. True is 1, and False 0."""
     try:
         if text.strip().lower() in _TRUTH:
             return _TRUTH[text.strip().lower()]
@@ -321,15 +321,15 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def _side_by_side(columns: Sequence[Any]) -> npt.NDArray[Any] | None:
-    """Columns as one matrix in their own memory; None unless they lie at equal distances in one buffer."""
+def _in_own_memory(columns: Sequence[Any]) -> npt.NDArray[Any] | None:
+    """Return columns as one matrix in their own memory; None unless they lie at equal distances in one buffer."""
     kind = columns[0].type
     if kind not in _NATIVE or any(column.type != kind or column.null_count for column in columns):
         return None
     n_rows, dtype = len(columns[0]), np.dtype(kind.to_pandas_dtype())
     buffers = [column.buffers()[1] for column in columns]
-    whole = _whole(buffers[0])
-    if n_rows == 0 or whole is None:
+    root = _root(buffers[0])
+    if n_rows == 0 or root is None:
         return None
     starts = [buffer.address + column.offset * dtype.itemsize for buffer, column in zip(buffers, columns, strict=True)]
     step = starts[1] - starts[0] if len(starts) > 1 else dtype.itemsize * n_rows
@@ -339,16 +339,16 @@ def _side_by_side(columns: Sequence[Any]) -> npt.NDArray[Any] | None:
         return None
     # The last number must lie within the buffer that contains all of them.
     last = starts[-1] + n_rows * dtype.itemsize
-    if not (whole.address <= starts[0] and last <= whole.address + whole.size):
+    if not (root.address <= starts[0] and last <= root.address + root.size):
         return None
-    if any((found := _whole(buffer)) is None or found.address != whole.address for buffer in buffers):
+    if any((other := _root(buffer)) is None or other.address != root.address for buffer in buffers):
         return None
-    memory = np.frombuffer(whole, np.uint8)
-    return np.ndarray((n_rows, len(columns)), dtype, memory, starts[0] - whole.address, strides=(dtype.itemsize, step))
+    memory = np.frombuffer(root, np.uint8)
+    return np.ndarray((n_rows, len(columns)), dtype, memory, starts[0] - root.address, strides=(dtype.itemsize, step))
 
 
-def _whole(buffer: Any) -> Any:
-    """The root buffer that a buffer is a slice of, or itself."""
+def _root(buffer: Any) -> Any:
+    """Return the root buffer that a buffer is a slice of, or itself."""
     while buffer is not None and buffer.parent is not None:
         buffer = buffer.parent
     return buffer

@@ -1,1 +1,1 @@
-"""Files of any size: found, read in batches, scored, written under a temporary name and renamed."""
+"""Predictions for files of any size: found, read in batches, predicted, written to a temporary name and renamed."""

@@ -26,10 +26,10 @@ def score_dataset(
     n_jobs: int | None = -1,
     progress: Progress | None = None,
 ) -> Scoring:
-    """Score files of any size in constant memory.
+    """Predict files of any size in constant memory.
 
-    Rows are read in batches, while earlier batches are predicted and written. Answers are exactly those of `predict`
-    and the related methods.
+    Batches of rows are read while earlier batches are predicted and written. Answers are exactly those of `predict` and
+    the related methods.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def score_dataset(
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
         Default: "label", or "value" for a regression.
     keep : sequence of str
-        Columns to copy to the output, in front. Those of a CSV file are copied as text, unchanged.
+        Columns to copy to the output, before the predictions. Columns of a CSV file are copied as text, unchanged.
     columns : sequence of str, optional
         The feature columns, in the models' order.
     on_error : {"fail", "null", "skip"}
@@ -56,18 +56,17 @@ def score_dataset(
     output_format : {"csv", "parquet", "arrow"}, optional
         Default: by the name; Parquet in a folder, CSV on standard output.
     delimiter : str, optional
-        The character between columns of CSV inputs, a comma when left out; files whose names imply no format are CSV
-        then.
+        Character between the columns of CSV inputs. Default: a comma. If given, files whose names imply no format are
+        CSV.
     header : bool, optional
-        Whether the first line of CSV inputs holds column names. Default: it does, unless all its cells are numbers or
-        empty. 0, 1, 2, ... are names, as pandas writes them for an array; where they may be a row, that is asked.
+        Whether the first line of CSV inputs holds column names. Default: it does unless all its cells are numbers or
+        empty. 0, 1, 2, ... are names, as pandas writes them for an array; if they may be a row, `header` must decide.
     batch_rows : int, optional
         Default: 65,536, or fewer with more than 32 columns.
     n_jobs : int, optional
-        Threads that predict. Default: all processors.
+        Number of threads that predict. Default: all processors.
     progress : callable, optional
-        Called with the number of rows written, and the share of the input that this is, from 0 to 1, or None if it is
-        unknown.
+        Called with the number of rows written, and the fraction of the input that they are, or None if it is unknown.
 
     Returns
     -------
@@ -76,8 +75,8 @@ def score_dataset(
     Raises
     ------
     InputError
-        A column is missing, an output does not exist, or a row is bad; the message names file and row. Or the output is
-        the same file as an input or a model, under any name.
+        A column is missing, an output does not exist, or a row is bad; the message names file and row. Also if the
+        output is the same file as an input or a model, under any name.
     DataFormatError
         A file is not in the expected format.
     OSError
@@ -93,11 +92,11 @@ def score_dataset(
     >>> scored.n_rows
     150
     """
-    from approxsvm.integrations.scoring.pipeline import run  # here, as it imports pyarrow
+    from approxsvm.integrations.scoring.pipeline import run  # imported here because it needs pyarrow
 
-    found = Scoring()
+    scoring = Scoring()
     run(
-        found,
+        scoring,
         model,
         [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs,
         os.fspath(output),
@@ -108,4 +107,4 @@ def score_dataset(
         n_jobs=n_jobs,
         progress=progress,
     )
-    return found
+    return scoring

@@ -1,4 +1,4 @@
-"""Models and options as they are sent to the workers of a cluster; each process there opens a model once."""
+"""Models and options in the form in which workers of a cluster get them; each process opens a model once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from approxsvm.errors import ApproxSVMError, ArtifactError
 from approxsvm.integrations.arrow.batches import OnError, Scorer
 from approxsvm.runtime.evaluator import Evaluator, artifact_of
 
-_MOST_OPEN = 8  # jobs whose models a worker keeps open
+_MOST_OPEN = 8  # limit of jobs whose models a worker keeps open
 _open_jobs: OrderedDict[Any, Scorer] = OrderedDict()
 # Models by checksum, shared by jobs with other outputs or columns.
 _open_models: WeakValueDictionary[str, Evaluator] = WeakValueDictionary()
@@ -24,7 +24,7 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class Job:
-    """Models by checksum, and the options of `Scorer`."""
+    """Models, identified by checksums, and the options of `Scorer`."""
 
     checksums: tuple[tuple[str, str], ...]  # name and SHA-256 of each artifact
     outputs: tuple[str, ...] | None
@@ -32,7 +32,7 @@ class Job:
     columns: tuple[str, ...] | None
     on_error: OnError
     version: str  # the version of approxsvm that made the job
-    # The artifacts by name; empty if they are sent another way.
+    # The artifacts by name; empty if they are sent separately.
     contents: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -44,7 +44,7 @@ class Job:
         columns: Sequence[str] | None,
         on_error: OnError,
     ) -> Job:
-        """Make a job of a model or a mapping of names to models."""
+        """Make a job from a model or a mapping of names to models."""
         models = model if isinstance(model, Mapping) else {"model": model}
         contents = {str(name): artifact_of(one).data for name, one in models.items()}
         checksums = tuple((name, checksum(data)) for name, data in contents.items())
@@ -53,17 +53,18 @@ class Job:
 
     @property
     def token(self) -> str:
-        """Equal for two jobs if and only if their artifacts are."""
+        """Checksum of all artifacts."""
         return checksum(repr(self.checksums).encode())
 
     def without_contents(self) -> Job:
-        """The job without the artifacts."""
+        """Return the job without its artifacts."""
         return replace(self, contents={})
 
     def scorer(self, contents: Callable[[], Mapping[str, bytes]]) -> Scorer:
-        """The scorer of this job, opened by the first call in a process; fails for another version or checksum.
+        """Return the scorer of this job; the first call in a process opens it.
 
-        `contents` returns the artifacts by name; it is called only if one of them has to be opened.
+        Fails for another version or checksum. `contents` returns the artifacts by name; it is called only if one of
+        them has to be opened.
         """
         installed = version("approxsvm")
         if installed != self.version:
@@ -94,5 +95,5 @@ class Job:
 
 
 def checksum(data: bytes) -> str:
-    """SHA-256 in hexadecimal."""
+    """Return the SHA-256 in hexadecimal."""
     return hashlib.sha256(data).hexdigest()

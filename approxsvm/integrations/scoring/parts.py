@@ -1,4 +1,4 @@
-"""Output files, written under a temporary name and renamed when complete; a folder has one for each input file."""
+"""Output files, written to a temporary name and renamed when complete; a folder has one for each input file."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _SUFFIXES = {"csv": ".csv", "parquet": ".parquet", "arrow": ".arrow"}
 Write = Callable[[Any], None]
 
 
-def output_format(output: str, asked: str | None, is_folder: bool) -> str:
-    """The format to write; InputError if nothing gives one, or the output does not support it."""
-    if asked is not None and asked not in OUTPUT_FORMATS:
-        raise InputError(f"the output format must be one of {', '.join(OUTPUT_FORMATS)}, not {asked!r}")
+def output_format(output: str, requested: str | None, is_folder: bool) -> str:
+    """Return the format to write; InputError if none is given or implied, or the output does not support it."""
+    if requested is not None and requested not in OUTPUT_FORMATS:
+        raise InputError(f"the output format must be one of {', '.join(OUTPUT_FORMATS)}, not {requested!r}")
     if output == STANDARD:
-        if asked == "parquet":
+        if requested == "parquet":
             raise InputError("standard output takes csv and arrow, not parquet")
-        return asked or "csv"
+        return requested or "csv"
     if is_folder:
-        return asked or "parquet"
-    found = asked or format_of(output)
-    if found not in OUTPUT_FORMATS or Path(output).suffix.lower() in COMPRESSED:
+        return requested or "parquet"
+    kind = requested or format_of(output)
+    if kind not in OUTPUT_FORMATS or Path(output).suffix.lower() in COMPRESSED:
         raise InputError(f"{output}: the name must end in one of {', '.join(_SUFFIXES.values())}")
-    return found
+    return kind
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def _opened(file: Any, schema: Any, kind: str, *, is_stream: bool = False) -> An
 
 
 def _check_types(schema: Any, kind: str) -> None:
-    """Refuse a column type that files of this kind do not support, naming the column."""
+    """Raise InputError for a column type that files of this kind do not support."""
     for column in schema:
         nothing = pa.RecordBatch.from_arrays([pa.nulls(1, column.type)], [column.name])
         try:
@@ -96,10 +96,10 @@ def _writer(file: Any, schema: Any, kind: str, *, is_stream: bool) -> Iterator[W
 
 
 class PartFolder:
-    """A folder of answers, one file for each input file, and a record of the models and options.
+    """A folder of answers, with one file for each input file, and a record of the models and options.
 
     A run with the same record continues one that was killed: a part that exists is complete, and is kept unless it is
-    older than its source. InputError if two sources would have the same part.
+    older than its source. Raises InputError if two sources would have the same part.
     """
 
     def __init__(self, folder: Path, kind: str, sources: Sequence[Source]) -> None:
@@ -117,24 +117,26 @@ class PartFolder:
             self.paths[source] = path
 
     def written(self) -> Iterator[tuple[str, Path]]:
-        """All files that may be written, with their names in messages."""
+        """Yield all files that may be written, with their names in messages."""
         for path in (*self.paths.values(), self._folder / RECORD):
             yield f"output {path}", path
 
     def claim(self, options: Mapping[str, Any]) -> None:
         """Write the record of a run with these options; InputError if other files would be overwritten."""
-        asked: dict[str, Any] = {"kind": self._kind, **options}
-        record, text = self._folder / RECORD, json.dumps(asked, indent=1, sort_keys=True)
-        asked = json.loads(text)
+        requested: dict[str, Any] = {"kind": self._kind, **options}
+        record, text = self._folder / RECORD, json.dumps(requested, indent=1, sort_keys=True)
+        requested = json.loads(text)
         if record.exists():
-            there = self._read(record)
-            differ = [name for name in sorted(there.keys() | asked.keys()) if there.get(name) != asked.get(name)]
+            recorded = self._read(record)
+            differ = [
+                name for name in sorted(recorded.keys() | requested.keys()) if recorded.get(name) != requested.get(name)
+            ]
             if not differ:
                 return
             if any(path.is_file() and path.name[0] != "." and path != record for path in self._folder.rglob("*")):
                 raise InputError(
-                    f"{self._folder} holds the answers of another run, with {differ[0]} {there.get(differ[0])} "
-                    f"instead of {asked.get(differ[0])}; use another folder, or remove it"
+                    f"{self._folder} holds the answers of another run, with {differ[0]} {recorded.get(differ[0])} "
+                    f"instead of {requested.get(differ[0])}; use another folder, or remove it"
                 )
         for path in self.paths.values():
             if path.exists():
@@ -149,18 +151,18 @@ class PartFolder:
             raise InputError(f"{record}: not the record of a run; use another folder, or remove it") from None
 
     def is_done(self, source: Source) -> bool:
-        """Whether the part of a source exists and is not older than the source."""
+        """Return whether the part of a source exists and is not older than the source."""
         path = self.paths[source]
         return source.path is not None and path.exists() and path.stat().st_mtime_ns >= source.path.stat().st_mtime_ns
 
     def path(self, source: Source) -> str:
-        """Where to write the part of a source; makes the folder."""
+        """Return the path to which the part of a source is written; create its folder."""
         self.paths[source].parent.mkdir(parents=True, exist_ok=True)
         return os.fspath(self.paths[source])
 
 
-def what_is_asked(scorer: Scorer) -> dict[str, Any]:
-    """Models and options, as the record of a folder stores them."""
+def run_fingerprint(scorer: Scorer) -> dict[str, Any]:
+    """Return models and options as the record of a folder stores them."""
     return {
         "models": {name: checksum(evaluator.artifact.data) for name, evaluator in scorer.evaluators.items()},
         "outputs": {name: answer.outputs for name, answer in scorer.answers.items()},

@@ -1,4 +1,4 @@
-"""Read, predict and write at the same time, in constant memory."""
+"""Concurrent reading, prediction and writing, in constant memory."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from approxsvm.system.threads import n_threads
 pa = import_package("pyarrow", "arrow", "scoring files")
 
 _SHORT = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}  # types with the same values
-_MAX_REASONS = 100  # kept for all bad rows
+_MAX_REASONS = 100  # limit for all files together
 
 
 def run(
-    found: Scoring,
+    scoring: Scoring,
     model: Any,
     inputs: Sequence[str | os.PathLike[str]],
     output: str,
@@ -46,32 +46,32 @@ def run(
     n_jobs: int | None,
     progress: Progress | None,
 ) -> None:
-    """Implement `score_dataset`; the figures go into `found`."""
+    """Implement `score_dataset`; the figures go into `scoring`."""
     start, n_workers = time.perf_counter(), n_threads(n_jobs)
     scorer = Scorer(open_evaluators(model), **wanted)
     is_folder = _is_folder(output)
-    how = Reading(*reading, tell=cache(warn))  # by the reading thread, once for all files
+    how = Reading(*reading, tell=cache(warn))  # called in the reading thread, once for all files
     unnamed = "libsvm" if how.delimiter is None else "csv"
     sources = find_sources(inputs, input_format, Path(output) if is_folder else None, unnamed=unnamed)
     kind = parts.output_format(output, output_format, is_folder)
     folder = parts.PartFolder(Path(output), kind, sources) if is_folder else None
     refuse_shared_files(_read(model, sources), _written(output) if folder is None else folder.written())
-    left = sources
+    remaining = sources
     if folder is not None:
-        folder.claim({**parts.what_is_asked(scorer), "delimiter": how.delimiter or ",", "header": how.header})
-        left = [source for source in sources if not folder.is_done(source)]
-        found.n_kept = len(sources) - len(left)
-    share = _Share(left, progress)
-    with closing(_scored(left, scorer, how, n_workers, found)) as results:
+        folder.claim({**parts.run_fingerprint(scorer), "delimiter": how.delimiter or ",", "header": how.header})
+        remaining = [source for source in sources if not folder.is_done(source)]
+        scoring.n_kept = len(sources) - len(remaining)
+    share = _Share(remaining, progress)
+    with closing(_scored(remaining, scorer, how, n_workers, scoring)) as results:
         for first in results:  # the first result of each output file
-            path = output if folder is None else folder.path(left[first.source])
-            _write(path, kind, _of_one_file(first, results, by_source=folder is not None), found, share)
-            found.written.append(path)
-    found.seconds = time.perf_counter() - start
+            path = output if folder is None else folder.path(remaining[first.source])
+            _write(path, kind, _for_one_file(first, results, by_source=folder is not None), scoring, share)
+            scoring.written.append(path)
+    scoring.seconds = time.perf_counter() - start
 
 
 def _is_folder(output: str) -> bool:
-    """Whether an output is a folder, or would be one by its name if nothing exists there."""
+    """Return whether an output is a folder, or, if nothing exists there, would be one by its name."""
     if output == STANDARD or (os.path.exists(output) and not os.path.isdir(output)):
         return False
     return os.path.isdir(output) or output.endswith(os.sep) or not Path(output).suffix
@@ -92,15 +92,15 @@ def _written(output: str) -> Iterator[tuple[str, File]]:
     return _open_file("standard output", sys.stdout) if output == STANDARD else iter([(f"output {output}", output)])
 
 
-def _open_file(called: str, stream: Any) -> Iterator[tuple[str, File]]:
-    """The file of a stream, if it has one."""
+def _open_file(name: str, stream: Any) -> Iterator[tuple[str, File]]:
+    """Yield the file of a stream, if it has one."""
     with suppress(AttributeError, OSError, ValueError):
-        yield called, stream.fileno()
+        yield name, stream.fileno()
 
 
 @dataclass(frozen=True)
 class _Result:
-    """Answers on their way to a file."""
+    """Answers of a block, before they are written."""
 
     source: int
     schema: Any
@@ -111,16 +111,16 @@ class _Result:
 
 
 def _scored(
-    sources: Sequence[Source], scorer: Scorer, reading: Reading, n_workers: int, found: Scoring
+    sources: Sequence[Source], scorer: Scorer, reading: Reading, n_workers: int, scoring: Scoring
 ) -> Generator[_Result, None, None]:
-    """Answers for all blocks of all sources, in order.
+    """Yield answers for all blocks of all sources, in order.
 
-    One thread reads a block ahead, `n_workers` threads predict one each, and the consumer writes: at most
-    `n_workers` + 3 blocks are in memory.
+    One thread reads a block ahead, `n_workers` threads predict one each, and the consumer writes: at most `n_workers` +
+    3 blocks are in memory.
     """
-    blocks = _blocks(sources, scorer, reading, found)
+    blocks = _blocks(sources, scorer, reading, scoring)
     pending: deque[Future[_Result]] = deque()
-    # Threads end before the files that they read are closed.
+    # The threads end before the files that they read are closed.
     with closing(blocks), ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(n_workers) as predicting:
         try:
             upcoming = reader.submit(next, blocks, None)
@@ -152,44 +152,44 @@ def _score(source: int, bound: BoundScorer, block: Block) -> _Result:
 
 
 def _blocks(
-    sources: Sequence[Source], scorer: Scorer, reading: Reading, found: Scoring
+    sources: Sequence[Source], scorer: Scorer, reading: Reading, scoring: Scoring
 ) -> Generator[tuple[int, BoundScorer, Block], None, None]:
     for k, source in enumerate(sources):
         start = time.perf_counter()
         bound, blocks = open_source(source, scorer, reading)
         for block in blocks:
-            found.seconds_reading += time.perf_counter() - start
+            scoring.seconds_reading += time.perf_counter() - start
             yield k, bound, block
             start = time.perf_counter()
         yield k, bound, bound.end()
 
 
-def _of_one_file(first: _Result, results: Iterator[_Result], *, by_source: bool) -> Iterator[_Result]:
-    """The first result and those for the same file: up to the end of its source, or all."""
+def _for_one_file(first: _Result, results: Iterator[_Result], *, by_source: bool) -> Iterator[_Result]:
+    """Yield the first result and the others for the same file: up to the end of its source, or all."""
     for result in chain([first], results):
         yield result
         if by_source and result.is_end:
             return
 
 
-def _write(path: str, kind: str, results: Iterator[_Result], found: Scoring, share: _Share) -> None:
+def _write(path: str, kind: str, results: Iterator[_Result], scoring: Scoring, share: _Share) -> None:
     first = next(results)
     with parts.open_output(path, first.schema, kind) as write:
         for result in chain([first], results):
-            batch = _of_schema(result.scored.batch, first.schema, share.names[result.source])
+            batch = _with_schema(result.scored.batch, first.schema, share.names[result.source])
             start = time.perf_counter()
             if batch.num_rows:
                 write(batch)
-            found.seconds_writing += time.perf_counter() - start
-            found.seconds_predicting += result.seconds
-            found.n_rows += result.scored.n_rows
-            found.n_bad += result.scored.n_bad
-            found.bad_rows += result.scored.reasons[: _MAX_REASONS - len(found.bad_rows)]
-            share.tell(found.n_rows, result)
+            scoring.seconds_writing += time.perf_counter() - start
+            scoring.seconds_predicting += result.seconds
+            scoring.n_rows += result.scored.n_rows
+            scoring.n_bad += result.scored.n_bad
+            scoring.bad_rows += result.scored.reasons[: _MAX_REASONS - len(scoring.bad_rows)]
+            share.tell(scoring.n_rows, result)
 
 
-def _of_schema(batch: Any, schema: Any, name: str) -> Any:
-    """A batch of another file, cast to the columns of the first one."""
+def _with_schema(batch: Any, schema: Any, name: str) -> Any:
+    """Cast a batch of another file to the columns of the first one."""
     if batch.schema == schema:
         return batch
     try:
@@ -202,7 +202,7 @@ def _of_schema(batch: Any, schema: Any, name: str) -> Any:
 
 
 def _check_casts(given: Any, schema: Any) -> None:
-    """Refuse casts that would lose values: Arrow rounds or truncates some of them silently."""
+    """Raise ArrowTypeError for casts that would lose values: Arrow rounds or truncates some of them silently."""
     for one, kept in zip(given, schema, strict=True):
         both = [pa.field("", _SHORT.get(column.type, column.type)) for column in (kept, one)]
         common = pa.unify_schemas([pa.schema([column]) for column in both], promote_options="permissive")
@@ -211,7 +211,7 @@ def _check_casts(given: Any, schema: Any) -> None:
 
 
 class _Share:
-    """The share of all sources that has been scored, by bytes."""
+    """The fraction of all sources that has been scored, by bytes."""
 
     def __init__(self, sources: Sequence[Source], progress: Progress | None) -> None:
         self.names = [source.name for source in sources]

@@ -1,4 +1,4 @@
-"""Read files as blocks of rows, a batch at a time, with a name for every row."""
+"""Readers of files as blocks of rows, a batch at a time, with a name for every row."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from approxsvm.system.packages import import_package
 
 pa = import_package("pyarrow", "arrow", "scoring files")
 
-_TEXT_BYTES = 1 << 22  # of a CSV or LIBSVM file parsed at a time; a line of a CSV file must be shorter
-_LIBSVM_BYTES = 64  # added to this limit for each feature of a line of LIBSVM text: index, number and ample room
+_TEXT_BYTES = 1 << 22  # parsed at a time from a CSV or LIBSVM file; a line of a CSV file must be shorter
+_LIBSVM_BYTES = 64  # added for each feature of a line of LIBSVM text: index, number, and ample margin
 _SMALL_TEXT_BYTES = 1 << 15
-_COLUMN_BYTES = 1 << 16  # of a column chunk of a Parquet file read at a time, for any size of the row group
-_MAX_NUMBERS = 1 << 21  # in a batch
+_COLUMN_BYTES = 1 << 16  # read at a time from a column chunk of a Parquet file, however large the row group is
+_MAX_NUMBERS = 1 << 21  # limit for a batch
 _MAX_ROWS = 1 << 16
-TARGET = "target"  # name of the first number of a line of LIBSVM text
+TARGET = "target"  # column name of the first number of a line of LIBSVM text
 
 
 @dataclass(frozen=True)
 class Reading:
     """Options for reading files; InputError for a `batch_rows` below 1 or a delimiter of several characters."""
 
-    batch_rows: int | None = None  # None leaves it to `rows_of`
-    delimiter: str | None = None  # between columns of CSV files; a comma when left out
+    batch_rows: int | None = None  # None: chosen by `rows_of`
+    delimiter: str | None = None  # between columns of CSV files; None: a comma
     header: bool | None = None  # whether the first line of a CSV file has names; None: `has_names` decides
     tell: Tell | None = None  # called with a sentence if columns are taken by position
 
@@ -50,7 +50,7 @@ class Reading:
             raise InputError(f"the delimiter is {self.delimiter!r}, but must be one character")
 
     def rows_of(self, n_columns: int) -> int:
-        """`batch_rows`, or as many rows as fit 16 MB of float64."""
+        """Return `batch_rows`, or as many rows as fit 16 MB of float64."""
         return self.batch_rows or max(1, min(_MAX_ROWS, _MAX_NUMBERS // max(n_columns, 1)))
 
 
@@ -60,11 +60,11 @@ Blocks = tuple[BoundScorer, Iterator[Block]]
 def open_source(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
     """Open a file; return a scorer for its blocks and an iterator over them.
 
-    Errors name the file: InputError for a missing or non-numeric column, DataFormatError for a file that is not in its
-    format (also raised while its blocks are read), OSError for one that cannot be read.
+    Errors name the file: InputError for a missing or non-numeric column, DataFormatError for a malformed file (also
+    raised while its blocks are read), OSError for a file that cannot be read.
     """
     if source.regular_path is not None:
-        open(source.regular_path, "rb").close()  # raises an error that names the file; Arrow's may not
+        open(source.regular_path, "rb").close()  # raises an error that names the file, which Arrow's may not
     with contextlib.ExitStack() as opened:
         try:
             scorer_of_blocks, blocks = _READERS[source.format](source, scorer, reading, opened)
@@ -72,14 +72,14 @@ def open_source(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
             raise InputError(f"{source.name}: {error}") from None
         except _ARROW_ERRORS as error:
             raise _unreadable(source, error) from error
-        return scorer_of_blocks, _named(source, blocks, opened.pop_all())
+        return scorer_of_blocks, _naming_file(source, blocks, opened.pop_all())
 
 
 _ARROW_ERRORS = (pa.ArrowException, OSError, EOFError, UnicodeDecodeError)
 
 
-def _named(source: Source, blocks: Iterator[Block], opened: contextlib.ExitStack) -> Iterator[Block]:
-    """The same blocks, with the file's name in errors; closes what is opened at the end."""
+def _naming_file(source: Source, blocks: Iterator[Block], opened: contextlib.ExitStack) -> Iterator[Block]:
+    """Yield the blocks, with the file's name in errors; close the opened files at the end."""
     try:
         with opened:
             yield from blocks
@@ -96,11 +96,11 @@ def _unreadable(source: Source, error: Exception) -> Exception:
     return DataFormatError(f"{source.name}: not a readable {source.format} file: {words}")
 
 
-def _numbered(source: Source, first: int) -> Callable[[int], str]:
+def _row_names(source: Source, first: int) -> Callable[[int], str]:
     return lambda row: f"{source.name}, row {first + row}"
 
 
-# --- columns with types
+# --- typed columns
 
 
 def _open_parquet(source: Source, scorer: Scorer, reading: Reading, opened: contextlib.ExitStack) -> Blocks:
@@ -119,7 +119,7 @@ def _open_parquet(source: Source, scorer: Scorer, reading: Reading, opened: cont
         first = 0
         for batch in file.iter_batches(batch_size=n_rows, columns=needed):
             share = (first + batch.num_rows) / max(file.metadata.num_rows, 1)
-            yield Block(batch, _numbered(source, first), share=share)
+            yield Block(batch, _row_names(source, first), share=share)
             first += batch.num_rows
 
     return bound, blocks()
@@ -159,7 +159,7 @@ def _open_arrow(source: Source, scorer: Scorer, reading: Reading, opened: contex
             whole.validate()
             for batch in pieces(whole.select(needed), n_rows):
                 batch.validate(full=True)
-                yield Block(batch, _numbered(source, first), share=k / n_batches if n_batches else None)
+                yield Block(batch, _row_names(source, first), share=k / n_batches if n_batches else None)
                 first += batch.num_rows
 
     return bound, blocks()
@@ -169,9 +169,9 @@ def _open_arrow(source: Source, scorer: Scorer, reading: Reading, opened: contex
 
 
 class _Text:
-    """A text stream for Arrow whose first line has been peeked at.
+    """A text stream for Arrow that allows a look at its first lines.
 
-    `position` is the number of bytes read from a file that is not compressed.
+    `position` is the number of bytes read from an uncompressed file.
     """
 
     closed = False
@@ -187,7 +187,7 @@ class _Text:
         self._head = b""
 
     def first_lines(self) -> tuple[bytes, bytes]:
-        """The first two lines that are not blank, including quoted line breaks; empty if there are none."""
+        """Return the first two lines that are not blank, including quoted line breaks; empty if there are none."""
         while True:
             text = self._head.lstrip(b"\r\n")
             first = _first_line(text)
@@ -197,21 +197,21 @@ class _Text:
                 return first, second
             more = self._stream.read(1 << 16)
             if not more:
-                # Arrow refuses a file that ends within the line of names.
+                # Arrow rejects a file that ends within the line of names.
                 self._head += b"" if second else b"\n"
                 return first, second
             self._head += more
 
     def read(self, n: int = -1) -> bytes:
-        """Up to n bytes, as files give them."""
-        found, self._head = self._head, b""
+        """Read up to n bytes, like a file."""
+        data, self._head = self._head, b""
         if n is not None and n >= 0:
-            found, self._head = found[:n], found[n:]
-            found += self._stream.read(n - len(found)) if n > len(found) else b""
+            data, self._head = data[:n], data[n:]
+            data += self._stream.read(n - len(data)) if n > len(data) else b""
         else:
-            found += self._stream.read()
-        self.position += len(found)
-        return found
+            data += self._stream.read()
+        self.position += len(data)
+        return data
 
     def readable(self) -> bool:
         return True
@@ -231,7 +231,7 @@ class _Text:
 
 
 def _first_line(text: bytes) -> bytes:
-    """The text up to the first line break outside quotation marks, or all of it."""
+    """Return the text up to the first line break outside quotation marks, or all of it."""
     n_bytes = n_quotes = 0
     for line in text.splitlines(keepends=True):
         n_bytes += len(line)
@@ -242,7 +242,7 @@ def _first_line(text: bytes) -> bytes:
 
 
 def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextlib.ExitStack) -> Blocks:
-    """Features are read as text, and parsed when the block is scored: on all processors, with bad rows named."""
+    """Open a CSV file; features are parsed later, when a block is scored: in parallel, and with bad rows named."""
     arrow_csv = import_package("pyarrow.csv", "arrow", "reading CSV files")
     text = _Text(source, opened)
     delimiter = reading.delimiter or ","
@@ -254,12 +254,12 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
     is_named = has_names(names, second.decode(errors="replace").split(delimiter), reading.header)
     if not is_named:
         names = [str(k + 1) for k in range(len(names))]
-    features = scorer.features(names, made_up=not is_named, tell=reading.tell)
+    features = scorer.features(names, generated=not is_named, tell=reading.tell)
     needed = scorer.needed(features)
     ragged = array("q")  # numbers of the rows that are left out
-    lost: list[str] = []  # messages on those that have not been reported yet
+    lost: list[str] = []  # messages about such rows that have not been reported yet
 
-    def of_another_width(row: Any) -> str:
+    def handle_ragged(row: Any) -> str:
         if scorer.on_error != "skip":
             return "error"
         number = row.number - 1 - is_named
@@ -267,15 +267,15 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
         lost.append(f"{source.name}, row {number}: {row.actual_columns} columns, expected {row.expected_columns}")
         return "skip"
 
-    def told() -> tuple[str, ...]:
-        found = tuple(lost)
+    def take_lost() -> tuple[str, ...]:
+        messages = tuple(lost)
         lost.clear()
-        return found
+        return messages
 
-    how.invalid_row_handler = of_another_width
+    how.invalid_row_handler = handle_ragged
     reader = arrow_csv.open_csv(
         pa.PythonFile(text, mode="r"),
-        # Arrow numbers lines only with a single thread, which is fast enough as it parses no numbers.
+        # Arrow numbers lines only with a single thread, which is fast enough because it parses no numbers.
         read_options=arrow_csv.ReadOptions(
             use_threads=False, block_size=_TEXT_BYTES, column_names=None if is_named else names
         ),
@@ -285,16 +285,16 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
             column_types=dict.fromkeys(needed, pa.string()),
             null_values=[""],
             strings_can_be_null=True,
-            quoted_strings_can_be_null=False,  # an empty text stands in quotes
+            quoted_strings_can_be_null=False,  # an empty text is in quotes
             check_utf8=False,
         ),
     )
     schema = pa.schema([(name, pa.string()) for name in needed])
-    kept_alone = set(needed).difference(*features.values())
+    only_kept = set(needed).difference(*features.values())
 
     def place(first: int) -> Callable[[int], str]:
         def name(row: int) -> str:
-            # ragged[k] - k other rows precede the k-th ragged one.
+            # The k-th ragged row follows ragged[k] - k other rows.
             n_ragged = bisect_right(range(len(ragged)), first + row, key=lambda k: ragged[k] - k)
             return f"{source.name}, row {first + row + n_ragged}"
 
@@ -304,20 +304,20 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
         first = 0
         for whole in reader:
             for piece in pieces(whole, reading.rows_of(len(needed))):
-                batch, unreadable = _valid_text(_as_written(piece, kept_alone))
-                yield Block(batch, place(first), unreadable=unreadable, lost=told(), share=text.share)
+                batch, unreadable = _valid_text(_as_written(piece, only_kept))
+                yield Block(batch, place(first), unreadable=unreadable, lost=take_lost(), share=text.share)
                 first += batch.num_rows
         if lost:
-            yield Block(pa.RecordBatch.from_pylist([], schema), place(first), lost=told(), share=text.share)
+            yield Block(pa.RecordBatch.from_pylist([], schema), place(first), lost=take_lost(), share=text.share)
 
     return scorer.bind(schema, features, text=True), blocks()
 
 
 def _cells(line: bytes, how: Any) -> list[str]:
-    """The cells of a line, as Arrow parses them."""
+    """Split a line into cells with Arrow's parser."""
     arrow_csv = import_package("pyarrow.csv", "arrow", "reading CSV files")
     if not line:
-        raise InputError("the file is empty, without a line of names")
+        raise InputError("the file is empty: it has no line of names")
     options = arrow_csv.ReadOptions(use_threads=False, block_size=len(line) + 2)
     try:
         return list(arrow_csv.read_csv(pa.BufferReader(line + b"\n"), options, how).schema.names)
@@ -326,7 +326,7 @@ def _cells(line: bytes, how: Any) -> list[str]:
 
 
 def _as_written(batch: Any, names: Set[str]) -> Any:
-    """The batch with empty texts for the empty cells of these columns."""
+    """Replace empty cells of these columns by empty texts."""
     columns = [
         column.fill_null("") if name in names and column.null_count else column
         for name, column in zip(batch.schema.names, batch.columns, strict=True)
@@ -335,7 +335,7 @@ def _as_written(batch: Any, names: Set[str]) -> Any:
 
 
 def _valid_text(batch: Any) -> tuple[Any, dict[int, str]]:
-    """The batch with null for cells that are not UTF-8, and the rows that have them."""
+    """Replace cells that are not UTF-8 by null; return the batch, and the reasons by row."""
     unreadable: dict[int, str] = {}
     columns = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
@@ -396,9 +396,9 @@ def _open_libsvm(source: Source, scorer: Scorer, reading: Reading, opened: conte
                 piece, left = piece + left, b""
             if piece:
                 piece = piece.removeprefix(codecs.BOM_UTF8) if line == 1 else piece
-                found = block(piece, line, text.share)
-                yield found
-                line += found.batch.num_rows
+                parsed = block(piece, line, text.share)
+                yield parsed
+                line += parsed.batch.num_rows
             if not more:
                 return
 
@@ -406,7 +406,7 @@ def _open_libsvm(source: Source, scorer: Scorer, reading: Reading, opened: conte
 
 
 def _parse(text: bytes, width: int, first_index: int) -> tuple[Any, Any, Any, Any, dict[int, str], list[int]]:
-    """Rows of LIBSVM text; the reasons for unreadable rows, which are empty; and the rows without a label."""
+    """Parse LIBSVM text; also return the reasons for unreadable rows, which are empty, and the rows without a label."""
     unreadable: dict[int, str] = {}
     try:
         parts = [_native.parse_libsvm_data(text)[:4]]
@@ -433,34 +433,34 @@ def _parse(text: bytes, width: int, first_index: int) -> tuple[Any, Any, Any, An
 
 
 def _around_bad_lines(text: bytes) -> Iterator[tuple[tuple[Any, Any, Any, Any], str]]:
-    """Yield the readable rows of a text, and an empty one with the reason for each of the others."""
+    """Yield the readable rows of a text, and for each of the others an empty row with the reason."""
     no_row = (np.zeros(1), np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0))
     start = 0
     while start < len(text):
-        # In small pieces, as each is parsed again for every bad line in it.
+        # Pieces are small because each is parsed again for every bad line in it.
         end = text.find(b"\n", start + _SMALL_TEXT_BYTES) + 1 or len(text)
         while start < end:
             try:
                 yield _native.parse_libsvm_data(text[start:end])[:4], ""
                 start = end
             except DataFormatError as error:
-                found = re.match(r"line (\d+): (.*)", str(error), re.DOTALL)
-                if found is None:
+                match = re.match(r"line (\d+): (.*)", str(error), re.DOTALL)
+                if match is None:
                     raise
-                bad = _line_start(text, start, int(found[1]) - 1)
+                bad = _line_start(text, start, int(match[1]) - 1)
                 if bad > start:
                     yield _native.parse_libsvm_data(text[start:bad])[:4], ""
-                yield no_row, found[2]
+                yield no_row, match[2]
                 start = _line_start(text, bad, 1)
 
 
 def _line_start(text: bytes, start: int, n_lines: int) -> int:
-    """The position after so many lines."""
+    """Return the position `n_lines` lines further."""
     for _ in range(n_lines):
-        found = text.find(b"\n", start)
-        if found < 0:
+        line_end = text.find(b"\n", start)
+        if line_end < 0:
             return len(text)
-        start = found + 1
+        start = line_end + 1
     return start
 
 
@@ -474,7 +474,7 @@ def _joined(parts: list[tuple[Any, Any, Any, Any]]) -> tuple[Any, Any, Any, Any]
 
 
 def _outside(indptr: Any, indices: Any, width: int, first_index: int) -> list[int]:
-    """Rows with an index for which the model has no column."""
+    """Return the rows with an index for which the model has no column."""
     outside = np.flatnonzero((indices < first_index) | (indices >= width + first_index))
     return np.unique(np.searchsorted(indptr, outside, side="right") - 1).tolist() if len(outside) else []
 

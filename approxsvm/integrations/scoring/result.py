@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-# Called with the rows written, and the share of the input that this is, None if unknown.
+# Called with the number of rows written, and the fraction of the input that they are, None if unknown.
 Progress = Callable[[int, "float | None"], None]
 
 
@@ -20,7 +20,7 @@ class Scoring:
     n_bad : int
         Rows without an answer.
     bad_rows : list of str
-        File, row and fault of the first hundred of these.
+        File, row and fault of the first hundred bad rows.
     written : list of str
         Files that were written.
     n_kept : int
@@ -28,7 +28,7 @@ class Scoring:
     seconds : float
         Duration of the run.
     seconds_reading, seconds_predicting, seconds_writing : float
-        Time of each part, added up over threads; they overlap.
+        Time of each stage, added up over threads; the stages overlap.
     """
 
     n_rows: int = 0

@@ -1,5 +1,5 @@
-/* predict MODEL.asvm < rows: reads rows of numbers, one to a line, and prints the labels of each, its decision values
- * and how far these may be from the exact model's; "?" behind a label that an approximate model does not prove. */
+/* predict MODEL.asvm < rows: reads rows of numbers, one per line, and prints the labels of each, its decision values
+ * and their error bounds; "?" after a label means that an approximate model does not prove it. */
 #include <approxsvm.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@ struct answers {
     double *values, *bounds;
 };
 
-/* "?" where an approximate model does not prove the label. */
+/* Prints a label, with "?" if an approximate model does not prove it. */
 static void print_label(const approxsvm_model* model, uint32_t position, int certified) {
     approxsvm_label label;
     char digits[64];
@@ -55,7 +55,7 @@ static int print_row(const approxsvm_model* model, const double* row, struct ans
     return 0;
 }
 
-/* 1 for a row, 0 at the end of the input, -1 for what is neither. */
+/* Returns 1 for a row, 0 at the end of the input, -1 for invalid input. */
 static int read_row(double* row, size_t n) {
     for (size_t j = 0; j < n; ++j) {
         if (scanf("%lf", &row[j]) != 1) return j == 0 && feof(stdin) ? 0 : -1;

@@ -1,5 +1,5 @@
-// embed MODEL.asvm: predicts a hundred raw rows and prints what the model has to say of the first and the last one:
-// labels, values with a bound of their error, probabilities.
+// embed MODEL.asvm: predicts a hundred raw rows and prints the answers for the first and the last one: labels, values
+// with error bounds, probabilities.
 #include <algorithm>
 #include <cstdio>
 #include <vector>
@@ -26,7 +26,7 @@ void print_row(const char* name, const double* numbers, std::size_t n) {
     for (std::size_t k = 0; k < n; ++k) std::printf(" %.6g", numbers[k]);
 }
 
-// The expansion alone, of the first row: needs hardly any memory, and proves nothing.
+// Evaluates the expansion alone for the first row: needs hardly any memory, and proves nothing.
 Status print_expansion(const Model& model, const std::vector<float>& rows) {
     std::vector<unsigned char> memory(model.expansion_bytes());
     std::vector<double> values(model.n_decisions());
@@ -42,7 +42,7 @@ Status print_expansion(const Model& model, const std::vector<float>& rows) {
     return status;
 }
 
-// The labels of row i: one, or one for each target.
+// Prints the labels of row i: one, or one per target.
 void print_labels_of(const Model& model, const std::vector<std::uint32_t>& labels, std::size_t i) {
     char room[approxsvm::label_digits];
     for (std::size_t k = 0; k < model.n_targets(); ++k) {
@@ -51,7 +51,7 @@ void print_labels_of(const Model& model, const std::vector<std::uint32_t>& label
     }
 }
 
-// Labels alone: the expansion proves most of them.
+// Computes labels alone: the expansion proves most of them.
 Status print_labels(const Model& model, const std::vector<float>& rows, std::vector<unsigned char>& workspace) {
     std::vector<std::uint32_t> labels(n_rows * model.n_targets());
     std::vector<std::uint8_t> certified(labels.size());
@@ -69,7 +69,7 @@ Status print_labels(const Model& model, const std::vector<float>& rows, std::vec
     return status;
 }
 
-// Values: the source model's own, or within the tolerance that was asked for; close, if the artifact is approximate.
+// Computes values: the source model's, or within the requested tolerance; approximate ones if the artifact is.
 Status print_values(const Model& model, const std::vector<float>& rows, std::vector<unsigned char>& workspace) {
     const std::size_t n = model.n_decisions();
     std::vector<double> values(n_rows * n), bounds(values.size());
@@ -95,7 +95,7 @@ Status print_probabilities(const Model& model, const std::vector<float>& rows, s
 
 Status print_answers(const Model& model) {
     const std::vector<float> rows = raw_rows(model);
-    std::vector<unsigned char> workspace(model.workspace_bytes());  // one for each thread
+    std::vector<unsigned char> workspace(model.workspace_bytes());  // one per thread
     Status status = print_expansion(model, rows);
     if (status == Status::ok && model.n_labels() > 0) status = print_labels(model, rows, workspace);
     if (status == Status::ok && model.n_decisions() > 0) status = print_values(model, rows, workspace);

@@ -53,7 +53,7 @@ impl Model {
         unsafe { approxsvm_n_features(self.0) }
     }
 
-    /// Labels of a row: one, or one for each target.
+    /// Number of labels of a row: one, or one per target.
     fn n_targets(&self) -> usize {
         unsafe { approxsvm_n_targets(self.0) }
     }

@@ -36,13 +36,14 @@ class ModelOf {
         *this = ModelOf();
         ModelView view{};
         Status status = open_artifact<parts>(bytes.data, bytes.size, view, fault);
-        if (status == Status::ok || status == Status::left_out) missing_ = parts_needed<parts>(view, status) & ~parts;
-        if (missing_ != 0) status = Status::left_out;
+        if (status == Status::ok && (parts_needed(view) & ~parts) != 0) status = Status::left_out;
         if (status == Status::ok) view_ = view;
         return status;
     }
-    // What to add to the list, after Status::left_out; else null.
-    const char* what_to_add() const { return approxsvm::what_to_add(missing_); }
+    // After Status::left_out: the list that these bytes need, as `approxsvm inspect` prints it.
+    static ListOfParts list_needed(Span<const unsigned char> bytes) {
+        return ListOfParts(parts_at_sight(bytes.data, bytes.size) | batches);
+    }
 
     // Bytes that prepare() needs, at any address; 0 before open().
     std::size_t memory_bytes() const {
@@ -185,7 +186,6 @@ class ModelOf {
 
     ModelView view_{};
     const PreparedModel* prepared_ = nullptr;
-    Parts missing_ = 0;
 };
 
 // A model of any kind.

@@ -6,6 +6,7 @@
 // that depend on the list have it as a template parameter.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace approxsvm {
@@ -34,13 +35,31 @@ constexpr Parts with_implied(Parts parts) {
     return parts;
 }
 
-// What is wrong with a list that leaves out a part, null where it leaves out none.
-constexpr const char* what_to_add(Parts missing) {
+// A list as a program writes it: the type of a model with these parts.
+class ListOfParts {
+  public:
+    explicit ListOfParts(Parts parts) {
+        add("approxsvm::ModelOf<");
+        const char* between = "";
 #define APPROXSVM_MODEL_PART(name, bit, words) \
-    if (has(missing, name)) return "add approxsvm::" #name " (" words ") to the list of approxsvm::ModelOf";
+    if (has(parts, name)) add(between), add("approxsvm::" #name), between = ", ";
 #include "parts.inc"
-    return nullptr;
-}
+        add(">");
+    }
+    const char* c_str() const { return text_; }
+
+  private:
+    void add(const char* words) {
+        while (*words) text_[n_++] = *words++;
+    }
+
+    static constexpr std::size_t longest = sizeof("approxsvm::ModelOf<>")
+#define APPROXSVM_MODEL_PART(name, bit, words) +sizeof("approxsvm::" #name ", ")
+#include "parts.inc"
+        ;
+    char text_[longest] = {};
+    std::size_t n_ = 0;
+};
 
 // A member of a class that a list may leave out; it is then nothing, made of anything.
 struct LeftOut {

@@ -56,7 +56,7 @@ def evaluated(evaluator: Evaluator, rows: Any, values: Values = "promised", as_p
     for name, bounds, bits in numbers:
         pair = evaluator.evaluate(rows, bits, values, as_part)
         if name == "values" and artifact.has_decision_function:
-            found["scores"] = np.asarray(evaluator._as_the_source(pair[0])).reshape(rows.shape[0], -1)
+            found["scores"] = np.asarray(evaluator._in_source_order(pair[0])).reshape(rows.shape[0], -1)
         found[name], found[bounds] = (np.asarray(one).reshape(rows.shape[0], -1) for one in pair)
     return Answers(**found)
 
@@ -360,7 +360,7 @@ class Polars(Executor):
         return has_names and is_held and table.has_texts_alone
 
     def seen(self, specimen: Specimen, table: Table) -> Table:
-        return specimen.once(("with nulls", table), lambda one: with_nulls(one, table))
+        return specimen.once(("with None", table), lambda one: with_nulls(one, table, are_none=True))
 
     def answers(self, specimen: Specimen, table: Table) -> Answers:
         import polars as pl

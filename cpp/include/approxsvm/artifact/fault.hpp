@@ -23,6 +23,19 @@ class StoredNumber {
     constexpr double real() const { return is_whole_ ? static_cast<double>(whole_) : real_; }
     constexpr std::uint64_t whole() const { return is_whole_ ? whole_ : 0; }
 
+    // Either of them in one register.
+    std::uint64_t bits() const {
+        std::uint64_t bits = whole();
+        if (!is_whole_) std::memcpy(&bits, &real_, sizeof bits);
+        return bits;
+    }
+    static StoredNumber of_bits(std::uint64_t bits, bool is_whole) {
+        if (is_whole) return StoredNumber(bits);
+        double x;
+        std::memcpy(&x, &bits, sizeof x);
+        return StoredNumber(x);
+    }
+
   private:
     union {
         double real_;
@@ -175,37 +188,23 @@ class Check {
     Status status() const { return status_; }
     section::Id section() const { return section_; }
 
+    // Arguments go in registers: readers of artifacts consist of such calls.
     template <class Number>
-    bool operator()(field::Id field, Number found, const Expected& expected, std::uint64_t index = no_index) {
-        return hold(field, stored(found), expected, index);
+    APPROXSVM_INLINE bool operator()(field::Id field, Number found, const Expected& expected,
+                                     std::uint64_t index = no_index) {
+        const StoredNumber number = stored(found);
+        return hold(named(field, number, expected), number.bits(), expected.low.bits(), expected.high.bits(), index);
     }
-    // Once for numbers of all types, as artifacts have many.
-    APPROXSVM_NOINLINE bool hold(field::Id field, StoredNumber found, const Expected& expected, std::uint64_t index) {
-        return holds(expected, found) ? status_ == Status::ok : refuse(field, found, expected, index);
-    }
-
     template <class Number>
-    bool refuse(field::Id field, Number found, const Expected& expected, std::uint64_t index = no_index) {
-        return refuse(field, stored(found), expected, index);
+    APPROXSVM_INLINE bool refuse(field::Id field, Number found, const Expected& expected,
+                                 std::uint64_t index = no_index) {
+        const StoredNumber number = stored(found);
+        return refuse_as(named(field, number, expected), number.bits(), expected.low.bits(), expected.high.bits(),
+                         index);
     }
-    APPROXSVM_NOINLINE bool refuse(field::Id field, StoredNumber found, const Expected& expected,
-                                   std::uint64_t index = no_index) {
-        if (status_ != Status::ok) return false;
-        status_ = refusal_;
-        if (fault_) {
-            *fault_ = ArtifactFault{};
-            fault_->section = section_;
-            fault_->field = field;
-            fault_->index = index;
-            fault_->found = found;
-            fault_->expected = expected;
-        }
-        return false;
-    }
-
     // Each of n numbers.
     template <class Number>
-    bool each(field::Id field, const Number* numbers, std::size_t n, const Expected& expected) {
+    APPROXSVM_COLD bool each(field::Id field, const Number* numbers, std::size_t n, const Expected& expected) {
         for (std::size_t k = 0; k < n; ++k) {
             if (!holds(expected, stored(numbers[k]))) return refuse(field, numbers[k], expected, k);
         }
@@ -232,7 +231,7 @@ class Check {
     }
 
     // Bytes between parts of the section, from `first` to before `last` of it, are zeros.
-    bool zeros(const unsigned char* section, std::size_t first, std::size_t last) {
+    APPROXSVM_COLD bool zeros(const unsigned char* section, std::size_t first, std::size_t last) {
         for (; first < last; ++first) {
             if (section[first] != 0) return refuse(field::any_padding, section[first], equal_to(0), first);
         }
@@ -240,6 +239,41 @@ class Check {
     }
 
   private:
+    // A field, what is expected of it, and which of the three numbers are whole ones.
+    using Named = std::uint32_t;
+    static constexpr int of_rule = 16, of_found = 24, of_low = 25, of_high = 26;
+    static Named named(field::Id field, const StoredNumber& found, const Expected& expected) {
+        return Named{field} | Named{number_of(expected.rule)} << of_rule | Named{found.is_whole()} << of_found |
+               Named{expected.low.is_whole()} << of_low | Named{expected.high.is_whole()} << of_high;
+    }
+    static StoredNumber number_in(Named named, int place, std::uint64_t bits) {
+        return StoredNumber::of_bits(bits, (named >> place & 1) != 0);
+    }
+    static Expected expected_in(Named named, std::uint64_t low, std::uint64_t high) {
+        return {static_cast<Rule>(named >> of_rule & 0xff), number_in(named, of_low, low),
+                number_in(named, of_high, high)};
+    }
+
+    APPROXSVM_NOINLINE bool hold(Named named, std::uint64_t found, std::uint64_t low, std::uint64_t high,
+                                 std::uint64_t index) {
+        const bool does = holds(expected_in(named, low, high), number_in(named, of_found, found));
+        return does ? status_ == Status::ok : refuse_as(named, found, low, high, index);
+    }
+    APPROXSVM_NOINLINE bool refuse_as(Named named, std::uint64_t found, std::uint64_t low, std::uint64_t high,
+                                      std::uint64_t index) {
+        if (status_ != Status::ok) return false;
+        status_ = refusal_;
+        if (fault_) {
+            *fault_ = ArtifactFault{};
+            fault_->section = section_;
+            fault_->field = static_cast<field::Id>(named & 0xffff);
+            fault_->index = index;
+            fault_->found = number_in(named, of_found, found);
+            fault_->expected = expected_in(named, low, high);
+        }
+        return false;
+    }
+
     ArtifactFault* fault_;
     section::Id section_;
     Status refusal_, status_ = Status::ok;

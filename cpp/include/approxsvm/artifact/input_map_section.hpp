@@ -49,6 +49,21 @@ APPROXSVM_COLD inline bool read_checked_stage(Check& check, const unsigned char*
     });
 }
 
+// Whether all stages of a section are affine, as far as they are there.
+APPROXSVM_COLD inline bool only_scales(const unsigned char* bytes, std::size_t n_bytes) {
+    if (n_bytes < sizeof(InputMapHeader)) return true;
+    const InputMapHeader counts = read_at<InputMapHeader>(bytes, 0);
+    ClaimedSize at = (sizeof(InputMapHeader) + 4 * ClaimedSize{counts.n_columns} + 7) / 8 * 8, n = counts.n_columns;
+    for (std::uint64_t k = 0; k < counts.n_stages && at <= n_bytes && n_bytes - at >= sizeof(StageHeader); ++k) {
+        const StageHeader header = read_at<StageHeader>(bytes, static_cast<std::size_t>(at));
+        if (header.kind != number_of(StageKind::affine)) return false;
+        if (header.n_outputs > max_n_features) return true;
+        at += sizeof(StageHeader) + 8 * AffineStage::n_words(header, n);
+        n = header.n_outputs;
+    }
+    return true;
+}
+
 // Whether NaN in a used column becomes a number on its way.
 template <Parts parts = all_parts>
 inline bool takes_nan(const InputMapView& map, std::size_t column) {

@@ -78,7 +78,7 @@ class PackedVectorsParser {
     PackedVectorsParser(const unsigned char* bytes, std::size_t n_bytes, ArtifactFault* fault)
         : bytes_(bytes), n_bytes_(n_bytes), check_(fault, section::support_vectors, Status::bad_support_vectors) {}
 
-    Status parse(std::size_t n_sv, std::size_t n_features, PackedVectors& packed) {
+    APPROXSVM_COLD Status parse(std::size_t n_sv, std::size_t n_features, PackedVectors& packed) {
         if (read_header(n_sv, n_features, packed) && take_arrays(n_sv, n_features, packed)) {
             numbers_are_valid(n_features, packed);
             if (packed.compressed) columns_are_valid(packed, n_sv, n_features);

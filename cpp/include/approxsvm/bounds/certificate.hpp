@@ -17,7 +17,7 @@ constexpr double infinity = HUGE_VAL;
 
 // --- cells of s
 
-// The bound depends on a row through s alone and is tabulated over s / 2 = half_s: 32 cells per octave from 2^-21 to
+// The bound depends on a row only through s and is tabulated over s / 2 = half_s: 32 cells per octave from 2^-21 to
 // 2^7, one cell below, one open cell above. The cell number is read off the bits of half_s.
 constexpr int first_octave = -21, end_octave = 7, cells_per_octave = 32;
 constexpr std::uint32_t first_cell_bits = std::uint32_t{127 + first_octave} << 5;  // with five bits of mantissa
@@ -32,7 +32,7 @@ APPROXSVM_INLINE std::size_t cell_of(float half_s) {
     return cell < first_cell_bits ? 0 : cell - first_cell_bits + 1;
 }
 
-// The ends of a cell in s = 2 half_s, before widening; the last is open.
+// The ends of a cell in s = 2 half_s, before widening; the last cell is open.
 inline double cell_begin(std::size_t cell) {
     if (cell == 0) return 0.0;
     const std::uint32_t bits = (static_cast<std::uint32_t>(cell - 1) + first_cell_bits) << 18;
@@ -54,13 +54,13 @@ inline double max_phi(int k, double low, double high) {
     return phi(k, k < low ? low : k > high ? high : k);
 }
 
-// The same of phi_0, phi_1, ..., each from the one before.
+// The largest values of phi_0, phi_1, ..., each computed from its predecessor.
 constexpr int n_phis = last_norm_degree + 3;
 struct MaxPhis {
     double values[n_phis];
 
-    MaxPhis(double low, double high) {
-        double at_low = std::exp(-low), at_high = std::exp(-high);  // squares of phi_k there
+    APPROXSVM_COLD MaxPhis(double low, double high) {
+        double at_low = std::exp(-low), at_high = std::exp(-high);  // squares of phi_k at both ends
         for (int k = 0; k < n_phis; ++k) {
             if (k > 0) at_low *= low / k, at_high *= high / k;
             values[k] = k < low ? std::sqrt(at_low) : k > high ? std::sqrt(at_high) : phi(k, k);
@@ -72,8 +72,8 @@ struct MaxPhis {
 };
 
 // P(n, s) = sum_{k >= n} e^-s s^k / k!, the regularised incomplete gamma function: a sum of positive terms, each a
-// positive multiple of the one before. The terms left out are smaller than the rounding up. Beyond s = 40 it is 1 up to
-// as much.
+// positive multiple of its predecessor. The omitted terms are smaller than the rounding up, and beyond s = 40 so is the
+// difference from 1.
 inline double poisson_tail(int n, double s) {
     if (s > 40.0) return 1.0;
     const double first = phi(n, s);
@@ -87,7 +87,7 @@ inline double poisson_tail(int n, double s) {
 
 // --- the bound of an expansion
 
-// Longest paths of additions in quadratic.hpp and polynomial.hpp: a product of a form has at most n_features additions
+// Summation depths in quadratic.hpp and polynomial.hpp: a product of a form goes through at most n_features additions
 // along its matrix row and n_features over the rows, and as many for every further degree; ||u||^2 has n_features.
 constexpr double form_path(std::size_t n_features, int degree) {
     return (degree > 2 ? degree : 2) * (static_cast<double>(n_features) + 1.0);
@@ -96,16 +96,16 @@ constexpr double norm_path(std::size_t n_features) {
     return static_cast<double>(n_features) + 1.0;
 }
 
-// Twice the relative error of the computed s, by which cells are widened. Sparse rows may have an error of 2^-12
+// Twice the relative error of the computed s; cells are widened by it. For sparse rows the error may be 2^-12
 // (cascade.hpp) before s is narrowed to float32.
 inline double s_error(std::size_t n_features) {
     const double e = 2.0 * (norm_path(n_features) + 8.0) * unit32;
     return e > 0x1.01p-12 ? e : 0x1.01p-12;
 }
 
-// A bound is a sum of norms times functions of s. The functions are tabulated once for a model, with a table row for
-// each cell of s; the norms are weights of the expansion. In order: N_0 ... N_8, the remainder for each theta, W, and
-// everything that does not depend on s.
+// A bound is a sum of norms times functions of s. The functions are tabulated once per model, with a table row for each
+// cell of s; the norms are weights of the expansion. In order: N_0 ... N_8, the remainder for each theta, W, and the
+// part that does not depend on s.
 constexpr int n_contractions = 4;
 namespace term {
 constexpr int norms = 0, remainders = last_norm_degree + 1, total = remainders + n_contractions, fixed = total + 1;
@@ -113,26 +113,26 @@ constexpr int norms = 0, remainders = last_norm_degree + 1, total = remainders +
 constexpr std::size_t n_bound_terms = 16;  // one of them unused
 constexpr double contractions[n_contractions] = {1.0, 0.5, 0.25, 0.125};
 
-// From this s on rows may get the bare intercept (exp_min_argument), without the kept terms.
+// From this s on, rows may get the intercept alone (exp_min_argument), without the kept terms.
 constexpr double bare_from_s = 174.0;
-// The parts together are at most W, which replaces a remainder before its factor overflows.
+// All parts together are at most W, which replaces a remainder before its factor overflows.
 constexpr double most_remainder_factor = 0x1p60;
 
 inline float rounded_up(double x) {
-    if (x == 0.0) return 0.0f;                                // products of a tiny number would be denormal, and slow
-    return static_cast<float>(x * (1.0 + 1e-6)) + 0x1p-126f;  // far more than all rounding in this file
+    if (x == 0.0) return 0.0f;                                // avoid denormal, slow products of a tiny number
+    return static_cast<float>(x * (1.0 + 1e-6)) + 0x1p-126f;  // exceeds all rounding in this file
 }
 
-// Parts of degree `first` and more are together at most T exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)), which
-// rises with s.
+// The parts of degree `first` and more have a sum of at most T exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)),
+// which rises with s.
 inline double remainder_factor(int first, double theta, double s) {
     return std::exp(0.5 * (1.0 / theta - 1.0) * s) * std::sqrt(poisson_tail(first, s / theta));
 }
 
-// What float32 arithmetic adds per unit of N_k, k <= degree: docs/derivation.md, Prediction. In order: the products of
-// the form and the constant (their paths, `more` roundings of an export, the narrowing of the coefficients, exp and the
-// products behind it); the error of s in the exponent. All relative errors of a part together are at most e^x - 1 <= x
-// e^x, x their sum to first order.
+// Error of float32 arithmetic per unit of N_k, k <= degree: docs/derivation.md, Prediction. In order: the products of
+// the form and the constant (their summation depths, `more` roundings of an export, the narrowing of the coefficients,
+// exp and the products after it); the error of s in the exponent. The combined relative error of a part is at most
+// e^x - 1 <= x e^x, where x is its sum to first order.
 struct RoundingFactors {
     double form_path, norm_path, growth;
 
@@ -145,7 +145,7 @@ struct RoundingFactors {
     }
 };
 
-// Whether any expansion has a remainder. A polynomial that was trained as one has none, and its bounds do not use W.
+// Whether any expansion has a remainder. A model trained as a polynomial has none, and its bounds do not use W.
 inline bool has_remainders(const ModelView& model) {
     const std::size_t n_expansions = model.n_centers * model.n_forms;
     for (std::size_t e = 0; e < n_expansions; ++e) {
@@ -154,7 +154,7 @@ inline bool has_remainders(const ModelView& model) {
     return false;
 }
 
-// The common terms of the table rows for s in [low, high], for every degree of truncation.
+// Terms of the table rows for s in [low, high] that all degrees of truncation share.
 struct BasisCell {
     double low, high;
     MaxPhis phis;
@@ -189,7 +189,7 @@ APPROXSVM_COLD inline void fill_basis_row(const ModelView& model, int degree, co
     for (std::size_t t = term::fixed + 1; t < n_bound_terms; ++t) row[t] = 0.0f;
 }
 
-// Fills a table of n_cells rows behind the other for each of the degrees from `first` to `last`.
+// Fills consecutive tables of n_cells rows, one for each degree from `first` to `last`.
 APPROXSVM_COLD inline void fill_bases(const ModelView& model, int first, int last, float* tables) {
     const double widen = s_error(model.n_features);
     const bool cut = has_remainders(model);
@@ -203,7 +203,7 @@ APPROXSVM_COLD inline void fill_bases(const ModelView& model, int first, int las
     }
     for (int degree = first; degree <= last; ++degree) {
         float* end = tables + static_cast<std::size_t>(degree - first) * table_size + (n_cells - 1) * n_bound_terms;
-        for (std::size_t t = 0; t < n_bound_terms; ++t) {  // where the value is the intercept
+        for (std::size_t t = 0; t < n_bound_terms; ++t) {  // if the value is the intercept alone
             end[t] = t == term::total || t == term::fixed ? 1.0f : 0.0f;
         }
     }
@@ -221,8 +221,8 @@ inline void fill_weights(const ExpansionNumbers& expansion, const DecisionNumber
         rounded_up(expansion.coefficient_error + 0x1p-48 * (std::fabs(decision.intercept) + decision.total));
 }
 
-// The bound from a sum of 16 products that are not negative, rounded up once. A norm beyond float32 makes it infinite,
-// or NaN if its factor is zero.
+// The bound as a sum of 16 nonnegative products, rounded up once. A norm beyond float32 makes it infinite, or NaN if
+// its factor is zero.
 APPROXSVM_INLINE double finished_bound(float sum) {
     const double bound = 1.00001 * static_cast<double>(sum) + 0x1p-120;
     return bound == bound ? bound : infinity;
@@ -236,8 +236,8 @@ APPROXSVM_INLINE double bound_of(const float* basis_row, const float* weights) {
 }
 
 // The bound's term for the squared distance of a row to the slice, in scaled coordinates: f changes by at most W times
-// the distance of two points of the kernel's space, sqrt(2 - 2 exp(-gamma r^2)) <= sqrt(2 gamma) r. The sum of squares
-// has a path of norm_path() additions; its underflow is less than 2^-50 of distance.
+// the distance of two points in the kernel's space, sqrt(2 - 2 exp(-gamma r^2)) <= sqrt(2 gamma) r. The sum of squares
+// has a depth of norm_path() additions; its underflow is less than 2^-50 of distance.
 inline double slice_slack(const ModelView& model, const DecisionNumbers& decision, float off_sq) {
     if (!model.varying) return 0.0;
     const double theta = 2.0 * static_cast<double>(model.half_theta);
@@ -246,7 +246,8 @@ inline double slice_slack(const ModelView& model, const DecisionNumbers& decisio
     return 1.0001 * decision.total * (distance < 1.415 ? distance : 1.415);
 }
 
-// A bound for rows further from the center than any support vector, where |f - intercept| and the expansion are small.
+// A bound for rows further from the center than any support vector, for which |f - intercept| and the expansion are
+// small.
 inline double far_bound(const ModelView& model, const ExpansionNumbers& expansion, const DecisionNumbers& decision,
                         float half_s) {
     const double widen = s_error(model.n_features), h = static_cast<double>(half_s);

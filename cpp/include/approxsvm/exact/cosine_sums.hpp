@@ -44,7 +44,7 @@ struct CosineSum {
     KernelSum<Real> kernels;  // panels of w_j, and c_j
     const Real* phases;       // (n_panels * panel_width,): p_j
     std::size_t n_functions;
-    const double* coef;   // (n_panels, n_functions, panel_width), of several functions
+    const double* coef;   // (n_panels, n_functions, panel_width)
     double largest_norm;  // max W_j, rounded up
 };
 
@@ -60,7 +60,7 @@ struct CosinePieces {
     float* phases32;
     double *phases64, *coef32, *coef64, *vector;
 
-    CosinePieces(const ModelView& view, Carver& carver) {
+    APPROXSVM_COLD CosinePieces(const ModelView& view, Carver& carver) {
         prepared = carver.take<CosineSums>(1);
         in32 = carver.take<unsigned char>(kernel_expansion_bytes<float>(view.n_terms, view.n_features));
         in64 = carver.take<unsigned char>(kernel_expansion_bytes<double>(view.n_terms, view.n_features));
@@ -75,7 +75,7 @@ struct CosinePieces {
 
 // The coefficients of several functions, panel by panel, zeros in the lanes left over.
 template <class Real>
-inline void lay_out_coefficients(const CosinesView& view, std::size_t n_functions, double* coef) {
+APPROXSVM_COLD inline void lay_out_coefficients(const CosinesView& view, std::size_t n_functions, double* coef) {
     constexpr std::size_t width = panel_width<Real>;
     for (std::size_t j = 0; j < KernelSumMemory<Real>::n_lanes(view.n); ++j) {
         for (std::size_t k = 0; k < n_functions; ++k)
@@ -102,8 +102,9 @@ APPROXSVM_COLD inline CosineSum<Real> lay_out_cosines(const ModelView& model, co
         phases[j] = static_cast<Real>(turns - std::nearbyint(turns));
     }
     for (std::size_t j = view.n; j < KernelSumMemory<Real>::n_lanes(view.n); ++j) phases[j] = Real{0};
+    const KernelSum<Real> kernels = writer.expansion();
     if (model.n_decisions > 1) lay_out_coefficients<Real>(view, model.n_decisions, coef);
-    return {writer.expansion(), phases, model.n_decisions, coef, largest};
+    return {kernels, phases, model.n_decisions, model.n_decisions > 1 ? coef : kernels.coef, largest};
 }
 
 APPROXSVM_COLD inline void lay_out(const ModelView& model, const CosinePieces& pieces) {
@@ -127,7 +128,8 @@ inline double cosines_moved(const DecisionNumbers& decision, double row_error) {
 template <class Real>
 class CosineRounding {
   public:
-    CosineRounding(const ModelView& model, const CosineSum<Real>& sum, Real sq_norm, std::size_t n_terms) {
+    APPROXSVM_NOINLINE CosineRounding(const ModelView& model, const CosineSum<Real>& sum, Real sq_norm,
+                                      std::size_t n_terms) {
         // Squares of numbers that are too small for them are left out of a norm: up to 2^20 of 2^-149, or of 2^-1074.
         constexpr double tiny_norm = narrow ? 0x1p-64 : 0x1p-500, underflow = narrow ? 0x1p-100 : 0x1p-960;
         const double path = static_cast<double>(inner_product_path(n_terms));
@@ -151,42 +153,6 @@ class CosineRounding {
     bool is_known_;
 };
 
-// --- a block of rows, one SIMD lane per row
-
-// sum_j c_j cos(2 pi t_j) for each row of a block, (n_features, Registers * lanes_of<Real>).
-template <int Registers, class Real>
-inline void cosine_sums_block(const CosineSum<Real>& cosines, const Real* block, double* sum) {
-    using Register = typename RegisterOf<Real>::type;
-    constexpr int width = lanes_of<Real>, halves = width / lanes64;
-    constexpr std::size_t tiles = panel_width<Real> / tile_rows;
-    const KernelSum<Real>& kernels = cosines.kernels;
-    for (int r = 0; r < Registers * width; ++r) sum[r] = 0.0;
-    for (std::size_t panel = 0; panel < kernels.n_panels; panel += block_panels) {
-        const std::size_t left = kernels.n_panels - panel,
-                          n_tiles = (left < block_panels ? left : block_panels) * tiles;
-        Register turns[block_panels * tiles][tile_rows][Registers];
-        inner_products<Registers>(kernels, panel, n_tiles, block, turns);
-        for (std::size_t t = 0; t < n_tiles; ++t) {
-            const std::size_t first = panel * panel_width<Real> + t * tile_rows;
-            for (int v = 0; v < Registers; ++v) {
-                Register cosine[tile_rows];
-                APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
-                    cosine[i] = add(turns[t][i][v], set1(cosines.phases[first + static_cast<std::size_t>(i)]));
-                }
-                cosine_of_turns(cosine);
-                f64v s[halves];
-                APPROXSVM_UNROLL for (int h = 0; h < halves; ++h) s[h] = load(sum + v * width + h * lanes64);
-                APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) {
-                    const f64v k[2] = {widened<0>(cosine[i]), widened<1>(cosine[i])};
-                    const f64v c = set1(kernels.coef[first + static_cast<std::size_t>(i)]);
-                    APPROXSVM_UNROLL for (int h = 0; h < halves; ++h) s[h] = fmadd(c, k[h], s[h]);
-                }
-                APPROXSVM_UNROLL for (int h = 0; h < halves; ++h) store(sum + v * width + h * lanes64, s[h]);
-            }
-        }
-    }
-}
-
 // --- rows, dense or sparse: one SIMD lane per cosine
 
 // The part of Panels panels in the sums of a row, by lanes, from their inner products, which are used up.
@@ -209,56 +175,77 @@ APPROXSVM_INLINE f64v panel_cosines(const CosineSum<Real>& cosines, std::size_t 
     return add(s[0], s[1]);
 }
 
-// The sums of n_rows rows, n_rows <= sparse_block_rows: row r has the entries values[k], start_of(r) <= k <
-// start_of(r + 1), at the features feature_of(k). All rows pass over a group of panels while it is in the cache.
-template <class Real, class StartOf, class FeatureOf>
-inline void cosine_sums_rows(const CosineSum<Real>& cosines, const Real* values, StartOf start_of, FeatureOf feature_of,
-                             std::size_t n_rows, double* sums) {
+// Entries of rows: values[k], starts[r] <= k < starts[r + 1], of row r, at the features columns[k], or all of them in
+// order where columns are null.
+template <class Real>
+struct RowsOfTerms {
+    const Real* values;
+    const std::size_t* starts;
+    const std::int32_t* columns;
+
+    RowTerms<Real> operator[](std::size_t r) const {
+        const std::size_t start = starts[r];
+        return {values + start, starts[r + 1] - start, columns ? columns + start : nullptr};
+    }
+};
+
+// The sums of n_rows rows, n_rows <= sparse_block_rows. All rows pass over a group of panels while it is in the cache.
+template <class Real>
+APPROXSVM_NOINLINE inline void cosine_sums_rows(const CosineSum<Real>& cosines, const RowsOfTerms<Real>& rows,
+                                                std::size_t n_rows, double* sums) {
     alignas(cache_line_bytes) double partial[sparse_block_rows][lanes64];
     for (std::size_t r = 0; r < n_rows; ++r) store(partial[r], zero64());
-    for_panels(0, cosines.kernels.n_panels, [&](auto n, std::size_t panel) {
+    for_panels(0, cosines.kernels.n_panels, [&](auto n, std::size_t panel) APPROXSVM_INLINE_LAMBDA {
         for (std::size_t r = 0; r < n_rows; ++r) {
-            const std::size_t start = start_of(r), n_terms = start_of(r + 1) - start;
             typename RegisterOf<Real>::type turns[n.value * panel_registers];
-            panel_products<n.value>(
-                cosines.kernels, panel, values + start, n_terms, [=](std::size_t k) { return feature_of(start + k); },
-                turns);
+            row_products<n.value>(cosines.kernels, panel, rows[r], turns);
             store(partial[r], add(load(partial[r]), panel_cosines<n.value>(cosines, panel, turns)));
         }
     });
     for (std::size_t r = 0; r < n_rows; ++r) sums[r] = sum_of_lanes(load(partial[r]));
 }
 
-// What engine_stage.hpp asks of an engine.
-template <class Real>
-struct CosineEngine {
-    static constexpr bool by_row = false, counts_unseen = false;
-
-    const CosineSum<Real>& cosines;
-    const KernelSum<Real>& kernels = cosines.kernels;
-    static std::size_t n_sums() { return 1; }
-
-    template <int Registers>
-    void block(const Real* u, const Real*, double* sums) const {
-        cosine_sums_block<Registers>(cosines, u, sums);
-    }
-    void row(const Real* u, Real, double* sums) const {
-        const std::size_t d = kernels.n_features;
-        cosine_sums_rows(cosines, u, [=](std::size_t r) { return r * d; }, [](std::size_t k) { return k; }, 1, sums);
-    }
-    void sparse(const Real* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n, const Real*,
-                double* sums) const {
-        cosine_sums_rows(
-            cosines, values, [=](std::size_t r) { return starts[r]; },
-            [=](std::size_t k) { return static_cast<std::size_t>(columns[k]); }, n, sums);
-    }
-};
-
 // --- several functions: every cosine is computed once
+
+// The cosines of a row, of n_panels panels, in float64.
+template <class Real>
+APPROXSVM_NOINLINE inline void keep_cosines(const CosineSum<Real>& cosines, std::size_t first_panel,
+                                            std::size_t n_panels, const RowTerms<Real>& row, double* kept) {
+    for_panels(first_panel, first_panel + n_panels, [&](auto n, std::size_t panel) APPROXSVM_INLINE_LAMBDA {
+        constexpr int n_registers = n.value * panel_registers;
+        typename RegisterOf<Real>::type turns[n_registers];
+        row_products<n.value>(cosines.kernels, panel, row, turns);
+        const Real* const phases = cosines.phases + panel * panel_width<Real>;
+        APPROXSVM_UNROLL for (int i = 0; i < n_registers; ++i) {
+            turns[i] = add(turns[i], load(phases + i * lanes_of<Real>));
+        }
+        cosine_of_turns(turns);
+        store_widened<Real>(turns, kept + (panel - first_panel) * panel_width<Real>);
+    });
+}
+
+// The sums of n_rows rows, (n_rows, n_functions).
+template <class Real>
+APPROXSVM_NOINLINE inline void several_cosine_sums_rows(const CosineSum<Real>& cosines, const RowsOfTerms<Real>& rows,
+                                                        std::size_t n_rows, double* sums) {
+    const std::size_t n = cosines.n_functions, chunk = chunk_panels(cosines.kernels.n_features);
+    for (std::size_t i = 0; i < n_rows * n; ++i) sums[i] = 0.0;
+    alignas(cache_line_bytes) double kept[chunk_lanes<Real>];
+    for (std::size_t panel = 0; panel < cosines.kernels.n_panels; panel += chunk) {
+        const std::size_t left = cosines.kernels.n_panels - panel, n_panels = left < chunk ? left : chunk;
+        const double* const coef = cosines.coef + panel * n * panel_width<Real>;
+        for (std::size_t r = 0; r < n_rows; ++r) {
+            keep_cosines(cosines, panel, n_panels, rows[r], kept);
+            add_sums_of_panels<1, Real>(kept, n_panels, coef, n, nullptr, sums + r * n, n);
+        }
+    }
+}
+
+// --- a block of rows, one SIMD lane per row
 
 // sums[k * n_lanes + lane] = sum_j c_kj cos(2 pi t_j) for each row of a block, n_lanes = Registers * lanes_of<Real>.
 template <int Registers, class Real>
-inline void several_cosine_sums_block(const CosineSum<Real>& cosines, const Real* block, double* sums) {
+inline void cosine_sums_block(const CosineSum<Real>& cosines, const Real* block, double* sums) {
     using Register = typename RegisterOf<Real>::type;
     constexpr int halves = lanes_of<Real> / lanes64;
     constexpr std::size_t width = panel_width<Real>, tiles = width / tile_rows,
@@ -295,55 +282,11 @@ inline void several_cosine_sums_block(const CosineSum<Real>& cosines, const Real
     }
 }
 
-// The cosines of a row, of n_panels panels, in float64; terms as in panel_products.
-template <class Real, class FeatureOf>
-APPROXSVM_NOINLINE inline void keep_cosines(const CosineSum<Real>& cosines, std::size_t first_panel,
-                                            std::size_t n_panels, const Real* values, std::size_t n_terms,
-                                            FeatureOf feature_of, double* kept) {
-    constexpr int halves = lanes_of<Real> / lanes64;
-    for_panels(first_panel, first_panel + n_panels, [&](auto n, std::size_t panel) {
-        constexpr int n_registers = n.value * panel_registers;
-        typename RegisterOf<Real>::type turns[n_registers];
-        panel_products<n.value>(cosines.kernels, panel, values, n_terms, feature_of, turns);
-        const Real* const phases = cosines.phases + panel * panel_width<Real>;
-        APPROXSVM_UNROLL for (int i = 0; i < n_registers; ++i) {
-            turns[i] = add(turns[i], load(phases + i * lanes_of<Real>));
-        }
-        cosine_of_turns(turns);
-        double* const out = kept + (panel - first_panel) * panel_width<Real>;
-        APPROXSVM_UNROLL for (int i = 0; i < n_registers; ++i) {
-            store(out + i * lanes_of<Real>, widened<0>(turns[i]));
-            if constexpr (halves == 2) store(out + i * lanes_of<Real> + lanes64, widened<1>(turns[i]));
-        }
-    });
-}
-
-// The sums of n_rows rows, (n_rows, n_functions); rows as in cosine_sums_rows.
-template <class Real, class StartOf, class FeatureOf>
-inline void several_cosine_sums_rows(const CosineSum<Real>& cosines, const Real* values, StartOf start_of,
-                                     FeatureOf feature_of, std::size_t n_rows, double* sums) {
-    const std::size_t n = cosines.n_functions, chunk = chunk_panels(cosines.kernels.n_features);
-    for (std::size_t i = 0; i < n_rows * n; ++i) sums[i] = 0.0;
-    alignas(cache_line_bytes) double kept[chunk_lanes<Real>];
-    for (std::size_t panel = 0; panel < cosines.kernels.n_panels; panel += chunk) {
-        const std::size_t left = cosines.kernels.n_panels - panel, n_panels = left < chunk ? left : chunk;
-        const double* const coef = cosines.coef + panel * n * panel_width<Real>;
-        for (std::size_t r = 0; r < n_rows; ++r) {
-            const std::size_t start = start_of(r);
-            keep_cosines(
-                cosines, panel, n_panels, values + start, start_of(r + 1) - start,
-                [=](std::size_t k) { return feature_of(start + k); }, kept);
-            for_sums<row_sums_together>(0, n, [&](auto some, std::size_t first) {
-                add_panel_sums<some.value, 1, Real>(kept, n_panels, coef + first * panel_width<Real>,
-                                                    n * panel_width<Real>, sums + r * n + first, n);
-            });
-        }
-    }
-}
-
-template <class Real>
-struct SeveralCosinesEngine {
-    static constexpr bool by_row = true, counts_unseen = false;
+// What engine_stage.hpp asks of an engine: of one function, whose sums of rows pass over the panels together, or
+// several.
+template <class Real, bool is_single>
+struct CosineEngine {
+    static constexpr bool by_row = !is_single, counts_unseen = false;
 
     const CosineSum<Real>& cosines;
     const KernelSum<Real>& kernels = cosines.kernels;
@@ -351,18 +294,24 @@ struct SeveralCosinesEngine {
 
     template <int Registers>
     void block(const Real* u, const Real*, double* sums) const {
-        several_cosine_sums_block<Registers>(cosines, u, sums);
+        cosine_sums_block<Registers>(cosines, u, sums);
     }
     void row(const Real* u, Real, double* sums) const {
-        const std::size_t d = kernels.n_features;
-        several_cosine_sums_rows(
-            cosines, u, [=](std::size_t r) { return r * d; }, [](std::size_t k) { return k; }, 1, sums);
+        const std::size_t starts[2] = {0, kernels.n_features};
+        of_rows({u, starts, nullptr}, 1, sums);
     }
     void sparse(const Real* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n, const Real*,
                 double* sums) const {
-        several_cosine_sums_rows(
-            cosines, values, [=](std::size_t r) { return starts[r]; },
-            [=](std::size_t k) { return static_cast<std::size_t>(columns[k]); }, n, sums);
+        of_rows({values, starts, columns}, n, sums);
+    }
+
+  private:
+    void of_rows(const RowsOfTerms<Real>& rows, std::size_t n, double* sums) const {
+        if constexpr (is_single) {
+            cosine_sums_rows(cosines, rows, n, sums);
+        } else {
+            several_cosine_sums_rows(cosines, rows, n, sums);
+        }
     }
 };
 
@@ -417,9 +366,9 @@ struct CosineTerms {
     using Pieces = CosinePieces;
     using Sums = CosineSums;
     template <class Real>
-    using Engine = CosineEngine<Real>;
+    using Engine = CosineEngine<Real, true>;
     template <class Real>
-    using SeveralEngine = SeveralCosinesEngine<Real>;
+    using SeveralEngine = CosineEngine<Real, false>;
     template <class Real>
     using Rounding = CosineRounding<Real>;
 

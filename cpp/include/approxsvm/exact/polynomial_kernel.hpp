@@ -120,15 +120,17 @@ inline bool has_polynomial_engine(const ModelView& view) {
 }
 // Of pairs of classes the weights are zero. All functions of other models are of one class, and the last one's
 // coefficients are where weights are.
-inline ClassSizes<std::uint32_t> sizes_of_classes(const ModelView& view) {
-    return {view.class_counts, view.n_labels, view.n_labels};
+inline ClassSizes sizes_of_classes(const ModelView& view) {
+    return {view.class_counts, 0, view.n_labels, view.n_labels};
 }
-inline ClassSizes<std::size_t> sizes_of_all(const ModelView& view) {
-    return {&view.n_sv, 1, view.n_decisions};
+inline ClassSizes sizes_of_all(const ModelView& view) {
+    return {nullptr, view.n_sv, 1, view.n_decisions};
+}
+inline ClassSizes polynomial_sizes(const ModelView& view) {
+    return has_classes(view) ? sizes_of_classes(view) : sizes_of_all(view);
 }
 inline std::size_t polynomial_engine_bytes(const ModelView& view) {
-    return has_classes(view) ? class_kernel_bytes<double>(sizes_of_classes(view), view.n_features)
-                             : class_kernel_bytes<double>(sizes_of_all(view), view.n_features);
+    return class_kernel_bytes<double>(polynomial_sizes(view), view.n_features);
 }
 
 inline int moments_degree(const ModelView& view) {
@@ -141,7 +143,7 @@ struct PolynomialPieces {
     FormNorms* form_norms;
     unsigned char* engine;
 
-    PolynomialPieces(const ModelView& view, Carver& carver) {
+    APPROXSVM_COLD PolynomialPieces(const ModelView& view, Carver& carver) {
         prepared = carver.take<PolynomialKernel>(1);
         const std::size_t n_moments = static_cast<std::size_t>(moments_degree(view)) + 1;
         moments = carver.take<double>(has_engines(view) ? n_moments * view.n_decisions : 0);
@@ -217,29 +219,18 @@ APPROXSVM_COLD inline PolynomialMoments find_moments(const ModelView& view, cons
 }
 
 // The support vectors times gamma.
-inline ClassKernelSum<double> lay_out_engine(const ModelView& view, const PolynomialPieces& pieces) {
+APPROXSVM_COLD inline ClassKernelSum<double> lay_out_engine(const ModelView& view, const PolynomialPieces& pieces) {
     constexpr double one = 1.0;  // half_theta: the engine's half_sq_norm of a row is ||z||^2
     double* x = pieces.vector;
     const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n_sv);
     SupportVectorReader reader(view);
-    const auto next = [&] {
+    ClassKernelExpansionWriter<double> writer(pieces.engine, polynomial_sizes(view), view.n_features, one);
+    const double* const weights = has_classes(view) ? nullptr : view.dual_coef + (view.n_decisions - 1) * view.n_sv;
+    for (std::size_t i = 0; i < view.n_sv; ++i) {
         reader.next(x);
         for (std::size_t j = 0; j < view.n_features; ++j) x[j] *= view.gamma;
-    };
-    if (!has_classes(view)) {
-        ClassKernelExpansionWriter<double, std::size_t> writer(pieces.engine, sizes_of_all(view), view.n_features, one);
-        const double* const last = view.dual_coef + (view.n_decisions - 1) * view.n_sv;
-        for (std::size_t i = 0; i < view.n_sv; ++i) {
-            next();
-            writer.add_support_vector({x, nullptr, view.n_features}, view.dual_coef + i, stride, last[i]);
-        }
-        return writer.expansion();
-    }
-    ClassKernelExpansionWriter<double, std::uint32_t> writer(pieces.engine, sizes_of_classes(view), view.n_features,
-                                                             one);
-    for (std::size_t i = 0; i < view.n_sv; ++i) {
-        next();
-        writer.add_support_vector({x, nullptr, view.n_features}, view.dual_coef + i, stride, 0.0);
+        writer.add_support_vector({x, nullptr, view.n_features}, view.dual_coef + i, stride,
+                                  weights ? weights[i] : 0.0);
     }
     return writer.expansion();
 }
@@ -339,6 +330,17 @@ inline double form_sparse(const PolynomialForm& form, std::size_t n_features, co
 
 // --- the engine
 
+// Of a multiple of `together` registers. One function for rows of all forms: it is long, and slow by itself.
+template <int together>
+APPROXSVM_NOINLINE inline void hyperbolic_tangents(f64v* x, int n) {
+    for (int first = 0; first < n; first += together) {
+        f64v some[together];
+        APPROXSVM_UNROLL for (int i = 0; i < together; ++i) some[i] = x[first + i];
+        hyperbolic_tangent(some);
+        APPROXSVM_UNROLL for (int i = 0; i < together; ++i) x[first + i] = some[i];
+    }
+}
+
 // From inner products to kernel values, in place.
 template <int N>
 APPROXSVM_INLINE void raise(const PolynomialKernel& kernel, f64v (&x)[N]) {
@@ -347,8 +349,13 @@ APPROXSVM_INLINE void raise(const PolynomialKernel& kernel, f64v (&x)[N]) {
         x[i] = add(x[i], coef0);
     }
     switch (kernel.degree) {
-        case 0:
-            return hyperbolic_tangent(x);
+        case 0: {
+            f64v in_memory[N];  // x stays in registers
+            APPROXSVM_UNROLL for (int i = 0; i < N; ++i) in_memory[i] = x[i];
+            hyperbolic_tangents<N % 4 == 0 ? 4 : 1>(in_memory, N);
+            APPROXSVM_UNROLL for (int i = 0; i < N; ++i) x[i] = in_memory[i];
+            return;
+        }
         case 1:
             return;
         case 2:
@@ -408,47 +415,26 @@ inline void polynomial_sums_block(const PolynomialKernel& kernel, const double* 
     }
 }
 
-// Kernel values of a row with the support vectors of n_panels panels; terms as in panel_products. Not inlined, as in
-// rbf_classes.hpp.
-template <class FeatureOf>
+// Kernel values of a row with the support vectors of n_panels panels. Not inlined, as in rbf_classes.hpp.
 APPROXSVM_NOINLINE inline void fill_kernels(const PolynomialKernel& kernel, std::size_t first_panel,
-                                            std::size_t n_panels, const double* values, std::size_t n_terms,
-                                            FeatureOf feature_of, double* kernels) {
-    for_panels(first_panel, first_panel + n_panels, [&](auto n, std::size_t panel) {
+                                            std::size_t n_panels, const RowTerms<double>& row, double* kernels) {
+    for_panels(first_panel, first_panel + n_panels, [&](auto n, std::size_t panel) APPROXSVM_INLINE_LAMBDA {
         f64v total[n.value * panel_registers];
-        panel_products<n.value>(kernel.engine.kernels, panel, values, n_terms, feature_of, total);
+        row_products<n.value>(kernel.engine.kernels, panel, row, total);
         raise(kernel, total);
-        double* const out = kernels + (panel - first_panel) * panel_width<double>;
-        APPROXSVM_UNROLL for (int i = 0; i < n.value * panel_registers; ++i) store(out + i * lanes64, total[i]);
+        store_widened<double>(total, kernels + (panel - first_panel) * panel_width<double>);
     });
 }
 
-// The same for n_rows rows, (n_rows, n_classes, n_numbers): row r has the entries values[k], start_of(r) <= k <
-// start_of(r + 1), at the features feature_of(k).
-template <int Rows, class StartOf, class FeatureOf>
-APPROXSVM_INLINE void polynomial_sums_rows(const PolynomialKernel& kernel, const double* values, StartOf start_of,
-                                           FeatureOf feature_of, std::size_t n_rows, double* sums) {
-    const ClassKernelSum<double>& engine = kernel.engine;
-    const std::size_t n_sums = engine.n_sums(), chunk = chunk_panels(engine.kernels.n_features);
-    for (std::size_t i = 0; i < n_rows * n_sums; ++i) sums[i] = 0.0;
-    alignas(cache_line_bytes) double kernels[Rows * chunk_lanes<double>];
-    for (std::size_t panel = 0; panel < engine.kernels.n_panels; panel += chunk) {
-        const std::size_t left = engine.kernels.n_panels - panel, n_panels = left < chunk ? left : chunk;
-        const auto add_rows = [&](auto n, std::size_t first) {
-            for (std::size_t r = 0; r < n.value; ++r) {
-                const std::size_t start = start_of(first + r), n_terms = start_of(first + r + 1) - start;
-                fill_kernels(
-                    kernel, panel, n_panels, values + start, n_terms,
-                    [=](std::size_t k) { return feature_of(start + k); }, kernels + r * chunk_lanes<double>);
-            }
-            add_chunk_sums<n.value>(engine, panel, n_panels, kernels, sums + first * n_sums);
-        };
-        std::size_t r = 0;
-        if constexpr (Rows > 1) {
-            for (; r + Rows <= n_rows; r += Rows) add_rows(Number<Rows>{}, r);
-        }
-        for (; r < n_rows; ++r) add_rows(Number<1>{}, r);
-    }
+// The same sums of n_rows rows, a multiple of Rows, (n_rows, n_classes, n_numbers): row r is terms_of(r).
+template <int Rows, class TermsOf>
+APPROXSVM_INLINE void polynomial_sums_rows(const PolynomialKernel& kernel, std::size_t n_rows, double* sums,
+                                           const TermsOf& terms_of) {
+    const std::size_t chunk = chunk_panels(kernel.engine.kernels.n_features);
+    const auto keep = [&](std::size_t r, std::size_t panel, std::size_t n_panels, double* kernels) {
+        fill_kernels(kernel, panel, n_panels, terms_of(r), kernels);
+    };
+    sums_of_rows<Rows>(kernel.engine, chunk, n_rows, sums, keep);
 }
 
 // What engine_stage.hpp asks of an engine.
@@ -463,16 +449,20 @@ struct PolynomialSums {
     void block(const double* u, const double*, double* sums) const {
         polynomial_sums_block<Registers>(kernel, u, sums);
     }
-    void row(const double* u, double, double* sums) const {
-        const std::size_t d = kernels.n_features;
-        polynomial_sums_rows<1>(
-            kernel, u, [=](std::size_t r) { return r * d; }, [](std::size_t k) { return k; }, 1, sums);
-    }
+    void row(const double* u, double, double* sums) const { of_row({u, kernels.n_features}, sums); }
     void sparse(const double* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n,
                 const double*, double* sums) const {
-        polynomial_sums_rows<rows_together>(
-            kernel, values, [=](std::size_t r) { return starts[r]; },
-            [=](std::size_t k) { return static_cast<std::size_t>(columns[k]); }, n, sums);
+        const auto terms_of = [=](std::size_t r) {
+            return RowTerms<double>{values + starts[r], starts[r + 1] - starts[r], columns + starts[r]};
+        };
+        const std::size_t n_together = n / rows_together * rows_together;
+        polynomial_sums_rows<rows_together>(kernel, n_together, sums, terms_of);
+        for (std::size_t r = n_together; r < n; ++r) of_row(terms_of(r), sums + r * n_sums());
+    }
+
+  private:
+    APPROXSVM_NOINLINE void of_row(const RowTerms<double>& row, double* sums) const {
+        polynomial_sums_rows<1>(kernel, 1, sums, [&row](std::size_t) -> const RowTerms<double>& { return row; });
     }
 };
 

@@ -190,8 +190,8 @@ class KernelExpansionWriter {
     }
 
   private:
-    KernelExpansionWriter(Carver carver, std::size_t n_sv, std::size_t n_features, double half_theta,
-                          std::size_t n_values)
+    APPROXSVM_COLD KernelExpansionWriter(Carver carver, std::size_t n_sv, std::size_t n_features, double half_theta,
+                                         std::size_t n_values)
         : memory_(n_sv, n_features, n_values, carver),
           vectors_(memory_.vectors, KernelSumMemory<Real>::n_lanes(n_sv), n_features, half_theta),
           n_sv_(n_sv),
@@ -235,6 +235,16 @@ APPROXSVM_INLINE f64v widened(f32v kernel) {
 template <int Half>
 APPROXSVM_INLINE f64v widened(f64v kernel) {
     return kernel;
+}
+
+// N registers of kernel values, in float64.
+template <class Real, int N>
+APPROXSVM_INLINE void store_widened(const typename RegisterOf<Real>::type (&kernel)[N], double* out) {
+    constexpr int width = lanes_of<Real>;
+    APPROXSVM_UNROLL for (int i = 0; i < N; ++i) {
+        store(out + i * width, widened<0>(kernel[i]));
+        if constexpr (width == lanes) store(out + i * width + lanes64, widened<1>(kernel[i]));
+    }
 }
 
 // The kernel sums of a row with an infinite norm, or a norm that overflows Real, are exactly 0.
@@ -454,6 +464,7 @@ APPROXSVM_INLINE void panel_products(const KernelSum<Real>& expansion, std::size
                                      typename RegisterOf<Real>::type (&total)[Panels * panel_registers]) {
     using Register = typename RegisterOf<Real>::type;
     constexpr int n_registers = Panels * panel_registers;
+    APPROXSVM_COUNT_WORK(static_cast<double>(n_terms * Panels * cache_line_bytes) / 4.0);  // float64 twice
     const std::size_t panel_size = expansion.n_features * panel_width<Real>;
     const Real* const panels = expansion.panels + first_panel * panel_size;
     const std::size_t chunk = chunk_features(n_terms);
@@ -475,12 +486,46 @@ APPROXSVM_INLINE void panel_products(const KernelSum<Real>& expansion, std::size
     } while (k < n_terms);
 }
 
+// A row as engines read it: n entries values[k] at the features columns[k], or at k where columns are null, and zeros
+// elsewhere; where `products` are known, they are its inner products with all lanes.
+template <class Real>
+struct RowTerms {
+    const Real* values;
+    std::size_t n;
+    const std::int32_t* columns = nullptr;
+    const Real* products = nullptr;
+};
+
+// The inner products of any row with the support vectors of Panels panels, of dense rows if they may be. One function
+// for rows of all forms, as what follows the products is most of the code.
+template <int Panels, bool may_be_dense = true, class Real>
+APPROXSVM_INLINE void row_products(const KernelSum<Real>& expansion, std::size_t panel, const RowTerms<Real>& row,
+                                   typename RegisterOf<Real>::type (&total)[Panels * panel_registers]) {
+    const auto add_up = [&](const auto& feature_of) APPROXSVM_INLINE_LAMBDA {
+        panel_products<Panels>(expansion, panel, row.values, row.n, feature_of, total);
+    };
+    const auto listed = [&row](std::size_t k) { return static_cast<std::size_t>(row.columns[k]); };
+    if (row.products) {
+        const Real* const first = row.products + panel * panel_width<Real>;
+        APPROXSVM_UNROLL for (int i = 0; i < Panels * panel_registers; ++i) total[i] = load(first + i * lanes_of<Real>);
+    } else if constexpr (!may_be_dense) {
+        add_up(listed);
+    } else if constexpr (Panels == 1) {  // the last panels, which wait for each other's sums more than for this
+        add_up([&](std::size_t k) { return row.columns ? listed(k) : k; });
+    } else if (row.columns) {
+        add_up(listed);
+    } else {
+        add_up([](std::size_t k) { return k; });
+    }
+}
+
 // From inner products to kernel values, in place.
 template <int Panels, class Real>
 APPROXSVM_INLINE void panel_kernels(const KernelSum<Real>& expansion, std::size_t first_panel, Real half_sq_norm,
                                     typename RegisterOf<Real>::type (&total)[Panels * panel_registers]) {
     using Register = typename RegisterOf<Real>::type;
     constexpr int n_registers = Panels * panel_registers;
+    APPROXSVM_COUNT_WORK(work_of_exp * static_cast<double>(Panels * cache_line_bytes) / 4.0);
     const Real* const half_sq = expansion.half_sq_norms + first_panel * panel_width<Real>;
     const Register theta = set1(expansion.theta), nought = set1(Real{0}), minus_half_sq_norm = set1(-half_sq_norm);
     Register minus_half_sq_norms[n_registers];
@@ -500,6 +545,7 @@ APPROXSVM_INLINE void add_panel_kernels(const KernelSum<Real>& expansion, std::s
     const std::size_t first = first_panel * panel_width<Real>;
     const double* coef = expansion.coef + first;
     const double* coef_moduli = expansion.coef_moduli + first;
+    APPROXSVM_COUNT_WORK(2.0 * static_cast<double>(Panels * cache_line_bytes) / 4.0);
     panel_kernels<Panels>(expansion, first_panel, half_sq_norm, total);
     f64v s[2] = {zero64(), zero64()}, m[2] = {zero64(), zero64()};
     APPROXSVM_UNROLL for (int i = 0; i < n_registers; ++i) {
@@ -527,14 +573,14 @@ inline Real half_sq_norm_row(const KernelSum<Real>& expansion, const Real* value
     return static_cast<Real>(static_cast<double>(expansion.half_theta) * sq_norm(values, n_terms));
 }
 
-// The two sums of a row: products(Number<Panels>, panel, total) gives the inner products of some panels.
-template <class Real, class Products>
-APPROXSVM_INLINE void kernel_sums_of(const KernelSum<Real>& expansion, Real half_sq_norm, const Products& products,
-                                     double& sum, double& moduli) {
+// The two sums of one dense row u, (n_features,), with half_sq_norm = half_theta ||u||^2.
+template <class Real>
+inline void kernel_sums_row(const KernelSum<Real>& expansion, const Real* u, Real half_sq_norm, double& sum,
+                            double& moduli) {
     f64v s = zero64(), m = zero64();
-    for_panels(0, expansion.n_panels, [&](auto n, std::size_t panel) {
+    for_panels(0, expansion.n_panels, [&](auto n, std::size_t panel) APPROXSVM_INLINE_LAMBDA {
         typename RegisterOf<Real>::type total[n.value * panel_registers];
-        products(n, panel, total);
+        panel_products<n.value>(expansion, panel, u, expansion.n_features, [](std::size_t k) { return k; }, total);
         add_panel_kernels<n.value>(expansion, panel, total, half_sq_norm, s, m);
     });
     sum = sum_of_lanes(s);
@@ -542,37 +588,28 @@ APPROXSVM_INLINE void kernel_sums_of(const KernelSum<Real>& expansion, Real half
     clear_unreachable(&half_sq_norm, 1, &sum, &moduli);
 }
 
-// Those of one dense row u, (n_features,), with half_sq_norm = half_theta ||u||^2.
-template <class Real>
-inline void kernel_sums_row(const KernelSum<Real>& expansion, const Real* u, Real half_sq_norm, double& sum,
-                            double& moduli) {
-    const auto products = [&](auto n, std::size_t panel, auto& total) {
-        panel_products<n.value>(expansion, panel, u, expansion.n_features, [](std::size_t k) { return k; }, total);
-    };
-    kernel_sums_of(expansion, half_sq_norm, products, sum, moduli);
-}
-
 // --- sparse rows
 
 // Sparse rows that are multiplied with a group of panels while it is in the cache.
 constexpr std::size_t sparse_block_rows = 256;
 
-// The rows [first, first + n_rows) of kernel_sums_sparse, n_rows <= sparse_block_rows.
+// The rows [first, first + n_rows) of kernel_sums_sparse, n_rows <= sparse_block_rows; or one by its products.
 template <class Real>
-inline void kernel_sums_sparse_block(const KernelSum<Real>& expansion, const Real* values, const std::int32_t* columns,
-                                     const std::size_t* row_starts, std::size_t n_rows, const Real* half_sq_norm,
-                                     double* sum, double* moduli) {
+APPROXSVM_NOINLINE inline void kernel_sums_sparse_block(const KernelSum<Real>& expansion, const Real* values,
+                                                        const std::int32_t* columns, const std::size_t* row_starts,
+                                                        std::size_t n_rows, const Real* products,
+                                                        const Real* half_sq_norm, double* sum, double* moduli) {
     alignas(cache_line_bytes) double partial[sparse_block_rows][2][lanes64];  // sums and moduli of each row, by lanes
     for (std::size_t r = 0; r < n_rows; ++r) {
         store(partial[r][0], zero64());
         store(partial[r][1], zero64());
     }
-    for_panels(0, expansion.n_panels, [&](auto n, std::size_t panel) {
+    for_panels(0, expansion.n_panels, [&](auto n, std::size_t panel) APPROXSVM_INLINE_LAMBDA {
         for (std::size_t r = 0; r < n_rows; ++r) {
             const std::size_t start = row_starts[r], n_nonzero = row_starts[r + 1] - start;
-            const auto feature_of = [=](std::size_t k) { return static_cast<std::size_t>(columns[start + k]); };
             typename RegisterOf<Real>::type total[n.value * panel_registers];
-            panel_products<n.value>(expansion, panel, values + start, n_nonzero, feature_of, total);
+            row_products<n.value, false>(expansion, panel, {values + start, n_nonzero, columns + start, products},
+                                         total);
             f64v s = load(partial[r][0]), m = load(partial[r][1]);
             add_panel_kernels<n.value>(expansion, panel, total, half_sq_norm[r], s, m);
             store(partial[r][0], s);
@@ -586,23 +623,6 @@ inline void kernel_sums_sparse_block(const KernelSum<Real>& expansion, const Rea
     clear_unreachable(half_sq_norm, n_rows, sum, moduli);
 }
 
-// The inner products of the lanes of Panels panels, out of those of all lanes.
-template <int Panels, class Real>
-APPROXSVM_INLINE void load_products(const Real* products, std::size_t first_panel,
-                                    typename RegisterOf<Real>::type (&total)[Panels * panel_registers]) {
-    const Real* const first = products + first_panel * panel_width<Real>;
-    APPROXSVM_UNROLL for (int i = 0; i < Panels * panel_registers; ++i) total[i] = load(first + i * lanes_of<Real>);
-}
-
-// The two sums of a sparse row by columns; `products` is room for all lanes.
-template <class Real>
-inline void kernel_sums_columns(const KernelSum<Real>& expansion, const Real* values, const std::int32_t* columns,
-                                std::size_t n_terms, Real half_sq_norm, Real* products, double& sum, double& moduli) {
-    column_products(expansion.columns, values, columns, n_terms, products);
-    const auto loaded = [&](auto n, std::size_t panel, auto& total) { load_products<n.value>(products, panel, total); };
-    kernel_sums_of(expansion, half_sq_norm, loaded, sum, moduli);
-}
-
 // The two sums of n_rows sparse rows. Row r has the entries values[k] (scaled: u = input_scale z, so the center is 0)
 // in the columns columns[k] in [0, n_features), row_starts[r] <= k < row_starts[r + 1]; half_sq_norm[r] = half_theta
 // ||u_r||^2. The work follows the non-zeros. `products` is room for all lanes where they are stored by columns.
@@ -610,16 +630,16 @@ template <class Real>
 inline void kernel_sums_sparse(const KernelSum<Real>& expansion, const Real* values, const std::int32_t* columns,
                                const std::size_t* row_starts, std::size_t n_rows, const Real* half_sq_norm, double* sum,
                                double* moduli, Real* products) {
-    for (std::size_t r = 0; expansion.columns.n_lanes > 0 && r < n_rows; ++r) {
-        const std::size_t start = row_starts[r];
-        kernel_sums_columns(expansion, values + start, columns + start, row_starts[r + 1] - start, half_sq_norm[r],
-                            products, sum[r], moduli[r]);
-    }
-    if (expansion.columns.n_lanes > 0) return;
-    for (std::size_t first = 0; first < n_rows; first += sparse_block_rows) {
-        const std::size_t left = n_rows - first, n = left < sparse_block_rows ? left : sparse_block_rows;
-        kernel_sums_sparse_block(expansion, values, columns, row_starts + first, n, half_sq_norm + first, sum + first,
-                                 moduli + first);
+    const bool by_columns = expansion.columns.n_lanes > 0;
+    const std::size_t together = by_columns ? 1 : sparse_block_rows;
+    for (std::size_t first = 0; first < n_rows; first += together) {
+        const std::size_t left = n_rows - first, n = left < together ? left : together, start = row_starts[first];
+        if (by_columns) {
+            column_products(expansion.columns, values + start, columns + start, row_starts[first + 1] - start,
+                            products);
+        }
+        kernel_sums_sparse_block(expansion, values, columns, row_starts + first, n, by_columns ? products : nullptr,
+                                 half_sq_norm + first, sum + first, moduli + first);
     }
 }
 

@@ -38,20 +38,19 @@ struct ClassKernelSum {
     std::size_t n_sums() const { return n_classes * n_numbers; }
 };
 
-// Support vectors by class, and how many numbers each has: its coefficients and a weight.
-template <class Count>
+// Support vectors by class, or of a single one, and how many numbers each has: its coefficients and a weight.
 struct ClassSizes {
-    const Count* n_sv_of_class;
-    std::size_t n_classes, n_numbers;
+    const std::uint32_t* n_sv_of_class;  // null where there is one
+    std::size_t n_sv_of_one, n_classes, n_numbers;
+
+    std::size_t n_sv(std::size_t c) const { return n_sv_of_class ? n_sv_of_class[c] : n_sv_of_one; }
 };
 
-// Panels of a model with n_sv_of_class[c] support vectors of class c.
-template <class Real, class Count>
-constexpr std::size_t class_kernel_panels(const Count* n_sv_of_class, std::size_t n_classes) {
+// Panels of a model with so many support vectors.
+template <class Real>
+inline std::size_t class_kernel_panels(const ClassSizes& sizes) {
     std::size_t n_panels = 0;
-    for (std::size_t c = 0; c < n_classes; ++c) {
-        n_panels += kernel_expansion_panels<Real>(static_cast<std::size_t>(n_sv_of_class[c]));
-    }
+    for (std::size_t c = 0; c < sizes.n_classes; ++c) n_panels += kernel_expansion_panels<Real>(sizes.n_sv(c));
     return n_panels;
 }
 
@@ -70,21 +69,21 @@ struct ClassKernelSumMemory {
 };
 
 // Bytes of memory that a ClassKernelSum points into.
-template <class Real, class Count>
-inline std::size_t class_kernel_bytes(const ClassSizes<Count>& sizes, std::size_t n_features,
+template <class Real>
+inline std::size_t class_kernel_bytes(const ClassSizes& sizes, std::size_t n_features,
                                       std::size_t n_values = in_panels) {
     Carver counter(nullptr);
-    const std::size_t n_panels = class_kernel_panels<Real>(sizes.n_sv_of_class, sizes.n_classes);
+    const std::size_t n_panels = class_kernel_panels<Real>(sizes);
     const ClassKernelSumMemory<Real> memory(n_panels, sizes.n_numbers, n_features, n_values, counter);
     return counter.bytes_anywhere();
 }
 
 // Fills a ClassKernelSum, one support vector at a time, in memory of class_kernel_bytes that the caller lends.
-template <class Real, class Count>
+template <class Real>
 class ClassKernelExpansionWriter {
   public:
     // half_theta = gamma / input_scale^2. The counts must outlive the writer.
-    ClassKernelExpansionWriter(void* memory, const ClassSizes<Count>& sizes, std::size_t n_features, double half_theta,
+    ClassKernelExpansionWriter(void* memory, const ClassSizes& sizes, std::size_t n_features, double half_theta,
                                std::size_t n_values = in_panels)
         : ClassKernelExpansionWriter(Carver(memory), sizes, n_features, half_theta, n_values) {}
 
@@ -96,7 +95,7 @@ class ClassKernelExpansionWriter {
     // weight. Called once per support vector, class after class.
     void add_support_vector(const Coordinates& scaled, const double* coefficients, std::ptrdiff_t stride,
                             double weight) {
-        while (n_added_ == static_cast<std::size_t>(sizes_.n_sv_of_class[class_])) {
+        while (n_added_ == sizes_.n_sv(class_)) {
             next_lane_ = (next_lane_ + width - 1) / width * width;
             n_added_ = 0;
             ++class_;
@@ -131,17 +130,17 @@ class ClassKernelExpansionWriter {
   private:
     static constexpr std::size_t width = panel_width<Real>;
 
-    ClassKernelExpansionWriter(Carver carver, const ClassSizes<Count>& sizes, std::size_t n_features, double half_theta,
-                               std::size_t n_values)
+    APPROXSVM_COLD ClassKernelExpansionWriter(Carver carver, const ClassSizes& sizes, std::size_t n_features,
+                                              double half_theta, std::size_t n_values)
         : sizes_(sizes),
           n_features_(n_features),
-          n_panels_(class_kernel_panels<Real>(sizes.n_sv_of_class, sizes.n_classes)),
+          n_panels_(class_kernel_panels<Real>(sizes)),
           half_theta_(half_theta),
           memory_(n_panels_, sizes.n_numbers, n_features, n_values, carver),
           vectors_(memory_.vectors, n_panels_ * width, n_features, half_theta) {
         std::size_t panel = 0;
         for (std::size_t c = 0; c < sizes.n_classes; ++c) {
-            const std::size_t n = static_cast<std::size_t>(sizes.n_sv_of_class[c]), first = panel * width;
+            const std::size_t n = sizes.n_sv(c), first = panel * width;
             n_sv_ += n;
             for (const std::size_t end = panel + kernel_expansion_panels<Real>(n); panel < end; ++panel) {
                 memory_.class_of_panel[panel] = static_cast<std::uint32_t>(c);
@@ -155,7 +154,8 @@ class ClassKernelExpansionWriter {
     }
 
     // `coefficients` may be null, for zeros.
-    void set_coefficients(std::size_t i, const double* coefficients, std::ptrdiff_t stride, double weight) {
+    APPROXSVM_COLD void set_coefficients(std::size_t i, const double* coefficients, std::ptrdiff_t stride,
+                                         double weight) {
         double* const coef = memory_.coef + i / width * sizes_.n_numbers * width + i % width;
         const std::size_t n_coefficients = sizes_.n_numbers - 1;
         std::uint32_t& first = memory_.first_of_panel[i / width];
@@ -166,7 +166,7 @@ class ClassKernelExpansionWriter {
         coef[n_coefficients * width] = weight;
     }
 
-    const ClassSizes<Count> sizes_;
+    const ClassSizes sizes_;
     const std::size_t n_features_, n_panels_;
     const double half_theta_;
     const ClassKernelSumMemory<Real> memory_;
@@ -317,33 +317,17 @@ constexpr std::size_t chunk_lanes = max_chunk_panels * panel_width<Real>;
 constexpr int rows_together = tile_rows == 8 ? 4 : 2;
 constexpr int row_sums_together = 5;
 
-// Kernel values of a row with the support vectors of n_panels panels, in float64: products(Number<Panels>, panel,
-// total) gives the inner products of some panels.
-template <class Real, class Products>
-APPROXSVM_INLINE void keep_kernels(const KernelSum<Real>& expansion, std::size_t first_panel, std::size_t n_panels,
-                                   Real half_sq_norm, double* kernel, const Products& products) {
-    constexpr int halves = lanes_of<Real> / lanes64;
-    for_panels(first_panel, first_panel + n_panels, [&](auto n, std::size_t panel) {
-        constexpr int n_registers = n.value * panel_registers;
-        typename RegisterOf<Real>::type total[n_registers];
-        products(n, panel, total);
-        panel_kernels<n.value>(expansion, panel, half_sq_norm, total);
-        double* const out = kernel + (panel - first_panel) * panel_width<Real>;
-        APPROXSVM_UNROLL for (int i = 0; i < n_registers; ++i) {
-            store(out + i * lanes_of<Real>, widened<0>(total[i]));
-            if constexpr (halves == 2) store(out + i * lanes_of<Real> + lanes64, widened<1>(total[i]));
-        }
-    });
-}
-
-// The same of a row with few non-zeros or many, in panels; terms as in panel_products. Not inlined: with the loops
-// around it, compilers run out of registers for the addresses in its innermost loop (12 % at 784 features).
-template <class Real, class FeatureOf>
+// Kernel values of a row with the support vectors of n_panels panels, in float64. Not inlined: with the loops around
+// it, compilers run out of registers for the addresses in its innermost loop (12 % at 784 features).
+template <class Real>
 APPROXSVM_NOINLINE inline void chunk_kernels(const KernelSum<Real>& expansion, std::size_t first_panel,
-                                             std::size_t n_panels, const Real* values, std::size_t n_terms,
-                                             FeatureOf feature_of, Real half_sq_norm, double* kernel) {
-    keep_kernels(expansion, first_panel, n_panels, half_sq_norm, kernel, [&](auto n, std::size_t panel, auto& total) {
-        panel_products<n.value>(expansion, panel, values, n_terms, feature_of, total);
+                                             std::size_t n_panels, const RowTerms<Real>& row, Real half_sq_norm,
+                                             double* kernel) {
+    for_panels(first_panel, first_panel + n_panels, [&](auto n, std::size_t panel) APPROXSVM_INLINE_LAMBDA {
+        typename RegisterOf<Real>::type total[n.value * panel_registers];
+        row_products<n.value>(expansion, panel, row, total);
+        panel_kernels<n.value>(expansion, panel, half_sq_norm, total);
+        store_widened<Real>(total, kernel + (panel - first_panel) * panel_width<Real>);
     });
 }
 
@@ -353,6 +337,7 @@ template <int Sums, int Rows, class Real>
 APPROXSVM_INLINE void add_panel_sums(const double* kernel, std::size_t n_panels, const double* coef,
                                      std::size_t coef_stride, double* sums, std::size_t n_sums) {
     constexpr std::size_t width = panel_width<Real>;
+    APPROXSVM_COUNT_WORK(static_cast<double>(n_panels * cache_line_bytes * Sums * Rows) / 4.0);
     f64v sum[Rows][Sums];
     APPROXSVM_UNROLL for (int r = 0; r < Rows; ++r) {
         APPROXSVM_UNROLL for (int f = 0; f < Sums; ++f) sum[r][f] = zero64();
@@ -375,105 +360,101 @@ APPROXSVM_INLINE void add_panel_sums(const double* kernel, std::size_t n_panels,
     }
 }
 
+// The same for n_numbers functions: of each those panels whose first number, where these are given, is not behind it.
+template <int Rows, class Real>
+APPROXSVM_NOINLINE inline void add_sums_of_panels(const double* kernel, std::size_t n_panels, const double* coef,
+                                                  std::size_t n_numbers, const std::uint32_t* first_of_panel,
+                                                  double* sums, std::size_t n_sums) {
+    constexpr std::size_t width = panel_width<Real>;
+    for_sums<row_sums_together>(0, n_numbers, [&](auto n, std::size_t first) {
+        std::size_t last = n_panels;  // of a triangle, which classes against the rest have
+        while (first_of_panel && last > 0 && first_of_panel[last - 1] >= first + n.value) --last;
+        add_panel_sums<n.value, Rows, Real>(kernel, last, coef + first * width, n_numbers * width, sums + first,
+                                            n_sums);
+    });
+}
+
 // The part of a chunk's support vectors in the sums of Rows rows, (Rows, n_classes, n_numbers), from kernel values,
 // (Rows, chunk_lanes).
 template <int Rows, class Real>
 APPROXSVM_INLINE void add_chunk_sums(const ClassKernelSum<Real>& expansion, std::size_t first_panel,
                                      std::size_t n_panels, const double* kernel, double* sums) {
     constexpr std::size_t width = panel_width<Real>;
-    const std::size_t n_numbers = expansion.n_numbers, n_sums = expansion.n_sums(), end = first_panel + n_panels;
+    const std::size_t n_numbers = expansion.n_numbers, end = first_panel + n_panels;
     for (std::size_t panel = first_panel; panel < end;) {
         const std::uint32_t c = expansion.class_of_panel[panel];
         std::size_t after = panel + 1;
         while (after < end && expansion.class_of_panel[after] == c) ++after;
-        const double* const coef = expansion.coef + panel * n_numbers * width;
-        const double* const of_class = kernel + (panel - first_panel) * width;
-        for_sums<row_sums_together>(0, n_numbers, [&](auto n, std::size_t first) {
-            std::size_t last = after;  // of a triangle, which classes against the rest have
-            while (last > panel && expansion.first_of_panel[last - 1] >= first + n.value) --last;
-            add_panel_sums<n.value, Rows, Real>(of_class, last - panel, coef + first * width, n_numbers * width,
-                                                sums + c * n_numbers + first, n_sums);
-        });
+        add_sums_of_panels<Rows, Real>(kernel + (panel - first_panel) * width, after - panel,
+                                       expansion.coef + panel * n_numbers * width, n_numbers,
+                                       expansion.first_of_panel + panel, sums + c * n_numbers, expansion.n_sums());
         panel = after;
     }
 }
 
-// The sums of n_rows rows, (n_rows, n_classes, n_numbers): row r has the entries values[k], start_of(r) <= k <
-// start_of(r + 1), at the features feature_of(k).
-template <int Rows, class Real, class StartOf, class FeatureOf>
-APPROXSVM_INLINE void class_sums_rows(const ClassKernelSum<Real>& expansion, const Real* values, StartOf start_of,
-                                      FeatureOf feature_of, std::size_t n_rows, const Real* half_sq_norm,
-                                      double* sums) {
-    const KernelSum<Real>& kernels = expansion.kernels;
-    const std::size_t n_sums = expansion.n_sums(), chunk = chunk_panels(kernels.n_features);
+// The sums of n_rows rows, a multiple of Rows, (n_rows, n_classes, n_numbers): keep(r, first_panel, n_panels, kernel)
+// fills the kernel values of row r, `chunk` panels at a time.
+template <int Rows, class Real, class Keep>
+APPROXSVM_INLINE void sums_of_rows(const ClassKernelSum<Real>& expansion, std::size_t chunk, std::size_t n_rows,
+                                   double* sums, const Keep& keep) {
+    constexpr std::size_t together = Rows;
+    const std::size_t n_sums = expansion.n_sums(), n_all = expansion.kernels.n_panels;
     for (std::size_t i = 0; i < n_rows * n_sums; ++i) sums[i] = 0.0;
-    alignas(cache_line_bytes) double kernel[Rows * chunk_lanes<Real>];
-    for (std::size_t panel = 0; panel < kernels.n_panels; panel += chunk) {
-        const std::size_t left = kernels.n_panels - panel, n_panels = left < chunk ? left : chunk;
-        const auto add_rows = [&](auto n, std::size_t first) {
-            for (std::size_t r = 0; r < n.value; ++r) {
-                const std::size_t start = start_of(first + r), n_terms = start_of(first + r + 1) - start;
-                const auto feature = [=](std::size_t k) { return feature_of(start + k); };
-                chunk_kernels(kernels, panel, n_panels, values + start, n_terms, feature, half_sq_norm[first + r],
-                              kernel + r * chunk_lanes<Real>);
+    alignas(cache_line_bytes) double kernel[together * chunk_lanes<Real>];
+    for (std::size_t panel = 0; panel < n_all; panel += chunk) {
+        const std::size_t left = n_all - panel, n_panels = left < chunk ? left : chunk;
+        for (std::size_t first = 0; first < n_rows; first += together) {
+            for (std::size_t r = 0; r < together; ++r) {
+                keep(first + r, panel, n_panels, kernel + r * chunk_lanes<Real>);
             }
-            add_chunk_sums<n.value>(expansion, panel, n_panels, kernel, sums + first * n_sums);
-        };
-        std::size_t r = 0;
-        if constexpr (Rows > 1) {
-            for (; r + Rows <= n_rows; r += Rows) add_rows(Number<Rows>{}, r);
+            add_chunk_sums<Rows>(expansion, panel, n_panels, kernel, sums + first * n_sums);
         }
-        for (; r < n_rows; ++r) add_rows(Number<1>{}, r);
     }
-    for (std::size_t r = 0; r < n_rows; ++r) clear_unreachable_sums(half_sq_norm + r, 1, n_sums, sums + r * n_sums);
 }
 
-// The sums of one dense row u, (n_features,), with half_sq_norm = half_theta ||u||^2, to sums[c n_numbers + r].
+// The sums of one row of any form, with half_sq_norm = half_theta ||u||^2, to sums[c n_numbers + r].
 template <class Real>
-inline void class_sums_row(const ClassKernelSum<Real>& expansion, const Real* u, Real half_sq_norm, double* sums) {
-    const std::size_t n_features = expansion.kernels.n_features;
-    class_sums_rows<1>(
-        expansion, u, [=](std::size_t r) { return r * n_features; }, [](std::size_t k) { return k; }, 1, &half_sq_norm,
-        sums);
-}
-
-// The sums of a sparse row by columns, (n_classes, n_numbers); `products` is room for all lanes.
-template <class Real>
-inline void class_sums_columns(const ClassKernelSum<Real>& expansion, const Real* values, const std::int32_t* columns,
-                               std::size_t n_terms, Real half_sq_norm, Real* products, double* sums) {
+APPROXSVM_NOINLINE inline void class_sums_row(const ClassKernelSum<Real>& expansion, const RowTerms<Real>& row,
+                                              Real half_sq_norm, double* sums) {
     const KernelSum<Real>& kernels = expansion.kernels;
-    const std::size_t n_sums = expansion.n_sums();
-    column_products(kernels.columns, values, columns, n_terms, products);
-    for (std::size_t i = 0; i < n_sums; ++i) sums[i] = 0.0;
-    alignas(cache_line_bytes) double kernel[chunk_lanes<Real>];
-    for (std::size_t panel = 0; panel < kernels.n_panels; panel += max_chunk_panels) {
-        const std::size_t left = kernels.n_panels - panel, n_panels = left < max_chunk_panels ? left : max_chunk_panels;
-        keep_kernels(kernels, panel, n_panels, half_sq_norm, kernel,
-                     [&](auto n, std::size_t first, auto& total) { load_products<n.value>(products, first, total); });
-        add_chunk_sums<1>(expansion, panel, n_panels, kernel, sums);
-    }
-    clear_unreachable_sums(&half_sq_norm, 1, n_sums, sums);
+    const std::size_t chunk = row.products ? max_chunk_panels : chunk_panels(kernels.n_features);
+    sums_of_rows<1>(expansion, chunk, 1, sums, [&](std::size_t, std::size_t panel, std::size_t n, double* kernel) {
+        chunk_kernels(kernels, panel, n, row, half_sq_norm, kernel);
+    });
+    clear_unreachable_sums(&half_sq_norm, 1, expansion.n_sums(), sums);
 }
 
-// The sums of n_rows sparse rows as kernel_sums_sparse takes them, to sums[(row n_classes + c) n_numbers + r].
+// The sums of n_rows sparse rows as kernel_sums_sparse takes them, to sums[(row n_classes + c) n_numbers + r];
+// `products` is room for all lanes where they are stored by columns.
 template <class Real>
 inline void class_sums_sparse(const ClassKernelSum<Real>& expansion, const Real* values, const std::int32_t* columns,
                               const std::size_t* row_starts, std::size_t n_rows, const Real* half_sq_norm, double* sums,
                               Real* products) {
+    constexpr std::size_t together = rows_together;
+    const KernelSum<Real>& kernels = expansion.kernels;
     const std::size_t n_sums = expansion.n_sums();
-    const bool by_columns = expansion.kernels.columns.n_lanes > 0;
-    for (std::size_t r = 0; by_columns && r < n_rows; ++r) {
+    const bool by_columns = kernels.columns.n_lanes > 0;
+    const auto terms_of = [&](std::size_t r) {
         const std::size_t start = row_starts[r];
-        class_sums_columns(expansion, values + start, columns + start, row_starts[r + 1] - start, half_sq_norm[r],
-                           products, sums + r * n_sums);
+        return RowTerms<Real>{values + start, row_starts[r + 1] - start, columns + start};
+    };
+    std::size_t r = 0;
+    while (!by_columns && n_rows - r >= together) {
+        const std::size_t left = n_rows - r, first = r;
+        const std::size_t n = (left < sparse_block_rows ? left : sparse_block_rows) / together * together;
+        const auto keep = [&](std::size_t k, std::size_t panel, std::size_t n_panels, double* kernel) {
+            chunk_kernels(kernels, panel, n_panels, terms_of(first + k), half_sq_norm[first + k], kernel);
+        };
+        sums_of_rows<rows_together>(expansion, chunk_panels(kernels.n_features), n, sums + first * n_sums, keep);
+        for (; r < first + n; ++r) clear_unreachable_sums(half_sq_norm + r, 1, n_sums, sums + r * n_sums);
     }
-    if (by_columns) return;
-    for (std::size_t first = 0; first < n_rows; first += sparse_block_rows) {
-        const std::size_t left = n_rows - first;
-        class_sums_rows<rows_together>(
-            expansion, values, [=](std::size_t r) { return row_starts[first + r]; },
-            [=](std::size_t k) { return static_cast<std::size_t>(columns[k]); },
-            left < sparse_block_rows ? left : sparse_block_rows, half_sq_norm + first, sums + first * n_sums);
+    for (; r < n_rows; ++r) {
+        RowTerms<Real> row = terms_of(r);
+        if (by_columns) {
+            column_products(kernels.columns, row.values, row.columns, row.n, products);
+            row.products = products;
+        }
+        class_sums_row(expansion, row, half_sq_norm[r], sums + r * n_sums);
     }
 }
 

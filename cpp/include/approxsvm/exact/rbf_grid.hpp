@@ -245,11 +245,13 @@ inline void listed_sums_on_grid(const GridKernels& grid, const ListOfVectors& li
 
 // As kernels_row.
 template <class Multiply>
-inline void kernels_row_by(const GridKernels& grid, const std::int16_t* codes, std::int32_t sq_norm, float* values) {
+inline void kernels_row_by(const GridKernels& grid, std::size_t first_panel, std::size_t end_panel,
+                           const std::int16_t* codes, std::int32_t sq_norm, float* values) {
     constexpr std::size_t width = panel_width<float>;
     const std::size_t n_pairs = pairs_for(grid.n_coordinates), panel_size = n_pairs * width;
-    for_panels(0, grid.n_panels, [&](auto n, std::size_t panel) {
+    for_panels(first_panel, end_panel, [&](auto n, std::size_t panel) {
         constexpr int n_registers = n.value * panel_registers;
+        APPROXSVM_COUNT_WORK(static_cast<double>(n.value * width) * (static_cast<double>(2 * n_pairs) + work_of_exp));
         i32v sum[n_registers], both[n_registers];
         APPROXSVM_UNROLL for (int i = 0; i < n_registers; ++i) sum[i] = set1_pair(0);
         const std::int32_t* x = grid.panels + panel * panel_size;
@@ -271,11 +273,15 @@ inline void kernels_row_by(const GridKernels& grid, const std::int16_t* codes, s
         APPROXSVM_UNROLL for (int i = 0; i < n_registers; ++i) store(values + panel * width + i * lanes, kernel[i]);
     });
 }
-inline void kernels_row(const GridKernels& grid, const std::int16_t* codes, std::int32_t sq_norm, float* values) {
+inline void kernels_row(const GridKernels& grid, std::size_t first_panel, std::size_t end_panel,
+                        const std::int16_t* codes, std::int32_t sq_norm, float* values) {
     if (grid.in_one)
-        kernels_row_by<InOne>(grid, codes, sq_norm, values);
+        kernels_row_by<InOne>(grid, first_panel, end_panel, codes, sq_norm, values);
     else
-        kernels_row_by<InTwo>(grid, codes, sq_norm, values);
+        kernels_row_by<InTwo>(grid, first_panel, end_panel, codes, sq_norm, values);
+}
+inline void kernels_row(const GridKernels& grid, const std::int16_t* codes, std::int32_t sq_norm, float* values) {
+    kernels_row(grid, 0, grid.n_panels, codes, sq_norm, values);
 }
 
 }  // namespace APPROXSVM_TARGET

@@ -226,11 +226,33 @@ inline void subspace_sums_block(const SubspaceSums& sums, std::size_t n_forms, c
     }
 }
 
-// The same at a single row, by the kernel values of all lanes of the stage.
-inline void subspace_sums_row(const SubspaceSums& sums, std::size_t n_forms, const float* values, double* room,
-                              double* own, double* others) {
+// Calls visit(first panel, end) for the panels of the own support vectors and of those of the functions f with
+// is_wanted(f), each panel once.
+template <class IsWanted, class Visit>
+inline void for_wanted_panels(const SubspaceSums& sums, std::size_t n_forms, const IsWanted& is_wanted,
+                              const Visit& visit) {
+    constexpr std::size_t width = panel_width<float>;
+    const auto panel_at = [](const ListOfVectors& list, std::size_t entry) { return list.lanes[entry] / width; };
+    std::size_t first = 0, end = sums.n_own > 0 ? panel_at(sums.own, sums.n_own * tile_rows - 1) + 1 : 0;
+    for (std::size_t f = 0; f < n_forms; ++f) {
+        if (!is_wanted(f) || sums.others_of[f] == sums.others_of[f + 1]) continue;
+        const std::size_t next = panel_at(sums.others, sums.others_of[f] * tile_rows);
+        if (next > end) {
+            visit(first, end);
+            first = next;
+        }
+        end = panel_at(sums.others, sums.others_of[f + 1] * tile_rows - 1) + 1;
+    }
+    visit(first, end);
+}
+
+// The same at a single row, of the functions f with is_wanted(f), by the kernel values of the panels above.
+template <class IsWanted>
+inline void subspace_sums_row(const SubspaceSums& sums, std::size_t n_forms, const IsWanted& is_wanted,
+                              const float* values, double* room, double* own, double* others) {
     listed_sums_row(sums.own, n_forms, 0, sums.n_own, values, room, own);
     for (std::size_t f = 0; f < n_forms; ++f) {
+        if (!is_wanted(f)) continue;
         listed_sums_row(sums.others, 1, sums.others_of[f], sums.others_of[f + 1], values, room, others + f);
     }
 }

@@ -42,6 +42,7 @@ struct WinnerKernelSum {
     // to others_of[w n + c + 1], one coefficient each.
     const std::size_t *own_of, *others_of;  // tiles: (n_classes + 1,) and (n_classes^2 + 1,)
     ListOfVectors own, others;
+    const std::size_t* panel_of;  // (n_classes + 1,): first panel of each class
 };
 
 constexpr std::size_t tiles_for(std::size_t n_vectors) {
@@ -120,7 +121,7 @@ struct WinnerMemory {
 
   public:
     const bool is_usable;
-    std::size_t *const own_of, *const others_of;
+    std::size_t *const own_of, *const others_of, *const panel_of;
     std::uint32_t* const lane_of;  // (n_sv,): where support vectors are in the panels
     const ListMemory own, others;
 
@@ -130,6 +131,7 @@ struct WinnerMemory {
           is_usable(n_tiles_.is_usable),
           own_of(carver.take<std::size_t>(n_ + 1)),
           others_of(carver.take<std::size_t>(n_ * n_ + 1)),
+          panel_of(carver.take<std::size_t>(n_ + 1)),
           lane_of(carver.take<std::uint32_t>(is_usable ? pairs.n_sv : 0)),
           own(n_tiles_.own, n_ > 0 ? n_ - 1 : 0, carver),
           others(n_tiles_.others, 1, carver) {}
@@ -178,6 +180,7 @@ APPROXSVM_COLD inline WinnerKernelSum fill_winner(const PairCoefficients& pairs,
     std::size_t k = 0, lane = 0;
     for (std::size_t c = 0; c < n; ++c) {
         memory.own_of[c] = own.n_tiles();
+        memory.panel_of[c] = lane / panel_width<float>;
         for (const std::size_t end = k + pairs.counts[c]; k < end; ++k, ++lane) {
             memory.lane_of[k] = static_cast<std::uint32_t>(lane);
             own.add(lane, [&](std::size_t r) { return pairs.dual_coef[r * pairs.n_sv + k]; });
@@ -186,6 +189,7 @@ APPROXSVM_COLD inline WinnerKernelSum fill_winner(const PairCoefficients& pairs,
         lane = kernel_expansion_panels<float>(lane) * panel_width<float>;
     }
     memory.own_of[n] = own.n_tiles();
+    memory.panel_of[n] = lane / panel_width<float>;
     std::size_t list = 0;  // the first whose beginning is not known yet
     pairs.for_each([&](std::size_t w, std::size_t c, std::size_t sv, double a) {
         if (list <= w * n + c) others.end_list();
@@ -194,7 +198,7 @@ APPROXSVM_COLD inline WinnerKernelSum fill_winner(const PairCoefficients& pairs,
     });
     others.end_list();
     while (list <= n * n) memory.others_of[list++] = others.n_tiles();
-    return {&kernels, n, memory.own_of, memory.others_of, own.list(), others.list()};
+    return {&kernels, n, memory.own_of, memory.others_of, own.list(), others.list(), memory.panel_of};
 }
 
 // --- sums

@@ -68,7 +68,7 @@ class SparseColumnsWriter {
     // Counts a value of feature j.
     void count(std::size_t j) { ++memory_.bounds[j + 1]; }
 
-    void finish_counting() {
+    APPROXSVM_COLD void finish_counting() {
         std::size_t least = (n_lanes_ + frequent_share - 1) / frequent_share;
         while (n_at_least(least) > max_frequent) least += least / 8 + 1;
         std::uint32_t n_frequent = 0, next = 0;

@@ -136,7 +136,9 @@ inline bool evaluate_block(const ModelView& model, const Expansion& expansion, c
 
 // One row u of n_varying floats.
 inline void forms_row(const ModelView& model, const Expansion& expansion, const float* u, float& form, float& sq_norm) {
+    APPROXSVM_COUNT_WORK(static_cast<double>(model.n_varying));
     if (expansion.quadratic) {
+        APPROXSVM_COUNT_WORK(static_cast<double>(n_monomials(model.n_varying, 2)));
         quadratic_row(expansion.quadratic, expansion.linear, model.n_varying, u, form, sq_norm);
     } else {
         linear_row(expansion.linear, model.n_varying, u, form, sq_norm);

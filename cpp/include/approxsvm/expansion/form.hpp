@@ -95,7 +95,7 @@ inline PolynomialForm form_of(const ModelView& model, std::size_t decision) {
 struct FormNorms {
     double linear, quadratic;  // not below ||linear|| and the Frobenius norm of the symmetric matrix
 };
-inline FormNorms norms_of_form(const PolynomialForm& form, std::size_t n_features) {
+APPROXSVM_COLD inline FormNorms norms_of_form(const PolynomialForm& form, std::size_t n_features) {
     FormNorms norms{norm_above(form.linear, n_features), 0.0};
     if (!form.triangle) return norms;
     // ||Q||^2 = (||triangle||^2 + ||diagonal||^2) / 2, for entries off the diagonal count twice in one and are doubled

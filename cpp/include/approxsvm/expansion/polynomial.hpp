@@ -74,14 +74,16 @@ inline f32x8 part_lanes(const float* coefficients, int k, const float* zeros, st
 
 // part_k of one row.
 inline float part_row(const float* coefficients, int k, const float* zeros, std::size_t n_features, const float* u) {
+    APPROXSVM_COUNT_WORK(static_cast<double>(n_monomials(n_features, k)));
     return sum8(part_lanes(coefficients, k, zeros, n_features, u));
 }
 
 // part_k of a row by its non-zeros u = values[a] in the columns columns[a] >= first, in float64: n_nonzero^k / k!
 // multiply-adds. The variables are those of the columns first ... n_features - 1.
 template <class Real, class Index>
-inline double part_sparse(const float* coefficients, int k, std::size_t first, std::size_t n_features,
-                          const Real* values, const Index* columns, std::size_t n_nonzero) {
+APPROXSVM_NOINLINE inline double part_sparse(const float* coefficients, int k, std::size_t first,
+                                             std::size_t n_features, const Real* values, const Index* columns,
+                                             std::size_t n_nonzero) {
     const std::size_t n = n_features - first;
     if (k == 2) return quadratic_sparse(coefficients, n, values, columns, n_nonzero, first);
     const std::size_t all = n_monomials(n, k);

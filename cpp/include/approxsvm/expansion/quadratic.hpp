@@ -154,22 +154,11 @@ inline void quadratic_block(const Real* quadratic, const Real* linear, std::size
     }
     linear += first;
     block += first * stride;
-    const int n_columns = static_cast<int>(n_features - first), row = n_columns / 4 * 4;
+    const int n_columns = static_cast<int>(n_features - first);
     if constexpr (WithNorm) {
+        int row = n_columns / 4 * 4;
         if (row > 0) add_short_tile<4>(panel, linear, block, 0, n_columns, total, sq);
-        switch (n_columns - row) {
-            case 1:
-                add_short_tile<1>(panel, linear, block, row, n_columns, total, sq);
-                break;
-            case 2:
-                add_short_tile<2>(panel, linear, block, row, n_columns, total, sq);
-                break;
-            case 3:
-                add_short_tile<3>(panel, linear, block, row, n_columns, total, sq);
-                break;
-            default:
-                break;
-        }
+        for (; row < n_columns; ++row) add_short_tile<1>(panel, linear, block, row, n_columns, total, sq);
     } else {
         switch (n_columns) {
             case 1:

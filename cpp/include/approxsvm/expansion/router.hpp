@@ -103,6 +103,7 @@ inline void nearest_slots(const float* panels, std::size_t n_panels, std::size_t
         compare_with_panels<routed_panels>(panels, p, n_features, y, stride, best);
     }
     for (; p < n_panels; ++p) compare_with_panels<1>(panels, p, n_features, y, stride, best);
+    APPROXSVM_COUNT_WORK(static_cast<double>(n * n_panels * router_width * n_features));
     for (std::size_t r = 0; r < n; ++r) nearest[r] = best_slot(best.score[r], n_panels);
 }
 

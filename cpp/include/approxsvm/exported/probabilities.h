@@ -74,18 +74,24 @@ static inline void model_calibrated_ends_(int c, double low, double high, double
 #endif
 
 #ifdef MODEL_SHARE_ENDS
-/* Of all x between lo and hi, at least 0, x_c / sum(x); each end is widened by its rounding. */
-static inline void model_share_ends_(const double lo[], const double hi[], double lowest[], double highest[]) {
-    int c, k;
+/* Of all x between lo and hi, at least 0, x_c / sum(x): share_interval() of the core, with wider ends. */
+static inline void model_share_ends_(double lo[], double hi[], double lowest[], double highest[]) {
+    double sum_lo = 0.0, sum_hi = 0.0;
+    int c;
+    for (c = model_n_labels - 1; c >= 0; --c) {
+        lo[c] = lo[c] > 2e-300 ? lo[c] * (1.0 - 0x1p-44) : 0.0;
+        hi[c] = hi[c] * (1.0 + 0x1p-44) + 1e-300;
+        lowest[c] = sum_hi; /* of the classes behind */
+        highest[c] = sum_lo;
+        sum_lo += lo[c];
+        sum_hi += hi[c];
+    }
+    sum_lo = sum_hi = 0.0;
     for (c = 0; c < model_n_labels; ++c) {
-        const double own_lo = lo[c] * (1.0 - 0x1p-44), own_hi = hi[c] * (1.0 + 0x1p-44) + 1e-300;
-        double others_lo = 0.0, others_hi = 0.0;
-        for (k = 0; k < model_n_labels; ++k) {
-            others_lo += k == c || !(lo[k] > 1e-300) ? 0.0 : lo[k] * (1.0 - 0x1p-44);
-            others_hi += k == c ? 0.0 : hi[k] * (1.0 + 0x1p-44) + 1e-300;
-        }
-        lowest[c] = own_lo > 1e-300 ? own_lo / (own_lo + others_hi) : 0.0;
-        highest[c] = own_hi / (own_hi + others_lo);
+        lowest[c] = lo[c] / (lo[c] + (sum_hi + lowest[c]));
+        highest[c] = hi[c] / (hi[c] + (sum_lo + highest[c]));
+        sum_lo += lo[c];
+        sum_hi += hi[c];
     }
     model_widen_(model_n_labels, 0.0, lowest, highest);
 }

@@ -10,8 +10,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// LIBSVM's constants: no probability of a pair is closer to 0 or 1; coupling ends when the classes differ by less than
-// a share of the tolerance, or after a number of sweeps that is at least the number of classes.
+// LIBSVM's constants: no pairwise probability is closer to 0 or 1; coupling ends when the classes differ by less than a
+// share of the tolerance, or after a number of sweeps that is at least the number of classes.
 constexpr double least_probability = 1e-7, coupling_tolerance = 0.005;
 constexpr std::size_t coupling_sweeps = 100;
 
@@ -25,7 +25,7 @@ inline double sigmoid_probability(double value, double a, double b) {
     return sigmoid(value * a + b);
 }
 
-// Clipped away from 0 and 1. NaN becomes the smallest probability.
+// Clips a probability away from 0 and 1. NaN becomes the smallest probability.
 inline double clipped_probability(double p) {
     const double raised = p > least_probability ? p : least_probability;
     return raised < 1.0 - least_probability ? raised : 1.0 - least_probability;
@@ -38,7 +38,7 @@ constexpr std::size_t coupling_doubles(std::size_t n_classes) {
     return n_classes * (n_classes + 1);
 }
 
-// Turns q[i][j] = P(i given i or j) into the matrix Q of Wu, Lin and Weng, in place: Q_tt = sum of q_jt^2 over j != t,
+// Turns q[i][j] = P(i given i or j) into the matrix Q of Wu, Lin and Weng, in place: Q_tt = sum over j != t of q_jt^2,
 // Q_tj = -q_jt q_tj.
 inline void make_coupling_matrix(std::size_t k, double* q) {
     for (std::size_t t = 0; t < k; ++t) {
@@ -71,7 +71,7 @@ inline bool is_coupled(std::size_t k, const double* q, const double* p, double* 
 
 // Probabilities of k classes from those of all pairs: the second method of Wu, Lin and Weng, "Probability estimates for
 // multi-class classification by pairwise coupling" (JMLR 2004), which minimizes sum_ij (q_ji p_i - q_ij p_j)^2. `q`,
-// (k, k) with its diagonal of any value, is overwritten; `qp` is room for k numbers.
+// (k, k) with an arbitrary diagonal, is overwritten; `qp` is scratch space for k numbers.
 inline void couple_probabilities(std::size_t k, double* q, double* qp, double* p) {
     make_coupling_matrix(k, q);
     for (std::size_t t = 0; t < k; ++t) p[t] = 1.0 / static_cast<double>(k);
@@ -93,8 +93,8 @@ inline void couple_probabilities(std::size_t k, double* q, double* qp, double* p
 
 // Probabilities of all classes, (n_classes,), from the values of all pairs and LIBSVM's probA and probB, one of each
 // per pair. Two classes are coupled only on request: scikit-learn's copy of LIBSVM couples them, and stops up to 0.005
-// from the sigmoid. `room` is for coupling_doubles(n_classes) numbers. Returns the first of the most probable classes,
-// which is LIBSVM's label with -b 1; it may differ from the winner of the votes.
+// from the sigmoid. `room` is scratch space for coupling_doubles(n_classes) numbers. Returns the first of the most
+// probable classes, which is LIBSVM's label with -b 1; it may differ from the winner of the votes.
 inline std::size_t class_probabilities(std::size_t n_classes, const double* values, const double* prob_a,
                                        const double* prob_b, double* probabilities, double* room,
                                        bool couple_two_classes = false) {

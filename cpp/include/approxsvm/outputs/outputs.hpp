@@ -1,13 +1,14 @@
-// Turns the decision values of a row into scores, probabilities and the class that the source predicts, and tells what
-// is certain if values are known only within bounds.
+// Turns the decision values of a row into scores, probabilities and the class that the source predicts, and decides
+// which of them are certain if values are known only within bounds.
 //
-// Values are those of all pairs of n_classes >= 2 classes, in order (votes.hpp), or of each of several classes. A
-// one-class model has two classes, normal and outlier, and its one value. A bound says how far its value may be from
-// the exact one; one that is infinite, NaN or negative says nothing, nor does a value that is no finite number. What is
-// claimed of exact values holds for what these functions make of them and for the same functions of real numbers: their
-// own rounding is part of every interval.
+// Values belong to all pairs of n_classes >= 2 classes, in order (votes.hpp), or to each of several classes. A
+// one-class model has two classes, normal and outlier, and one value. A bound limits the distance of a value from the
+// exact one. Bounds that are infinite, NaN or negative carry no information, nor do values that are not finite.
+// Intervals for exact values contain both the results of these functions and those of the same functions over the real
+// numbers: their own rounding is part of every interval.
 //
-// No heap: `room` is the caller's, of outputs_doubles(n_classes) numbers; other arrays are (n_classes,).
+// Nothing allocates: `room` is the caller's scratch space for outputs_doubles(n_classes) numbers; other arrays are
+// (n_classes,).
 #pragma once
 
 #include <cmath>
@@ -21,12 +22,12 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// A matrix for coupling, three arrays of results, and the memory of an interval of scores.
+// Scratch space for a coupling matrix, three arrays of results, and an interval of scores.
 constexpr std::size_t outputs_doubles(std::size_t n_classes) {
     return coupling_doubles(n_classes) + 8 * n_classes;
 }
 
-// How far a share is from the farther end of its interval, at least: the difference is rounded, and so is the product.
+// Upper bound of the distance of a probability from the farther end of its interval, after rounding of both.
 APPROXSVM_INLINE double farther_end(double share, double lowest, double highest) {
     const double above = highest - share, below = share - lowest;
     return (above > below ? above : below) * (1.0 + 0x1p-51);
@@ -46,14 +47,14 @@ inline void one_vs_rest_scores(std::size_t n_classes, const double* values, doub
     for (std::size_t c = 0; c < n_classes; ++c) scores[c] += sums[c] / (3.0 * (std::fabs(sums[c]) + 1.0));
 }
 
-// s / (3 (|s| + 1)) at one end of an interval; `limit` if the formula overflows.
+// s / (3 (|s| + 1)) at one end of an interval; returns `limit` if the formula overflows.
 APPROXSVM_INLINE double confidence_at(double sum, double limit) {
     return std::fabs(sum) <= 1e300 ? sum / (3.0 * (std::fabs(sum) + 1.0)) : limit;
 }
 
-// Intervals of the scores of the exact values. An open pair may vote either way, so a class with one has an interval
-// about 1 wide. If all its pairs are certain, the interval is at most 2/3 of the sum of their bounds wide, as the slope
-// of s / (3 (|s| + 1)) is at most 1/3.
+// Intervals of the scores of the exact values. An undecided pair may vote either way, so a class with one has an
+// interval about 1 wide. If all its pairs are certain, the interval is at most 2/3 of the sum of their bounds wide, as
+// the slope of s / (3 (|s| + 1)) is at most 1/3.
 inline void one_vs_rest_interval(std::size_t n_classes, const double* values, const double* bounds, double* lowest,
                                  double* highest, double* room) {
     double *sums = room, *spread = sums + n_classes, *moduli = spread + n_classes;
@@ -73,7 +74,7 @@ inline void one_vs_rest_interval(std::size_t n_classes, const double* values, co
         highest[j] += !first;
     });
     constexpr double u = 0x1p-53;
-    // Sums err by at most n_classes roundings of the moduli, scores by a few roundings of numbers up to n_classes.
+    // The error of sums is at most n_classes roundings of the absolute sum; scores add a few roundings of n_classes.
     const double n = static_cast<double>(n_classes), slack = 8.0 * n * u;
     for (std::size_t c = 0; c < n_classes; ++c) {
         if (!(moduli[c] <= 1e300)) {
@@ -87,7 +88,7 @@ inline void one_vs_rest_interval(std::size_t n_classes, const double* values, co
     }
 }
 
-// The score of each class by whatever decision functions there are: its own value, where there is one for each class.
+// The score of each class: its own value if there is a function per class, else the one-vs-rest score.
 inline void class_scores(const OutputsView& outputs, std::size_t n_classes, const double* values, double* scores,
                          double* room) {
     if (outputs.decision_shape != DecisionShape::each) return one_vs_rest_scores(n_classes, values, scores, room);
@@ -98,15 +99,15 @@ struct Interval {
     double lowest, highest;
 };
 
-// Where the exact value lies.
-inline Interval around(double value, double bound) {
+// The interval of the exact value.
+APPROXSVM_NOINLINE inline Interval around(double value, double bound) {
     if (!(bound >= 0.0 && is_finite(value))) return {-HUGE_VAL, HUGE_VAL};
-    const double reach = bound * (1.0 + 0x1p-52);  // at least the bound itself; then each end is rounded once more
+    const double reach = bound * (1.0 + 0x1p-52);  // not below the bound; each end is rounded once more
     return {std::nextafter(value - reach, -HUGE_VAL), std::nextafter(value + reach, HUGE_VAL)};
 }
 
-// Whether the greatest of several values is so for certain. Of most rows a look suffices: 2^-48 of all moduli is more
-// than around() rounds by.
+// Whether the largest of several values is certainly the largest. A quick test decides most rows: 2^-48 of the absolute
+// sum exceeds the rounding of around().
 inline bool beats_all_others(std::size_t n, const double* values, const double* bounds) {
     const std::size_t winner = first_largest(n, values);
     const double value = values[winner], bound = bounds[winner];
@@ -136,7 +137,7 @@ inline void class_score_interval(const OutputsView& outputs, std::size_t n_class
 
 // --- calibrators
 
-// numpy.interp's formula: constant outside the knots, a height at its knot, and between them from the left.
+// numpy.interp's formula: constant outside the knots, exact at knots, and interpolated from the left between them.
 inline double interpolate(std::size_t n, const double* knots, const double* heights, double x) {
     if (!(x >= knots[0])) return x == x ? heights[0] : x;
     std::size_t left = 0, right = n;  // knots[left] <= x < knots[right]
@@ -158,12 +159,12 @@ inline double calibrated(const Calibrator& calibrator, double value) {
 
 // --- probabilities
 
-// As in scikit-learn: shares may exceed 1 by rounding.
+// Applies scikit-learn's guard: isotonic probabilities may exceed 1 by rounding.
 APPROXSVM_INLINE double without_excess(double share) {
     return share > 1.0 && share <= 1.0 + max_excess ? 1.0 : share;
 }
 
-// The model's value with the orientation of a calibrator of two classes.
+// The model's value in the orientation of a calibrator of two classes.
 APPROXSVM_INLINE double oriented(const OutputsView& outputs, double value) {
     return outputs.positive == 0 ? value : -value;
 }
@@ -198,7 +199,7 @@ inline void calibrated_probabilities(const OutputsView& outputs, std::size_t n_c
 // softmax(inverse_temperature * scores).
 inline void softmax_probabilities(const OutputsView& outputs, std::size_t n_classes, const double* values,
                                   double* probabilities, double* room) {
-    if (n_classes == 2) {  // in either orientation
+    if (n_classes == 2) {  // the same in either orientation
         probabilities[0] = values[0];
         probabilities[1] = -values[0];
     } else {
@@ -206,7 +207,7 @@ inline void softmax_probabilities(const OutputsView& outputs, std::size_t n_clas
     }
     const double beta = *outputs.numbers, best = probabilities[first_largest(n_classes, probabilities)],
                  largest = beta * best;
-    const bool overflows = !is_finite(largest);  // then differences come first, of which the largest is 0
+    const bool overflows = !is_finite(largest);  // subtract the largest first, if products overflow
     double total = 0.0;
     for (std::size_t c = 0; c < n_classes; ++c) {
         const double score = probabilities[c];
@@ -215,8 +216,8 @@ inline void softmax_probabilities(const OutputsView& outputs, std::size_t n_clas
     for (std::size_t c = 0; c < n_classes; ++c) probabilities[c] /= total;
 }
 
-// The probability that a row is an inlier of a one-class model, by the bin of the value among the model's density marks
-// (ascending). At exactly the last mark, and for NaN, LIBSVM gives 0.
+// The probability that a row is an inlier of a one-class model, from the bin of its value among the model's ascending
+// density marks. At exactly the last mark, and for NaN, LIBSVM returns 0.
 inline double inlier_probability(double value, const double* marks) {
     if (value < marks[0]) return 0.001;
     if (value > marks[n_density_marks - 1]) return 0.999;
@@ -226,12 +227,12 @@ inline double inlier_probability(double value, const double* marks) {
     return 0.0;
 }
 
-// Whether there are probabilities of classes, including normal and outlier.
+// Whether there are class probabilities, including those of normal and outlier.
 constexpr bool has_probabilities(const OutputsView& outputs) {
     return rules_of(outputs.probability).gives == Gives::of_classes;
 }
 
-// Probabilities of all classes. Only where has_probabilities().
+// Probabilities of all classes. Call it only if has_probabilities().
 inline void probabilities_of(const OutputsView& outputs, std::size_t n_classes, const double* values,
                              double* probabilities, double* room) {
     switch (outputs.probability) {
@@ -249,16 +250,16 @@ inline void probabilities_of(const OutputsView& outputs, std::size_t n_classes, 
             probabilities[0] = inlier_probability(values[0], outputs.numbers);
             probabilities[1] = 1.0 - probabilities[0];
             return;
-        default:  // an ensemble's own, or none
+        default:  // an ensemble's, or none
             return;
     }
 }
 
-// --- intervals of probabilities: every function here is monotone in each value or score, so that the ends of an
-// interval of those give the ends of one of these
+// --- intervals of probabilities: every function here is monotone in each value or score, so the ends of the intervals
+// of values or scores give the ends of the probabilities' intervals
 
-// Of 1 / (1 + exp(slope f + intercept)). Both terms may be large and cancel: then their rounding is felt, and it is not
-// the same where the compiler fuses them.
+// The interval of 1 / (1 + exp(slope f + intercept)). Both terms may be large and cancel; then their rounding matters,
+// and it depends on whether the compiler fuses them.
 inline Interval sigmoid_interval(const Interval& f, double slope, double intercept) {
     const auto exponent = [=](double end, double direction) {
         const double term = slope * end, x = term + intercept;
@@ -285,33 +286,41 @@ inline Interval inlier_interval(const Interval& f, const double* marks) {
     return {0.0, steps.highest > 0.9 ? steps.highest : 0.9};
 }
 
-// The interval of P(f) = 1 / (1 + exp(-2 beta f)), the share of the first class.
+// The interval of P(f) = 1 / (1 + exp(-2 beta f)), the probability of the first class.
 inline Interval softmax_interval(const Interval& f, double beta) {
     return sigmoid_interval(f, -2.0 * beta, 0.0);
 }
 
-// Shares x_c / sum(x) of all x between lo and hi, which are at least 0; where the sum may be 0, that is 0 to 1. `lo`
-// and `hi` are widened: what they hold is rounded relatively, and absolutely where it underflows. No `hi` is 0 then.
-inline void share_interval(std::size_t n, double* lo, double* hi, double* lowest, double* highest) {
+// Intervals of x_c / sum(x) over all x between lo and hi, which are at least 0; [0, 1] if the sum may be 0. `lo` and
+// `hi` are widened for their relative rounding and for underflow, after which no `hi` is 0.
+//
+// x_c / (x_c + others) rises with x_c and falls with the others. The others are added up from both sides, because a
+// difference from the sum of all may cancel. Each number goes through n_classes - 1 additions of numbers that are not
+// negative, and one division: the relative error of an end is at most n_classes u, and so is that of the probabilities
+// themselves, in whatever order they are added up. Both are below the 4 n_classes u of probability_interval(), because
+// no probability exceeds 1.
+inline void share_interval(std::size_t n_classes, double* lo, double* hi, double* lowest, double* highest) {
     constexpr double wider = 0x1p-50, tiny = 0x1p-1070;
-    for (std::size_t c = 0; c < n; ++c) {
+    double sum_lo = 0.0, sum_hi = 0.0;
+    for (std::size_t c = n_classes; c-- > 0;) {
         const double low = lo[c] * (1.0 - wider) - tiny;
         lo[c] = low > 0.0 ? low : 0.0;
         hi[c] = hi[c] * (1.0 + wider) + tiny;
+        lowest[c] = sum_hi;  // over the classes after c
+        highest[c] = sum_lo;
+        sum_lo += lo[c];
+        sum_hi += hi[c];
     }
-    for (std::size_t c = 0; c < n; ++c) {
-        double others_lo = 0.0, others_hi = 0.0;  // not differences of sums, which may cancel
-        for (std::size_t k = 0; k < n; ++k) {
-            if (k == c) continue;
-            others_lo += lo[k];
-            others_hi += hi[k];
-        }
-        lowest[c] = lo[c] / (lo[c] + others_hi);
-        highest[c] = hi[c] / (hi[c] + others_lo);
+    sum_lo = sum_hi = 0.0;
+    for (std::size_t c = 0; c < n_classes; ++c) {
+        lowest[c] = lo[c] / (lo[c] + (sum_hi + lowest[c]));
+        highest[c] = hi[c] / (hi[c] + (sum_lo + highest[c]));
+        sum_lo += lo[c];
+        sum_hi += hi[c];
     }
 }
 
-// The intervals of several calibrated classes; room is for 5 n_classes numbers.
+// The intervals of several calibrated classes; `room` is scratch space for 5 n_classes numbers.
 inline void calibrated_intervals(const OutputsView& outputs, std::size_t n_classes, const double* values,
                                  const double* bounds, double* lowest, double* highest, double* room) {
     double *lo = room, *hi = lo + n_classes;
@@ -347,7 +356,7 @@ inline void softmax_intervals(const OutputsView& outputs, std::size_t n_classes,
         }
         return;
     }
-    // Products and differences err by a few roundings of the largest, here and where probabilities are computed.
+    // Products and differences have an error of a few roundings of the largest, here and in the probabilities.
     const double slack = 0x1p-50 * scale;
     for (std::size_t c = 0; c < n_classes; ++c) {
         lo[c] = std::exp(lo[c] - top - slack);
@@ -400,7 +409,8 @@ inline void probability_interval(const OutputsView& outputs, std::size_t n_class
         highest[1 - of_class] = 1.0 - share.lowest;
     }
     const bool coupled = outputs.probability == ProbabilityKind::pairwise_sigmoid;
-    // The ends are rounded like the probabilities: by a few units in the last place of numbers of at most 1.
+    // The ends are rounded as the probabilities are: in sums over all classes (share_interval), otherwise by a few
+    // units in the last place of numbers of at most 1.
     const double slack = (16.0 + 4.0 * static_cast<double>(n_classes)) * 0x1p-53 +
                          (coupled && outputs.couple_two_classes ? coupling_tolerance : 0.0);
     for (std::size_t c = 0; c < n_classes; ++c) {
@@ -412,7 +422,7 @@ inline void probability_interval(const OutputsView& outputs, std::size_t n_class
 
 // --- labels
 
-// Rules of thresholds: the label whose value, or probability, has to be that large, and the class by this number.
+// For threshold rules: the label whose value, or probability, must reach the threshold, and the class by this number.
 inline std::size_t label_of_threshold(const OutputsView& outputs) {
     return outputs.threshold[1] != 0.0;
 }
@@ -420,36 +430,36 @@ inline std::size_t class_of_threshold(const OutputsView& outputs, double number)
     const std::size_t label = label_of_threshold(outputs);
     return number >= outputs.threshold[0] ? label : 1 - label;
 }
-// Whether a number between these is on one side of the threshold for certain.
+// Whether a number in this interval is certainly on one side of the threshold.
 inline bool is_on_one_side(const OutputsView& outputs, double lowest, double highest) {
     return lowest >= outputs.threshold[0] || highest < outputs.threshold[0];
 }
 
-// The class by the probabilities of all.
+// The class predicted from the probabilities of all classes.
 inline std::size_t class_of_shares(const OutputsView& outputs, std::size_t n_classes, const double* shares) {
     if (outputs.label_rule != LabelRule::probability_threshold) return first_largest(n_classes, shares);
     return class_of_threshold(outputs, shares[label_of_threshold(outputs)]);
 }
-// Whether that class, the winner, is the same for all probabilities within an interval.
+// Whether the class `winner` is the same for all probabilities within their intervals.
 inline bool certain_by_shares(const OutputsView& outputs, std::size_t n_classes, std::size_t winner,
                               const double* lowest, const double* highest) {
     if (outputs.label_rule == LabelRule::probability_threshold) {
         const std::size_t label = label_of_threshold(outputs);
         return is_on_one_side(outputs, lowest[label], highest[label]);
     }
-    // Those that are equal up to rounding are not certain.
+    // Probabilities that are equal up to rounding are not certain.
     for (std::size_t c = 0; c < n_classes; ++c) {
         if (c != winner && !(lowest[winner] > highest[c])) return false;
     }
     return true;
 }
 
-// The class that the source predicts by its rule; of equal ones the first.
+// The class that the source predicts by its label rule; ties go to the first.
 inline std::size_t predicted_class(const OutputsView& outputs, std::size_t n_classes, const double* values,
                                    double* room) {
     double* rest = room + n_classes;
     switch (outputs.label_rule) {
-        case LabelRule::targets:  // an ensemble's own
+        case LabelRule::targets:  // ensembles only
         case LabelRule::votes:
             return vote_winner(n_classes, values, room);
         case LabelRule::scores:
@@ -467,7 +477,7 @@ inline std::size_t predicted_class(const OutputsView& outputs, std::size_t n_cla
     return first_largest(n_classes, room);
 }
 
-// Whether the exact values have the same class as these, which is stored in `winner` in any case.
+// Whether the exact values have the same class as these values; `winner` is set in any case.
 inline bool certified_class(const OutputsView& outputs, std::size_t n_classes, const double* values,
                             const double* bounds, std::size_t& winner, double* room) {
     winner = predicted_class(outputs, n_classes, values, room);

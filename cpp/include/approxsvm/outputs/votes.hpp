@@ -1,10 +1,10 @@
 // Labels from decision values by LIBSVM's votes, and which labels are certain if some values are not.
 //
 // A one-vs-one model of n_classes classes has a decision function per pair (i, j), i < j, in the order (0, 1), (0, 2),
-// ..., (1, 2), ...; a positive value is a vote for i, any other for j, and the class with the most votes wins, the
-// first of them if there are several. Classes are positions in the model's list of labels.
+// ..., (1, 2), ...; a positive value is a vote for i, any other for j. The class with the most votes wins; ties go to
+// the first. Classes are positions in the model's list of labels.
 //
-// No heap: arrays of n_classes and n_pairs(n_classes) numbers are the caller's.
+// Nothing allocates: arrays of n_classes and n_pairs(n_classes) numbers belong to the caller.
 #pragma once
 
 #include "../model_view.hpp"
@@ -26,7 +26,7 @@ APPROXSVM_INLINE void for_each_pair(std::size_t n_classes, Visit visit) {
     }
 }
 
-// The first of the largest, as LIBSVM finds it.
+// Position of the first largest number, as in LIBSVM.
 template <class Number>
 APPROXSVM_INLINE std::size_t first_largest(std::size_t n, const Number* x) {
     std::size_t best = 0;
@@ -38,8 +38,8 @@ APPROXSVM_INLINE std::size_t first_largest(std::size_t n, const Number* x) {
 
 // --- votes
 
-// Of two classes, and of a one-class model: LIBSVM's rule, f > 0 is the first label and 0 the second. For a one-class
-// model 0 means an inlier (+1), 1 an outlier (-1).
+// For two classes and one-class models, by LIBSVM's rule: f > 0 is position 0, the first label, any other value 1. In a
+// one-class model 0 means an inlier (+1), 1 an outlier (-1).
 inline std::size_t label_position(double decision_value) {
     return decision_value > 0.0 ? 0 : 1;
 }
@@ -63,7 +63,7 @@ struct PairKnowledge {
     const std::uint8_t* evaluated;
 };
 
-enum class Outcome { unknown, first, second };
+enum class Outcome : std::uint8_t { unknown, first, second };
 
 // The class of a pair for which the exact value votes, if that is certain. Comparisons are false for NaN, and an
 // infinite value proves nothing.
@@ -77,17 +77,22 @@ APPROXSVM_INLINE Outcome outcome_of(const PairKnowledge& known, std::size_t pair
     return outcome_of(known.values[pair], known.bounds[pair]);
 }
 
-// Fills the certain votes of each class and the most that it can still get, (n_classes,) each.
-template <class Count>
-inline void tally_votes(std::size_t n_classes, const PairKnowledge& known, Count* certain, Count* possible) {
+// Fills the certain votes of each class and its maximum number of votes, (n_classes,) each, from outcome_of(pair).
+template <class OutcomeOf, class Count>
+inline void tally_outcomes(std::size_t n_classes, const OutcomeOf& outcome_of, Count* certain, Count* possible) {
     for (std::size_t c = 0; c < n_classes; ++c) certain[c] = possible[c] = 0;
     for_each_pair(n_classes, [&](std::size_t pair, std::size_t i, std::size_t j) {
-        const Outcome outcome = outcome_of(known, pair);
+        const Outcome outcome = outcome_of(pair);
         certain[i] += outcome == Outcome::first;
         certain[j] += outcome == Outcome::second;
         possible[i] += outcome != Outcome::second;
         possible[j] += outcome != Outcome::first;
     });
+}
+
+template <class Count>
+inline void tally_votes(std::size_t n_classes, const PairKnowledge& known, Count* certain, Count* possible) {
+    tally_outcomes(n_classes, [&](std::size_t pair) { return outcome_of(known, pair); }, certain, possible);
 }
 
 // Whether class w precedes class c for every outcome of the unknown pairs. The worst case is exact: w loses all its

@@ -404,8 +404,9 @@ class EnsembleAnswers {
         return status;
     }
 
-    // Weighted means of the members' probabilities, summed in their order, and of what they lie between. Weights,
-    // products and sums round by less than 2 n_members + 4 units, of numbers that are at most 1 of their total.
+    // Weighted means of the members' probabilities, summed in their order, and of what they lie between. The total of
+    // the weights, products, sums and divisions round by less than 2 n_members + 2 units of numbers up to 1: here, and
+    // where the source adds up in an order of its own.
     Status add_up(const RowSource& rows, const Request& request, const Span<std::uint8_t>& stages) const {
         const std::size_t n = rows.n_rows(), n_sums = n * n_classes_;
         for (std::size_t i = 0; i < n_sums; ++i) memory_.sums[i] = memory_.lowest[i] = memory_.highest[i] = 0.0;
@@ -428,8 +429,7 @@ class EnsembleAnswers {
                 }
             }
         }
-        const double n_members = static_cast<double>(view_.n_members);
-        const double slack = (view_.outputs.weights ? 2.0 * n_members + 4.0 : n_members + 2.0) * unit64;
+        const double slack = 4.0 * (static_cast<double>(view_.n_members) + 1.0) * unit64;
         for (std::size_t i = 0; i < n_sums; ++i) {
             memory_.sums[i] /= total;
             memory_.lowest[i] = memory_.lowest[i] / total - slack;
@@ -824,7 +824,7 @@ inline bool takes(const ModelView& model, std::size_t column, double value) {
 }
 // The first of rows that have one among the columns that the model looks at.
 template <Parts parts = all_parts>
-inline BadNumber first_bad_number(const ModelView& model, const RowSource& rows) {
+APPROXSVM_COLD inline BadNumber first_bad_number(const ModelView& model, const RowSource& rows) {
     BadNumber first{rows.n_rows(), model.n_raw_features, HUGE_VAL};
     const auto take = [&first](const BadNumber& other) {
         if (other.row < first.row || (other.row == first.row && other.column < first.column)) first = other;

@@ -22,7 +22,7 @@ class ClassCascade : public CommonExpansions {
         return [this](std::size_t i, std::size_t winner, Stage stage) { settle_label(i, winner, stage); };
     }
     auto offer64() {
-        return offer_by_row([this](std::size_t i, const RowSums<double>& sums) {
+        return offer_by_row<double>([this](std::size_t i, const RowSums<double>& sums) {
             note_sums(i, prepared_.class64, sums);
             if (exact_ && !accurate_) return settle_by_definition(i);
             judge(i, by_float64, [this](std::size_t row) { settle_by_definition(row); });
@@ -164,7 +164,12 @@ class ClassCascade : public CommonExpansions {
             if (outcome != won && outcome != Outcome::unknown) presumed = c;
         });
         if (begins_sparse(i)) return;
-        winner_.send(i, presumed, settle_winner(), pass_on());
+        const auto known_of = [&](const auto& know) {
+            for_pairs_of(majority_class(), [&](std::size_t pair, Outcome, std::size_t) {
+                know(pair, outcome_of(values[pair * stride], bounds[pair * stride]));
+            });
+        };
+        winner_.send(i, presumed, known_of, settle_winner(), pass_on());
     }
 
     // --- the exact engines
@@ -238,42 +243,46 @@ class ClassCascade : public CommonExpansions {
     };
     PassOn pass_on() { return {*this}; }
 
-    struct Offer32 {
-        ClassCascade& cascade;
+    class Offer32 final : public Offer<float> {
+      public:
+        explicit Offer32(ClassCascade& cascade) : cascade_(cascade) {}
 
-        void operator()(std::size_t i, const RowSums<float>& sums) const {
-            cascade.note_sums(i, cascade.prepared_.class32, sums);
-            cascade.judge(i, by_float32, [this](std::size_t row) { cascade.engine64_.send(row, cascade.offer64()); });
+        APPROXSVM_NOINLINE void take(std::size_t i, const RowSums<float>& sums) const override {
+            cascade_.note_sums(i, cascade_.prepared_.class32, sums);
+            cascade_.judge(i, by_float32,
+                           [this](std::size_t row) { cascade_.engine64_.send(row, cascade_.offer64()); });
         }
-        template <std::size_t Stride>
-        void settle_block(const std::size_t* rows, std::size_t n, const double* sums, const float* half_sq_norm,
-                          bool* is_settled) const {
-            if (cascade.labels_only_) cascade.settle_winners<Stride>(rows, n, sums, half_sq_norm, is_settled);
+        APPROXSVM_NOINLINE void take_block(std::size_t stride, const std::size_t* rows, std::size_t n,
+                                           const double* sums, const float* half_sq_norm,
+                                           bool* is_settled) const override {
+            if (has(parts, batches) && cascade_.labels_only_)
+                cascade_.settle_winners(stride, rows, n, sums, half_sq_norm, is_settled);
         }
+
+      private:
+        ClassCascade& cascade_;
     };
-    Offer32 offer32() { return {*this}; }
+    Offer32 offer32() { return Offer32(*this); }
     // Of a block of rows, those with a class that wins all its pairs for certain: side by side, which nearly all have.
-    template <std::size_t Stride>
-    void settle_winners(const std::size_t* rows, std::size_t n, const double* sums, const float* half_sq_norm,
-                        bool* is_settled) {
-        static_assert(Stride <= block_rows);
+    void settle_winners(std::size_t stride, const std::size_t* rows, std::size_t n, const double* sums,
+                        const float* half_sq_norm, bool* is_settled) {
         const ClassEngine<float>& engine = prepared_.class32;
         const EngineBound<float> rounding(engine.expansion.kernels, engine.typical_half_sq_norm);
-        RowRounding of_row[Stride];
-        double row_error[Stride];
-        for (std::size_t r = 0; r < Stride; ++r) {
+        RowRounding of_row[block_rows];
+        double row_error[block_rows];
+        for (std::size_t r = 0; r < stride; ++r) {
             of_row[r] = rounding.of_row(static_cast<double>(half_sq_norm[r]), view_.n_features);
             row_error[r] = r < n ? row_error_of(request_, rows[r]) : 0.0;
         }
-        for (std::size_t k = 0; k < n_classes_ * Stride; ++k) block_wins_[k] = 0;
+        for (std::size_t k = 0; k < n_classes_ * stride; ++k) block_wins_[k] = 0;
         for_each_pair(n_classes_, [&](std::size_t pair, std::size_t i, std::size_t j) {
             const DecisionNumbers& decision = view_.decisions[pair];
             const double narrowing = engine.narrowing_errors[i] + engine.narrowing_errors[j];
-            std::uint32_t *first = block_wins_ + i * Stride, *second = block_wins_ + j * Stride;
-            for (std::size_t r = 0; r < Stride; ++r) {
-                const double value = pair_sum(sums + r, n_classes_, Stride, i, j) + decision.intercept;
+            std::uint32_t *first = block_wins_ + i * stride, *second = block_wins_ + j * stride;
+            for (std::size_t r = 0; r < stride; ++r) {
+                const double value = pair_sum(sums + r, n_classes_, stride, i, j) + decision.intercept;
                 const double bound =
-                    rounding.of(of_row[r], pair_moduli(sums + r, n_classes_, Stride, i, j), narrowing, decision) +
+                    rounding.of(of_row[r], pair_moduli(sums + r, n_classes_, stride, i, j), narrowing, decision) +
                     row_slack(decision, slope_, row_error[r]);
                 const double modulus = std::fabs(value);
                 const bool is_certain = modulus > bound && modulus <= largest_double;  // not where either is NaN
@@ -283,7 +292,7 @@ class ClassCascade : public CommonExpansions {
         });
         for (std::size_t c = 0; c < n_classes_; ++c) {
             for (std::size_t r = 0; r < n; ++r) {
-                if (block_wins_[c * Stride + r] != n_classes_ - 1) continue;
+                if (block_wins_[c * stride + r] != n_classes_ - 1) continue;
                 settle_label(rows[r], c, by_float32);
                 is_settled[r] = true;
             }
@@ -385,8 +394,8 @@ class ClassCascade : public CommonExpansions {
     float* const block_;
     WinnerStage<parts> winner_;
     const bool presumes_;
-    EngineStage<parts, float, ClassSums<float>> engine32_;
-    EngineStage<parts, double, ClassSums<double>> engine64_;
+    EngineOf<parts, float, ClassSums<float>> engine32_;
+    EngineOf<parts, double, ClassSums<double>> engine64_;
     IfPart<parts, few_values, FewValuesStage> few_;
     const bool few_is_first_;  // not where subspaces, which take less, were worth having
 };

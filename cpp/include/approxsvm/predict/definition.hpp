@@ -80,6 +80,7 @@ inline void for_kernels_by_definition(const PreparedModel& prepared, const RowSo
     const double unseen = source.load(i, nullptr, 1.0, z, 1);
     const double steepest = kernel_slope(model.gamma), d_path = (static_cast<double>(model.n_features) + 8.0) * unit64;
     Distances distances(model, z);
+    APPROXSVM_COUNT_WORK(2.0 * static_cast<double>(model.n_sv) * (static_cast<double>(model.n_features) + work_of_exp));
     for (std::size_t k = 0; k < model.n_sv; ++k) {
         const double sq_distance = distances.next() + unseen;
         double moved = 0.0;

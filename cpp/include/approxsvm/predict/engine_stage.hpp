@@ -94,6 +94,56 @@ inline Batch batch_of(const ModelView& model, std::size_t n_rows, bool labels_on
 
 // --- what engines add up
 
+// What an engine adds up for a row. The stages below are compiled once for engines of all kinds: next to its sums a
+// virtual call is cheap.
+template <class Real>
+class EngineSums {
+  public:
+    const KernelSum<Real>& kernels;
+    const std::size_t n_sums;
+    const bool by_row;         // of sparse rows: or else sums of a kind lie side by side
+    const bool counts_unseen;  // kernels are of distances, which features count in that the model has never seen
+
+    // Those of rows in the lanes of a block, of one row, and of sparse rows.
+    virtual void block(std::size_t n_registers, const Real* u, const Real* half_sq_norm, double* sums) const = 0;
+    virtual void row(const Real* u, Real half_sq_norm, double* sums) const = 0;
+    virtual void sparse(const Real* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n,
+                        const Real* half_sq_norm, double* sums) const = 0;
+
+  protected:
+    EngineSums(const KernelSum<Real>& k, std::size_t n, bool are_by_row, bool unseen_count)
+        : kernels(k), n_sums(n), by_row(are_by_row), counts_unseen(unseen_count) {}
+    ~EngineSums() = default;
+};
+
+// The same for a kind of `Sums`, one of those below.
+template <Parts parts, class Real, class Sums>
+class SumsOf : public EngineSums<Real> {
+  public:
+    explicit SumsOf(const Sums& sums)
+        : EngineSums<Real>(sums.kernels, sums.n_sums(), Sums::by_row, Sums::counts_unseen), sums_(sums) {}
+
+    // Not inlined, as compilers guess what a virtual call may be.
+    APPROXSVM_NOINLINE void block(std::size_t n_registers, const Real* u, const Real* half_sq_norm,
+                                  double* sums) const override {
+        with_registers_for<has(parts, batches)>(
+            n_registers, 1, [&](auto registers) { sums_.template block<registers.value>(u, half_sq_norm, sums); });
+    }
+    APPROXSVM_NOINLINE void row(const Real* u, Real half_sq_norm, double* sums) const override {
+        sums_.row(u, half_sq_norm, sums);
+    }
+    APPROXSVM_NOINLINE void sparse(const Real* values, const std::int32_t* columns, const std::size_t* starts,
+                                   std::size_t n, const Real* half_sq_norm, double* sums) const override {
+        if constexpr (has(parts, approxsvm::sparse)) sums_.sparse(values, columns, starts, n, half_sq_norm, sums);
+    }
+
+  protected:
+    ~SumsOf() = default;
+
+  private:
+    const Sums sums_;
+};
+
 // The sum and the weighted moduli of one decision function.
 template <class Real>
 struct SingleSums {
@@ -132,7 +182,9 @@ struct ClassSums {
     void block(const Real* u, const Real* half_sq_norm, double* sums) const {
         class_sums_block<Registers>(expansion, u, half_sq_norm, sums);
     }
-    void row(const Real* u, Real half_sq_norm, double* sums) const { class_sums_row(expansion, u, half_sq_norm, sums); }
+    void row(const Real* u, Real half_sq_norm, double* sums) const {
+        class_sums_row(expansion, {u, kernels.n_features}, half_sq_norm, sums);
+    }
     void sparse(const Real* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n,
                 const Real* half_sq_norm, double* sums) const {
         class_sums_sparse(expansion, values, columns, starts, n, half_sq_norm, sums, products);
@@ -152,8 +204,7 @@ inline std::size_t sums_room(std::size_t n_sums, const CallRows& call) {
 template <class Real>
 inline std::size_t room_for_products(const ModelView& model) {
     if (!by_columns(model)) return 0;
-    if (has_classes(model))
-        return class_kernel_panels<Real>(model.class_counts, std::size_t{model.n_labels}) * panel_width<Real>;
+    if (has_classes(model)) return class_kernel_panels<Real>(sizes_of_classes(model)) * panel_width<Real>;
     return KernelSumMemory<Real>::n_lanes(model.n_sv);
 }
 
@@ -210,40 +261,51 @@ struct RowSums {
     std::size_t n_terms;  // coordinates that may not be zero
 };
 
-// An offer that takes row by row.
-template <class TakeRow>
-struct OfferByRow {
-    TakeRow take;
+// What takes the sums of rows.
+template <class Real>
+class Offer {
+  public:
+    virtual void take(std::size_t i, const RowSums<Real>& sums) const = 0;
+    // Before that, those of a block of `stride` lanes; is_settled notes the rows that need no more.
+    virtual void take_block(std::size_t, const std::size_t*, std::size_t, const double*, const Real*, bool*) const {}
 
-    template <class Real>
-    APPROXSVM_NOINLINE void operator()(std::size_t i, const RowSums<Real>& sums) const {
-        take(i, sums);
-    }
-    template <std::size_t Stride, class Real>
-    void settle_block(const std::size_t*, std::size_t, const double*, const Real*, bool*) const {}
+  protected:
+    ~Offer() = default;
 };
-template <class TakeRow>
-inline OfferByRow<TakeRow> offer_by_row(const TakeRow& take) {
-    return {take};
+
+// An offer that takes row by row.
+template <class Real, class TakeRow>
+class OfferByRow final : public Offer<Real> {
+  public:
+    explicit OfferByRow(const TakeRow& take_row) : take_row_(take_row) {}
+    APPROXSVM_NOINLINE void take(std::size_t i, const RowSums<Real>& sums) const override { take_row_(i, sums); }
+
+  private:
+    const TakeRow take_row_;
+};
+template <class Real, class TakeRow>
+inline OfferByRow<Real, TakeRow> offer_by_row(const TakeRow& take_row) {
+    return OfferByRow<Real, TakeRow>(take_row);
 }
 
 // Of a list without sparse rows all are dense.
-template <Parts parts, class Real, class Sums>
+template <Parts parts, class Real>
 class EngineStage {
   public:
     // `block` is room for a block of rows and may be shared, `nonzeros` and `room` for sums_room() may not.
-    EngineStage(const PreparedModel& prepared, const RowSource& source, const Batch& batch, const Sums& sums,
-                float* block, const NonzeroRoom& nonzeros, double* room)
+    APPROXSVM_NOINLINE EngineStage(const PreparedModel& prepared, const RowSource& source, const Batch& batch,
+                                   const EngineSums<Real>& sums, float* block, const NonzeroRoom& nonzeros,
+                                   double* room)
         : prepared_(prepared),
           view_(*prepared.view),
           source_(source),
           sums_(sums),
           batch_(batch),
-          stays_sparse_(!has(parts, sparse)   ? false
-                        : Sums::counts_unseen ? engine_at_reference(view_)
-                                              : source.is_sparse()),
-          sparse_rows_(by_columns(view_) ? 1 : sparse_rows_together(sums.n_sums())),
-          most_nonzeros_(by_columns(view_) ? view_.n_features : view_.n_features / 3),
+          stays_sparse_(!has(parts, sparse)  ? false
+                        : sums.counts_unseen ? prepared.at_reference
+                                             : source.is_sparse()),
+          sparse_rows_(prepared.by_columns ? 1 : sparse_rows_together(sums.n_sums)),
+          most_nonzeros_(prepared.by_columns ? view_.n_features : view_.n_features / 3),
           block_(reinterpret_cast<Real*>(block)),
           room_(room),
           capacity_(nonzeros.capacity<Real>()),
@@ -252,24 +314,20 @@ class EngineStage {
         starts_[0] = 0;
     }
 
-    // Takes row i; calls offer(row, RowSums) for it and others as soon as they are worth adding up. Before that, an
-    // offer may settle some rows of a block, which is_settled notes.
-    template <class Offer>
-    void send(std::size_t i, const Offer& offer) {
+    // Takes row i; offers the sums of it and others as soon as they are worth adding up.
+    void send(std::size_t i, const Offer<Real>& offer) {
         if (send_sparse(i, most_nonzeros_, offer)) return;
         dense_[n_dense_++] = i;
         if (n_dense_ == dense_capacity) settle_dense(offer);
     }
     // Takes row i if it is cheap by its non-zeros, of which it may have up to `limit`, a third of the features at most;
     // by columns every row is.
-    template <class Offer>
-    bool send_sparse(std::size_t i, std::size_t limit, const Offer& offer) {
+    bool send_sparse(std::size_t i, std::size_t limit, const Offer<Real>& offer) {
         if constexpr (has(parts, sparse)) return stays_sparse_ && add_sparse(i, limit, offer);
         return false;
     }
 
-    template <class Offer>
-    void finish(const Offer& offer) {
+    void finish(const Offer<Real>& offer) {
         settle_dense(offer);
         if constexpr (has(parts, sparse)) settle_sparse(offer);
     }
@@ -280,12 +338,11 @@ class EngineStage {
 
     // What features that the model has never seen add to half_sq_norm: nothing where kernels are of inner products.
     Real weight_of(double unseen) const {
-        return Sums::counts_unseen ? static_cast<Real>(view_.gamma * unseen) : Real{0};
+        return sums_.counts_unseen ? static_cast<Real>(view_.gamma * unseen) : Real{0};
     }
 
     // False for a row that is cheaper as a dense one: with more than `limit` non-zeros.
-    template <class Offer>
-    bool add_sparse(std::size_t i, std::size_t limit, const Offer& offer) {
+    APPROXSVM_NOINLINE bool add_sparse(std::size_t i, std::size_t limit, const Offer<Real>& offer) {
         if (n_sparse_ == sparse_rows_ || capacity_ - starts_[n_sparse_] < limit) settle_sparse(offer);
         const std::size_t r = n_sparse_, start = starts_[r];
         double unseen;
@@ -299,20 +356,19 @@ class EngineStage {
         return true;
     }
 
-    template <class Offer>
-    void settle_sparse(const Offer& offer) {
+    APPROXSVM_NOINLINE void settle_sparse(const Offer<Real>& offer) {
         const std::size_t n = n_sparse_;
         n_sparse_ = 0;
         if (n == 0) return;
         sums_.sparse(values_, columns_, starts_, n, half_sq_norm_, room_);
         for (std::size_t r = 0; r < n; ++r) {
-            const double* sums = Sums::by_row ? room_ + r * sums_.n_sums() : room_ + r;
-            offer(sparse_[r], RowSums<Real>{sums, Sums::by_row ? 1 : n, half_sq_norm_[r], starts_[r + 1] - starts_[r]});
+            const double* sums = sums_.by_row ? room_ + r * sums_.n_sums : room_ + r;
+            const std::size_t n_terms = starts_[r + 1] - starts_[r];
+            offer.take(sparse_[r], RowSums<Real>{sums, sums_.by_row ? 1 : n, half_sq_norm_[r], n_terms});
         }
     }
 
-    template <class Offer>
-    void settle_dense(const Offer& offer) {
+    APPROXSVM_NOINLINE void settle_dense(const Offer<Real>& offer) {
         const std::size_t n = n_dense_;
         n_dense_ = 0;
         if (n == 0) return;
@@ -320,31 +376,30 @@ class EngineStage {
         Real half_sq_norm[dense_capacity];
         bool is_settled[dense_capacity] = {};
         std::size_t stride = 1;
-        if (n_together > 0) {
-            with_registers_for<has(parts, batches)>(n_together, width, [&](auto registers) {
-                stride = registers.value * width;
-                add_up_block<registers.value>(n_together, half_sq_norm);
-                offer.template settle_block<registers.value * width>(dense_, n_together, room_, half_sq_norm,
-                                                                     is_settled);
-            });
+        if (has(parts, batches) && n_together > 0) {
+            const std::size_t n_registers = registers_for(n_together, width);
+            stride = n_registers * width;
+            add_up_block(n_registers, n_together, half_sq_norm);
+            offer.take_block(stride, dense_, n_together, room_, half_sq_norm, is_settled);
         }
         for (std::size_t r = 0; r < n; ++r) {
             if (is_settled[r]) continue;
             const bool is_alone = r >= n_together;
             if (is_alone) half_sq_norm[r] = add_up_row(dense_[r]);
-            offer(dense_[r], RowSums<Real>{is_alone ? room_ : room_ + r, is_alone ? 1 : stride, half_sq_norm[r],
-                                           view_.n_features});
+            offer.take(dense_[r], RowSums<Real>{is_alone ? room_ : room_ + r, is_alone ? 1 : stride, half_sq_norm[r],
+                                                view_.n_features});
         }
     }
 
     // n rows, one SIMD lane each, zeros in the lanes left over.
-    template <int Registers>
-    void add_up_block(std::size_t n, Real* half_sq_norm) {
-        double unseen[Registers * width] = {};
-        load_engine_block(prepared_, source_, dense_, n, Registers, block_, unseen);
-        half_sq_norms_block<Registers>(sums_.kernels, block_, half_sq_norm);
+    void add_up_block(std::size_t n_registers, std::size_t n, Real* half_sq_norm) {
+        double unseen[dense_capacity] = {};
+        load_engine_block(prepared_, source_, dense_, n, n_registers, block_, unseen);
+        with_registers_for<has(parts, batches)>(n_registers, 1, [&](auto registers) {
+            half_sq_norms_block<registers.value>(sums_.kernels, block_, half_sq_norm);
+        });
         for (std::size_t r = 0; r < n; ++r) half_sq_norm[r] += weight_of(unseen[r]);
-        sums_.template block<Registers>(block_, half_sq_norm, room_);
+        sums_.block(n_registers, block_, half_sq_norm, room_);
     }
 
     // One row; returns its half_sq_norm.
@@ -359,7 +414,7 @@ class EngineStage {
     const PreparedModel& prepared_;
     const ModelView& view_;
     const RowSource& source_;
-    const Sums sums_;
+    const EngineSums<Real>& sums_;
     const Batch batch_;
     const bool stays_sparse_;
     const std::size_t sparse_rows_, most_nonzeros_;
@@ -373,6 +428,15 @@ class EngineStage {
     const std::size_t capacity_;  // non-zeros
     Real* const values_;
     std::int32_t* const columns_;
+};
+
+// One with the sums of a kind.
+template <Parts parts, class Real, class Sums>
+class EngineOf : SumsOf<parts&(sparse | batches), Real, Sums>, public EngineStage<parts&(sparse | batches), Real> {
+  public:
+    EngineOf(const PreparedModel& prepared, const RowSource& source, const Batch& batch, const Sums& sums, float* block,
+             const NonzeroRoom& nonzeros, double* room)
+        : EngineOf::SumsOf(sums), EngineOf::EngineStage(prepared, source, batch, *this, block, nonzeros, room) {}
 };
 
 }  // namespace APPROXSVM_TARGET

@@ -118,12 +118,12 @@ class ExactCascade {
 
   private:
     auto offer32() {
-        return offer_by_row([this](std::size_t i, const RowSums<float>& sums) {
+        return offer_by_row<float>([this](std::size_t i, const RowSums<float>& sums) {
             if (!settle_by_sums(i, sums, by_float32)) engine64_.send(i, offer64());
         });
     }
     auto offer64() {
-        return offer_by_row([this](std::size_t i, const RowSums<double>& sums) {
+        return offer_by_row<double>([this](std::size_t i, const RowSums<double>& sums) {
             if (!settle_by_sums(i, sums, by_float64)) settle_by_definition(i);
         });
     }
@@ -181,8 +181,8 @@ class ExactCascade {
     const double label_change_;      // the value that labels change at
     const double engine_tolerance_;  // of what the engines themselves may err by
     RefusedRow refused_;
-    EngineStage<Kernel::parts, float, typename Kernel::Sums32> engine32_;
-    EngineStage<Kernel::parts, double, typename Kernel::Sums64> engine64_;
+    EngineOf<Kernel::parts, float, typename Kernel::Sums32> engine32_;
+    EngineOf<Kernel::parts, double, typename Kernel::Sums64> engine64_;
     IfPart<Kernel::parts, few_values, FewValuesStage> few_;
 };
 

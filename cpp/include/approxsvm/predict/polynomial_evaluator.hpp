@@ -26,7 +26,7 @@ template <Parts parts>
 class PolynomialEvaluator {
     // Types that are deduced come before what uses them.
     auto offer() {
-        return offer_by_row([this](std::size_t i, const RowSums<double>& row) {
+        return offer_by_row<double>([this](std::size_t i, const RowSums<double>& row) {
             if (status_ != Status::ok) return;
             if (has_classes(view_)) {
                 for_each_pair(view_.n_labels, [&](std::size_t pair, std::size_t a, std::size_t b) {
@@ -295,7 +295,7 @@ class PolynomialEvaluator {
     Status imprecise_ = Status::ok;      // all is evaluated, but a row is to be refused
     std::size_t n_queued_ = 0;
     std::size_t queue_[queue_capacity];
-    EngineStage<parts, double, PolynomialSums> engine_;
+    EngineOf<parts, double, PolynomialSums> engine_;
 };
 
 template <>

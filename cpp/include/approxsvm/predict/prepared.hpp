@@ -57,6 +57,7 @@ struct PreparedModel {
     const PreparedModel* subspace_expansion;  // in the coordinates of the first of them, or null
     double typical_float32_bound;             // of the engine in float32, for a row at the center
     double largest_moduli;                    // the largest A1 of a decision function
+    bool at_reference, by_columns;            // what engine_at_reference() and by_columns() say of the view
     const void* of_kind;                      // of a kernel that is not Gaussian, in place of all but zeros and gains
     const PreparedModel* const* members;      // of an ensemble, which has nothing else ...
     const std::uint32_t* label_positions;     // ... but where it has the labels of each member, if it knows_positions()
@@ -93,17 +94,50 @@ inline Parts parts_laid_out(const ModelView& model) {
     return parts;
 }
 
-// All parts of an opened model, or of one that is left out those known so far.
-template <Parts parts = all_parts>
-inline Parts parts_needed(const ModelView& model, Status status = Status::ok) {
+// All parts of an opened model.
+APPROXSVM_COLD inline Parts parts_needed(const ModelView& model) {
     Parts needed = model.needed;
-    if (status != Status::ok) return needed;
     if (model.n_members == 0) return needed | parts_laid_out(model);
     for_members(model, [&](const ModelView& member) {
         needed |= parts_laid_out(member);
         return Status::ok;
     });
     return needed;
+}
+
+// All parts of an artifact that is left out, by its header and the headers of its sections, which takes none of their
+// code; none where the bytes are no artifact.
+APPROXSVM_COLD inline Parts parts_at_sight(const unsigned char* bytes, std::size_t n_bytes, bool is_member = false) {
+    ModelView model{};
+    SectionTable sections{};
+    if (check_envelope(bytes, n_bytes, nullptr) != Status::ok || read_header(bytes, model, nullptr) != Status::ok)
+        return 0;
+    if (read_sections(bytes, n_bytes, sections, nullptr) != Status::ok) return 0;
+    Parts parts = sections.at(section::categories) ? text_columns : Part{};
+    if (const unsigned char* const outputs = sections.at(section::outputs)) {
+        parts |= probabilities;
+        if (sections[section::outputs].bytes < sizeof(OutputsHeader)) return parts;
+        const std::uint32_t shape = read_at<OutputsHeader>(outputs, 0).decision_shape;
+        if (shape >= number_of(DecisionShape::each)) model.outputs.decision_shape = DecisionShape::each;
+    }
+    if (model.mode == Mode::ensemble) {
+        if (is_member) return 0;  // refused by who reads it
+        parts |= ensembles;
+        const unsigned char* member = sections.at(section::members);
+        for (std::size_t n = member ? count_members(member, sections[section::members].bytes) : 0; n > 0; --n) {
+            const std::size_t size = static_cast<std::size_t>(header_of(member).file_bytes);
+            parts |= parts_at_sight(member, size, true);
+            member += size;
+        }
+        return parts;
+    }
+    parts |= parts_of_kinds[number_of(model.kernel)];
+    if (is_gaussian(model)) parts |= has_classes(model) ? one_vs_one : has_several(model) ? several_functions : Part{};
+    if (const unsigned char* const map = sections.at(section::input_map))
+        parts |= only_scales(map, sections[section::input_map].bytes) ? scalers : pipelines;
+    if (sections.at(section::subspaces)) parts |= subspaces;
+    const bool is_known = model.n_decisions > 0 && read_exact_model(sections, model, nullptr) == Status::ok;
+    return is_known ? parts | parts_laid_out(model) : parts;
 }
 
 inline bool has_direction(const ModelView& model) {
@@ -122,8 +156,8 @@ inline std::size_t values_by_columns(const ModelView& view) {
     return by_columns(view) ? view.packed.n_values : in_panels;
 }
 // Coefficients of each function, and a weight.
-inline ClassSizes<std::size_t> sizes_of_functions(const ModelView& view) {
-    return {&view.n_sv, 1, view.n_decisions + 1};
+inline ClassSizes sizes_of_functions(const ModelView& view) {
+    return {nullptr, view.n_sv, 1, view.n_decisions + 1};
 }
 template <class Real>
 inline std::size_t engine_bytes(const ModelView& view) {
@@ -176,7 +210,7 @@ struct PreparedPieces : EnginePieces {
     ModelView* expansion = nullptr;  // of a subspace, and the memory that it is laid out in
     unsigned char* of_expansion = nullptr;
 
-    PreparedPieces(const ModelView& view, Carver& carver, bool only_counts)
+    APPROXSVM_COLD PreparedPieces(const ModelView& view, Carver& carver, bool only_counts)
         : winner(view, pair_coefficients(view), carver),
           in_subspaces(view, carver),
           few(view, may_have_few_values(view), carver) {
@@ -205,7 +239,7 @@ struct PreparedPieces : EnginePieces {
 
 // Those of a model that is no ensemble.
 template <Parts parts>
-inline std::size_t single_prepared_bytes(const ModelView& view) {
+APPROXSVM_COLD inline std::size_t single_prepared_bytes(const ModelView& view) {
     Carver counter(nullptr);
     const PreparedPieces<parts> pieces(view, counter, true);
     return counter.bytes_anywhere();
@@ -223,7 +257,7 @@ struct PreparedMembers {
     const PreparedModel** members;
     std::uint32_t* label_positions;
 
-    PreparedMembers(const ModelView& view, Carver& carver) {
+    APPROXSVM_COLD PreparedMembers(const ModelView& view, Carver& carver) {
         std::size_t n_labels = 0;
         for_members(view, [&](const ModelView& member) {
             n_labels += knows_positions(view) ? member.n_labels : 0;
@@ -238,7 +272,7 @@ struct PreparedMembers {
 
 // Bytes of memory for prepare(); they must stay where they are for as long as the prepared model is used.
 template <Parts parts = all_parts>
-inline std::size_t prepared_bytes(const ModelView& view) {
+APPROXSVM_COLD inline std::size_t prepared_bytes(const ModelView& view) {
     if (!has(parts, ensembles) || view.n_members == 0) return single_prepared_bytes<parts>(view);
     Carver counter(nullptr);
     PreparedMembers pieces(view, counter);
@@ -282,7 +316,7 @@ struct RowRounding {
 template <class Real>
 class EngineBound {
   public:
-    EngineBound(const KernelSum<Real>& e, double typical_half_sq_norm)
+    APPROXSVM_NOINLINE EngineBound(const KernelSum<Real>& e, double typical_half_sq_norm)
         : engine_(e),
           t_(typical_half_sq_norm),
           furthest_(static_cast<double>(e.max_half_sq_norm)),
@@ -291,7 +325,7 @@ class EngineBound {
           of_moduli_(1.05 * 6.1 * unit_of<Real> + 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64) {}
 
     // What a row has to do with the bounds of all decision functions.
-    RowRounding of_row(double half_sq_norm, std::size_t n_terms) const {
+    APPROXSVM_NOINLINE RowRounding of_row(double half_sq_norm, std::size_t n_terms) const {
         constexpr double u = unit_of<Real>;
         const double per_reach = 1.01 * u * (static_cast<double>(products_path(engine_, n_terms)) + 8.0);
         const double reach = root_of_furthest_ + std::sqrt(half_sq_norm);
@@ -343,7 +377,7 @@ constexpr double far_beyond = 4.0;
 //
 // The sums add listed_path roundings in float32; what underflows is below 2^-60 of each coefficient. Infinite if the
 // cancellation in a distance may be harmful.
-inline ListedErrors listed_errors(const KernelSum<float>& e, double half_sq_norm) {
+APPROXSVM_NOINLINE inline ListedErrors listed_errors(const KernelSum<float>& e, double half_sq_norm) {
     const double per_reach = 1.01 * unit32 * (static_cast<double>(inner_product_path(e.n_features)) + 8.0);
     const double furthest = std::sqrt(static_cast<double>(e.max_half_sq_norm)), own = std::sqrt(half_sq_norm);
     if (!(per_reach * (furthest + own) * (furthest + own) <= 0x1p-5)) return {infinity, infinity};
@@ -387,7 +421,7 @@ class EngineVectors {
     EngineVectors(const ModelView& view, const double* engine_center, const EnginePieces& pieces)
         : view_(view), center_(engine_center), pieces_(pieces), reader_(view) {}
 
-    Coordinates next() {
+    APPROXSVM_NOINLINE Coordinates next() {
         double* const u = pieces_.vector;
         std::size_t n = 0;
         if (!engine_at_reference(view_)) {
@@ -426,7 +460,7 @@ APPROXSVM_INLINE double lost_in_float32(const Coordinates& x) {
 }
 
 // The mean of gamma ||x_i - center||^2 over the first support vectors, at least 2^-20.
-inline double typical_half_sq_norm(const ModelView& view, double half_theta, EngineVectors vectors) {
+APPROXSVM_COLD inline double typical_half_sq_norm(const ModelView& view, double half_theta, EngineVectors vectors) {
     const std::size_t n = view.n_sv < 256 ? view.n_sv : 256;
     double sum = 0.0;
     for (std::size_t i = 0; i < n; ++i) sum += half_theta * sq_norm_of(vectors.next());
@@ -441,7 +475,8 @@ inline double kernel_slope(double half_theta) {
 
 // Tells writers of columns about all values.
 template <class Writer32, class Writer64>
-inline void count_values(const ModelView& view, EngineVectors vectors, Writer32& writer32, Writer64& writer64) {
+APPROXSVM_COLD inline void count_values(const ModelView& view, EngineVectors vectors, Writer32& writer32,
+                                        Writer64& writer64) {
     if (!by_columns(view)) return;
     for (std::size_t i = 0; i < view.n_sv; ++i) {
         const Coordinates x = vectors.next();
@@ -488,9 +523,9 @@ APPROXSVM_COLD inline void fill_engines(const ModelView& view, const EnginePiece
 APPROXSVM_COLD inline void fill_class_engines(const ModelView& view, const EnginePieces& pieces, PreparedModel& model) {
     const std::size_t d = view.n_features, n_classes = view.n_labels, n_values = values_by_columns(view);
     const double half_theta = view.gamma / view.input_scale / view.input_scale, slope = kernel_slope(half_theta);
-    const ClassSizes<std::uint32_t> sizes = sizes_of_classes(view);
-    ClassKernelExpansionWriter<float, std::uint32_t> writer32(pieces.exact32, sizes, d, half_theta, n_values);
-    ClassKernelExpansionWriter<double, std::uint32_t> writer64(pieces.exact64, sizes, d, half_theta, n_values);
+    const ClassSizes sizes = sizes_of_classes(view);
+    ClassKernelExpansionWriter<float> writer32(pieces.exact32, sizes, d, half_theta, n_values);
+    ClassKernelExpansionWriter<double> writer64(pieces.exact64, sizes, d, half_theta, n_values);
     EngineVectors vectors(view, model.engine_center, pieces);
     count_values(view, vectors, writer32, writer64);
     double *errors32 = pieces.narrowing, *errors64 = errors32 + n_classes;
@@ -519,9 +554,9 @@ APPROXSVM_COLD inline void fill_several_engines(const ModelView& view, const Eng
                                                 PreparedModel& model) {
     const std::size_t d = view.n_features, n = view.n_decisions, n_values = values_by_columns(view);
     const double half_theta = view.gamma / view.input_scale / view.input_scale, slope = kernel_slope(half_theta);
-    const ClassSizes<std::size_t> sizes = sizes_of_functions(view);
-    ClassKernelExpansionWriter<float, std::size_t> writer32(pieces.exact32, sizes, d, half_theta, n_values);
-    ClassKernelExpansionWriter<double, std::size_t> writer64(pieces.exact64, sizes, d, half_theta, n_values);
+    const ClassSizes sizes = sizes_of_functions(view);
+    ClassKernelExpansionWriter<float> writer32(pieces.exact32, sizes, d, half_theta, n_values);
+    ClassKernelExpansionWriter<double> writer64(pieces.exact64, sizes, d, half_theta, n_values);
     EngineVectors vectors(view, model.engine_center, pieces);
     count_values(view, vectors, writer32, writer64);
     double *errors32 = pieces.narrowing, *errors64 = errors32 + n;
@@ -604,6 +639,8 @@ APPROXSVM_COLD inline const PreparedModel& lay_out_single(const ModelView& view,
     const PreparedPieces<parts> pieces(view, carver, false);
     PreparedModel& model = *new (pieces.model) PreparedModel{};
     model.view = &view;
+    model.at_reference = engine_at_reference(view);
+    model.by_columns = by_columns(view);
     for (std::size_t j = 0; j < n_zeros(view); ++j) pieces.zeros[j] = 0.0f;
     if (has(parts, scalers) && view.has_input_map) fill_map_gains<parts>(view.input_map, pieces.map_gains);
     model.map_gains = pieces.map_gains;

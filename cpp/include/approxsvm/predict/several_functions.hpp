@@ -19,12 +19,12 @@ template <class Kernel>
 class SeveralFunctions {
     // Types that are deduced come before what uses them.
     auto offer32() {
-        return offer_by_row([this](std::size_t i, const RowSums<float>& row) {
+        return offer_by_row<float>([this](std::size_t i, const RowSums<float>& row) {
             if (!settle_by_sums(i, row, by_float32)) send_to_float64(i);
         });
     }
     auto offer64() {
-        return offer_by_row([this](std::size_t i, const RowSums<double>& row) {
+        return offer_by_row<double>([this](std::size_t i, const RowSums<double>& row) {
             if (!settle_by_sums(i, row, by_float64)) settle_by_definition(i);
         });
     }
@@ -129,8 +129,8 @@ class SeveralFunctions {
     const std::size_t n_;
     double *const values_, *const bounds_, *const room_;  // of one row, (n_decisions,) each
     RefusedRow refused_;
-    EngineStage<Kernel::parts, float, typename Kernel::Sums32> engine32_;
-    EngineStage<Kernel::parts, double, typename Kernel::Sums64> engine64_;
+    EngineOf<Kernel::parts, float, typename Kernel::Sums32> engine32_;
+    EngineOf<Kernel::parts, double, typename Kernel::Sums64> engine64_;
 };
 
 }  // namespace APPROXSVM_TARGET

@@ -215,10 +215,11 @@ inline float project_row(const PreparedModel& prepared, const SubspaceSums& sums
     return half_s_in;
 }
 
-// As subspace_sums; returns what is known of the error of the sums.
+// As subspace_sums, of the functions f with is_wanted(f); returns what is known of the error of the sums.
+template <class IsWanted>
 inline ListedErrors subspace_sums_of_row(const PreparedModel& prepared, std::size_t group, std::size_t stage,
-                                         const float* u, double half_s, const SubspaceRoom& room,
-                                         ResidualOfRow& residual) {
+                                         const float* u, double half_s, const IsWanted& is_wanted,
+                                         const SubspaceRoom& room, ResidualOfRow& residual) {
     const Subspaces& subspaces = prepared.subspaces;
     const SubspaceSums& sums = subspaces.sums[group * subspaces.n_stages + stage];
     const float half_s_in = project_row(prepared, sums, u, half_s, room, residual);
@@ -226,13 +227,17 @@ inline ListedErrors subspace_sums_of_row(const PreparedModel& prepared, std::siz
     if (sums.grid.is_there()) {
         std::int16_t* const codes = reinterpret_cast<std::int16_t*>(room.codes);
         const RoundedRow rounded = round_row(sums.grid, room.coordinates, codes);
-        kernels_row(sums.grid, codes, rounded.sq_norm, room.values);
+        for_wanted_panels(sums, subspaces.n_forms, is_wanted, [&](std::size_t first, std::size_t end) {
+            kernels_row(sums.grid, first, end, codes, rounded.sq_norm, room.values);
+        });
         errors = row_on_grid(sums, half_s_in, rounded.off_sq, residual);
     } else {
-        kernels_row(sums.kernels, room.coordinates, half_s_in, room.values);
+        for_wanted_panels(sums, subspaces.n_forms, is_wanted, [&](std::size_t first, std::size_t end) {
+            kernels_row(sums.kernels, first, end, room.coordinates, half_s_in, room.values);
+        });
         errors = listed_errors(sums.kernels, static_cast<double>(half_s_in));
     }
-    subspace_sums_row(sums, subspaces.n_forms, room.values, room.lists, room.own, room.others);
+    subspace_sums_row(sums, subspaces.n_forms, is_wanted, room.values, room.lists, room.own, room.others);
     return errors;
 }
 
@@ -288,7 +293,8 @@ class SubspaceStage {
                 expand_row_in_subspace(prepared_, block_, half_s, room_, residual, value, error);
                 modulus = std::fabs(value);
             } else {
-                const ListedErrors listed = subspace_sums_of_row(prepared_, 0, stage, block_, half_s, room_, residual);
+                const ListedErrors listed = subspace_sums_of_row(
+                    prepared_, 0, stage, block_, half_s, [](std::size_t) { return true; }, room_, residual);
                 value = room_.own[0] + room_.others[0];
                 modulus = std::fabs(room_.own[0]) + std::fabs(room_.others[0]);
                 error = listed.of_moduli * modulus + listed.of_all_moduli * prepared_.view->decisions[0].sum_moduli;

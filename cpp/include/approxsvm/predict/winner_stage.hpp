@@ -5,14 +5,10 @@
 // then in more, and last by all features.
 #pragma once
 
-#include "engine_stage.hpp"
-#include "subspace_stage.hpp"
+#include "winner_row.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
-
-// The most classes that are presumed for a row, one after another.
-constexpr int n_attempts = 4;
 
 // A row that waits, and how many classes it has been presumed to belong to.
 struct QueuedRow {
@@ -20,38 +16,25 @@ struct QueuedRow {
     int attempt;
 };
 
-// Memory of one thread for it.
-struct WinnerRoom {
-    float *scores = nullptr, *partial = nullptr;  // (n_labels, rows side by side), as many rows as whole tiles take
-    double *own = nullptr, *others = nullptr;     // (n_labels, rows side by side)
-    QueuedRow* queues = nullptr;                  // (n_levels, n_labels, block_rows)
-    std::size_t* n_rows = nullptr;                // (n_levels, n_labels)
-    float* values = nullptr;  // of one row: the kernel values of all lanes, and before those of the landmarks
-    double* lists = nullptr;  // of one row: (n_labels, tile_rows)
-
-    WinnerRoom() = default;
-    WinnerRoom(const ModelView& model, const CallRows& call, Carver& carver) {
-        if (!has_class_engines(model)) return;
-        const std::size_t n = model.n_labels, room = n * call.side_by_side;
-        const std::size_t n_levels = model.subspaces.n_stages + 1;
-        scores = carver.take<float>(call.side_by_side > 1 ? tiles_for(n) * tile_rows * block_rows
-                                                          : kernel_expansion_panels<float>(n) * panel_width<float>);
-        partial = carver.take<float>(room);
-        own = carver.take<double>(room);
-        others = carver.take<double>(room);
-        queues = carver.take<QueuedRow>(call.side_by_side > 1 ? n_levels * room : 0);
-        n_rows = carver.take<std::size_t>(n_levels * n);
-        values = carver.take<float>(class_kernel_panels<float>(model.class_counts, n), panel_width<float>);
-        lists = carver.take<double>(n * tile_rows);
-    }
-};
-
-// The outcome of the pairs of a class for a row: whether it certainly wins all of them, and which class certainly beats
-// it.
-struct WinnerOutcome {
-    bool wins_all;
-    std::size_t beaten_by;  // n_labels where nobody does
-};
+inline WinnerRoom::WinnerRoom(const ModelView& model, const CallRows& call, Carver& carver) {
+    if (!has_class_engines(model)) return;
+    const std::size_t n = model.n_labels, room = n * call.side_by_side;
+    const std::size_t n_levels = model.subspaces.n_stages + 1;
+    scores = carver.take<float>(call.side_by_side > 1 ? tiles_for(n) * tile_rows * block_rows
+                                                      : kernel_expansion_panels<float>(n) * panel_width<float>);
+    partial = carver.take<float>(room);
+    own = carver.take<double>(room);
+    others = carver.take<double>(room);
+    queues = carver.take<QueuedRow>(call.side_by_side > 1 ? n_levels * room : 0);
+    n_rows = carver.take<std::size_t>(n_levels * n);
+    values = carver.take<float>(class_kernel_panels<float>(sizes_of_classes(model)), panel_width<float>);
+    lists = carver.take<double>(n * tile_rows);
+    parts = carver.take<PartOfPair>(n);
+    known = carver.take<Outcome>(model.n_decisions);
+    has_values = carver.take<bool>(n);
+    was_presumed = carver.take<bool>(n);
+    tally = carver.take<std::uint32_t>(2 * n);
+}
 
 template <Parts parts>
 class WinnerStage {
@@ -89,7 +72,8 @@ class WinnerStage {
           block_(block),
           n_levels_(prepared.subspaces.n_stages + 1),
           memory_(memory),
-          subspaces_(subspaces) {
+          subspaces_(subspaces),
+          row_(prepared, source, request, slope, block, memory, subspaces) {
         for (std::size_t q = 0; is_there() && q < n_levels_ * view_.n_labels; ++q) memory_.n_rows[q] = 0;
     }
 
@@ -99,16 +83,24 @@ class WinnerStage {
     // Takes row i, whose winner the network is to presume.
     template <class Settle, class PassOn>
     void send(std::size_t i, const Settle& settle, const PassOn& pass_on) {
-        if (batch_.engines_alone) return answer_alone(0, {i, 1}, presumed_alone(i), settle, pass_on);
+        if (batch_.engines_alone) {
+            row_.begin(i);
+            return answer_alone(0, {i, 1}, row_.presumed(), settle, pass_on);
+        }
         unknown_[n_unknown_++] = i;
         if (n_unknown_ == block_rows) presume(settle, pass_on);
     }
     // Takes row i, presumed to belong to class w: settle(row, class, stage) for rows that are certain, pass_on(row,
     // whether sums in float32 may do) for others. Where subspaces leave a row open, pass_on.takes(row, share)
-    // may take it before the pairs of w are added up in all features.
-    template <class Settle, class PassOn>
-    void send(std::size_t i, std::size_t w, const Settle& settle, const PassOn& pass_on) {
-        if (batch_.engines_alone) return answer_alone(0, {i, 1}, w, settle, pass_on);
+    // may take it before the pairs of w are added up in all features. known_of(w, know) calls know(pair, outcome) for
+    // the pairs of w that are decided.
+    template <class KnownOf, class Settle, class PassOn>
+    void send(std::size_t i, std::size_t w, const KnownOf& known_of, const Settle& settle, const PassOn& pass_on) {
+        if (batch_.engines_alone) {
+            row_.begin(i);
+            known_of([this](std::size_t pair, Outcome outcome) { row_.know(pair, outcome); });
+            return answer_alone(0, {i, 1}, w, settle, pass_on);
+        }
         queue(0, {i, 1}, w, settle, pass_on);
     }
 
@@ -125,40 +117,35 @@ class WinnerStage {
     }
 
   private:
-    // A row by itself, from a level on.
+    // The row that row_ began, from a level on.
     template <class Settle, class PassOn>
     void answer_alone(std::size_t level, const QueuedRow& queued, std::size_t w, const Settle& settle,
                       const PassOn& pass_on) {
-        const std::size_t last = n_levels_ - 1, i = queued.row;
-        const double half_s = level < last ? load_about_center(prepared_, source_, i, block_) : 0.0;
-        float half_sq_norm = 0.0f;
-        bool has_values = false;  // those of all lanes, which serve all classes
+        const std::size_t last = n_levels_ - 1, n = view_.n_labels, i = queued.row;
+        row_.presume(w);
         for (auto attempt = queued.attempt;;) {
-            if (level == last && !has_values) {
-                half_sq_norm = load_alone(i);
-                kernels_row(*prepared_.winner.sums.kernels, block_, half_sq_norm, memory_.values);
-                has_values = true;
-            }
-            const WinnerOutcome outcome = judge_alone(i, w, level, half_sq_norm, half_s);
-            if (outcome.wins_all) return settle(i, w, level == last ? by_float32 : by_subspace);
-            if (outcome.beaten_by == view_.n_labels) {
-                if (level == last) return pass_on(i, false);
+            WinnerOutcome outcome = level < last ? row_.judge_in_subspace(w, level) : row_.judge_in_float32(w);
+            bool is_open = !outcome.wins_all && outcome.beaten_by == n;
+            if (is_open && level < last) {
                 if (++level < last) continue;
                 if (pass_on.takes(i, 3)) return;
                 if (!batch_.engines_alone) return queue(level, {i, attempt}, w, settle, pass_on);
                 continue;
             }
-            if (attempt++ >= n_attempts) return pass_on(i, true);
+            if (is_open && row_.affords_float64(w)) {
+                outcome = row_.judge_in_float64(w);
+                is_open = !outcome.wins_all && outcome.beaten_by == n;
+            }
+            if (outcome.wins_all) return settle(i, w, level < last ? by_subspace : row_.stage());
+            if (is_open) return pass_on(i, false);
+            if (attempt++ >= n_attempts || !row_.presume(outcome.beaten_by)) {
+                // In a batch other rows share the engine of all pairs.
+                if (batch_.engines_alone && row_.is_elected(w)) return settle(i, w, row_.stage());
+                return pass_on(i, !batch_.engines_alone);
+            }
             w = outcome.beaten_by;
-            if (has_values) continue;
             level = 0;
         }
-    }
-    // The class that the network presumes row i to belong to, by itself.
-    std::size_t presumed_alone(std::size_t i) {
-        const float half_sq_norm = load_alone(i);
-        return prepared_.winner.presumed_class(block_, half_sq_norm, memory_.scores, memory_.values, memory_.lists,
-                                               memory_.own);
     }
 
     // Whether n rows of a class are taken one by one. In all features a row alone reads all support vectors, a register
@@ -186,7 +173,10 @@ class WinnerStage {
         for (std::size_t r = 0; r < n; ++r) rows[r] = unknown_[r];
         std::uint32_t presumed[block_rows];
         if (batch_.alone_in_engine(n)) {
-            for (std::size_t r = 0; r < n; ++r) presumed[r] = static_cast<std::uint32_t>(presumed_alone(rows[r]));
+            for (std::size_t r = 0; r < n; ++r) {
+                row_.begin(rows[r]);
+                presumed[r] = static_cast<std::uint32_t>(row_.presumed());
+            }
         } else {
             with_registers_for<has(parts, batches)>(n, lanes, [&](auto registers) {
                 float half_sq_norm[block_rows];
@@ -248,7 +238,10 @@ class WinnerStage {
         const std::size_t n = unqueue(queue_of(level, w), queued);
         if (n == 0) return;
         if (is_cheaper_alone(level, w, n)) {
-            for (std::size_t r = 0; r < n; ++r) answer_alone(level, queued[r], w, settle, pass_on);
+            for (std::size_t r = 0; r < n; ++r) {
+                row_.begin(queued[r].row);
+                answer_alone(level, queued[r], w, settle, pass_on);
+            }
             return;
         }
         const bool is_last = level + 1 == n_levels_;
@@ -286,31 +279,6 @@ class WinnerStage {
         for (std::size_t r = 0; r < n; ++r) half_sq_norm[r] += static_cast<float>(view_.gamma * unseen[r]);
     }
 
-    float load_alone(std::size_t i) {
-        const double unseen = source_.load(i, prepared_.engine_center, view_.input_scale, block_, 1);
-        return half_sq_norm_row(*prepared_.winner.sums.kernels, block_, view_.n_features) +
-               static_cast<float>(view_.gamma * unseen);
-    }
-
-    WinnerOutcome judge_alone(std::size_t i, std::size_t w, std::size_t level, float half_sq_norm, double half_s) {
-        if constexpr (has(parts, subspaces)) {
-            if (level + 1 < n_levels_) return judge_alone_in_subspace(i, w, level, half_s);
-        }
-        winner_sums_row(prepared_.winner.sums, w, memory_.values, memory_.lists, memory_.own, memory_.others);
-        const ListedErrors errors[1] = {
-            winner_errors(prepared_, static_cast<double>(half_sq_norm), slope_, row_error_of(request_, i))};
-        Margins<1> margins(view_.n_labels);
-        add_margins(w, errors, margins);
-        return margins.outcome(0);
-    }
-    WinnerOutcome judge_alone_in_subspace(std::size_t i, std::size_t w, std::size_t stage, double half_s) {
-        ResidualOfRow residual;
-        const ListedErrors listed = subspace_sums_of_row(prepared_, w, stage, block_, half_s, subspaces_, residual);
-        Margins<1> margins(view_.n_labels);
-        add_margins_in_subspace<1>(w, stage, &i, 1, &residual, &listed, margins);
-        return margins.outcome(0);
-    }
-
     template <int Registers>
     void judge(std::size_t w, const std::size_t* rows, std::size_t n, WinnerOutcome* outcomes) {
         constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
@@ -329,7 +297,8 @@ class WinnerStage {
     }
     template <std::size_t Stride>
     void add_margins(std::size_t w, const ListedErrors (&errors)[Stride], Margins<Stride>& margins) const {
-        for_pairs_of(w, [&](std::size_t c, std::size_t f, double sign, const DecisionNumbers& decision) {
+        for_pairs_of_class(view_.n_labels, w, [&](std::size_t c, std::size_t f, double sign, std::size_t pair) {
+            const DecisionNumbers& decision = view_.decisions[pair];
             const double fixed = winner_bound_of_pair(prepared_, w, c, decision);
             const double *own = memory_.own + f * Stride, *other = memory_.others + c * Stride;
             for (std::size_t r = 0; r < Stride; ++r) {
@@ -348,35 +317,13 @@ class WinnerStage {
         ListedErrors listed[stride];
         subspace_sums<Registers>(prepared_, source_, w, stage, rows, n, block_, subspaces_, residuals, listed);
         Margins<stride> margins(view_.n_labels);
-        add_margins_in_subspace(w, stage, rows, n, residuals, listed, margins);
+        for_margins_in_subspace<stride>(
+            prepared_, request_, slope_, subspaces_, w, stage, [](std::size_t) { return true; }, rows, n, residuals,
+            listed,
+            [&](std::size_t r, std::size_t c, std::size_t, double margin, double bound) {
+                margins.add(r, c, margin, bound);
+            });
         for (std::size_t r = 0; r < n; ++r) outcomes[r] = margins.outcome(r);
-    }
-    template <std::size_t Stride>
-    void add_margins_in_subspace(std::size_t w, std::size_t stage, const std::size_t* rows, std::size_t n,
-                                 const ResidualOfRow* residuals, const ListedErrors* listed,
-                                 Margins<Stride>& margins) const {
-        const ResidualNumbers* const known = prepared_.subspaces.sums[w * prepared_.subspaces.n_stages + stage].known;
-        for_pairs_of(w, [&](std::size_t c, std::size_t f, double sign, const DecisionNumbers& decision) {
-            const double *own = subspaces_.own + f * Stride, *other = subspaces_.others + f * Stride;
-            const double fixed = 0x1p-51 * std::fabs(decision.intercept);
-            for (std::size_t r = 0; r < n; ++r) {
-                const double moduli = std::fabs(own[r]) + std::fabs(other[r]);
-                const double error = listed[r].of_moduli * moduli + listed[r].of_all_moduli * decision.sum_moduli;
-                const double bound = residual_bound(residuals[r], known[f], moduli, error) +
-                                     row_slack(decision, slope_, row_error_of(request_, rows[r])) + fixed;
-                margins.add(r, c, sign * (residuals[r].gaussian * (own[r] + other[r]) + decision.intercept), bound);
-            }
-        });
-    }
-
-    // Calls visit(other class, which of the pairs of w, sign that makes a value positive where w wins, decision).
-    template <class Visit>
-    void for_pairs_of(std::size_t w, const Visit& visit) const {
-        const std::size_t n = view_.n_labels;
-        for (std::size_t c = 0; c < n; ++c) {
-            if (c < w) visit(c, c, -1.0, view_.decisions[pair_position(n, c, w)]);
-            if (c > w) visit(c, c - 1, 1.0, view_.decisions[pair_position(n, w, c)]);
-        }
     }
 
     const PreparedModel& prepared_;
@@ -389,6 +336,7 @@ class WinnerStage {
     const std::size_t n_levels_;  // the last is that of all features
     const WinnerRoom memory_;
     const SubspaceRoom subspaces_;
+    WinnerRow<parts> row_;
     std::size_t n_unknown_ = 0;
     std::size_t unknown_[block_rows];
 };

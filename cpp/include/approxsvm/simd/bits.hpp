@@ -1,5 +1,5 @@
-// Integers side by side: bits that differ, sums of look-ups by bytes, and kernel values by digits of a distance. With
-// simd.hpp these are all lines that know a compiler or a CPU.
+// Integer kernels: counts of differing bits, sums of lookups by bytes, and kernel values by the digits of a distance.
+// With simd.hpp and pairs.hpp this is the only code that depends on a compiler or a CPU.
 #pragma once
 
 #include "cpuid.hpp"
@@ -12,14 +12,14 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The lowest bit of each of eight bytes, the first one's lowest.
+// The lowest bit of each of eight bytes; bit 0 is that of the first byte.
 APPROXSVM_INLINE std::uint32_t lowest_bits(const std::uint8_t* bytes) {
     std::uint64_t all = 0;
     for (int i = 0; i < 8; ++i) all |= static_cast<std::uint64_t>(bytes[i]) << (8 * i);
     return static_cast<std::uint32_t>((all & 0x0101010101010101u) * 0x0102040810204080u >> 56);
 }
 
-// Sixteen bytes, where a target has no wider registers of them.
+// Sixteen bytes, if a target has no wider registers of them.
 #if defined(APPROXSVM_NEON)
 #define APPROXSVM_BYTES16
 using u8x16 = uint8x16_t;
@@ -32,11 +32,11 @@ APPROXSVM_INLINE void store16(unsigned char* p, u8x16 x) {
 APPROXSVM_INLINE u8x16 add8(u8x16 a, u8x16 b) {
     return vaddq_u8(a, b);
 }
-// The byte of a table for each code below 16.
+// Table entries for codes below 16.
 APPROXSVM_INLINE u8x16 look_up(u8x16 table, u8x16 codes) {
     return vqtbl1q_u8(table, codes);
 }
-// Of four uint32, sum and how many bits differ between a and b.
+// Adds the number of bits in which a and b differ to sum, in four uint32.
 APPROXSVM_INLINE u8x16 add_differing(u8x16 sum, u8x16 a, u8x16 b) {
     return vreinterpretq_u8_u32(vpadalq_u16(vreinterpretq_u32_u8(sum), vpaddlq_u8(vcntq_u8(veorq_u8(a, b)))));
 }
@@ -61,10 +61,10 @@ APPROXSVM_INLINE u8x16 add_differing(u8x16 sum, u8x16 a, u8x16 b) {
 }
 #endif
 
-// --- bits that differ
+// --- differing bits
 
-// count[64 k + i] = the bits in which row differs from the vector in lane i of panel k, (n_planes, 64) uint32 at
-// panels + 256 n_planes k.
+// count[64 k + i] = the number of bits in which row differs from the vector in lane i of panel k, (n_planes, 64) uint32
+// at panels + 256 n_planes k.
 #if defined(APPROXSVM_AVX512)
 
 #if defined(__AVX512VPOPCNTDQ__)
@@ -73,7 +73,7 @@ APPROXSVM_INLINE bool counts_bits() {
     return true;
 }
 #elif defined(__GNUC__) && !defined(_WIN32)
-// Not all CPUs of this target count bits of registers: asked where a model is prepared.
+// Not all CPUs of this target can count bits in registers; preparing a model asks them.
 #define APPROXSVM_COUNTS_BITS __attribute__((target("avx512vpopcntdq")))
 inline bool counts_bits() {
     return (cpuid_7(0, 2) >> 14 & 1u) != 0;  // AVX512_VPOPCNTDQ
@@ -108,7 +108,7 @@ inline void differing_bits(const unsigned char*, std::size_t, std::size_t, const
 #else
 
 #if defined(APPROXSVM_AVX2)
-APPROXSVM_INLINE bool counts_bits() {  // look-ups take less
+APPROXSVM_INLINE bool counts_bits() {  // lookups are faster
     return false;
 }
 #else
@@ -159,7 +159,7 @@ inline void differing_bits(const unsigned char* panels, std::size_t n_planes, st
 
 #endif
 
-// --- look-ups by bytes
+// --- lookups by bytes
 
 // sum[64 k + i] = the sum of tables[p][code p of the vector in lane i of panel k] over n_parts, below 65,536; panels
 // are (n_parts, 64) bytes. run_ends ascends to n_parts: the sum over the parts between two of them is at most 255.
@@ -179,7 +179,7 @@ inline void looked_up_sums(const unsigned char* panels, std::size_t n_parts, std
             even = _mm512_add_epi16(even, _mm512_and_si512(bytes, low_bytes));
             odd = _mm512_add_epi16(odd, _mm512_srli_epi16(bytes, 8));
         }
-        // Of each 16 lanes the first eight, and the others.
+        // The first eight of each 16 lanes, and the others.
         const __m512i first = _mm512_unpacklo_epi16(even, odd), second = _mm512_unpackhi_epi16(even, odd);
         const auto store_quarter = [&](__m128i low, __m128i high, int k) {
             _mm512_storeu_si512(sum + 16 * k, _mm512_cvtepu16_epi32(_mm256_set_m128i(high, low)));
@@ -249,9 +249,9 @@ inline void looked_up_sums(const unsigned char* panels, std::size_t n_parts, std
 }
 #endif
 
-// --- products of look-ups
+// --- products of lookups
 
-// product[64 k + i] = the product over n_words words and the word_codes codes in each, of four bits, the lowest first,
+// product[64 k + i] = the product, over n_words words and the word_codes codes of four bits in each, the lowest first,
 // of factors[word_codes w + c][code c of word w of the vector in lane i of panel k]; panels are (n_words, 64) uint32.
 constexpr std::size_t word_codes = 8;
 #if defined(APPROXSVM_AVX512)
@@ -292,8 +292,8 @@ inline void looked_up_products(const unsigned char* panels, std::size_t n_words,
 }
 #endif
 
-// What a plane, a part of codes, a group's factor and the rest take for each vector, in multiply-adds of float32; read
-// off on Zen 5.
+// Cost of a plane, a part of codes, a group's factor and the rest for each vector, in multiply-adds of float32,
+// measured on Zen 5.
 struct BitsWork {
     double plane, part, factor, rest;
 };
@@ -303,9 +303,9 @@ constexpr BitsWork bits_work = {1.2, 0.35, 1.2, 5.0};
 constexpr BitsWork bits_work = {4.0, 3.0, 4.0, 8.0};
 #endif
 
-// --- a function of an integer by its digits: the product of what tables hold for each of them
+// --- a function of an integer by its digits: the product of a table entry for each digit
 
-// Digits to base digit_values, Digits of them; a single one where registers hold no tables.
+// Number of digits, to base digit_values; a single one if registers cannot hold tables.
 #if defined(APPROXSVM_AVX512)
 
 constexpr int digit_bits = 5, fewest_digits = 2, most_digits = 3;
@@ -372,7 +372,7 @@ class DigitTables {
 
 constexpr std::size_t digit_values = std::size_t{1} << digit_bits;
 
-// Digits of numbers up to `most`.
+// Number of digits of integers up to `most`.
 constexpr std::size_t digits_of(std::size_t most) {
     std::size_t n = fewest_digits;
     for (std::size_t rest = most >> (digit_bits * fewest_digits); rest > 0; rest >>= digit_bits) ++n;

@@ -1,5 +1,4 @@
-// Brings rows into the form that the block microkernel wants: shifted by the center, scaled, one row per SIMD
-// lane.
+// Brings rows into the form of the block microkernel: shifted by the center, scaled, one row per SIMD lane.
 #pragma once
 
 #include <cmath>
@@ -39,7 +38,7 @@ APPROXSVM_INLINE void load_square(const float* center, double scale, const Real*
         store(block + (first + static_cast<std::size_t>(i)) * block_stride, r[i]);
 }
 
-// n_rows <= lanes rows at any places into one register column of the block; missing rows become zeros.
+// Loads n_rows <= lanes rows from arbitrary addresses into one register column of the block; missing rows become zeros.
 template <class Real>
 APPROXSVM_INLINE void load_lanes(std::size_t n_features, const float* center, double scale, const Real* const* rows,
                                  std::ptrdiff_t column_stride, std::size_t n_rows, float* block,
@@ -50,7 +49,7 @@ APPROXSVM_INLINE void load_lanes(std::size_t n_features, const float* center, do
         for (; first + width <= n_features; first += width) {
             load_square(center, scale, rows, n_rows, first, block, block_stride);
         }
-        // The remainder overlaps columns that are already loaded, and writes the same numbers again.
+        // The remainder overlaps loaded columns, and writes the same numbers again.
         if (first < n_features) load_square(center, scale, rows, n_rows, n_features - width, block, block_stride);
         return;
     }
@@ -70,7 +69,7 @@ APPROXSVM_INLINE void load_lanes(std::size_t n_features, const float* center, do
     }
 }
 
-// One row, its coordinates one after the other. `u` has room for whole registers.
+// Loads one row, coordinate by coordinate. `u` has space for whole registers.
 template <class Real>
 inline void load_row(std::size_t n_features, const float* center, double scale, const Real* row,
                      std::ptrdiff_t column_stride, float* u) {
@@ -84,7 +83,7 @@ inline void load_row(std::size_t n_features, const float* center, double scale, 
     }
 }
 
-// Notes are as wide as the numbers, so that compilers compare many at once.
+// Flags are as wide as the numbers, so that compilers vectorize the comparison.
 template <class Real>
 inline bool all_finite(const Real* row, std::ptrdiff_t column_stride, std::size_t n_features) {
     using Note = std::conditional_t<sizeof(Real) == sizeof(float), std::uint32_t, std::uint64_t>;

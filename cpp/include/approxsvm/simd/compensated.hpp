@@ -8,7 +8,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// a b rounded, even if the compiler contracts, for code that then computes the rounding error.
+// a b rounded, even if the compiler contracts expressions, for code that computes the rounding error.
 APPROXSVM_INLINE double rounded_product(double a, double b) {
     return std::fma(a, b, 0.0);
 }

@@ -7,23 +7,24 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Beyond so many turns, adding `shift` would no longer round to an integer.
+// Beyond this many turns, adding `shift` would not round to an integer.
 constexpr double max_turns32 = 0x1p21, max_turns64 = 0x1p50;
 
 // |cosine_of_turns(t) - cos(2 pi t)| in unit roundoffs of the type, for |t| up to max_turns.
 constexpr double cosine_error_units = 8.0;
 
-// What float32 and float64 have in common, given P. With n the integer next to t, |r| = |t - n| <= 1/2 is exact: both
-// are multiples of the last place of t. Then a = 1/4 - |r|, in [-1/4, 1/4], and cos(2 pi t) = sin(2 pi a) = a P(a^2), P
-// by weighted minimax (Remez) of sin(2 pi a) / a, so that errors count in full only where |sin| is 1. In units u:
+// The common code of float32 and float64, given P. With n the integer next to t, |r| = |t - n| <= 1/2 is exact, because
+// both are multiples of the last place of t. Then a = 1/4 - |r|, in [-1/4, 1/4], and cos(2 pi t) = sin(2 pi a) = a
+// P(a^2), where P is the weighted minimax (Remez) polynomial of sin(2 pi a) / a, so that errors count in full only
+// where |sin| is 1. In units of u:
 //
-//     a is rounded only where |r| < 1/8, by u / 8 at most, where its factor |2 pi sin(2 pi r)| is below 4.5     0.6
-//     the coefficients as they stand: 0.83 in float32 and 0.5 in float64                                       0.9
+//     a is rounded only if |r| < 1/8, by at most u / 8; its factor |2 pi sin(2 pi r)| is below 4.5 there         0.6
+//     the stored coefficients: 0.83 in float32 and 0.5 in float64                                              0.9
 //     a^2: half a unit, and |x cos x - sin x| <= 1, x = 2 pi a                                                 0.5
-//     the last multiplication and addition of P, without fused ones two roundings: 1 + 0.65; those before it   2.0
+//     the last multiplication and addition of P, two roundings unless fused: 1 + 0.65; those before it         2.0
 //     a times P                                                                                                1.0
 //
-// together below 5.1, and below 8 with all terms of second order. cpp/tests/test_simd.cpp compares with cosl.
+// The sum is below 5.1, and below 8 with all terms of second order. cpp/tests/test_simd.cpp compares with cosl.
 template <int N, class Register, class Real, int Degree>
 APPROXSVM_INLINE void cosine_of_turns(Register (&t)[N], Real shift_, const Real (&p)[Degree + 1]) {
     const Register shift = set1(shift_), quarter = set1(Real(0.25)), nought = set1(Real{0});

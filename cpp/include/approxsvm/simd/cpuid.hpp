@@ -1,5 +1,6 @@
-// Which instructions the CPU has that its target does not require. By hand: zig's tables of __builtin_cpu_supports are
-// empty, and clang 18 does not know "avxvnni". The operating system saves the registers, as it does the target's.
+// Instructions that the CPU has but its target does not require. This file reads cpuid itself: zig's tables of
+// __builtin_cpu_supports are empty, and clang 18 does not know "avxvnni". The operating system saves the registers, as
+// it does the target's.
 #pragma once
 
 #if defined(__GNUC__) && !defined(_WIN32) && (defined(__x86_64__) || defined(__i386__))
@@ -7,7 +8,7 @@
 
 namespace approxsvm {
 
-// Register 0 to 3 (eax, ebx, ecx, edx) of a subleaf of leaf 7; 0 where there is no such subleaf.
+// Register 0 to 3 (eax, ebx, ecx, edx) of a subleaf of leaf 7; 0 if there is no such subleaf.
 inline unsigned cpuid_7(unsigned subleaf, int number) {
     unsigned registers[4] = {};
     for (const unsigned asked : {0u, subleaf}) {

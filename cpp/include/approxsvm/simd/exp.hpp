@@ -6,6 +6,9 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+// Multiply-adds that an exp counts as (predict/row_work.hpp).
+constexpr double work_of_exp = 12.0;
+
 // Below this argument exp(x) is within a factor two of the smallest normal float32.
 constexpr float exp_min_argument = -87.33f;
 
@@ -41,7 +44,7 @@ APPROXSVM_INLINE f32v exp_nonpositive(f32v x) {
     return one[0];
 }
 
-// The same for float64: the last round argument for which exp is above the smallest normal number.
+// For float64: the last round argument for which exp is above the smallest normal number.
 constexpr double exp64_min_argument = -708.0;
 
 // exp(x) within 1.5 ULP (relative error below 2^-52) for exp64_min_argument <= x <= 0; smaller x and NaN give

@@ -17,16 +17,16 @@ constexpr std::size_t chunk_features(std::size_t n_features) {
     return n_features <= 512 ? 16 : 32;
 }
 
-// The longest path of roundings of a term of an inner product of n_features terms, with or without fused multiply-add,
-// in blocks, rows and sparse rows. The argument of exp is then wrong by at most
+// The summation depth of an inner product of n_features terms, in roundings, with or without fused multiply-add, in
+// blocks, rows and sparse rows. The argument of exp then has an error of at most
 // u (inner_product_path + 5) half_theta (max ||xh_i|| + ||u||)^2, u the unit roundoff of Real, if half_theta ||u||^2
-// was computed by a path that is no longer.
+// was computed with at most this depth.
 constexpr std::size_t inner_product_path(std::size_t n_features) {
     const std::size_t chunk = chunk_features(n_features);
     return (n_features < chunk ? n_features : chunk) + (n_features + chunk - 1) / chunk;
 }
 
-// term(0) + ... + term(n - 1) in eight lanes, which are added up in pairs, in the same order on every target.
+// term(0) + ... + term(n - 1) in eight lanes, which are added in pairs, in the same order on every target.
 template <class Term>
 APPROXSVM_INLINE double sum_in_lanes(std::size_t n, const Term& term) {
     constexpr std::size_t width = 8;
@@ -42,12 +42,12 @@ APPROXSVM_INLINE double sum_in_lanes(std::size_t n, const Term& term) {
     return sums[0];
 }
 
-// The longest path of roundings of a sum of n products in lanes.
+// The summation depth, in roundings, of a sum of n products in lanes.
 constexpr std::size_t path_in_lanes(std::size_t n) {
     return n / 8 + 5;
 }
 
-// sum_k x[k stride]^2 of n_terms terms, in float64, by a path shorter than inner_product_path(n_terms).
+// sum_k x[k stride]^2 of n_terms terms, in float64, with a smaller depth than inner_product_path(n_terms).
 template <class Real>
 inline double sq_norm(const Real* x, std::size_t n_terms, std::size_t stride = 1) {
     const std::size_t chunk = chunk_features(n_terms);
@@ -68,9 +68,9 @@ inline double sq_norm(const Real* x, std::size_t n_terms, std::size_t stride = 1
     return total;
 }
 
-// Upper bound of the Euclidean norm of n numbers whose squares add up to `sq_norm` by a path of at most n + 4
-// additions. If squares overflow or lose digits, it is computed from the numbers themselves, `stride` apart. Infinite
-// for NaN.
+// Upper bound of the Euclidean norm of n numbers whose squares have the sum `sq_norm`, computed with a depth of at most
+// n + 4 additions. If squares overflow or lose digits, it is computed from the numbers, `stride` apart. Infinite for
+// NaN.
 inline double norm_above(double sq_norm, const double* x, std::size_t n, std::size_t stride = 1) {
     const double widen = 1.0 + 2.0 * (static_cast<double>(n) + 8.0) * unit64;
     if (sq_norm > 0x1p-900 && sq_norm < 0x1p1000) return std::sqrt(sq_norm) * widen;
@@ -88,7 +88,7 @@ inline double norm_above(double sq_norm, const double* x, std::size_t n, std::si
         const double part = std::ldexp(x[j * stride], -exponent);
         scaled += part * part;
     }
-    // A last denormal unit: the result may be one itself. What underflows among the squares is below widen's slack.
+    // Add one denormal unit, as the result may be denormal. Underflow of squares is below the slack of widen.
     return std::ldexp(std::sqrt(scaled) * widen, exponent) + 0x1p-1074;
 }
 inline double norm_above(const double* x, std::size_t n, std::size_t stride = 1) {

@@ -1,5 +1,5 @@
-// Inner products of 16-bit integers: a register of `lanes` int32, each of them two 16-bit integers or a sum of products
-// of such. With simd.hpp and bits.hpp these are all lines that know a compiler or a CPU.
+// Inner products of 16-bit integers: a register of `lanes` int32, each holding two 16-bit integers or a sum of their
+// products. With simd.hpp and bits.hpp this is the only code that depends on a compiler or a CPU.
 #pragma once
 
 #include "cpuid.hpp"
@@ -46,7 +46,7 @@ APPROXSVM_INLINE i32v load_pairs(const std::int32_t* p) {
 APPROXSVM_INLINE void store_pairs(std::int32_t* p, i32v x) {
     _mm512_storeu_si512(p, x);
 }
-// Integers of 16 bits side by side: the even ones in the lower halves.
+// Interleaves integers of 16 bits: the even ones go into the lower halves.
 APPROXSVM_INLINE i32v pairs_of(f32v even, f32v odd) {
     return _mm512_mask_blend_epi16(0xAAAAAAAA, _mm512_cvtps_epi32(even),
                                    _mm512_slli_epi32(_mm512_cvtps_epi32(odd), 16));
@@ -82,7 +82,7 @@ APPROXSVM_INLINE void store_shorts(std::int16_t* p, f32v x) {
 #endif
 #endif
 
-#else  // Floats are as fast where these are taken apart; nothing asks for them but tests.
+#else  // Floats are as fast on these targets; only tests use this.
 
 constexpr bool multiplies_pairs = false;
 struct i32v {
@@ -145,7 +145,7 @@ struct InTwo {
     APPROXSVM_INLINE static i32v add_products(i32v sum, i32v a, i32v b) { return add(sum, products_of_pairs(a, b)); }
 };
 #if defined(APPROXSVM_FUSES_PAIRS)
-// Not all CPUs of these targets have it: asked where a model is prepared. Written out, as GCC copies the sum twice
+// Not all CPUs of these targets have it; preparing a model asks them. Inline assembly, because GCC copies the sum twice
 // around the intrinsic, which takes 1.5 x as long.
 struct InOne {
     APPROXSVM_INLINE static i32v add_products(i32v sum, i32v a, i32v b) {

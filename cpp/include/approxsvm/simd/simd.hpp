@@ -3,7 +3,7 @@
 // `lanes` floats, `f64v` one of `lanes64` = lanes / 2 doubles, `f32x8` always holds eight floats.
 //
 // All functions of the core are in an inline namespace named after the target, so that the linker never replaces a
-// function for an old CPU by its AVX-512 twin.
+// function for an old CPU by its AVX-512 version.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,10 @@
 // rounding of the product. The bounds of this library use the standard model of rounding: each result is the exact one
 // times 1 + d, |d| <= u. A fused operation satisfies it with d = 0 for its product, and every bound holds for all such
 // d. Code would break if it relied on two uses of one product being equal, as one may be fused and the other rounded.
-// There is no such code: is_finite compares instead of subtracting, what narrowing loses is measured on differences
-// times a power of two, which are not rounded, the range reductions of exp have exact products, and products whose
-// rounding error is computed are rounded_product. The zoo tests it (tests/zoo/executors). Values may differ in their
-// last bits from those of another build; only LIBSVM's exact probabilities (libsvm_probabilities.hpp) need
-// -ffp-contract=off.
+// No code here does: is_finite compares instead of subtracting, the error of narrowing is measured on differences times
+// a power of two, which are not rounded, the range reductions of exp have exact products, and products whose rounding
+// error is computed are rounded_product. The zoo tests this (tests/zoo/executors). Values may differ in their last bits
+// from those of another build; only LIBSVM's exact probabilities (libsvm_probabilities.hpp) need -ffp-contract=off.
 
 #if defined(APPROXSVM_PORTABLE)
 #define APPROXSVM_TARGET baseline
@@ -54,12 +53,17 @@
 #define APPROXSVM_TARGET baseline
 #endif
 
+// A test counts the multiply-adds of a row with it (predict/row_work.hpp).
+#if !defined(APPROXSVM_COUNT_WORK)
+#define APPROXSVM_COUNT_WORK(n) ((void)0)
+#endif
+
 #if defined(__GNUC__)
 #define APPROXSVM_INLINE inline __attribute__((always_inline))
 #define APPROXSVM_INLINE_LAMBDA __attribute__((always_inline))
 #define APPROXSVM_NOINLINE __attribute__((noinline))
-// Small rather than fast. A function of a program's that calls it would become so, too: what programs call is not cold
-// and never inlined.
+// Optimizes for size. A program's function that calls a cold one would become cold, too, so functions that programs
+// call are not cold and never inlined.
 #define APPROXSVM_COLD __attribute__((cold))
 #define APPROXSVM_UNROLL _Pragma("GCC unroll 16")
 #else
@@ -73,7 +77,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Not functions of std, which -O0 emits as weak symbols.
+// Constants instead of functions of std, which -O0 emits as weak symbols.
 constexpr float largest_float = 0x1.fffffep127f;
 constexpr double largest_double = 0x1.fffffffffffffp1023;
 
@@ -90,7 +94,7 @@ constexpr int lanes = 8;
 constexpr int tile_rows = 4;  // 4 x 3 accumulators of the 16 registers
 using f32v = __m256;
 using f64v = __m256d;
-#define APPROXSVM_MM(name) _mm256_##name  // what both have, in registers of another width
+#define APPROXSVM_MM(name) _mm256_##name  // operations that both have, with registers of different widths
 #endif
 constexpr int lanes64 = lanes / 2;
 using f32x8 = __m256;
@@ -373,11 +377,12 @@ APPROXSVM_INLINE f64v widen_high(f32v x) {
     return vcvt_high_f64_f32(x);
 }
 
-#else  // Portable: four lanes, as in SSE2 or any other 128-bit unit. No fused multiply-add.
+#else                             // Portable: four lanes, as in SSE2 or any other 128-bit unit. No fused multiply-add.
 
 constexpr int lanes = 4;
 constexpr int lanes64 = 2;
 constexpr int tile_rows = 4;
+#define APPROXSVM_ONE_OR_THREE 1  // registers, see with_registers_for
 
 #if defined(__GNUC__)
 typedef float f32v __attribute__((vector_size(16)));
@@ -568,7 +573,7 @@ APPROXSVM_INLINE void transpose(f32v (&r)[4]) {
 
 #endif
 
-// Registers by the type of their numbers.
+// Register types by their number type.
 template <class Real>
 struct RegisterOf;
 template <>
@@ -589,13 +594,26 @@ struct Number {
     static constexpr int value = Value;
 };
 
-// Calls take(Number<Registers>) with as many registers of `width` lanes as n rows need, at most three; nothing where
-// the caller's rows are never taken together.
+// How many registers of `width` lanes a block of n rows takes: as many as it needs, at most three. The portable target,
+// for programs that choose no instruction set, never takes two: that is a third less code at the same cost.
+constexpr std::size_t registers_for(std::size_t n, std::size_t width) {
+#if defined(APPROXSVM_ONE_OR_THREE)
+    return n > width ? 3 : 1;
+#else
+    return n > 2 * width ? 3 : n > width ? 2 : 1;
+#endif
+}
+
+// Calls take(Number<Registers>) with as many registers of `width` lanes as n rows need; does nothing if the caller
+// never combines rows.
 template <bool are_together, class Take>
 APPROXSVM_INLINE void with_registers_for(std::size_t n, std::size_t width, const Take& take) {
     if constexpr (are_together) {
-        if (n > 2 * width) return take(Number<3>{});
-        if (n > width) return take(Number<2>{});
+        const std::size_t n_registers = registers_for(n, width);
+        if (n_registers == 3) return take(Number<3>{});
+#if !defined(APPROXSVM_ONE_OR_THREE)
+        if (n_registers == 2) return take(Number<2>{});
+#endif
         take(Number<1>{});
     }
 }
@@ -620,7 +638,7 @@ APPROXSVM_INLINE f32v load_shifted(const float* p, const float* center, double s
 APPROXSVM_INLINE f32x8 load8(const float* p) {
     return _mm256_loadu_ps(p);
 }
-// The first n numbers, 0 < n <= 8, and zeros; what follows them is not read.
+// Loads the first n numbers, 0 < n <= 8, and zeros; reads nothing after them.
 APPROXSVM_INLINE f32x8 load8(const float* p, std::size_t n) {
     alignas(32) static constexpr std::int32_t first[15] = {-1, -1, -1, -1, -1, -1, -1, -1};
     return _mm256_maskload_ps(p, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(first + 8 - n)));
@@ -669,7 +687,7 @@ APPROXSVM_INLINE void store8(float* p, f32x8 x) {
     store(p + 4, x.high);
 }
 #endif
-// What the lanes add up to, by three additions each.
+// Sum of the lanes, by three additions each.
 APPROXSVM_INLINE float sum8(f32x8 x) {
     float lane[8];
     store8(lane, x);

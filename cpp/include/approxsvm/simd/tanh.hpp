@@ -6,13 +6,13 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// |hyperbolic_tangent(x) - tanh(x)|, and what a C library's is trusted to be off by, in unit roundoffs of float64.
+// Bound of |hyperbolic_tangent(x) - tanh(x)|, also assumed for C libraries, in unit roundoffs of float64.
 constexpr double tanh_error_units = 6.0;
 
-// In place, by e = exp(-2 |x|): tanh(x) = +-(1 - e) / (1 + e). e errs relatively by 2 u, which moves the quotient,
-// whose slope is 2 / (1 + e)^2, by u at most; difference, sum and quotient round once each, 3 u of at most 1; the sign
-// is a factor that is rounded where |x| < 2^-1000 alone, where the quotient is below 2 u: altogether less than 5 u.
-// Infinity gives +-1, and NaN itself. cpp/tests/test_simd.cpp compares with tanhl.
+// In place, by e = exp(-2 |x|): tanh(x) = +-(1 - e) / (1 + e). The relative error of e is at most 2 u. It changes the
+// quotient, whose slope is 2 / (1 + e)^2, by at most u. Difference, sum and quotient round once each, 3 u of at most 1.
+// The sign is a factor that is rounded only if |x| < 2^-1000, when the quotient is below 2 u. The sum is below 5 u.
+// Infinity gives +-1, and NaN gives NaN. cpp/tests/test_simd.cpp compares with tanhl.
 template <int N>
 APPROXSVM_INLINE void hyperbolic_tangent(f64v (&x)[N]) {
     const f64v one = set1(1.0), nought = set1(0.0);

@@ -1,0 +1,6 @@
+"""Entry point of ``python -m approxsvm.cli``, the same as ``approxsvm``."""
+
+from approxsvm.cli import main
+
+if __name__ == "__main__":
+    main(prog_name="approxsvm")

@@ -1,0 +1,145 @@
+"""``approxsvm convert-model``: compile a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+import approxsvm
+from approxsvm.cli.group import INPUT, OUTPUT, Command
+from approxsvm.cli.options import RowsFormat, SourceFormat, choice, report_option, rows_options, source_options
+from approxsvm.cli.report import write_report
+from approxsvm.errors import InputError
+from approxsvm.system.progress_bar import compiling
+
+
+@click.command("convert-model", cls=Command)
+@click.argument("source", type=INPUT)
+@click.option("-o", "--output", "output", required=True, type=OUTPUT, help="The .asvm file to write.")
+@choice(
+    "--mode",
+    "certified approximate exact",
+    "certified",
+    "certified: labels are proven to equal the exact model's. approximate: only the expansion, for the smallest "
+    "artifact. exact: only the exact model, on a fast engine.",
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(min=0.0, min_open=True),
+    help="Largest error of decision values, or of predicted values for regressions. Default: none for classifiers, "
+    "where only labels count; a thousandth of the range of values for regressions.",
+)
+@choice(
+    "--center",
+    "mean origin",
+    "mean",
+    "Center of a single expansion: the mean of the support vectors, or the origin as in the paper (Claesen et "
+    "al. 2014).",
+)
+@click.option(
+    "--data",
+    type=INPUT,
+    help="Sample rows like those to predict, ideally the training rows: a LIBSVM, .npy, .npz, .csv or .parquet file. "
+    "The compiler tries its plans on them.",
+)
+@click.option("--degree", type=click.IntRange(1, 6), help="Degree of the expansions. Default: the cheapest.")
+@click.option("--centers", type=click.IntRange(min=1), help="Number of expansion centers. Default: the cheapest.")
+@choice(
+    "--effort",
+    "low normal high",
+    "normal",
+    "Time spent on the search for the best plan: with up to 64, 1,024 or 4,096 centers.",
+)
+@click.option(
+    "--rows-per-call",
+    type=click.IntRange(min=1),
+    help="Call size to optimize for: 1 for programs that predict one row at a time. Default: large batches.",
+)
+@click.option("--max-bytes", type=click.IntRange(min=1), help="Maximum size of the artifact in bytes.")
+@click.option(
+    "--target-error",
+    type=click.FloatRange(0.0, 1.0),
+    help="With --mode approximate: choose the smallest expansion that gets at most this fraction of the labels on "
+    "--data wrong.",
+)
+@click.option(
+    "--n-features",
+    type=click.IntRange(min=1),
+    help="Number of features, if no support vector of a LIBSVM model uses the last ones.",
+)
+@choice(
+    "--labels-by",
+    "source probability",
+    "source",
+    "source: the labels that the source predicts. probability: the most probable class, which for an SVC is not "
+    "always the label it predicts.",
+)
+@report_option
+@source_options
+@rows_options
+def convert_model(
+    source: Path,
+    output: Path,
+    data: Path | None,
+    degree: int | None,
+    centers: int | None,
+    labels_by: Any,
+    n_features: int | None,
+    report: Path | None,
+    source_format: SourceFormat,
+    rows_format: RowsFormat,
+    **options: Any,  # options of `compile`
+) -> None:
+    """Compile the model SOURCE into an .asvm artifact.
+
+    SOURCE is a model file of LIBSVM, OpenCV, ONNX or PMML, or a fitted scikit-learn estimator in a skops, pickle or
+    joblib file (pickle and joblib need --trust).
+
+    \b
+    Example:
+        approxsvm convert-model a9a.model -o a9a.asvm
+        approxsvm-predict a9a.t a9a.asvm labels.txt
+    """
+    if report is not None and data is None:
+        raise InputError("--report needs --data, the rows to show")
+    console = Console(highlight=False)
+    with compiling(None, f"Reading {source}") as show:
+        model, against = source_format.read(source, n_features)
+        rows = None
+        if data is not None:
+            rows = rows_format.read_for(model, data)
+        fast = approxsvm.compile(
+            model if against is source else against,
+            rows,
+            degree=degree or "auto",
+            n_centers=centers or "auto",
+            labels=labels_by,
+            progress=show,
+            **options,
+        )
+        fast.save(output)
+    summary = fast.summary
+    console.print(
+        f"{summary.source}, {summary.made_of}, {summary.n_features:,} features "
+        f"-> {output}, {summary.mode}, {summary.n_bytes:,} bytes{_compare_sizes(summary.n_bytes, source)}, "
+        f"{0.0 if fast.compilation is None else fast.compilation.seconds:.2f} s",
+        soft_wrap=True,
+    )
+    if summary.plan:
+        console.print(f"plan: {summary.plan}", soft_wrap=True)
+    if report is not None and data is not None:
+        truth = rows_format.truth(data, fast.n_features_in_)
+        name = f"{data}, the sample that the plan was made from"
+        write_report(report, fast, rows, truth, against, title=output.name, rows_name=name)
+
+
+def _compare_sizes(n_bytes: int, source: Path) -> str:
+    """Compare the size of an artifact with its source's, in words; empty for a pipe."""
+    n_source_bytes = source.stat().st_size if source.is_file() else 0
+    if n_source_bytes == 0:
+        return ""
+    ratio = n_bytes / n_source_bytes
+    return f" ({1 / ratio:.1f} times smaller)" if ratio < 1.0 else f" ({ratio:.1f} times as large)"

@@ -1,0 +1,135 @@
+"""Behaviour of all commands: file names are checked first, warnings and errors are one line on stderr."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from approxsvm.errors import ApproxSVMError, ApproxSVMWarning
+from approxsvm.system.output_files import refuse_shared_files
+
+_ARGUMENTS = "approxsvm.arguments"  # key of the original arguments in a context
+_INTERRUPTED = 130  # exit status after Ctrl-C, as in shells
+# Options for words of the Python API in error messages.
+_SHELL_WORDS = {
+    r"pass X\.astype\(.*\)": "store them as float64",
+    r"\bmode '(\w+)'": r"--mode \1",
+    r"degree and n_centers": "--degree and --centers",
+    r"labels='probability'": "--labels-by probability",
+    r"\bmax_bytes\b": "--max-bytes",
+    r"\btarget_error\b": "--target-error",
+    r"\bn_features is\b": "--n-features is",
+    r"\bn_jobs\b": "--jobs",
+    r"\brandom_state\b": "--seed",
+}
+# Words of the Python API for the rows in a parameter, unless quoted or part of an expression.
+_DATA = {"data": r"(?:\bInput )?(?<![\w'\".])X(?![\w'\".(])", "test_data": r"\bX_test\b"}
+
+
+class _FileName(click.Path):
+    """A file name. It must not be empty, which click would take for the current folder; the system checks the rest."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(readable=False, **options)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("a file name must not be empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class InputFile(_FileName):
+    """A file that a command reads; a dash, if allowed, is standard input."""
+
+
+class OutputFile(_FileName):
+    """A file that a command writes; a dash, if allowed, is standard output."""
+
+
+class Command(click.Command):
+    """A command that checks the names of all files before it opens any of them."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Check file names, then run the command."""
+        refuse_shared_files(self._files(ctx, InputFile), self._files(ctx, OutputFile))
+        return super().invoke(ctx)
+
+    def _files(self, ctx: click.Context, kind: type[_FileName]) -> Iterator[tuple[str, Path]]:
+        for param in self.params:
+            path = ctx.params.get(param.name or "")
+            # `score_dataset` checks its own files, which are passed as strings.
+            if isinstance(param.type, kind) and isinstance(path, Path):
+                yield f"{_label(param)} {path}", path
+
+
+class Group(click.Group):
+    """A group that prints our warnings and expected errors as one line on stderr; errors have exit status 1."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the original arguments for `command_line`."""
+        ctx.meta[_ARGUMENTS] = list(args)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; show our warnings, and errors, as one line each."""
+        show = warnings.showwarning
+
+        def show_ours(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
+            if issubclass(category, ApproxSVMWarning):
+                warn(str(message))
+            else:
+                show(message, category, *place, **options)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", ApproxSVMWarning)
+            warnings.showwarning = show_ours
+            return self._invoke(ctx)
+
+    def _invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            text = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        except (ApproxSVMError, ValueError, MemoryError) as error:  # NotFittedError is a ValueError
+            text = str(error) or "out of memory"
+        except KeyboardInterrupt:
+            click.echo("approxsvm: interrupted", err=True)
+            return ctx.exit(_INTERRUPTED)
+        command = self.commands.get(ctx.invoked_subcommand or "")
+        click.echo(f"approxsvm: {_in_shell_words(' '.join(text.split()), command)}", err=True)
+        return ctx.exit(1)
+
+
+def _in_shell_words(text: str, command: click.Command | None) -> str:
+    """Replace names of the Python API in an error message by options and arguments of a command."""
+    words = dict(_SHELL_WORDS)
+    for param in () if command is None else command.params:
+        if param.name in _DATA:
+            words[_DATA[param.name]] = _label(param)
+    for pattern, word in words.items():
+        text = re.sub(pattern, word, text)
+    return text
+
+
+def _label(param: click.Parameter) -> str:
+    return param.human_readable_name if isinstance(param, click.Argument) else max(param.opts, key=len)
+
+
+def warn(text: str) -> None:
+    """Print a warning as one line on stderr."""
+    click.echo(f"approxsvm: warning: {text}", err=True)
+
+
+def command_line() -> str:
+    """Return the command line that was typed, quoted for a shell."""
+    return shlex.join(["approxsvm", *click.get_current_context().meta[_ARGUMENTS]])
+
+
+INPUT = InputFile(path_type=Path)
+OUTPUT = OutputFile(path_type=Path)

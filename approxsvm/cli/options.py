@@ -1,0 +1,228 @@
+"""Options that several commands share, and the records that hold them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import click
+
+import approxsvm
+from approxsvm.cli.group import INPUT, OUTPUT
+from approxsvm.errors import InputError
+
+_Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+# Suffixes of files without labels, unless a column holds them.
+_TABLES = (".npy", ".npz", ".csv", ".parquet")
+report_option = click.option(
+    "--report",
+    type=OUTPUT,
+    metavar="FILE",
+    help="Write an HTML page with results and plots for the rows of --data (needs approxsvm[report]).",
+)
+
+
+@dataclass(frozen=True)
+class RowsFormat:
+    """Format of rows and labels in a file, and the choice of feature columns in a table."""
+
+    dense: bool
+    delimiter: str | None
+    labels: bool
+    columns: str | None = None
+    target: str | None = None
+    header: bool | None = None
+
+    def is_dense(self, path: Path) -> bool:
+        """Return whether a file is dense text; a delimiter implies it unless the suffix says otherwise."""
+        return self.dense or (self.delimiter is not None and path.suffix.lower() not in _TABLES)
+
+    def read(self, path: Path, n_features: int | None) -> Any:
+        """Read the rows of a file."""
+        if not self.is_dense(path):
+            rows = approxsvm.read_rows(
+                path,
+                n_features=n_features,
+                columns=column_names(self.columns),
+                target=self.target,
+                delimiter=character(self.delimiter),
+                header=self.header,
+            )
+        elif self.columns is not None or self.target is not None:
+            raise InputError("--columns and --target are for .csv and .parquet files, without --dense")
+        else:
+            rows = self.read_dense(path, n_features)[0]
+        return check_rows(rows, path)
+
+    def read_for(self, model: Any, path: Path) -> Any:
+        """Read rows for a model or an artifact; if it has no names, its features are the columns in order."""
+        from approxsvm.frames.columns import choose_columns, frame_names, warn
+        from approxsvm.frames.raw_columns import RawColumns  # imported here because it needs NumPy
+
+        raw = RawColumns.of(model)
+        is_found_by_name = raw.by_column and raw.names is not None and path.suffix.lower() in (".csv", ".parquet")
+        rows = self.read(path, None if is_found_by_name else raw.n_columns)
+        names = frame_names(rows)
+        refused = getattr(getattr(model, "row_dtypes", None), "refused", {})
+        if hasattr(rows, "tocsr") and any("sparse" in kind for kind in refused):
+            rows = rows.toarray()
+        if path.suffix.lower() == ".csv" and refused:
+            # Numbers in a text file have no dtype, and the source may compute in the integers that pandas makes of
+            # them.
+            rows = rows.astype({name: float for name, dtype in rows.dtypes.items() if dtype.kind in "iu"})
+        if names is None and hasattr(rows, "to_numpy"):
+            # The columns go by position. With texts they stay objects, since numbers in an array are codes.
+            return rows.to_numpy(object if raw.texts else None)
+        if names is None or raw.names is not None:
+            return rows
+        if self.columns is None:
+            choose_columns(names, raw, tell=warn)
+            numbered = [f"f{k}" for k in range(raw.n_columns)]
+            rows = rows[numbered] if set(numbered) <= set(names) else rows
+        return rows.to_numpy()
+
+    def truth(self, path: Path, n_features: int) -> Any:
+        """Read the true labels or targets; None if the file has none."""
+        if self.is_dense(path) and not self.labels:
+            return None
+        if self.is_dense(path):
+            return self.read_dense(path, n_features)[1]
+        if path.suffix.lower() not in _TABLES:
+            return approxsvm.read_libsvm_data(path, n_features=n_features)[1]
+        if self.target is None:
+            return None
+        delimiter = character(self.delimiter)
+        return approxsvm.read_rows(path, columns=[self.target], delimiter=delimiter, header=self.header).iloc[:, 0]
+
+    def read_dense(self, path: Path, n_features: int | None) -> Any:
+        """Read rows and labels of dense text."""
+        delimiter = character(self.delimiter)
+        return approxsvm.read_dense(
+            path, delimiter=delimiter, labels=self.labels, n_features=n_features, header=self.header
+        )
+
+
+def _as_record(options: Sequence[_Decorator], name: str, record: Callable[..., Any]) -> _Decorator:
+    """Add options to a command, which gets their values as one record under this name."""
+
+    def add(command: Any) -> Any:
+        @wraps(command)
+        def with_record(*args: Any, **given: Any) -> Any:
+            fields = {key: given.pop(key) for key in signature(record).parameters if key in given}
+            return command(*args, **given, **{name: record(**fields)})
+
+        result: Any = with_record
+        for option in reversed(options):
+            result = option(result)
+        return result
+
+    return add
+
+
+_DENSE_OPTIONS = (
+    click.option(
+        "--dense", is_flag=True, help="Read the data as dense text: one row per line, with a value for every column."
+    ),
+    click.option(
+        "--delimiter",
+        help="Character between the columns of a .csv file or of dense text. With any other suffix it implies --dense. "
+        "Default: a comma in .csv files, white space in dense text.",
+    ),
+    click.option(
+        "--header/--no-header",
+        default=None,
+        help="Whether the first line of dense text or of a .csv file holds names. Default: it does unless all its "
+        "cells are numbers; 0, 1, 2, ... count as names, and must be decided by this option if they may be a row.",
+    ),
+    click.option(
+        "--labels/--no-labels",
+        "labels",
+        default=True,
+        show_default=True,
+        help="Whether the first column of dense text holds labels.",
+    ),
+)
+_TABLE_OPTIONS = (
+    click.option(
+        "--columns",
+        metavar="NAME,NAME,...",
+        help="The feature columns of a .csv or .parquet file, in the model's order. Default: all columns. Columns of a "
+        "file without names are called 1, 2, ...",
+    ),
+    click.option("--target", help="A column of a .csv or .parquet file that is not a feature, such as the label."),
+)
+dense_options = _as_record(_DENSE_OPTIONS, "rows_format", RowsFormat)
+rows_options = _as_record((*_TABLE_OPTIONS, *_DENSE_OPTIONS), "rows_format", RowsFormat)
+
+
+@dataclass(frozen=True)
+class SourceFormat:
+    """Format of a model file, and the scaling of its rows and target."""
+
+    trust: bool
+    range_file: Path | None
+    restore_target: bool
+
+    def read(self, path: Path, n_features: int | None) -> tuple[Any, Any]:
+        """Return a model and its source: an estimator, with its transformers and predictions, or the model's path.
+
+        With a range file the model is its own source.
+        """
+        from approxsvm.frontends import read_estimator_file  # imported here because they need NumPy
+        from approxsvm.frontends.sklearn.vectorizers import split
+
+        if self.range_file is None and self.restore_target:
+            raise InputError("--restore-target needs --range, the file with the range of the target")
+        estimator = read_estimator_file(path, trust=self.trust)
+        model = approxsvm.read_any(path if estimator is None else split(estimator)[1], n_features=n_features)
+        if self.range_file is None:
+            return model, path if estimator is None else estimator
+        model = approxsvm.with_range_file(model, self.range_file, restore_target=self.restore_target)
+        return model, model
+
+
+_SOURCE_OPTIONS = (
+    click.option(
+        "--range",
+        "range_file",
+        type=INPUT,
+        help="Range file that svm-scale -s wrote for the training rows, or the scale file of R's write.svm. The "
+        "artifact then takes unscaled rows and scales them itself.",
+    ),
+    click.option(
+        "--restore-target",
+        is_flag=True,
+        help="With --range: return regression values in the units of the unscaled target (svm-scale -y).",
+    ),
+    click.option(
+        "--trust", is_flag=True, help="Load a pickle, which can run any code, or a skops file with unknown types."
+    ),
+)
+source_options = _as_record(_SOURCE_OPTIONS, "source_format", SourceFormat)
+
+
+def choice(flag: str, choices: str, default: str, help: str) -> _Decorator:
+    """Create an option with a few values, which shows its default."""
+    return click.option(flag, type=click.Choice(choices.split()), default=default, show_default=True, help=help)
+
+
+def check_rows(rows: Any, path: Path) -> Any:
+    """Return rows; InputError if there are none."""
+    if rows.shape[0] == 0:
+        raise InputError(f"{path}: the file has no rows")
+    return rows
+
+
+def character(delimiter: str | None) -> str | None:
+    """Return the delimiter that was typed; a tab may be written as \\t."""
+    return {"\\t": "\t"}.get(delimiter, delimiter) if delimiter is not None else None
+
+
+def column_names(text: str | None) -> list[str] | None:
+    """Split comma-separated names; names that contain commas are quoted."""
+    return None if text is None else next(csv.reader([text], skipinitialspace=True), [])

@@ -1,0 +1,153 @@
+"""``approxsvm score``: predict the rows of files."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+import approxsvm
+from approxsvm.cli.group import Command, InputFile, OutputFile
+from approxsvm.cli.options import character, choice, column_names
+from approxsvm.errors import InputError
+from approxsvm.system.progress_bar import progress_bar
+
+_BAD_ROWS_SHOWN = 10
+
+
+@click.command(cls=Command)
+@click.argument("files", nargs=-1, type=InputFile(allow_dash=True), metavar="MODEL.asvm... INPUT...")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=OutputFile(allow_dash=True),
+    help="A .csv, .parquet or .arrow file, or - for standard output. A name without a suffix is a folder, with one "
+    "file for each input file.",
+)
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="A further model to apply in the same pass; its output columns begin with NAME_. May be repeated.",
+)
+@click.option(
+    "--outputs",
+    metavar="NAME,NAME,...",
+    help="Any of label, value, probability, error_bound and certified. Default: label, or value for a regression.",
+)
+@click.option(
+    "--keep",
+    multiple=True,
+    metavar="NAME,NAME,...",
+    help="Input columns to copy to the output, before the predictions. May be repeated.",
+)
+@click.option(
+    "--columns", metavar="NAME,NAME,...", help="The feature columns, in the model's order. Default: matched by name."
+)
+@choice(
+    "--on-error",
+    "fail null skip",
+    "fail",
+    "What to do with a row that holds a null, NaN, infinity or text that is not a number.",
+)
+@click.option(
+    "--input-format",
+    type=click.Choice(["csv", "parquet", "arrow", "libsvm"]),
+    help="Format of the inputs. Default: by suffix; CSV for standard input.",
+)
+@click.option(
+    "--output-format",
+    type=click.Choice(["csv", "parquet", "arrow"]),
+    help="Format of the output. Default: by suffix; Parquet in a folder, CSV on standard output.",
+)
+@click.option(
+    "--delimiter",
+    help="Character between the columns of CSV inputs; files with other suffixes are then CSV. Default: a comma.",
+)
+@click.option(
+    "--header/--no-header",
+    default=None,
+    help="Whether the first line of CSV inputs holds column names. Default: it does unless all its cells are numbers "
+    "or empty; 0, 1, 2, ... count as names, and must be decided by this option if they may be a row.",
+)
+@click.option("--batch-rows", type=click.IntRange(min=1), help="Number of rows to predict at a time.")
+@click.option("-j", "--jobs", type=int, default=-1, show_default=True, help="Number of threads; -1 for all processors.")
+def score(
+    files: tuple[str, ...],
+    output: str,
+    models: tuple[str, ...],
+    outputs: str | None,
+    keep: tuple[str, ...],
+    columns: str | None,
+    delimiter: str | None,
+    jobs: int,
+    **options: Any,  # options of `score_dataset`
+) -> None:
+    """Predict files of any size.
+
+    One or more models predict in one pass, in constant memory (needs approxsvm[arrow]).
+
+    INPUT is a CSV, Parquet, Arrow or LIBSVM file, a folder or a quoted pattern of these, or - for standard input.
+    Columns are matched by the names that the model was fitted with. Output files appear when they are complete. If a
+    run was killed, the same command continues with the first file that is missing in the output folder.
+
+    \b
+    Example:
+        approxsvm score churn.asvm customers.parquet -o churn.parquet --keep id --outputs label,error_bound
+        approxsvm score churn.asvm "customers/day=*/*.parquet" -o churn/
+        approxsvm score eu=eu.asvm --model us=us.asvm customers.csv -o - --keep id
+    """
+    named = [_model_name(text) for text in (*(name for name in files if name.endswith(".asvm")), *models)]
+    inputs = [name for name in files if not name.endswith(".asvm")]
+    if not inputs:
+        raise InputError("no input: give a file, or - for standard input")
+    if len(dict(named)) < len(named):
+        raise InputError(
+            f"two models have the same name: {', '.join(name for name, _ in named)}; rename one with --model NAME=FILE"
+        )
+    with progress_bar(remaining=True) as bar:
+        task = bar.add_task("Scoring", total=None)
+        start = time.perf_counter()
+
+        def show(n_rows: int, fraction: float | None) -> None:
+            rate = n_rows / (time.perf_counter() - start)
+            bar.update(
+                task,
+                description=f"Scoring {n_rows:,} rows, {rate:,.0f} a second",
+                total=None if fraction is None else 1.0,
+                completed=fraction or 0.0,
+            )
+
+        scoring = approxsvm.score_dataset(
+            dict(named),
+            inputs,
+            output,
+            outputs=column_names(outputs),
+            keep=[name for some in keep for name in column_names(some) or ()],
+            columns=column_names(columns),
+            delimiter=character(delimiter),
+            n_jobs=jobs,
+            progress=show,
+            **options,
+        )
+    for reason in scoring.bad_rows[:_BAD_ROWS_SHOWN]:
+        click.echo(f"approxsvm: {reason}", err=True)
+    kept = f", {scoring.n_kept:,} files were already complete" if scoring.n_kept else ""
+    bad = f", {scoring.n_bad:,} without an answer" if scoring.n_bad else ""
+    where = output if len(scoring.written) == 1 or not scoring.written else f"{output}, {len(scoring.written):,} files"
+    click.echo(
+        f"{where}: {scoring.n_rows:,} rows{bad}{kept}, {scoring.seconds:.2f} s, "
+        f"{scoring.n_rows / max(scoring.seconds, 1e-9):,.0f} rows a second",
+        err=True,
+    )
+
+
+def _model_name(text: str) -> tuple[str, str]:
+    """Return the name and file of a model; the name is by default the file's, without its suffix."""
+    name, equals, path = text.partition("=")
+    is_named = equals and "/" not in name and not Path(text).exists()  # a folder may be called day=1
+    return (name, path) if is_named else (Path(text).stem, text)

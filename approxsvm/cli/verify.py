@@ -1,0 +1,94 @@
+"""``approxsvm verify``: compare an artifact with its model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+import approxsvm
+from approxsvm.cli.group import INPUT, Command, warn
+from approxsvm.cli.options import RowsFormat, SourceFormat, report_option, rows_options, source_options
+from approxsvm.cli.report import write_report
+from approxsvm.system.progress_bar import progress_bar
+
+
+@click.command(cls=Command)
+@click.argument("artifact", type=INPUT)
+@click.option("--against", required=True, type=INPUT, help="The model from which the artifact was made.")
+@click.option(
+    "--data", required=True, type=INPUT, help="Rows to compare on: a LIBSVM, .npy, .npz, .csv or .parquet file."
+)
+@click.option(
+    "--max-rows",
+    type=click.IntRange(min=1),
+    help="Compare at most this many rows, drawn at random with a fixed seed.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@report_option
+@source_options
+@rows_options
+def verify(
+    artifact: Path,
+    against: Path,
+    data: Path,
+    max_rows: int | None,
+    as_json: bool,
+    report: Path | None,
+    source_format: SourceFormat,
+    rows_format: RowsFormat,
+) -> None:
+    """Compare ARTIFACT with its model on data.
+
+    The exit status is 1 if a promise is broken.
+
+    The model is evaluated by its definition in float64, which is slow; --max-rows limits the number of rows. A pickled
+    estimator also predicts the rows itself, with its own transformers.
+
+    \b
+    Example:
+        approxsvm verify a9a.asvm --against a9a.model --data a9a.t
+    """
+    fast = approxsvm.load(artifact)
+    model, source = source_format.read(against, fast.n_features_in_)
+    rows = rows_format.read_for(fast.artifact, data)
+    if report is not None:
+        truth = rows_format.truth(data, fast.n_features_in_)
+        options = {"max_rows": max_rows or rows.shape[0], "title": artifact.name, "rows_name": str(data)}
+        evidence = write_report(report, fast, rows, truth, source, **options)
+        judged = evidence.against.judged
+        result = judged.verification
+        if result is None:  # an ensemble, which has no decision values
+            n_differ = int(judged.differ.sum())
+            if judged.doubt is not None:
+                warn(judged.doubt)
+            click.echo(
+                f"{len(judged.differ):,} rows: {n_differ} labels differ, {judged.n_violations} bounds are broken"
+            )
+            raise click.exceptions.Exit(
+                int(judged.n_violations > 0 or (n_differ > 0 and fast.summary.mode != "approximate"))
+            )
+    else:
+        with progress_bar(remaining=True) as bar:
+            task = bar.add_task("Comparing", total=1.0)
+            result = approxsvm.verify(
+                fast,
+                model if source is against else source,
+                rows,
+                max_rows=max_rows,
+                progress=lambda share: bar.update(task, completed=share),
+            )
+    if result.doubt is not None:
+        warn(result.doubt)
+    if as_json:
+        click.echo(json.dumps(result.as_dict()))
+    else:
+        table = Table(show_header=False, box=None, pad_edge=False)
+        for name, value in result.rows():
+            table.add_row(name, value)
+        Console(highlight=False).print(table)
+    if not result.kept:
+        raise click.exceptions.Exit(1)

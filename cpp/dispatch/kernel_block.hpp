@@ -1,0 +1,75 @@
+// A block of the kernel matrix and its roots from inner products, for the compiler's norms
+// (approxsvm/expansion/kernel_sums.py).
+#pragma once
+
+#include <approxsvm/simd/exp.hpp>
+#include <cmath>
+#include <cstddef>
+
+namespace approxsvm {
+
+// Columns of a block come in multiples of this on every target.
+constexpr std::size_t kernel_block_columns = 32;
+
+// With x_i the scaled support vectors, K_ij = exp(min(0, x_i.x_j - |x_i|^2 / 2 - |x_j|^2 / 2)).
+struct KernelBlock {
+    const double* gram;  // (n_rows, n_columns), row after row: x_i.x_j
+    std::size_t n_rows, n_columns;
+    const double *left, *right;            // |x|^2 / 2 of rows, and of columns
+    const double *left_coef, *right_coef;  // a_i
+    std::size_t n_roots;                   // squarings from the first root to K
+    double* const* roots;                  // (n_roots,): where K^(1/2), K^(1/4), ... go, of the shape of gram; or null
+    double* row_sums;                      // (n_rows,): sum_j K_ij a_j
+    double* column_sums;                   // (n_columns,): sum_i a_i K_ij
+    double moduli;                         // sum_ij |a_i a_j| K_ij
+};
+
+inline namespace APPROXSVM_TARGET {
+
+// A root errs relatively by 2 u, u = 2^-53, and a squaring doubles that and adds u: K errs by 23 u after three.
+// Roots below exp(-708), and those of NaN, are exp(-708). A sum over rows or columns has a path of at most their
+// number.
+inline void kernel_block(KernelBlock& task) {
+    constexpr int n = 4;
+    static_assert(kernel_block_columns % (n * lanes64) == 0, "a block is not a whole number of registers");
+    const f64v root = set1(std::ldexp(1.0, -static_cast<int>(task.n_roots)));
+    for (std::size_t j = 0; j < task.n_columns; ++j) task.column_sums[j] = 0.0;
+    task.moduli = 0.0;
+    for (std::size_t i = 0; i < task.n_rows; ++i) {
+        const f64v left = set1(task.left[i]), own = set1(task.left_coef[i]);
+        f64v sums[2] = {zero64(), zero64()};
+        for (std::size_t j = 0; j < task.n_columns; j += n * lanes64) {
+            const std::size_t at = i * task.n_columns + j;
+            f64v x[n];
+            APPROXSVM_UNROLL for (int k = 0; k < n; ++k) {
+                const f64v argument =
+                    sub(sub(load(task.gram + at + k * lanes64), left), load(task.right + j + k * lanes64));
+                x[k] = mul(min_or_nan(argument, zero64()), root);
+            }
+            exp_nonpositive(x);
+            for (std::size_t r = task.n_roots; r-- > 0;) {
+                if (double* kept = task.roots[r]) {
+                    APPROXSVM_UNROLL for (int k = 0; k < n; ++k) store(kept + at + k * lanes64, x[k]);
+                }
+                APPROXSVM_UNROLL for (int k = 0; k < n; ++k) x[k] = mul(x[k], x[k]);
+            }
+            APPROXSVM_UNROLL for (int k = 0; k < n; ++k) {
+                const f64v a = load(task.right_coef + j + k * lanes64);
+                double* column = task.column_sums + j + k * lanes64;
+                sums[0] = fmadd(x[k], a, sums[0]);
+                sums[1] = fmadd(x[k], max_or(a, sub(zero64(), a)), sums[1]);
+                store(column, fmadd(own, x[k], load(column)));
+            }
+        }
+        double in_lanes[lanes64], of_row[2] = {};
+        for (int k = 0; k < 2; ++k) {
+            store(in_lanes, sums[k]);
+            for (const double sum : in_lanes) of_row[k] += sum;
+        }
+        task.row_sums[i] = of_row[0];
+        task.moduli += std::fabs(task.left_coef[i]) * of_row[1];
+    }
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

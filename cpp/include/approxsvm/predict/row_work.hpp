@@ -1,0 +1,136 @@
+// How much work a row alone can be, whatever the row, where labels are wanted: what each stage takes at most, all
+// stages in turn. Work is counted in multiply-adds of inner products, forms and sums; an exp counts as work_of_exp of
+// them, and one in float64 as two in float32. Loading and mapping a row and looking its bounds up are not counted.
+#pragma once
+
+#include "prepared.hpp"
+#include "winner_row.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+struct RowWork {
+    double all_stages = 0.0;       // up to the engine in float64
+    double with_definition = 0.0;  // and by the definition, which rows take that float64 leaves undecided, such as ties
+};
+
+// So many entries of a list as tiles of any target's width.
+constexpr std::size_t listed_at_most(std::size_t n_vectors) {
+    return n_vectors + 7;
+}
+
+// Of the kernel values of so many lanes.
+inline double work_of_kernels(std::size_t n_lanes, std::size_t n_features) {
+    return static_cast<double>(n_lanes) * (static_cast<double>(n_features) + work_of_exp);
+}
+
+// A form of the parts of degree [first, last] in n features.
+inline double work_of_form(std::size_t n, int first, int last) {
+    double work = 0.0;
+    for (int k = first; k <= last; ++k) work += static_cast<double>(n_monomials(n, k));
+    return work;
+}
+
+inline double work_of_routing(const ModelView& view) {
+    if (view.n_centers < 2) return 0.0;
+    std::size_t longest = 0;
+    for (std::size_t g = 0; g < view.router.n_groups; ++g) {
+        const std::size_t n = view.router.starts[g + 1] - view.router.starts[g];
+        if (n > longest) longest = n;
+    }
+    return static_cast<double>((router_panels(view.router.n_groups) + longest) * router_width * view.n_features);
+}
+
+// Every stage in few coordinates, with the group that takes most.
+APPROXSVM_COLD inline double work_of_subspaces(const ModelView& view) {
+    const std::size_t n_stages = view.subspaces.n_stages, n_forms = n_subspace_forms(view);
+    double work = 0.0;
+    for (std::size_t k = 0; k < n_stages; ++k) {
+        const std::size_t n_coordinates = view.subspaces.coordinates[k];
+        work += static_cast<double>(KernelSumMemory<float>::n_lanes(n_coordinates) * view.n_features);
+        if (k < n_stages - n_summed_stages(view)) {
+            const ModelView inner = subspace_expansion_of(view);
+            work += work_of_form(inner.n_varying, 1, inner.degree);
+            continue;
+        }
+        double most = 0.0;
+        for_subspace_groups(view, [&](std::size_t, const SubspaceGroup& group) {
+            std::size_t n_listed = listed_at_most(group.n_own) * n_forms;
+            for (std::size_t f = 0; f < n_forms; ++f) n_listed += listed_at_most(group.counts[1 + f]);
+            const std::size_t n_lanes = KernelSumMemory<float>::n_lanes(group.n_own + group.n_others);
+            most =
+                std::fmax(most, work_of_kernels(n_lanes, 2 * pairs_for(n_coordinates)) + static_cast<double>(n_listed));
+        });
+        work += most;
+    }
+    return work;
+}
+
+// Several classes by the pairs of presumed winners (winner_row.hpp), up to float32.
+APPROXSVM_COLD inline double work_of_winner(const ModelView& view, std::size_t n_lanes) {
+    const std::size_t n = view.n_labels, d = view.n_features;
+    double work = n_attempts * work_of_subspaces(view) + work_of_kernels(n_lanes, d);
+    if (view.sections[section::presumption]) {
+        const std::size_t n_landmarks = presumption_of(view).n_landmarks;
+        work += static_cast<double>(KernelSumMemory<float>::n_lanes(n) * d + listed_at_most(n_landmarks) * n) +
+                work_of_kernels(KernelSumMemory<float>::n_lanes(n_landmarks), d);
+    }
+    // The lists of a class and the two parts of each of its pairs, two sums each: of each presumed class when it is
+    // presumed and when votes are counted, and then of all classes.
+    std::size_t most = 0, all = 0;
+    for (std::size_t w = 0; w < n; ++w) {
+        const std::size_t own = listed_at_most(KernelSumMemory<float>::n_lanes(view.class_counts[w]));
+        const std::size_t sums = 3 * ((n - 1) * own + n_lanes) + listed_at_most(0) * n;
+        most = sums > most ? sums : most;
+        all += sums;
+    }
+    return work + static_cast<double>(2 * std::size_t{n_attempts} * most + all);
+}
+
+APPROXSVM_COLD inline RowWork work_of_gaussian(const ModelView& view) {
+    const std::size_t d = view.n_features, n = view.n_labels;
+    const bool is_of_pairs = has_classes(view);
+    const std::size_t n_forms = is_of_pairs ? n - 1 : std::size_t{view.n_decisions};
+    double work = 0.0;
+    if (view.n_centers > 0) {
+        work = work_of_routing(view) + static_cast<double>(n_forms) * work_of_form(view.n_varying, 1, view.degree);
+        if (view.direction) work += work_of_form(view.n_varying, 2, 2);
+    }
+    if (!has_engines(view)) return {work, work};
+    const ClassSizes sizes = is_of_pairs ? sizes_of_classes(view) : sizes_of_functions(view);
+    const std::size_t n_lanes = panel_width<float> * class_kernel_panels<float>(sizes);
+    const std::size_t n_lanes64 = panel_width<double> * class_kernel_panels<double>(sizes);
+    const std::size_t n_sums = is_of_pairs ? n : n_forms + 1;
+    const double engine32 = work_of_kernels(n_lanes, d) + static_cast<double>(n_lanes * n_sums);
+    const double engine64 = 2.0 * (work_of_kernels(n_lanes64, d) + static_cast<double>(n_lanes64 * n_sums));
+    if (may_have_few_values(view)) work += engine32;  // and less, or it would not be used
+    if (is_of_pairs && WinnerTiles(pair_coefficients(view)).is_usable) {
+        work += std::fmax(engine32, work_of_winner(view, n_lanes));
+        // Undecided pairs in float64, of as many support vectors as all pairs have.
+        work += 2.0 * (work_of_kernels(n_lanes64, d) + static_cast<double>(n_lanes64 * 2 * (n - 1)));
+    } else {
+        work += work_of_subspaces(view) + engine32;
+    }
+    work += engine64;
+    const double definition = 2.0 * (work_of_kernels(view.n_sv, d) + static_cast<double>(view.n_sv * 2 * n_forms));
+    return {work, work + definition};
+}
+
+// False where nothing is known: of kernels that are not Gaussian.
+APPROXSVM_COLD inline bool work_of_row(const ModelView& view, RowWork& work) {
+    work = {};
+    bool is_known = true;
+    const auto add = [&](const ModelView& model) {
+        is_known = is_known && is_gaussian(model);
+        if (!is_known) return Status::ok;
+        const RowWork of_model = work_of_gaussian(model);
+        work.all_stages += of_model.all_stages;
+        work.with_definition += of_model.with_definition;
+        return Status::ok;
+    };
+    view.n_members == 0 ? add(view) : for_members(view, add);
+    return is_known;
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

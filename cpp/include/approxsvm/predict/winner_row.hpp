@@ -1,0 +1,326 @@
+// A row by itself through the pairs of the classes that it is presumed to belong to. Pairs that a stage decides stay
+// decided, and the next stage adds up those support vectors alone that belong to the undecided ones: in few
+// coordinates, in all features in float32, in float64. Where no class wins all its pairs, votes may still be certain.
+#pragma once
+
+#include "../outputs/votes.hpp"
+#include "subspace_stage.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// The most classes that are presumed for a row, one after another.
+constexpr int n_attempts = 4;
+
+// Memory of one thread for the pairs of presumed winners.
+struct WinnerRoom {
+    float *scores = nullptr, *partial = nullptr;  // (n_labels, rows side by side), as many rows as whole tiles take
+    double *own = nullptr, *others = nullptr;     // (n_labels, rows side by side)
+    struct QueuedRow* queues = nullptr;           // (n_levels, n_labels, block_rows)
+    std::size_t* n_rows = nullptr;                // (n_levels, n_labels)
+    // Of one row: the kernel values of all lanes, and before those of the landmarks; (n_labels, tile_rows) for lists;
+    // what is known of each pair, and of each class whether its kernel values are there and whether it was presumed.
+    float* values = nullptr;
+    double* lists = nullptr;
+    PartOfPair* parts = nullptr;  // (n_labels,)
+    Outcome* known = nullptr;     // (n_pairs,)
+    bool *has_values = nullptr, *was_presumed = nullptr;
+    std::uint32_t* tally = nullptr;  // (2, n_labels)
+
+    WinnerRoom() = default;
+    WinnerRoom(const ModelView& model, const CallRows& call, Carver& carver);
+};
+
+// The outcome of the pairs of a class for a row: whether it certainly wins all of them, and which class certainly beats
+// it.
+struct WinnerOutcome {
+    bool wins_all;
+    std::size_t beaten_by;  // n_labels where nobody does
+};
+
+// Calls visit(other class, which of the pairs of w, sign that makes a value positive where w wins, pair).
+template <class Visit>
+inline void for_pairs_of_class(std::size_t n_classes, std::size_t w, const Visit& visit) {
+    for (std::size_t c = 0; c < n_classes; ++c) {
+        if (c < w) visit(c, c, -1.0, pair_position(n_classes, c, w));
+        if (c > w) visit(c, c - 1, 1.0, pair_position(n_classes, w, c));
+    }
+}
+
+// The pairs f of class w with is_wanted(f) by the sums of a subspace that are in the room, of rows in lanes: note(row
+// of the block, other class, pair, margin by which w wins, bound).
+template <std::size_t Stride, class IsWanted, class Note>
+inline void for_margins_in_subspace(const PreparedModel& prepared, const Request& request, double slope,
+                                    const SubspaceRoom& room, std::size_t w, std::size_t stage,
+                                    const IsWanted& is_wanted, const std::size_t* rows, std::size_t n,
+                                    const ResidualOfRow* residuals, const ListedErrors* listed, const Note& note) {
+    const ResidualNumbers* const known = prepared.subspaces.sums[w * prepared.subspaces.n_stages + stage].known;
+    for_pairs_of_class(prepared.view->n_labels, w, [&](std::size_t c, std::size_t f, double sign, std::size_t pair) {
+        if (!is_wanted(f)) return;
+        const DecisionNumbers& decision = prepared.view->decisions[pair];
+        const double *own = room.own + f * Stride, *other = room.others + f * Stride;
+        const double fixed = 0x1p-51 * std::fabs(decision.intercept);
+        for (std::size_t r = 0; r < n; ++r) {
+            const double moduli = std::fabs(own[r]) + std::fabs(other[r]);
+            const double error = listed[r].of_moduli * moduli + listed[r].of_all_moduli * decision.sum_moduli;
+            const double bound = residual_bound(residuals[r], known[f], moduli, error) +
+                                 row_slack(decision, slope, row_error_of(request, rows[r])) + fixed;
+            note(r, c, pair, sign * (residuals[r].gaussian * (own[r] + other[r]) + decision.intercept), bound);
+        }
+    });
+}
+
+template <Parts parts>
+class WinnerRow {
+  public:
+    // `block` is room for a row of doubles and may be shared.
+    WinnerRow(const PreparedModel& prepared, const RowSource& source, const Request& request, double slope,
+              float* block, const WinnerRoom& memory, const SubspaceRoom& subspaces)
+        : prepared_(prepared),
+          view_(*prepared.view),
+          n_(view_.n_labels),
+          source_(source),
+          request_(request),
+          slope_(slope),
+          block_(block),
+          memory_(memory),
+          subspaces_(subspaces) {}
+
+    // Row i, of which nothing is known yet.
+    void begin(std::size_t i) {
+        row_ = i;
+        n_in_float64_ = 0;
+        for (std::size_t pair = 0; pair < view_.n_decisions; ++pair) memory_.known[pair] = Outcome::unknown;
+        for (std::size_t c = 0; c < n_; ++c) memory_.has_values[c] = memory_.was_presumed[c] = false;
+    }
+    void know(std::size_t pair, Outcome outcome) { memory_.known[pair] = outcome; }
+
+    // False where w has been presumed before.
+    bool presume(std::size_t w) {
+        const bool is_new = !memory_.was_presumed[w];
+        memory_.was_presumed[w] = true;
+        return is_new;
+    }
+
+    // The class that the network presumes the row to belong to.
+    std::size_t presumed() {
+        const float half_sq_norm = load();
+        return prepared_.winner.presumed_class(block_, half_sq_norm, memory_.scores, memory_.values, memory_.lists,
+                                               memory_.own);
+    }
+
+    // The undecided pairs of w: in the coordinates of a level, ...
+    WinnerOutcome judge_in_subspace(std::size_t w, std::size_t level) {
+        begin_class();
+        if constexpr (has(parts, subspaces)) {
+            const double half_s = load_about_center(prepared_, source_, row_, block_);
+            ResidualOfRow residual;
+            const auto is_wanted = [&](std::size_t f) { return is_needed(f < w ? f : f + 1, w); };
+            const ListedErrors listed =
+                subspace_sums_of_row(prepared_, w, level, block_, half_s, is_wanted, subspaces_, residual);
+            for_margins_in_subspace<1>(prepared_, request_, slope_, subspaces_, w, level, is_wanted, &row_, 1,
+                                       &residual, &listed,
+                                       [&](std::size_t, std::size_t c, std::size_t pair, double margin, double bound) {
+                                           note(w, c, pair, margin, bound);
+                                       });
+        }
+        return outcome(w);
+    }
+    // ... in all features in float32, where one that beats w ends the search unless all are needed, ...
+    WinnerOutcome judge_in_float32(std::size_t w, bool needs_all = false) {
+        begin_class();
+        if (n_needed(w) == 0) return outcome(w);
+        const float half_sq_norm = load();
+        const std::size_t* const panel_of = prepared_.winner.sums.panel_of;
+        std::size_t n_unknown = 0;
+        for (std::size_t c = 0; c < n_;) {  // adjacent classes together, as panels are
+            std::size_t end = c;
+            for (; end < n_ && is_needed(end, w); ++end) {
+                n_unknown += end != w;
+                if (memory_.has_values[end]) break;
+                memory_.has_values[end] = true;
+            }
+            if (end > c) {
+                kernels_row(*prepared_.winner.sums.kernels, panel_of[c], panel_of[end], block_, half_sq_norm,
+                            memory_.values);
+            }
+            c = end + 1;
+        }
+        // Lists are cheaper for many pairs, and their bound is wider.
+        if (3 * n_unknown > n_) {
+            add_lists(w, half_sq_norm);
+            const WinnerOutcome found = outcome(w);
+            if (found.wins_all || (found.beaten_by < n_ && !needs_all)) return found;
+        }
+        judge_pairs(w, prepared_.class32, half_sq_norm, [&](std::size_t c, const auto& add) {
+            add(panel_of[c], panel_of[c + 1] - panel_of[c], memory_.values + panel_of[c] * panel_width<float>);
+        });
+        return outcome(w);
+    }
+    // ... or in float64, where kernel values are those of a few panels at a time.
+    WinnerOutcome judge_in_float64(std::size_t w) {
+        begin_class();
+        n_in_float64_ += n_needed(w);
+        const KernelSum<double>& kernels = prepared_.class64.expansion.kernels;
+        double* const u = reinterpret_cast<double*>(block_);
+        const double unseen = source_.load(row_, prepared_.engine_center, view_.input_scale, u, 1);
+        const double half_sq_norm = half_sq_norm_row(kernels, u, view_.n_features) + view_.gamma * unseen;
+        judge_pairs(w, prepared_.class64, half_sq_norm, [&](std::size_t c, const auto& add) {
+            alignas(cache_line_bytes) double values[chunk_lanes<double>];
+            std::size_t panel = 0;
+            for (std::size_t k = 0; k < c; ++k) panel += lanes64_of(k) / panel_width<double>;
+            const std::size_t end = panel + lanes64_of(c) / panel_width<double>;
+            for (; panel < end; panel += max_chunk_panels) {
+                const std::size_t n_panels = end - panel < max_chunk_panels ? end - panel : max_chunk_panels;
+                chunk_kernels(kernels, panel, n_panels, RowTerms<double>{u, view_.n_features}, half_sq_norm, values);
+                add(panel, n_panels, values);
+            }
+        });
+        return outcome(w);
+    }
+
+    // Whether the undecided pairs of w may be added up in float64: all of that together takes no more support vectors
+    // than the engine of all pairs would.
+    bool affords_float64(std::size_t w) const {
+        return n_in_float64_ + n_needed(w) <= prepared_.class64.expansion.kernels.n_panels * panel_width<double>;
+    }
+    Stage stage() const { return n_in_float64_ > 0 ? by_float64 : by_float32; }
+
+    // Whether votes elect a class for certain: by the pairs of the presumed classes in float32, by all pairs, by those
+    // of the presumed classes in float64.
+    bool is_elected(std::size_t& winner) {
+        for_presumed([this](std::size_t w) { judge_in_float32(w, true); });
+        if (is_certain(winner)) return true;
+        for (std::size_t w = 0; w < n_; ++w) judge_in_float32(w, true);
+        if (is_certain(winner)) return true;
+        for_presumed([this](std::size_t w) {
+            if (affords_float64(w)) judge_in_float64(w);
+        });
+        return is_certain(winner);
+    }
+
+  private:
+    void begin_class() {
+        worst_ = 0.0;
+        beaten_by_ = n_;
+    }
+    template <class Visit>
+    void for_presumed(const Visit& visit) {
+        for (std::size_t w = 0; w < n_; ++w) {
+            if (memory_.was_presumed[w]) visit(w);
+        }
+    }
+    bool is_certain(std::size_t& winner) {
+        const auto known = [&](std::size_t pair) { return memory_.known[pair]; };
+        tally_outcomes(n_, known, memory_.tally, memory_.tally + n_);
+        return certain_winner(n_, memory_.tally, memory_.tally + n_, winner);
+    }
+    // Lanes of the support vectors of the undecided pairs of w in float64.
+    std::size_t n_needed(std::size_t w) const {
+        std::size_t n_lanes = 0;
+        for (std::size_t c = 0; c < n_; ++c) n_lanes += c != w && is_needed(c, w) ? lanes64_of(c) : 0;
+        return n_lanes > 0 ? n_lanes + lanes64_of(w) : 0;
+    }
+    std::size_t lanes64_of(std::size_t c) const { return KernelSumMemory<double>::n_lanes(view_.class_counts[c]); }
+    std::size_t pair_of(std::size_t w, std::size_t c) const {
+        return c < w ? pair_position(n_, c, w) : pair_position(n_, w, c);
+    }
+    bool is_needed(std::size_t c, std::size_t w) const {
+        return c == w || memory_.known[pair_of(w, c)] == Outcome::unknown;
+    }
+    // Notes by how much w wins its undecided pair with c.
+    void note(std::size_t w, std::size_t c, std::size_t pair, double margin, double bound) {
+        if (!(std::fabs(margin) > bound && std::fabs(margin) <= largest_double)) return;
+        memory_.known[pair] = (margin > 0.0) == (w < c) ? Outcome::first : Outcome::second;
+        if (!(-margin > worst_)) return;
+        worst_ = -margin;
+        beaten_by_ = c;
+    }
+    WinnerOutcome outcome(std::size_t w) const {
+        WinnerOutcome found{true, beaten_by_};
+        for_pairs_of_class(n_, w, [&](std::size_t c, std::size_t, double, std::size_t pair) {
+            const Outcome won = w < c ? Outcome::first : Outcome::second;
+            found.wins_all = found.wins_all && memory_.known[pair] == won;
+            const bool is_lost = memory_.known[pair] != won && memory_.known[pair] != Outcome::unknown;
+            if (is_lost && found.beaten_by == n_) found.beaten_by = c;
+        });
+        return found;
+    }
+
+    float load() {
+        const double unseen = source_.load(row_, prepared_.engine_center, view_.input_scale, block_, 1);
+        return half_sq_norm_row(*prepared_.winner.sums.kernels, block_, view_.n_features) +
+               static_cast<float>(view_.gamma * unseen);
+    }
+
+    // The undecided pairs of w by the lists, whose entries pick their kernel values.
+    void add_lists(std::size_t w, float half_sq_norm) {
+        const WinnerKernelSum& sums = prepared_.winner.sums;
+        const float* const values = memory_.values;
+        const ListedErrors errors =
+            winner_errors(prepared_, static_cast<double>(half_sq_norm), slope_, row_error_of(request_, row_));
+        listed_sums_row(sums.own, n_ - 1, sums.own_of[w], sums.own_of[w + 1], values, memory_.lists, memory_.own);
+        for_pairs_of_class(n_, w, [&](std::size_t c, std::size_t f, double sign, std::size_t pair) {
+            if (memory_.known[pair] != Outcome::unknown) return;
+            const std::size_t list = w * n_ + c;
+            double other;
+            listed_sums_row(sums.others, 1, sums.others_of[list], sums.others_of[list + 1], values, memory_.lists,
+                            &other);
+            const DecisionNumbers& decision = view_.decisions[pair];
+            const double moduli = std::fabs(memory_.own[f]) + std::fabs(other);
+            const double bound = errors.of_moduli * moduli + errors.of_all_moduli * decision.sum_moduli +
+                                 winner_bound_of_pair(prepared_, w, c, decision);
+            note(w, c, pair, sign * (memory_.own[f] + other + decision.intercept), bound);
+        });
+    }
+
+    // The undecided pairs of w by EngineBound: add_class(c, add) calls add(first panel, their number, kernel values)
+    // for the support vectors of class c.
+    template <class Real, class AddClass>
+    void judge_pairs(std::size_t w, const ClassEngine<Real>& engine, Real half_sq_norm, const AddClass& add_class) {
+        const double t = engine.typical_half_sq_norm, row_error = row_error_of(request_, row_);
+        const EngineBound<Real> rounding(engine.expansion.kernels, t);
+        const RowRounding of_row = rounding.of_row(static_cast<double>(half_sq_norm), view_.n_features);
+        const auto add_part = [&](std::size_t c, std::size_t other, std::size_t first, std::size_t n_panels,
+                                  const Real* values, PartOfPair& part) {
+            add_to_part(engine.expansion, first, n_panels, other < c ? other : other - 1, t, values, part);
+        };
+        for (std::size_t c = 0; c < n_; ++c) memory_.parts[c] = {};
+        add_class(w, [&](std::size_t first, std::size_t n_panels, const Real* values) {
+            for (std::size_t c = 0; c < n_; ++c) {
+                if (c != w && is_needed(c, w)) add_part(w, c, first, n_panels, values, memory_.parts[c]);
+            }
+        });
+        for_pairs_of_class(n_, w, [&](std::size_t c, std::size_t, double sign, std::size_t pair) {
+            if (memory_.known[pair] != Outcome::unknown) return;
+            PartOfPair other;
+            add_class(c, [&](std::size_t first, std::size_t n_panels, const Real* values) {
+                add_part(c, w, first, n_panels, values, other);
+            });
+            const PartOfPair& own = memory_.parts[c];
+            const DecisionNumbers& decision = view_.decisions[pair];
+            const double weighted = std::fabs(own.weighted) + std::fabs(other.weighted);
+            const double bound =
+                rounding.of(of_row, weighted, engine.narrowing_errors[w] + engine.narrowing_errors[c], decision) +
+                row_slack(decision, slope_, row_error);
+            note(w, c, pair, sign * (own.sum + other.sum + decision.intercept), bound);
+        });
+    }
+
+    const PreparedModel& prepared_;
+    const ModelView& view_;
+    const std::size_t n_;  // classes
+    const RowSource& source_;
+    const Request request_;
+    const double slope_;
+    float* const block_;
+    const WinnerRoom memory_;
+    const SubspaceRoom subspaces_;
+    std::size_t row_ = 0;
+    std::size_t n_in_float64_ = 0;  // lanes
+    double worst_ = 0.0;            // the largest margin of those that beat the presumed class
+    std::size_t beaten_by_ = 0;
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
