@@ -158,9 +158,9 @@ def test_no_step_moves_rows_further(name):
     ("source", "y", "what"),
     [
         (SVR(), T[:, 0], "a regression"),
-        (SVC(kernel="linear"), TWO, "of another"),
+        (SVC(kernel="linear"), TWO, "need a classifier with the Gaussian kernel"),
         (CalibratedClassifierCV(SVC(), cv=2), TWO, "an ensemble"),
-        (make_pipeline(FunctionTransformer(np.log1p), StandardScaler(), SVC()), TWO, "through a logarithm"),
+        (make_pipeline(FunctionTransformer(np.log1p), StandardScaler(), SVC()), TWO, "do not support logarithm"),
     ],
 )
 def test_refusals(source, y, what):

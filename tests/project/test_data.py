@@ -196,7 +196,7 @@ def test_a_benchmark_without_data_says_what_brings_them(
     with pytest.raises(SystemExit) as ended:
         Experiment("try", None, measure, {"heart_scale": "heart_scale"}).main()
     assert ended.value.code == 1
-    assert "python -m benchmarks.data heart_scale brings it" in capsys.readouterr().err
+    assert "python -m benchmarks.data heart_scale fetches it" in capsys.readouterr().err
     assert not (tmp_path / "results").exists()
 
 

@@ -41,7 +41,7 @@ static inline int model_sq_steps_(const uint32_t a[], const uint32_t b[]) {
     for (w = 0; w < model_n_words_; ++w) {
         uint32_t x = a[w], y = b[w];
         for (; x != y; x >>= model_code_bits_, y >>= model_code_bits_) {
-            const int steps = (int)(x & (uint32_t)model_largest_code_) - (int)(y & model_largest_code_u);
+            const int steps = (int)(x & (uint32_t)model_largest_code_) - (int)(y & (uint32_t)model_largest_code_);
             sum += steps * steps;
         }
     }
