@@ -341,7 +341,7 @@ def test_onnx_refusals(tmp_path):
     refused("intercept has shape", ModelFormatError, lambda g, n, a: a["rho"].floats.append(1.0))
     refused("2 kernel_params instead of 3", ModelFormatError, lambda g, n, a: a["kernel_params"].floats.pop())
     refused("there is no input 'lost'", ModelFormatError, lambda g, n, a: n.input.__setitem__(0, "lost"))
-    refused("dual_coef holds NaN", ModelFormatError, lambda g, n, a: a["coefficients"].floats.__setitem__(0, np.inf))
+    refused("dual_coef contains NaN", ModelFormatError, lambda g, n, a: a["coefficients"].floats.__setitem__(0, np.inf))
     path.write_bytes(graph.SerializeToString())
     changed_everywhere(path.read_bytes(), path)
 
