@@ -9,8 +9,6 @@ from .places import Place
 
 _UNDERFLOW: Final = "what underflow loses, below 1e-290: steps are judged to 1e-300, on rows that keep away from it"
 _COVERED: Final = "the terms beside it allow for twice what their own operations round, which is more than this"
-_REFUSED: Final = "the number beside it is NaN, for which every function refuses the row"
-_SOURCE: Final = "what is not the source's own number is off by half a unit at least, and 2 e is in the same sum"
 
 # A pattern of files, one of texts, and why nothing is lost.
 EXPLAINED: Final[tuple[tuple[str, str, str], ...]] = (
@@ -20,9 +18,6 @@ EXPLAINED: Final[tuple[tuple[str, str, str], ...]] = (
         r"|\(self\.n_features \+ 2\) \* TINY|1e-144 \* a|\(source\.in_float32 \? \(1\.0 \+ a\) \* 0x1p-73 : 0x1p-500\)",
         _UNDERFLOW,
     ),
-    ("device_steps", r"\{UNDERFLOW!r\}", _UNDERFLOW),
-    ("backends/steps/(power|logarithm|waves)", r"\(double\)@float_of@@\(0x7F800000u\)", _REFUSED),
-    ("backends/steps/", r"0x1p-50 \* @modulus@@\(x\)", _SOURCE),
     ("backends/steps/(affine|interval|monomials|pieces)", "own", _COVERED),
     ("backends/steps/interval", r'ROUNDING \* second|g\.op\("Mul", g\.op\("Abs", y\), ROUNDING\)', _COVERED),
     ("backends/steps/normalizer", "off", _COVERED),
@@ -32,20 +27,6 @@ EXPLAINED: Final[tuple[tuple[str, str, str], ...]] = (
         "how large numbers become on the way: `low` counts in the next line, too, and float32 rows are far below 1e300",
     ),
     ("backends/steps/power", r'g\.op\("Mul", g\.op\("Abs", y\), 2 \* ROUNDING\)', _COVERED),
-    ("backends/steps/power", r"@modulus@@\(p\) \* moved|0x1p-50 \* @modulus@@\([ty]\)", _COVERED),
-    ("backends/steps/projection", r"@modulus@@\(sum\)", _COVERED),
-    (
-        "stages/pieces",
-        r"value\.error",
-        "found.error, of the same piece or the next one, is in the sum that it goes into",
-    ),
-    (
-        "stages/projection",
-        r"2\.0 \* path \* path \* moduli",
-        "of second order: 2^-106 of what cancels, beyond the digits of extended precision",
-    ),
-    ("(stages|steps)/table", r"nan > largest_double \? .*|0\.0 if np\.isfinite\(steps\.nan\) else np\.inf", _REFUSED),
-    ("sklearn/dtypes", r"not \(found\.refused or found\.rounded\)", "what refuses and rounds nothing is as SAME"),
     ("sklearn/dtypes", r"name|does\.gives == dtype", "words of messages alone"),
     (
         "density",

@@ -26,8 +26,8 @@ APPROXSVM_PROGRAM double approxsvm_reach(approxsvm_ball x) {
     return 2.0 * (1.0 + 0x1p-30) * x.radius + (0x1p-52 * approxsvm_abs(x.value) + 0x1p-1060);
 }
 
-/* Not below a norm, by the sum of n squares, by less than 1e-5 of it: from any start Newton's method for the root gives a
-   number that is not below. Squares too small for float64 are of numbers below 2^-537. */
+/* Not below a norm, by the sum of n squares, by less than 1e-5 of it: from any start Newton's method for the root gives
+   a number that is not below. Squares too small for float64 are of numbers below 2^-537. */
 APPROXSVM_PROGRAM double approxsvm_norm_above(double sum_of_squares, int n) {
     double root = approxsvm_double_of_bits((approxsvm_bits_of_double(sum_of_squares) >> 1) + ((uint64_t)0x1FF8 << 48));
     root = 0.5 * (root + sum_of_squares / root);
