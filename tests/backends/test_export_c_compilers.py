@@ -53,6 +53,9 @@ def headers(shared_folder: Path) -> Path:
     return filled_once(shared_folder, "headers", fill)
 
 
+PARTS = REPOSITORY / "cpp/include/approxsvm/exported"
+
+
 def wrapped(header: str) -> list[str]:
     """Wrap each function of a header that programs call in one that compilers cannot leave out."""
     lines = []
@@ -64,8 +67,9 @@ def wrapped(header: str) -> list[str]:
 
 
 def test_every_function_of_the_export_is_in_a_header(headers: Path) -> None:
-    sources = "".join(path.read_text() for path in (REPOSITORY / "approxsvm/backends/c99").glob("*.py"))
-    written = set(re.findall(r"static inline [^\n(]*@(\w+?)(?:@@)?\(", sources))
+    folders = (REPOSITORY / "approxsvm/backends/c99").glob("*.py"), PARTS.glob("*.h")
+    sources = "".join(path.read_text() for folder in folders for path in folder)
+    written = set(re.findall(r"static inline [^\n(]*(?:@|\bmodel_)(\w+?)(?:@@|_)?\(", sources))
     texts = "".join(path.read_text() for path in headers.glob("m*.h"))
     assert len(written) > 60
     assert sorted(written - set(re.findall(r"\bm\d+_(?:member_\d+_)?(\w+?)_?\(", texts))) == []
