@@ -160,11 +160,11 @@ def test_several_coupled_classes_are_not_bounded():
     [
         (lambda: PairwiseSigmoid(np.zeros(2), np.zeros(3)), "prob_a has shape"),
         (lambda: PairwiseSigmoid(np.zeros(2), np.zeros(2)), "2 decision values"),
-        (lambda: PairwiseSigmoid(np.array([np.nan]), np.zeros(1)), "prob_a holds NaN"),
+        (lambda: PairwiseSigmoid(np.array([np.nan]), np.zeros(1)), "prob_a contains NaN"),
         (lambda: LaplaceNoise(-1.0), "laplace sigma is -1.0"),
         (lambda: DensityMarks(np.zeros(9)), "9 density marks, expected 10"),
         (lambda: DensityMarks(np.arange(10.0)[::-1]), "density marks must ascend"),
-        (lambda: SigmoidCalibrator(np.inf, 0.0), "slope holds"),
+        (lambda: SigmoidCalibrator(np.inf, 0.0), "slope contains"),
         (lambda: IsotonicCalibrator(np.zeros(2), np.zeros(2)), "knots do not ascend"),
         (lambda: IsotonicCalibrator(np.arange(3.0), np.array([0.0, 1.0, 0.5])), "not monotone"),
         (lambda: IsotonicCalibrator(np.arange(2.0), np.array([1.0, 0.0])), "not monotone"),
