@@ -121,7 +121,7 @@ class Against:
     """The source, for comparison with the compiled model."""
 
     positions: IntArray  # (n_compared,): the compared rows among those of the evidence
-    comparison: SourceComparison
+    judged: SourceComparison  # a public name
     probabilities: FloatArray | None  # the source's, (n_compared, n_classes), by sorted labels
     speed: Speed
     speed_of: str  # name of the timed implementation

@@ -26,9 +26,9 @@ def headline(artifact: Artifact, evidence: Evidence) -> str:
     if against is not None:
         parts.append(f"{times_text(evidence.speed_ratio or 0.0)} {against.speed_of} here")
         if artifact.task != "regression":
-            parts.append(f"{int(against.comparison.differ.sum()):,} of {len(against.positions):,} labels differ")
-        elif len(against.comparison.errors):
-            parts.append(f"no value more than {float(against.comparison.errors.max()):.2g} off")
+            parts.append(f"{int(against.judged.differ.sum()):,} of {len(against.positions):,} labels differ")
+        elif len(against.judged.errors):
+            parts.append(f"no value more than {float(against.judged.errors.max()):.2g} off")
     share = float(evidence.by_expansion.mean())
     if artifact.is_polynomial and artifact.has_form:
         parts.append(f"{share_text(share)} of rows decided by a quadratic form without approximation")
@@ -54,7 +54,7 @@ def verdict(compiled: Compiled, evidence: Evidence) -> dict[str, str]:
     if against is None:
         text = "No source was given, so errors, label differences and the speedup are unknown."
         return {"kind": "unknown", "badge": "Not compared", "text": text}
-    comparison, n = against.comparison, len(against.positions)
+    comparison, n = against.judged, len(against.positions)
     n_differ, n_ties = int(comparison.differ.sum()), int(comparison.near_tie.sum())
     in_doubt = comparison.doubt
     ties = ""
@@ -122,10 +122,10 @@ def tiles(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
     elif artifact.task == "regression":
         tolerance = float(artifact.header["tolerance"]) if not artifact.members else np.inf
         promised = f"promised: at most {tolerance:.2g}" if np.isfinite(tolerance) else "no tolerance was given"
-        largest = float(against.comparison.errors.max(initial=0.0))
+        largest = float(against.judged.errors.max(initial=0.0))
         tiles.append(_tile(f"{largest:.2g}", "largest error", promised))
     else:
-        n, n_differ = len(against.positions), int(against.comparison.differ.sum())
+        n, n_differ = len(against.positions), int(against.judged.differ.sum())
         tiles.append(_tile(f"{n_differ:,}", f"of {n:,} labels differ", "from the source's"))
     settled = float(evidence.by_expansion.mean())
     if artifact.mode == "approximate":

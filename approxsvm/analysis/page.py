@@ -110,7 +110,7 @@ def _template() -> Any:
 def _charts(artifact: Artifact, evidence: Evidence) -> dict[str, Chart]:
     charts = {}
     if evidence.against is not None:
-        worst = float(evidence.against.comparison.ratios.max(initial=0.0))
+        worst = float(evidence.against.judged.ratios.max(initial=0.0))
         charts["errors"] = chart(
             "errors",
             "Error against bound, row by row",

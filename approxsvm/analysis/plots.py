@@ -178,7 +178,7 @@ class ErrorBoundDisplay(_Display):
     def _of(cls, evidence: Evidence) -> ErrorBoundDisplay:
         if evidence.against is None:
             raise InputError("errors need the source: pass against=...")
-        comparison = evidence.against.comparison
+        comparison = evidence.against.judged
         tolerance = None if comparison.verification is None else comparison.verification.tolerance
         by_expansion = evidence.values_by_expansion[evidence.against.positions]
         return cls(comparison.errors, comparison.bounds, by_expansion, tolerance=tolerance)

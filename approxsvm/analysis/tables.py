@@ -31,7 +31,7 @@ def confusion(artifact: Artifact, evidence: Evidence) -> dict[str, Any] | None:
     if against is None or artifact.task == "regression":
         return None
     classes = np.array([-1, 1]) if artifact.task == "one_class" else np.sort(artifact.labels)
-    theirs = np.searchsorted(classes, against.comparison.answers)
+    theirs = np.searchsorted(classes, against.judged.answers)
     ours = np.searchsorted(classes, evidence.predicted[against.positions])
     counts = np.zeros((len(classes), len(classes)), np.intp)
     np.add.at(counts, (theirs, ours), 1)
@@ -55,7 +55,7 @@ def scores(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
     if against is not None:
         if len(against.positions) < len(every):
             scored.append(("compiled, the same rows", against.positions, evidence.predicted[against.positions]))
-        scored.append(("source", against.positions, against.comparison.answers))
+        scored.append(("source", against.positions, against.judged.answers))
     return [
         {"name": name, "rows": f"{len(where):,}"} | _score(artifact, y[where], answers)
         for name, where, answers in scored
@@ -209,7 +209,7 @@ def worst_rows(evidence: Evidence) -> list[dict[str, str]]:
     """List the rows whose errors are closest to their bounds."""
     if evidence.against is None:
         return []
-    comparison, positions = evidence.against.comparison, evidence.against.positions
+    comparison, positions = evidence.against.judged, evidence.against.positions
     worst = np.argsort(-comparison.ratios, kind="stable")[:_LISTED_ROWS]
     return [
         _listed(evidence, int(positions[k]))
@@ -227,7 +227,7 @@ def differing_rows(evidence: Evidence) -> list[dict[str, str]]:
     """List the rows whose label differs from the source's."""
     if evidence.against is None:
         return []
-    comparison, positions = evidence.against.comparison, evidence.against.positions
+    comparison, positions = evidence.against.judged, evidence.against.positions
     some = np.flatnonzero(comparison.differ)[:_LISTED_ROWS]
     return [_listed(evidence, int(positions[k])) | {"source": _answer(comparison.answers[k])} for k in some]
 

@@ -89,7 +89,7 @@ def test_compiling_says_that_the_source_cannot_tell(name: str) -> None:
     approxsvm.compile(source)  # without rows there is nothing to say it of
     if name in ("Nystroem", "KernelRidge of two targets"):
         report = fast.report(rows, against=source)
-        assert report.evidence.against.comparison.doubt is not None
+        assert report.evidence.against.judged.doubt is not None
         assert "The source itself cannot tell" in report.html
         assert "Every promise kept" not in report.html
     if not fast.artifact.members:

@@ -6,6 +6,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+#include "../../program/affine.h"
+
 namespace part {
 enum : std::size_t { subtract, multiply, divide, add, low, high, relative_error, n_affine };
 }  // namespace part

@@ -6,6 +6,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+#include "../../program/interval.h"
+
 struct IntervalStage : AnyStage {
     static constexpr StageKind kind = StageKind::interval;
     static constexpr bool by_feature = true, as_source = true;

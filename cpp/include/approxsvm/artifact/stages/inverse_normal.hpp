@@ -6,6 +6,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+#include "../../program/inverse_normal.h"
+
 struct InverseNormalStage : AnyStage {
     static constexpr StageKind kind = StageKind::inverse_normal;
     static constexpr bool by_feature = true;

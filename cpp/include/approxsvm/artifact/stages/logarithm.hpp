@@ -6,6 +6,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+#include "../../program/logarithm.h"
+
 struct LogarithmStage : AnyStage {
     static constexpr StageKind kind = StageKind::logarithm;
     static constexpr bool by_feature = true;

@@ -6,6 +6,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+#include "../../program/products.h"
+
 struct MonomialsStage : AnyStage {
     static constexpr StageKind kind = StageKind::monomials;
     static constexpr bool in_place = false, as_source = true;

@@ -6,6 +6,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+#include "../../program/normalizer.h"
+
 constexpr double least_norm32 = 10.0 * 0x1p-23;
 
 struct NormalizerStage : AnyStage {

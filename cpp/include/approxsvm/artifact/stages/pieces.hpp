@@ -6,6 +6,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+#include "../../program/piecewise_polynomial.h"
+
 struct PiecesStage : AnyStage {
     static constexpr StageKind kind = StageKind::pieces;
     static constexpr bool in_place = false;

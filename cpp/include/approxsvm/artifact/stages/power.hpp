@@ -6,6 +6,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+#include "../../program/power.h"
+
 struct PowerStage : AnyStage {
     static constexpr StageKind kind = StageKind::power;
     static constexpr bool by_feature = true;

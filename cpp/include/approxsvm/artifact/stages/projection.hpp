@@ -8,6 +8,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+#include "../../program/projection.h"
+
 namespace part {
 enum : std::size_t { center, matrix, bias, bias_error };
 }  // namespace part

@@ -14,7 +14,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// C that exported headers share, in the namespace of the target.
+// The C that exported headers share (program/) is compiled in the namespace of the target; each stage includes its own.
 #if defined(APPROXSVM_PORTABLE)
 #define APPROXSVM_PROGRAM inline  // as fast there, and half the code
 #else
@@ -22,17 +22,7 @@ inline namespace APPROXSVM_TARGET {
 #endif
 #define APPROXSVM_ROOT std::sqrt
 #define APPROXSVM_PRODUCT(a, b) ((a) * (b))  // -ffp-contract=off
-#include "../../program/affine.h"
-#include "../../program/interval.h"
-#include "../../program/inverse_normal.h"
-#include "../../program/logarithm.h"
-#include "../../program/lookup.h"
-#include "../../program/normalizer.h"
-#include "../../program/periodic_features.h"
-#include "../../program/piecewise_polynomial.h"
-#include "../../program/power.h"
-#include "../../program/products.h"
-#include "../../program/projection.h"
+#include "../../program/ball.h"
 
 // One stage, seen in place. Parts that it has not are null.
 struct MapStage {

@@ -6,6 +6,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+#include "../../program/lookup.h"
+
 struct TableStage : AnyStage {
     static constexpr StageKind kind = StageKind::table;
     static constexpr bool in_place = false, names_column = true, as_source = true;

@@ -6,6 +6,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+#include "../../program/periodic_features.h"
+
 struct WavesStage : AnyStage {
     static constexpr StageKind kind = StageKind::waves;
     static constexpr bool in_place = false;
