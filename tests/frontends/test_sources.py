@@ -209,7 +209,7 @@ def test_calibrated_classifiers_have_no_decision_function():
     fitted = CalibratedClassifierCV(SVC(), ensemble=False).fit(X, THREE)
     fast = approxsvm.compile(fitted, X, n_centers=1)
     alone = approxsvm.Predictor(fast.artifact)
-    with pytest.raises(InputError, match="without a decision function: take the probabilities"):
+    with pytest.raises(InputError, match="without a decision function: use the probabilities"):
         alone.decision_function(X)
     assert (alone.error_bound(X) == fast.error_bound(X)).all()
     assert fast.report(X, THREE, against=fitted).evidence.values is not None
@@ -503,7 +503,7 @@ POLYNOMIAL = {"gamma": -1.0, "degree": 3}
         ({"gamma": -1.0}, "gamma is -1.0"),
         ({"gamma": np.inf}, "gamma is inf"),
         ({"dual_coef": "many"}, "dual_coef is not an array of numbers"),
-        ({"support_vectors": np.full((4, 3), np.nan)}, "support_vectors holds NaN"),
+        ({"support_vectors": np.full((4, 3), np.nan)}, "support_vectors contains NaN"),
         ({"support_vectors": np.ones(4)}, "support_vectors has 1 dimensions, expected 2"),
         ({"feature_names": ("a",)}, "1 feature names for 3 features"),
         ({"first_index": 2}, "first_index is 2"),

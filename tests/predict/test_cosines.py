@@ -203,7 +203,7 @@ def test_functions_that_do_not_fit_are_named(rows):
     model = model_of_classes(np.random.default_rng(0), 3)
     with pytest.raises(ModelFormatError, match="a classification model with 3 functions cannot have 2 labels"):
         replace(model, labels=np.arange(2))
-    with pytest.raises(ModelFormatError, match="decision_shape is 'ovr' of 3 functions"):
+    with pytest.raises(ModelFormatError, match="decision_shape is 'ovr' for 3 functions"):
         replace(model, outputs=Outputs(label_rule="scores", decision_shape="ovr"))
     with pytest.raises(ModelFormatError, match="allow no votes or pairwise sigmoids"):
         replace(model, outputs=Outputs(decision_shape="each"))
