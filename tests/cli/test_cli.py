@@ -409,7 +409,7 @@ def test_errors_name_options_and_not_parameters_of_python(tmp_path):
     np.save(rows, np.full((2, 30), np.nan))
     output = tmp_path / "m.asvm"
     exact = run("convert-model", model, "-o", output, "--mode", "exact", "--centers", "2")
-    assert exact.stderr == ("approxsvm: --mode exact has no expansion: --degree and --centers cannot be chosen\n")
+    assert exact.stderr == ("approxsvm: --mode exact has no expansion: leave --degree and --centers out\n")
     large = run("convert-model", model, "-o", output, "--max-bytes", "100")
     assert re.fullmatch(r"approxsvm: the artifact takes [0-9,]+ bytes, but --max-bytes is 100\n", large.stderr)
     bad = run("convert-model", model, "-o", output, "--data", rows)
