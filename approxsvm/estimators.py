@@ -391,7 +391,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         >>> X, y = load_iris(return_X_y=True)
         >>> svc = SVC().fit(X[::2], y[::2])
         >>> report = approxsvm.compile(svc, X[::2]).report(X[1::2], y[1::2], against=svc)
-        >>> int(report.evidence.against.comparison.differ.sum())
+        >>> int(report.evidence.against.judged.differ.sum())
         0
         """
         from approxsvm.analysis.page import make_report  # imported here because prediction does not need it

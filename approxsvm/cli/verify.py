@@ -59,7 +59,7 @@ def verify(
         truth = rows_format.truth(data, fast.n_features_in_)
         options = {"max_rows": max_rows or rows.shape[0], "title": artifact.name, "rows_name": str(data)}
         evidence = write_report(report, fast, rows, truth, source, **options)
-        judged = evidence.against.comparison
+        judged = evidence.against.judged
         result = judged.verification
         if result is None:  # an ensemble, which has no decision values
             n_differ = int(judged.differ.sum())

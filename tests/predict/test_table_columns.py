@@ -254,7 +254,7 @@ def test_verify_and_reports_take_the_frame() -> None:
     evidence = fast.report(strange.head(30), against=source).evidence
     assert evidence.positions.tolist() == [k for k in range(30) if k != 7]
     assert evidence.against is not None
-    assert evidence.against.comparison.n_violations == 0
+    assert evidence.against.judged.n_violations == 0
 
 
 def test_the_command_line_takes_the_table(tmp_path: Path) -> None:

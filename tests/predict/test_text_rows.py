@@ -41,7 +41,7 @@ def test_verify_and_reports_ask_behind_the_vectorizer_about_sparse_rows():
     words = ColumnTransformer([("some", Normalizer(), [0, 2])], sparse_threshold=1.0)  # which takes no dense rows
     source, compiled = compiled_pair([TfidfVectorizer(), words, SVC()])
     assert approxsvm.verify(compiled, source, TEXTS[:5]).kept
-    assert compiled.report(TEXTS[:5], against=source).evidence.against.comparison.verification.kept
+    assert compiled.report(TEXTS[:5], against=source).evidence.against.judged.verification.kept
 
 
 def test_tables():
