@@ -87,7 +87,7 @@ TEST(kernel_values_on_a_grid) {
                     EXPECT(norm <= limit && rounded.sq_norm == norms[r] && norms[r] == norm, "another norm");
                     EXPECT(std::fabs(off[r] - off_sq) <= 1e-5 * off_sq + 1e-12, "off by " + check::show(off[r]));
                     EXPECT(std::fabs(rounded.off_sq - off_sq) <= 1e-5 * off_sq + 1e-12, "alone");
-                    kernels_row_by<InTwo>(grid, shorts.data(), rounded.sq_norm, values.data());
+                    kernels_row_by<InTwo>(grid, 0, grid.n_panels, shorts.data(), rounded.sq_norm, values.data());
                     kernels_row(grid, shorts.data(), rounded.sq_norm, again.data());
                     for (std::size_t i = 0; i < given.n_sv; ++i) {
                         long double sq_distance = 0;

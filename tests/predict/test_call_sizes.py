@@ -42,3 +42,17 @@ def test_rows_behind_a_map(n_classes, degree, n_centers, target):
     for n in SIZES:
         calls = [native.dense(rows[k : k + n], 1, LABELS, "promised", False) for k in range(0, len(rows), n)]
         np.testing.assert_array_equal(artifact.labels[np.concatenate(calls)], expected, err_msg=f"calls of {n} rows")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_sparse_row_waits_while_a_dense_one_is_presumed(seed):
+    """What expansions decided of a dense row is not overwritten by the sparse one that the engine takes first."""
+    random = np.random.default_rng(seed)
+    rows = random.normal(size=(640, 20))
+    rows[::2] *= random.random((320, 20)) < 0.15
+    X, rows = rows[:240], rows[240:]
+    source = SVC(gamma=0.1).fit(X, np.argmax(X[:, :3], axis=1))
+    fast = approxsvm.compile(source, X, degree=2, n_centers=2)
+    for n in (2, 3, 4, 5):
+        labels = np.concatenate([fast.predict(rows[k : k + n]) for k in range(0, len(rows), n)])
+        np.testing.assert_array_equal(labels, source.predict(rows), err_msg=f"calls of {n} rows")

@@ -158,18 +158,17 @@ class ClassCascade : public CommonExpansions {
         if (wins == n_classes_ - 1) return settle_label(i, majority_class(), by_expansion);
         if (few_is_first_ && answer_by_few_values(i)) return;
         if (!presumes_) return engine32_.send(i, offer32());
-        std::size_t presumed = majority_class();  // read off before the engine takes rows, which uses the same memory
-        for_pairs_of(majority_class(), [&](std::size_t pair, Outcome won, std::size_t c) {
-            const Outcome outcome = outcome_of(values[pair * stride], bounds[pair * stride]);
-            if (outcome != won && outcome != Outcome::unknown) presumed = c;
+        // Values are read here: the engine of sparse rows may answer an earlier row now, and uses the same memory.
+        std::size_t presumed = majority_class();
+        winner_.begin(i, [&](const auto& know) {
+            for_pairs_of(majority_class(), [&](std::size_t pair, Outcome won, std::size_t c) {
+                const Outcome outcome = outcome_of(values[pair * stride], bounds[pair * stride]);
+                if (outcome != won && outcome != Outcome::unknown) presumed = c;
+                know(pair, outcome);
+            });
         });
         if (begins_sparse(i)) return;
-        const auto known_of = [&](const auto& know) {
-            for_pairs_of(majority_class(), [&](std::size_t pair, Outcome, std::size_t) {
-                know(pair, outcome_of(values[pair * stride], bounds[pair * stride]));
-            });
-        };
-        winner_.send(i, presumed, known_of, settle_winner(), pass_on());
+        winner_.send(i, presumed, settle_winner(), pass_on());
     }
 
     // --- the exact engines

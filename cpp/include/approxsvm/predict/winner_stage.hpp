@@ -90,17 +90,21 @@ class WinnerStage {
         unknown_[n_unknown_++] = i;
         if (n_unknown_ == block_rows) presume(settle, pass_on);
     }
-    // Takes row i, presumed to belong to class w: settle(row, class, stage) for rows that are certain, pass_on(row,
-    // whether sums in float32 may do) for others. Where subspaces leave a row open, pass_on.takes(row, share)
-    // may take it before the pairs of w are added up in all features. known_of(w, know) calls know(pair, outcome) for
-    // the pairs of w that are decided.
-    template <class KnownOf, class Settle, class PassOn>
-    void send(std::size_t i, std::size_t w, const KnownOf& known_of, const Settle& settle, const PassOn& pass_on) {
-        if (batch_.engines_alone) {
-            row_.begin(i);
-            known_of([this](std::size_t pair, Outcome outcome) { row_.know(pair, outcome); });
-            return answer_alone(0, {i, 1}, w, settle, pass_on);
-        }
+    // Begins row i with the pairs that are decided: known_of(know) calls know(pair, outcome) for each. A batch forgets
+    // them, as its rows are taken side by side.
+    template <class KnownOf>
+    void begin(std::size_t i, const KnownOf& known_of) {
+        if (batch_.engines_alone) row_.begin(i);
+        known_of([this](std::size_t pair, Outcome outcome) {
+            if (batch_.engines_alone) row_.know(pair, outcome);
+        });
+    }
+    // Takes the row that was begun, presumed to belong to class w: settle(row, class, stage) for rows that are certain,
+    // pass_on(row, whether sums in float32 may do) for others. Where subspaces leave a row open,
+    // pass_on.takes(row, share) may take it before the pairs of w are added up in all features.
+    template <class Settle, class PassOn>
+    void send(std::size_t i, std::size_t w, const Settle& settle, const PassOn& pass_on) {
+        if (batch_.engines_alone) return answer_alone(0, {i, 1}, w, settle, pass_on);
         queue(0, {i, 1}, w, settle, pass_on);
     }
 
