@@ -42,7 +42,7 @@ SHOWN = {
     "sh": "installs the package, or runs the tests (.ci/run does) or benchmarks",
     "c++": "tests/cpp/test_embedding.py compiles and runs it",
     "cxx": "tests/cpp/test_embedding.py compiles and runs it",
-    "meson": "tests/cpp/test_runtime.py builds with it, where Meson is installed",
+    "meson": "tests/cpp/test_runtime.py builds a project with it",
     "cmake": "tests/cpp/test_runtime.py builds a project with it",
     "matlab": "tests/frontends/test_matlab.py runs it in Octave, where that is installed",
     "js": "tests/cpp/test_wasm.py runs the same calls, with zig and Node.js",
