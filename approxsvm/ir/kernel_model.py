@@ -263,7 +263,7 @@ class KernelModel:
         return coef
 
     def absolute_sums(self) -> FloatArray:
-        """Return sum_i |a_i| of each decision function, shape (n_decisions,), with float64 rounding."""
+        """Return `sum_i |a_i|` of each decision function, shape (n_decisions,), with float64 rounding."""
         with np.errstate(over="ignore"):
             if not self.has_pairs:
                 return np.asarray(np.abs(self.dual_coef).sum(axis=1))

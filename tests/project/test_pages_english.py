@@ -12,7 +12,6 @@ pytestmark = pytest.mark.lint
 
 _NAMES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "models/FORMAT.md")
 PAGES = [*_NAMES, *(str(path.relative_to(REPOSITORY)) for path in sorted((REPOSITORY / "docs").rglob("*.md")))]
-PAGES.remove("docs/howto/cpp.md")
 _MOST_WORDS = 25
 _NO_PROSE = re.compile(
     r"^```.*?^```$|<!--.*?-->|\$\$.*?\$\$|^(?:\||    |:::|!\[)[^\n]*$",  # code, comments, formulas, tables, pictures
