@@ -380,6 +380,8 @@ def _is_exact(value: Any) -> bool:
     if isinstance(value, (Decimal, Fraction)):
         number = _as_float(value)
         return number is None or number != number or Fraction(number) == value
+    if isinstance(value, np.longdouble):
+        return bool(value != value or np.longdouble(float(value)) == value)
     return not isinstance(value, (str, bytes))
 
 

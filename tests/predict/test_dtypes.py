@@ -366,3 +366,14 @@ def test_sparse_rows_that_a_scaler_of_dense_ones_treats_otherwise() -> None:
 def test_what_is_no_section_of_dtypes(content: bytes) -> None:
     with pytest.raises(ArtifactError, match="section dtypes does not follow"):
         RowDtypes.read(content)
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).bits <= 64, reason="longdouble is float64 here")
+def test_longdouble_objects_that_float64_rounds_are_not_looked_up():
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]] * 4)
+    source = make_pipeline(OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), SVC()).fit(X, X[:, 0])
+    fast, tiny = approxsvm.compile(source, X), np.longdouble("1e-4000")
+    for rows in ([[np.longdouble(1), tiny]], [(1.0, tiny)], np.array([[1.0, tiny]], dtype=object)):
+        with pytest.raises(InputError, match="column 1"):
+            fast.predict(rows)
+    assert fast.predict([[np.longdouble(1), np.longdouble(0)]]) == source.predict(X[:1])
