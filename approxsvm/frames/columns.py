@@ -340,8 +340,13 @@ def _check_values(table: Any, pairs: list[tuple[int, int]], model: RawColumns, i
         if taken.dtype.kind in "fb":
             continue
         for row, value in enumerate(taken.ravel().astype(object)):
-            if not is_fine(value):
-                raise model.wrong_value(row, column, "a number", value)
+            if is_fine(value):
+                continue
+            if isinstance(value, np.longdouble):
+                raise InputError(
+                    f"row {row}: {model.name_of(column)} holds {value!r}, which float64 rounds; pass float(value)"
+                )
+            raise model.wrong_value(row, column, "a number", value)
 
 
 def check_exact(rows: Any, model: RawColumns) -> None:
