@@ -315,7 +315,7 @@ class GroupInSubspace:
         )
 
     def _split(self, n_coordinates: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return coordinates and residuals of the support vectors, and factors by which residuals shrink coefficients."""
+        """Return coordinates and residuals of the support vectors, and the factors that residuals give coefficients."""
         y = self._y[:, :n_coordinates]
         v = self._x - y @ self.basis[:, :n_coordinates].T
         return y, v, np.exp(-0.5 * np.einsum("ij,ij->i", v, v))
@@ -372,7 +372,7 @@ class GroupInSubspace:
 
 
 def _distance(y: FloatArray, moved: FloatArray, coef: FloatArray, rho: float) -> float:
-    """Return E, rounded up: the distance of sum_i coef_i K(y_i, .) from the sum at moved points, in its space's norm."""
+    """Return E, rounded up: the distance, in its space, of sum_i coef_i K(y_i, .) from the sum at moved points."""
     n, k = y.shape
     unit = 2.0 ** int(np.frexp(np.abs(coef).max(initial=0.0))[1])
     signed = np.concatenate([coef, -coef]) / unit
