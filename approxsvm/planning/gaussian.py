@@ -79,7 +79,7 @@ def _problem(model: KernelModel, request: Request) -> Problem:
     tolerance = max(_promise(model, request), _least(model, request))
     if rows is not None and model.input_map is not None:
         rows = model.input_map.apply(rows)
-    # Labels of several classes by votes need only the pairs of the winner; values, and labels by scores, need all pairs.
+    # Labels of several classes by votes need only the winner's pairs; values, and labels by scores, need all pairs.
     by_votes = model.has_pairs and math.isinf(tolerance) and model.outputs.label_rule == "votes"
     outputs = Outputs(label_rule="scores", decision_shape="each") if model.outputs.of_each_class else Outputs()
     return Problem(
