@@ -29,8 +29,8 @@ from approxsvm.system.threads import all_threads
 ROWS: Final = 256
 # Columns of a block are a multiple of this (cpp/dispatch/kernel_block.hpp).
 _COLUMNS: Final = 32
-# Above this number of support vectors, energies are computed for theta = 1/2 only, which is best or nearly so about most
-# centers (measured: remainders are 1.06 x the least at nine in ten); about a few, the best is 1, which costs nothing.
+# Above this number of support vectors, energies are computed for theta = 1/2 only, which is best or nearly so for most
+# centers (measured: remainders are 1.06 x the least at nine in ten); for a few, the best is 1, which costs nothing.
 _MOST_FOR_ALL_CONTRACTIONS: Final = 1 << 13
 # Most bytes of a group of centers' faded coefficients.
 _GROUP_BYTES: Final = 384 << 20
