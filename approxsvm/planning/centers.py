@@ -167,7 +167,7 @@ def _members(
     groups: npt.NDArray[np.float32],
     search: Search,
 ) -> tuple[npt.NDArray[np.uint32], ...]:
-    """List, for each group, the nearest centers of the rows routed to it, and the centers nearest to the group."""
+    """List, for each group, the nearest centers of the rows routed to it, and each center in its nearest group."""
     if len(groups) == 1:
         return (np.arange(len(centers), dtype=np.uint32),)
     listed = np.zeros((len(groups), len(centers)), bool)
