@@ -226,7 +226,7 @@ class PairCosts:
         return self.products.slower * (products + n_sv * (constants.kernel + SUM_COST * len(self.counts)))
 
     def of_winner(self, frequency: FloatArray) -> float:
-        """Return the average cost of the pairs of one class, if each class has this `frequency`."""
+        """Return the average cost of the pairs of one class, if classes are presumed with these frequencies."""
         constants = self.products.constants
         if constants.is_alone:  # the kernel values of all support vectors first
             values = self.counts.sum() * (constants.product * self.n_features + constants.kernel)
