@@ -60,7 +60,7 @@ the number of pairs of blocks.
   an argument of 745, exp is 0, and the true w_i, even times ||xt_i||^8, is too small to matter. With
   g = max(1, min(750, gamma R^2)) and R = max ||xt_i||, the relative error of a weight is (n_features + 4) g u64 for
   every gamma. On a slice, a weight is the product of two such factors, with an error of (n_features + 8) g u64, and R^2
-  is the sum of both largest squares.
+  is the sum of the largest squared norms of both parts.
 * N_k^2 and G_k from Gram products: two weights, an inner product of n_features terms and its power, and the double sum
   give an error of kappa = (P + (2 k + 2 g) (n_features + 4) + 60) u64 times the sum of moduli, which is at most
   ((2 gamma)^(k/2) sum_i |w_i| ||xt_i||^k)^2 / k!. G has the errors of its parts; its product and six additions are
@@ -160,7 +160,7 @@ def certificates(
     `degree` is the highest degree that is kept, `typical_s` (n_centers,) is 2 gamma ||z - center||^2 of a typical row,
     and the expansions are in `n_varying` features. With `directions`, G is kept, and every center must have one.
     """
-    # On a slice, each coefficient has been through one more exp: at most four operations in addition to the features.
+    # On a slice, each coefficient has been through one more exp, with at most four operations besides the features'.
     d, unit = function.n_features + (4 if n_varying < function.n_features else 0), function.unit
     sum_moduli = float(np.abs(function.coef).sum()) * (1 + function.n_sv * UNIT64)
     total = _total_norm(kernel, kernel.path, (d + 4) * _growth(4 * kernel.sq_radius) * UNIT64, sum_moduli)
@@ -176,7 +176,7 @@ def certificates(
                 for k in range(known)
             ]
             direction_slack = sum(DIRECTION_CONTRACTION ** (k - 3) * slacks[k] for k in range(3, known))
-            largest = math.inf  # eigenvalue of G, used if it is to bound those of all degrees: G >= 2^(3-k) G_k
+            largest = math.inf  # largest eigenvalue of G, if it must bound those of all G_k: G >= 2^(3-k) G_k
             if sums.direction is not None and not sums.spectra:
                 largest = _largest_eigenvalue(sums.direction) + direction_slack
             for k, slack in enumerate(slacks):
