@@ -5,10 +5,12 @@ w_k of degree k and N_k = ||w_k||, the part of degree k is at most N_k phi_k(s) 
 moduli of its terms, which is all that rounding bounds of expansions need (certificate.py). There is no truncation
 error.
 
-The features of all degrees are a projection of the kernel's feature map phi. So |f(z) - f(z')| <=
-W ||phi(z) - phi(z')||, with W^2 the sum of the N_k^2, bounds the effect of moving a row. For a sum of kernels with
-coefficients a_i, this bound is A1 min(sqrt(2 gamma / e) ||z - z'||, 1) with A1 = sum |a_i|; here the same bound holds
-with A1 = sqrt(e) W.
+The features of all degrees are a projection of the kernel's feature map phi. With W^2 = sum_k N_k^2,
+
+    |f(z) - f(z')| <= W ||phi(z) - phi(z')||
+
+bounds the effect of moving a row. For a sum of kernels with coefficients a_i, this bound is
+A1 min(sqrt(2 gamma / e) ||z - z'||, 1) with A1 = sum |a_i|; here the same bound holds with A1 = sqrt(e) W.
 """
 
 from __future__ import annotations
