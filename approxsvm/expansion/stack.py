@@ -22,8 +22,8 @@ from approxsvm.ir.constants import CONTRACTIONS, UNIT64
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.system.threads import all_threads
 
-# Limits on operations (some 4e10 per second and core) for norms beyond the degree: the usual limit, and the one for the
-# first such norm if it cannot be had for less.
+# Limits on operations (some 4e10 per second and core) for norms beyond the degree: the usual limit, and a higher one
+# for the first such norm if it needs more.
 _WORK, _MOST_WORK = 2e11, 1e13
 # Most moments of one center; every thread holds the moments of one center in memory.
 _MOST_MOMENTS = 1 << 22
@@ -56,7 +56,7 @@ class _OfFunction:
     def __init__(self) -> None:
         self.energies: dict[bytes, tuple[FloatArray, FloatArray]] = {}  # rows of contracted_sq and faded_moduli
         self.moments: dict[bytes, list[FloatArray]] = {}
-        self.gram: dict[tuple[bytes, int, bool], CenterSums] = {}  # keys have degree and directions, too
+        self.gram: dict[tuple[bytes, int, bool], CenterSums] = {}  # by center, degree and directions
         self._n_bytes = 0
 
     def has_room(self, *arrays: FloatArray | None) -> bool:
