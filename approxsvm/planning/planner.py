@@ -75,7 +75,7 @@ _WORTH_A_LONG_LOOK: Final = 1.5
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
 # If the first plans certify less than this share of rows, the tolerance is out of reach for all plans.
 _HOPELESS: Final = 1e-3
-# Degree 1 is not tried if its first dropped part is about this many times the value for all but this share of rows.
+# Degree 1 is not tried if the bound of degree 2 is at least this many times the value for all but this share of rows.
 _FAR_ABOVE: Final = 8.0
 _HOPELESS_SHARE: Final = 0.02
 # Shares of the planning time, for the progress bar: usually two or three numbers of centers are tried.
