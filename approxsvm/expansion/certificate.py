@@ -3,7 +3,7 @@
 The decision function without its intercept lies in the reproducing kernel Hilbert space of the kernel. Expanded about a
 center, it splits into orthogonal parts of degree k = 0, 1, ... (xt_i = x_i - center, w_i = a_i exp(-gamma ||xt_i||^2)):
 
-    N_k^2 = (2 gamma)^k / k! sum_ij w_i w_j (xt_i.xt_j)^k,        sum_k N_k^2 = sum_ij a_i a_j K(x_i, x_j) = W^2
+    N_k^2 = (2 gamma)^k / k! sum_ij w_i w_j (xt_i.xt_j)^k,        sum_k N_k^2 = sum_ij a_i a_j K(x_i, x_j) = W^2.
 
 The part of degree k at u = z - center is at most N_k phi_k(s) in modulus, where s = 2 gamma ||u||^2 and
 phi_k(s) = exp(-s/2) sqrt(s^k / k!) (Cauchy-Schwarz in the k-fold tensor product). phi_k^2 is a Poisson probability, so
@@ -34,7 +34,7 @@ T counts them in full. For 0 < theta <= 1, Cauchy-Schwarz with weights theta^k i
     T_theta^2 = sum_{k>m} theta^k N_k^2 = W_theta^2 - sum_{k<=m} theta^k N_k^2,
 
     W_theta^2 = sum_ij w_i w_j exp(2 gamma theta xt_i.xt_j) = sum_ij at_i at_j K_ij^theta,
-    at_i = a_i exp(-(1 - theta) gamma ||xt_i||^2):
+    at_i = a_i exp(-(1 - theta) gamma ||xt_i||^2).
 
 The contracted norm is thus also the norm of a kernel sum, with coefficients that decay with the distance from the
 center (kernel_sums.py). Each center uses whichever computed theta gives the least bound at the distances of its rows.
@@ -120,7 +120,7 @@ class Certificates:
     remainders: FloatArray  # T_theta, the contracted norm of the remaining degrees
     first_remainder_degree: int  # lowest degree covered by the remainder
     contractions: FloatArray  # theta
-    coefficient_errors: FloatArray  # largest effect of float64 rounding of the coefficients on any decision value
+    coefficient_errors: FloatArray  # bound on the effect of the coefficients' float64 rounding on any value
     total: float  # W, the norm of the whole decision function
     sum_moduli: float  # A1 = sum |a_i|
     # G as a quadratic form in sqrt(2 gamma) (z - center), coefficients in the order of the monomials; None unless the
