@@ -92,9 +92,9 @@ class Residual:
     """Norms of one decision function for one number of coordinates (model_view.hpp, ResidualNumbers)."""
 
     total: float  # W, the norm of the whole function
-    value_error: float  # largest effect of rounded coordinates and coefficients on any value
+    value_error: float  # bound on the effect of rounded coordinates and coefficients on any value
     norms: FloatArray  # (4,): N_1, N_2, N_3 and T
-    grid_error: float = 0.0  # E, the largest effect of the grid on any sum
+    grid_error: float = 0.0  # E, a bound on the effect of the grid on any sum
 
 
 @dataclass(frozen=True, eq=False)
