@@ -158,7 +158,7 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Decision of what to build: expansions, subspaces, or the exact engine alone."""
+    """Choice of what to build: expansions, subspaces, or the exact engine alone."""
 
     candidate: Candidate | None
     reason: str
