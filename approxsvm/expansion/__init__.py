@@ -1,1 +1,1 @@
-"""KernelModel -> coefficients of an expansion, and where that expansion is valid."""
+"""Expansions of kernel models: coefficients, norms and error bounds."""

@@ -1,14 +1,15 @@
-"""Error bounds of expansions: the norms of their parts, and the bound that these give.
+"""Error bounds of expansions, derived from the norms of their parts.
 
 The decision function without its intercept lies in the reproducing kernel Hilbert space of the kernel. Expanded about a
-center it splits into orthogonal parts of degree k = 0, 1, ... (xt_i = x_i - center, w_i = a_i exp(-gamma ||xt_i||^2)):
+center, it splits into orthogonal parts of degree k = 0, 1, ... (xt_i = x_i - center, w_i = a_i exp(-gamma ||xt_i||^2)):
 
-    N_k^2 = (2 gamma)^k / k! sum_ij w_i w_j (xt_i.xt_j)^k,        sum_k N_k^2 = sum_ij a_i a_j K(x_i, x_j) = W^2
+    N_k^2 = (2 gamma)^k / k! sum_ij w_i w_j (xt_i.xt_j)^k,        sum_k N_k^2 = sum_ij a_i a_j K(x_i, x_j) = W^2.
 
-and the part of degree k at u = z - center is at most N_k phi_k(s) in modulus, where s = 2 gamma ||u||^2 and
+The part of degree k at u = z - center is at most N_k phi_k(s) in modulus, where s = 2 gamma ||u||^2 and
 phi_k(s) = exp(-s/2) sqrt(s^k / k!) (Cauchy-Schwarz in the k-fold tensor product). phi_k^2 is a Poisson probability, so
-the parts beyond degree m together are at most T sqrt(P(m+1, s)), T^2 = W^2 - sum_{k<=m} N_k^2 and P the regularised
-incomplete gamma function: nothing here can overflow. A sharper number can replace N_k for a single degree. With
+the parts beyond degree m together are at most T sqrt(P(m+1, s)), where T^2 = W^2 - sum_{k<=m} N_k^2 and P is the
+regularised incomplete gamma function. Nothing here can overflow. For a single degree, a sharper number can replace N_k.
+With
 
     G_k = (2 gamma)^k / k! sum_ij w_i w_j (xt_i.xt_j)^(k-1) xt_i xt_j',        trace G_k = N_k^2,
 
@@ -20,11 +21,11 @@ G = sum_k 2^(3-k) G_k, Cauchy-Schwarz gives
     sum_k |part k| <= sum_k exp(-s/2) sqrt(s^(k-1) / k!) sqrt(v' G_k v)
                    <= exp(-s/2) sqrt(v' G v) sqrt(sum_k 2^(k-3) s^(k-1) / k!).
 
-The second step is nearly an equality where the parts halve from degree to degree, which is about where rows are first
-left open. The predictor's table uses the eigenvalues; for degree 2, the rows that the table leaves open are evaluated
-with the form. A huge model of many features gets a single pass over the Gram matrix, which computes G but no G_k
+The second step is nearly an equality where the parts halve from degree to degree, which is roughly where rows first
+remain undecided. The predictor's table uses the eigenvalues; at degree 2, rows that the table leaves undecided are
+tested with the form. For a huge model with many features, a single pass over the Gram matrix computes G but no G_k
 (stack.py). All G_k are positive semi-definite, so G >= 2^(3-k) G_k, and 2^(k-3) times the largest eigenvalue of G
-bounds that of G_k.
+bounds the largest eigenvalue of G_k.
 
 Support vectors far from the center put their energy into parts of high degree. These hardly matter near the center, but
 T counts them in full. For 0 < theta <= 1, Cauchy-Schwarz with weights theta^k in place of 1 gives
@@ -33,52 +34,53 @@ T counts them in full. For 0 < theta <= 1, Cauchy-Schwarz with weights theta^k i
     T_theta^2 = sum_{k>m} theta^k N_k^2 = W_theta^2 - sum_{k<=m} theta^k N_k^2,
 
     W_theta^2 = sum_ij w_i w_j exp(2 gamma theta xt_i.xt_j) = sum_ij at_i at_j K_ij^theta,
-    at_i = a_i exp(-(1 - theta) gamma ||xt_i||^2):
+    at_i = a_i exp(-(1 - theta) gamma ||xt_i||^2).
 
-the contracted norm is also the norm of a kernel sum, with coefficients that decay with the distance (kernel_sums.py).
-Each center takes the theta with the least bound at the distances of its rows, of those that were computed.
+The contracted norm is thus also the norm of a kernel sum, with coefficients that decay with the distance from the
+center (kernel_sums.py). Each center uses whichever computed theta gives the least bound at the distances of its rows.
 
 The norms come from powers of the Gram matrix (gram.py) or, for many centers of a model with few features, from the
 moments M_alpha = sum_i w_i xt_i^alpha (monomials.py): in coordinates scaled by sqrt(2 gamma), N_k^2 is the sum of
 M_alpha^2 / alpha! over the monomials of degree k, and G_k is the product of a matrix of moments with itself.
 
-One-hot encoded categories put all rows on a few slices: planes on which all but the varying features are constant. On
-the slice of a center, with xt_i = (xt_v, xt_f) split into varying and fixed features,
+One-hot encoded categories put all rows on a few slices, that is, planes on which all but the varying features are
+constant. On the slice of a center, with xt_i = (xt_v, xt_f) split into varying and fixed features,
 
     sum_i a_i K(x_i, z) = sum_i a_i exp(-gamma ||xt_f||^2) exp(-gamma ||xt_v - u_v||^2)
 
 is again a sum of RBF kernels, in fewer dimensions, and all of the above holds for it. Its norm there is at most W, and
-its coefficients carry factors that remove the support vectors of other categories. For a row at distance r from the
-slice, W sqrt(2 - 2 exp(-gamma r^2)) <= W sqrt(2 gamma) r is added to the bound of its nearest point of the slice.
+its coefficients carry factors that suppress the support vectors of other categories. For a row at distance r from the
+slice, W sqrt(2 - 2 exp(-gamma r^2)) <= W sqrt(2 gamma) r is added to the bound at the nearest point of the slice.
 
-Every number is rounded up. u64 = 2^-53; a sum of products whose longest path has n operations errs by at most n u64
-(1 + small) times the sum of moduli. For a double sum over the blocks of a Gram matrix the path P is two blocks plus the
-number of pairs of blocks.
+Every number is rounded up. Let u64 = 2^-53. A sum of products whose longest path has n operations errs by at most n u64
+(1 + small) times the sum of moduli. For a double sum over the blocks of a Gram matrix, the path P is two blocks plus
+the number of pairs of blocks.
 
 * Weights w_i: exp turns the error of its argument, (n_features + 4) u64 gamma ||xt_i||^2, into a relative one. Beyond
-  an argument of 745 exp is 0, and the true w_i, even times ||xt_i||^8, is too small to matter. With
-  g = max(1, min(750, gamma R^2)), R = max ||xt_i||, the relative error of a weight is (n_features + 4) g u64 for every
-  gamma. On a slice a weight is the product of two such factors, with an error of (n_features + 8) g u64 and R^2 the sum
-  of both largest squares.
-* N_k^2 and G_k from Gram products: two weights, an inner product of n_features terms and its power, the double sum:
-  kappa = (P + (2 k + 2 g) (n_features + 4) + 60) u64 times the sum of moduli, which is at most
+  an argument of 745, exp is 0, and the true w_i, even times ||xt_i||^8, is too small to matter. With
+  g = max(1, min(750, gamma R^2)) and R = max ||xt_i||, the relative error of a weight is (n_features + 4) g u64 for
+  every gamma. On a slice, a weight is the product of two such factors, with an error of (n_features + 8) g u64, and R^2
+  is the sum of the largest squared norms of both parts.
+* N_k^2 and G_k from Gram products: two weights, an inner product of n_features terms and its power, and the double sum
+  give an error of kappa = (P + (2 k + 2 g) (n_features + 4) + 60) u64 times the sum of moduli, which is at most
   ((2 gamma)^(k/2) sum_i |w_i| ||xt_i||^k)^2 / k!. G has the errors of its parts; its product and six additions are
-  among the 60.
+  included in the 60.
 * N_k^2 and G_k from the moments of degree k: a moment has a path of n_sv, a weight and k factors, and squaring doubles
-  its error: kappa with P = 2 n_sv + 2 times the same sum of moduli. The sum over the C moments adds C u64 N_k^2.
+  its error. The result is kappa with P = 2 n_sv + 2, times the same sum of moduli. The sum over the C moments adds
+  C u64 N_k^2.
 * W^2: a kernel value comes from the cancelled distance; its argument errs by e = (n_features + 4) max(1, 4 gamma R^2)
-  u64. Up to e = 2^-10 the sum errs by (P + 60) u64 + 1.001 e times sum_ij |a_i a_j| K_ij. Beyond that the sum is
+  u64. Up to e = 2^-10, the sum errs by (P + 60) u64 + 1.001 e times sum_ij |a_i a_j| K_ij. Beyond that, the sum is
   useless (two equal support vectors may get K = 0), and A1 = sum |a_i| >= W replaces it.
-  K is its eighth root squared three times, which errs by 23 u64, part of the 60; exp(-708), the least root, is far
+  K is its eighth root squared three times, which errs by 23 u64 (part of the 60); exp(-708), the least root, is far
   below the rest.
-* W_theta^2: K^theta, by such squares, errs by less than K, and at_i by (n_features + 4) g u64. The error is kappa of
-  degree 0 plus 1.001 e, times (sum |at_i|)^2, which is also an upper bound by itself.
-* T^2 is a difference: an upper bound of W^2 less lower bounds of the N_k^2, never below 0.
+* W_theta^2: K^theta, by the same squarings, errs by less than K, and at_i errs by (n_features + 4) g u64. The error is
+  kappa of degree 0 plus 1.001 e, times (sum |at_i|)^2, which is also an upper bound by itself.
+* T^2 is a difference: an upper bound of W^2 less lower bounds of the N_k^2, and never below 0.
 * T_theta is multiplied by a factor that grows with s, so squares that underflow must be covered: A1 2^-480 is added.
-* The coefficients of the expansion carry float64 errors, at most kappa (with P = n_sv, k their degree) relative to
-  each support vector's part, and the parts of one support vector up to any degree are together at most |a_i| in
-  modulus, because exp(-(r + s)/2) (1 + sqrt(r s) + r s / 2 + ...) <= exp(-(sqrt r - sqrt s)^2 / 2): kappa A1 is added
-  to every bound.
+* The coefficients of the expansion carry float64 errors, at most kappa (with P = n_sv and k their degree) relative to
+  each support vector's part. The parts of one support vector up to any degree are together at most |a_i| in modulus,
+  because exp(-(r + s)/2) (1 + sqrt(r s) + r s / 2 + ...) <= exp(-(sqrt r - sqrt s)^2 / 2). So kappa A1 is added to
+  every bound.
 """
 
 from __future__ import annotations
@@ -97,7 +99,7 @@ from approxsvm.ir.constants import CONTRACTIONS, UNIT64, gaussian_slope
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.reference.definition import GaussianDefinition
 
-# With more features than this the matrices G_k would be too large; the plain norms are used.
+# With more features than this, the matrices G_k would be too large, and the plain norms are used.
 MAX_FEATURES_SHARPENED: Final = 2048
 
 
@@ -106,41 +108,41 @@ class Certificates:
     """Upper bounds that determine the error bounds of the expansions of one decision function.
 
     With s = 2 gamma ||z - center||^2, phi_k(s) = exp(-s/2) sqrt(s^k / k!) and m + 1 = `first_remainder_degree`, the
-    error of a center's expansion is at most, before `coefficient_errors` is added,
+    error of a center's expansion, before `coefficient_errors` is added, is at most
 
         sum_{degree < k <= m} norms[k] phi_k(s) + remainder exp((1 / theta - 1) s / 2) sqrt(gammainc(m + 1, s / theta)),
 
-    where the last term, which grows without limit if theta < 1, is never more than total sqrt(gammainc(m + 1, s)).
+    where the last term, which grows without limit if theta < 1, is capped at total sqrt(gammainc(m + 1, s)).
     Arrays have n_centers rows.
     """
 
-    norms: FloatArray  # (n_centers, 9): N_0 ... N_8, dropped degrees sharpened; 0 for degrees of the remainder
+    norms: FloatArray  # (n_centers, 9): N_0 ... N_8, sharpened for dropped degrees; 0 for degrees of the remainder
     remainders: FloatArray  # T_theta, the contracted norm of the remaining degrees
-    first_remainder_degree: int  # the lowest of these
+    first_remainder_degree: int  # lowest degree covered by the remainder
     contractions: FloatArray  # theta
-    coefficient_errors: FloatArray  # what float64 rounding of the coefficients can add to any decision value
+    coefficient_errors: FloatArray  # bound on the effect of the coefficients' float64 rounding on any value
     total: float  # W, the norm of the whole decision function
     sum_moduli: float  # A1 = sum |a_i|
     # G as a quadratic form in sqrt(2 gamma) (z - center), coefficients in the order of the monomials; None unless the
     # degree is 2 and G is known.
     directions: FloatArray | None = None
-    # With these: norm of the rounding error of each form, infinite where it is unknown and zero; trace, rounded up.
+    # Norm of each form's rounding error (infinite if the form is unknown and zero), and trace, rounded up.
     direction_errors: FloatArray = field(default_factory=lambda: np.zeros(0))
     direction_traces: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True, eq=False)
 class CenterSums:
-    """Sums over the support vectors about one center, as computed, with coefficients divided by `unit`."""
+    """Unrounded sums over the support vectors about one center, with coefficients divided by `unit`."""
 
     degree_sq: FloatArray  # (first_remainder_degree,): N_k^2
     spectra: dict[int, FloatArray]  # G_k of the degrees to be sharpened
     direction: FloatArray | None  # G = sum_k 2^(3-k) G_k, k from 3 to the last of `degree_sq`
     path: int  # longest path of additions of these sums
-    terms: FloatArray  # (first_remainder_degree,): squares added up for `degree_sq`; 0 where `path` covers them
+    terms: FloatArray  # (first_remainder_degree,): number of squares summed for `degree_sq`; 0 if `path` covers them
     moduli_sq: FloatArray  # (9,): (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k!, rounded up
     max_sv_norm: float  # max ||x_i - center||, rounded up
-    half_sq_offset: float = 0.0  # gamma max ||x_i - slice||^2; 0 where the expansion is of the whole space
+    half_sq_offset: float = 0.0  # gamma max ||x_i - slice||^2; 0 if the expansion covers the whole space
 
 
 def certificates(
@@ -153,12 +155,12 @@ def certificates(
     n_varying: int,
     directions: bool,
 ) -> Certificates:
-    """Round every sum up, take the remainders, and choose a contraction for each center.
+    """Round every sum up, compute the remainders, and choose a contraction for each center.
 
     `degree` is the highest degree that is kept, `typical_s` (n_centers,) is 2 gamma ||z - center||^2 of a typical row,
-    and the expansions are in `n_varying` features. With `directions`, G is kept and every center must have one.
+    and the expansions are in `n_varying` features. With `directions`, G is kept, and every center must have one.
     """
-    # On a slice a coefficient went through one more exp: at most four operations besides those of the features.
+    # On a slice, each coefficient has been through one more exp, with at most four operations besides the features'.
     d, unit = function.n_features + (4 if n_varying < function.n_features else 0), function.unit
     sum_moduli = float(np.abs(function.coef).sum()) * (1 + function.n_sv * UNIT64)
     total = _total_norm(kernel, kernel.path, (d + 4) * _growth(4 * kernel.sq_radius) * UNIT64, sum_moduli)
@@ -174,7 +176,7 @@ def certificates(
                 for k in range(known)
             ]
             direction_slack = sum(DIRECTION_CONTRACTION ** (k - 3) * slacks[k] for k in range(3, known))
-            largest = math.inf  # eigenvalue of G, where it bounds those of all degrees: G >= 2^(3-k) G_k
+            largest = math.inf  # largest eigenvalue of G, if it must bound those of all G_k: G >= 2^(3-k) G_k
             if sums.direction is not None and not sums.spectra:
                 largest = _largest_eigenvalue(sums.direction) + direction_slack
             for k, slack in enumerate(slacks):
@@ -214,7 +216,7 @@ def _remainders(
     radii_sq: FloatArray,
     typical_s: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """T_theta of the best theta, and that theta, for each center."""
+    """Return T_theta for the best theta of each center, and that theta."""
     degrees = np.arange(kept_sq.shape[1])
     argument_error = (d + 4) * _growth(4 * kernel.sq_radius) * UNIT64
     remainders, thetas = np.full(len(kept_sq), total), np.ones(len(kept_sq))
@@ -246,7 +248,10 @@ def _keep_direction(form: FloatArray, spectrum: FloatArray) -> None:
 
 
 def _direction_numbers(form: FloatArray, spectrum: FloatArray, slack: float, unit: float) -> tuple[float, float]:
-    """Error and trace of a direction; infinite, with a zero form, if they are unknown or the squares are too small."""
+    """Return the error and trace of a direction.
+
+    Both are infinite, and the form is set to zero, if they are unknown or the squares are too small.
+    """
     error = slack * unit * unit
     trace = float(np.abs(np.diag(spectrum)).sum()) * unit * unit * (1 + 1e-9) + error
     if unit > 2.0**-400 and np.isfinite(form).all() and math.isfinite(error) and math.isfinite(trace):
@@ -256,7 +261,7 @@ def _direction_numbers(form: FloatArray, spectrum: FloatArray, slack: float, uni
 
 
 def least_tolerance(model: KernelModel, row_error: float = 0.0) -> float:
-    """The smallest tolerance that float64 arithmetic can guarantee for decision values, with room for rounding.
+    """Return the smallest tolerance that float64 arithmetic can guarantee for decision values, with a rounding margin.
 
     `row_error` is the largest Euclidean distance of a row from the exact one.
     """
@@ -267,17 +272,17 @@ def least_tolerance(model: KernelModel, row_error: float = 0.0) -> float:
 
 
 def _growth(radius_sq: float) -> float:
-    """How the error of exp's argument grows with the squared radius; infinite for NaN, which comes from an overflow."""
+    """Return the factor by which exp's argument error grows with the squared radius; infinite for NaN (an overflow)."""
     return radius_sq if radius_sq > 1.0 else 1.0 if radius_sq <= 1.0 else math.inf
 
 
 def _kappa(degree: int, path: int, n_features: int, radius_sq: float) -> float:
-    """Relative rounding error of a sum, with this path, of weighted powers of inner products."""
+    """Return kappa, the relative rounding error of a sum of weighted powers of inner products with this path."""
     return (path + (2 * degree + 2 * min(_growth(radius_sq), 750.0)) * (n_features + 4) + 60) * UNIT64
 
 
 def _total_norm(kernel: KernelSums, path: int, argument_error: float, sum_moduli: float) -> float:
-    """W; A1 where rounding swamps the distances between support vectors."""
+    """Return W, rounded up, or A1 if rounding swamps the distances between support vectors."""
     upper = sum_moduli * (1 + 1e-12)
     if not argument_error <= 2.0**-10:
         return upper
@@ -285,12 +290,12 @@ def _total_norm(kernel: KernelSums, path: int, argument_error: float, sum_moduli
 
 
 def _root(x: float) -> float:
-    """Square root, rounded up; infinite for NaN, which comes from an overflow."""
+    """Return the square root, rounded up; infinite for NaN, which comes from an overflow."""
     return math.sqrt(max(x, 0.0)) * (1 + 4 * UNIT64) if math.isfinite(x) else math.inf
 
 
 def _largest_eigenvalue(symmetric: FloatArray) -> float:
-    """Upper bound of the largest eigenvalue of a positive semi-definite matrix."""
+    """Return an upper bound of the largest eigenvalue of a positive semi-definite matrix."""
     if not np.isfinite(symmetric).all():
         return math.inf
     return float(np.linalg.eigvalsh(symmetric)[-1]) + 64 * len(symmetric) * UNIT64 * float(np.linalg.norm(symmetric))

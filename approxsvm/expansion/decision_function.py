@@ -1,4 +1,4 @@
-"""One decision function of a model, prepared for expansion: scaled coefficients, support vectors in blocks."""
+"""One decision function of a model, prepared for expansion, with scaled coefficients and support vectors in blocks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROWS = 512
 
 
 class DecisionFunction:
-    """sum_i a_i K(x_i, z) over the support vectors with a_i != 0."""
+    """The sum of a_i K(x_i, z) over the support vectors with a_i != 0."""
 
     half_sq_offset = 0.0  # gamma times the largest squared distance of a support vector to the slice; 0 without one
 
@@ -59,13 +59,13 @@ class DecisionFunction:
         return found
 
     def _columns(self, varying: npt.NDArray[np.intp]) -> Any:
-        """The varying columns of the support vectors, which every slice shares."""
+        """Return the varying columns of the support vectors, which every slice shares."""
         if self._varying is None:
             self._varying = self._vectors[:, varying]
         return self._varying
 
     def rows(self, first: int, last: int) -> FloatArray:
-        """Support vectors first .. last - 1 as dense rows."""
+        """Return support vectors first, ..., last - 1 as dense rows."""
         rows = self._vectors[first:last]
         return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
 

@@ -16,7 +16,7 @@ from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.schema import LAST_NORM_DEGREE
 
-# The highest degree with a norm of its own.
+# Highest degree with a separate norm.
 LAST_DEGREE: Final = LAST_NORM_DEGREE
 # Ratio of the weights of successive degrees in G, the weighted sum of the G_k from degree 3 on.
 DIRECTION_CONTRACTION: Final = 0.5
@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 
 
 class InOrder(Protocol):
-    """Maps a function over arguments, in parallel or not; yields arguments with results, in order."""
+    """Protocol of maps of a function over arguments, in parallel or not, that keep the order of the arguments."""
 
     def __call__(
         self, function: Callable[[Argument], Result], arguments: Iterable[Argument], /
@@ -44,38 +44,38 @@ class InOrder(Protocol):
 def one_by_one(
     function: Callable[[Argument], Result], arguments: Iterable[Argument]
 ) -> Iterable[tuple[Argument, Result]]:
-    """InOrder without threads."""
+    """Map without threads."""
     return ((argument, function(argument)) for argument in arguments)
 
 
-# From this many multiply-adds on, a single pass over the Gram matrix is made.
+# From this many multiply-adds on, only a single pass is made over the Gram matrix.
 _MANY_PRODUCTS: Final = 4e11
 
 
 def is_huge(n_sv: int, n_features: int) -> bool:
-    """Whether the model is so large that one pass over the Gram matrix is all that is affordable."""
+    """Return whether the model is so large that only one pass over the Gram matrix is affordable."""
     return float(n_sv) ** 2 * n_features >= _MANY_PRODUCTS
 
 
 def _block_side(n_features: int) -> int:
-    """Side of the square blocks of the Gram matrix, small enough for a cache."""
+    """Return the side of the square blocks of the Gram matrix, small enough for a cache."""
     return 1024 if n_features >= 1024 else 512 if n_features >= 64 else 256  # wide rows profit from larger products
 
 
 @dataclass(frozen=True, eq=False)
 class GramSums:
-    """Double sums over the support vectors about one center, as computed."""
+    """Unrounded double sums over the support vectors about one center."""
 
     degree_sq: FloatArray  # (9,): N_k^2
     spectra: dict[int, FloatArray]  # G_k of the degrees to be sharpened
     direction: FloatArray | None  # G = sum_{k=3}^8 2^(3-k) G_k
-    kernel_sq: float  # sum_ij a_i a_j K_ij; NaN if not requested, as the next
+    kernel_sq: float  # sum_ij a_i a_j K_ij; NaN, like the next sum, if not requested
     kernel_moduli_sq: float  # sum_ij |a_i a_j| K_ij
     half_sq_radius: float  # gamma max ||x_i - center||^2
 
 
 def sum_path(n_sv: int, n_features: int) -> int:
-    """Longest path of additions of a double sum over the Gram matrix: two blocks, then all pairs of blocks."""
+    """Return the longest path of additions in a double sum over the Gram matrix: two blocks, then all pairs of them."""
     side = _block_side(n_features)
     n_blocks = -(-n_sv // side)
     return 2 * min(n_sv, side) + n_blocks * (n_blocks + 1) // 2
@@ -92,8 +92,8 @@ def gram_sums(
 ) -> GramSums:
     """Compute the sums in one pass over the Gram matrix; they do not depend on `in_order`.
 
-    `sharpened` are the degrees whose G_k is computed, `directed` asks for G, `with_kernel` for the sums over the
-    kernel. `progress` gets the share of the work done.
+    `sharpened` holds the degrees whose G_k is computed, `directed` requests G, and `with_kernel` requests the sums over
+    the kernel. `progress` receives the share of the work done.
     """
     n_sv, d = function.n_sv, function.n_features
     degree_sq, kernel_sq, kernel_moduli_sq, radius = np.zeros(LAST_DEGREE + 1), 0.0, 0.0, 0.0
@@ -109,7 +109,7 @@ def gram_sums(
         return _Block.of(rows, function.coef[first : first + len(rows)])
 
     def pairs() -> Iterator[tuple[_Block, int, int]]:
-        """Each strip, from its diagonal block on."""
+        """Yield the pairs of blocks strip by strip, each from its diagonal block on."""
         for first in range(0, n_sv, side):
             left = block(first)
             for second in range(first, n_sv, side):
@@ -176,7 +176,7 @@ class Workspace(threading.local):
         self._numbers: dict[str | int, FloatArray] = {}
 
     def matrix(self, name: str | int, n_rows: int, n_columns: int) -> FloatArray:
-        """The matrix of that name, its values undefined."""
+        """Return the matrix of that name, with undefined values."""
         size = n_rows * n_columns
         if name not in self._numbers or self._numbers[name].size < size:
             self._numbers[name] = np.empty(size)
@@ -184,7 +184,7 @@ class Workspace(threading.local):
 
 
 def _pair(left: _Block, right: _Block, wanted: tuple[_Matrix, ...], with_kernel: bool, workspace: Workspace) -> _Pair:
-    """The contribution of one block of the Gram matrix."""
+    """Compute the contribution of one block of the Gram matrix."""
 
     def matrix(name: str | int) -> FloatArray:
         return workspace.matrix(name, len(left.rows), len(right.rows))

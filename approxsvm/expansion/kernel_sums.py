@@ -29,8 +29,8 @@ from approxsvm.system.threads import all_threads
 ROWS: Final = 256
 # Columns of a block are a multiple of this (cpp/dispatch/kernel_block.hpp).
 _COLUMNS: Final = 32
-# Above this number of support vectors energies are for theta = 1/2 alone, the best or nearly so about most centers
-# (measured: remainders are 1.06 x the least at nine in ten); of a few the best is 1, which costs nothing.
+# Above this number of support vectors, energies are computed for theta = 1/2 only, which is best or nearly so for most
+# centers (measured: remainders are 1.06 x the least at nine in ten); for a few, the best is 1, which costs nothing.
 _MOST_FOR_ALL_CONTRACTIONS: Final = 1 << 13
 # Most bytes of a group of centers' faded coefficients.
 _GROUP_BYTES: Final = 384 << 20
@@ -41,21 +41,21 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, eq=False)
 class KernelSums:
-    """Sums as computed, with coefficients divided by `unit`; the caller bounds their error."""
+    """Unrounded sums, with coefficients divided by `unit`; the caller bounds their error."""
 
     total_sq: float  # sum_ij a_i a_j K_ij
     moduli_sq: float  # sum_ij |a_i a_j| K_ij
     values: FloatArray  # (n_sv,): decision values at the support vectors, without intercept; empty if not needed
     contracted_sq: FloatArray  # (n_centers, len(CONTRACTIONS)): W_theta^2; column 0 repeats `total_sq`
     faded_moduli: FloatArray  # (n_centers, len(CONTRACTIONS)): sum_i |at_i|
-    sq_radius: float  # gamma times the largest squared norm that went into a distance
+    sq_radius: float  # gamma times the largest squared norm used in a distance
     path: int  # longest path of additions
 
 
 def mapped_in_order(
     pool: ThreadPoolExecutor, function: Callable[[Argument], Result], arguments: Iterable[Argument]
 ) -> Iterator[tuple[Argument, Result]]:
-    """InOrder with threads; few results wait at a time, as each may be large."""
+    """Map with threads, in order; only a few results wait at a time, as each may be large."""
     waiting: deque[tuple[Argument, Future[Result]]] = deque()
     most = 2 * all_threads()
     for argument in arguments:
@@ -69,7 +69,7 @@ def mapped_in_order(
 
 @dataclass(frozen=True, eq=False)
 class ExpansionPoint:
-    """A center, and the function to expand about it: the whole function, or its restriction to a slice."""
+    """A center and the function to expand about it, either the whole function or its restriction to a slice."""
 
     function: DecisionFunction
     center: npt.NDArray[np.float32]
@@ -85,9 +85,9 @@ def kernel_sums(
 ) -> KernelSums:
     """Walk over the upper triangle of the kernel matrix of `function`, once for each group of centers.
 
-    `point_of` gives the expansion point of a center by number: all share the support vectors of `function`, each with
-    its own coefficients. Without `contracted`, the energies for contractions below 1 stay infinite; with very many
-    support vectors, those below 1/2. `progress` gets the share of the work done.
+    `point_of` returns the expansion point of a center by number. All points share the support vectors of `function`,
+    but each has its own coefficients. Without `contracted`, the energies for contractions below 1 stay infinite; with
+    very many support vectors, those for contractions below 1/2 do. `progress` receives the share of the work done.
     """
     shape = n_centers, len(CONTRACTIONS)
     is_large = function.n_sv > _MOST_FOR_ALL_CONTRACTIONS
@@ -114,12 +114,12 @@ def kernel_sums(
 
 
 def _sum_path(n_sv: int) -> int:
-    """Longest path of additions of the double sums: within blocks and over the blocks, in both directions."""
+    """Return the longest path of additions in the double sums: within and over the blocks, in both directions."""
     return 2 * (min(n_sv, ROWS) + -(-n_sv // ROWS))
 
 
 class _Rows:
-    """Scaled support vectors about their mean, a block at a time; rows of zeros complete the last one."""
+    """Scaled support vectors about their mean, a block at a time; rows of zeros fill up the last block."""
 
     def __init__(self, function: DecisionFunction) -> None:
         self.function = function
@@ -138,7 +138,7 @@ class _Rows:
         self.sq_radius = float(self.half_sq_norm.max(initial=0.0))
 
     def scaled(self, first: int) -> FloatArray:
-        """At most ROWS rows."""
+        """Return the block of at most ROWS rows that starts at `first`."""
         rows = self.function.rows(first, min(first + ROWS, self.n_sv))
         scaled = np.zeros((min(ROWS, self.n_padded - first), rows.shape[1]))
         np.multiply(rows - self.point.astype(np.float64), self.function.scale, out=scaled[: len(rows)])
@@ -188,7 +188,7 @@ def _walk(
             own, others = np.zeros(len(left)), np.zeros(rows.n_padded - first)
             row_sums = np.empty(len(left))
             modulus = 0.0
-            products = [np.zeros((len(coefs), len(left))) for coefs in faded]  # of half the matrix
+            products = [np.zeros((len(coefs), len(left))) for coefs in faded]  # half of the matrix
             for second in range(first, rows.n_padded, ROWS):
                 right = left if first == second else rows.scaled(second)
                 block = slice(second, second + len(right))

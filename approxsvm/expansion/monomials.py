@@ -15,33 +15,33 @@ import numpy.typing as npt
 
 from approxsvm.ir.kernel_model import FloatArray
 
-# About the number of monomials of a block of support vectors, so that they stay in a cache.
+# Approximate number of monomials of a block of support vectors, small enough for a cache.
 _BLOCK_ELEMENTS = 1 << 19
 _LEAST_ROWS, _MOST_ROWS = 64, 512
-# The most tails of a row, of degree 2 and above, unless these are its features; and the features of a head that share
-# a matrix product. More would be multiplied in vain, fewer leave small products.
+# Most tails of a row, of degree 2 and above 2, unless the tails are its features; and the number of features of a head
+# that share a matrix product. More features would waste products, while fewer would leave the products small.
 _MOST_TAILS = (1 << 11, 1 << 10)
 _FEATURES = 8
 
 
 def n_monomials(n_features: int, degree: int) -> int:
-    """Number of monomials of exactly this degree."""
+    """Return the number of monomials of exactly this degree."""
     return math.comb(n_features + degree - 1, degree) if n_features else int(degree == 0)
 
 
 def n_higher(n_features: int, degree: int) -> int:
-    """Number of monomials of degrees 3 to `degree`."""
+    """Return the number of monomials of degrees 3 to `degree`."""
     return sum(n_monomials(n_features, k) for k in range(3, degree + 1))
 
 
 def suffix_start(n_features: int, degree: int, feature: int) -> int:
-    """Position of the first monomial of this degree that begins with `feature` or later."""
+    """Return the position of the first monomial of this degree that begins with `feature` or later."""
     return n_monomials(n_features, degree) - n_monomials(n_features - feature, degree)
 
 
 @lru_cache(maxsize=16)
 def inverse_factorials(n_features: int, degree: int) -> FloatArray:
-    """1 / (alpha_1! alpha_2! ...) of every monomial; times degree! it is the monomial's multiplicity."""
+    """Return 1 / (alpha_1! alpha_2! ...) of every monomial; times degree!, this is the monomial's multiplicity."""
     # run: multiplicity of the first variable of each monomial.
     inverse, run = np.ones(n_features), np.ones(n_features)
     for k in range(2, degree + 1):
@@ -59,13 +59,13 @@ def inverse_factorials(n_features: int, degree: int) -> FloatArray:
 
 
 def _tail_degree(n_features: int, degree: int) -> int:
-    """The highest degree below `degree` whose monomials, for some hundred rows, stay in a cache."""
+    """Return the highest degree below `degree` whose monomials, for some hundred rows, stay in a cache."""
     fitting = [k for k in range(1, degree) if n_monomials(n_features, k) <= _MOST_TAILS[k > 2]]
     return max(fitting, default=1)
 
 
 def rows_of_moments(n_features: int, degree: int) -> int:
-    """Most support vectors in a block for :func:`moments`."""
+    """Return the most support vectors in a block for :func:`moments`."""
     tail = _tail_degree(n_features, degree)
     return (
         min(max(_BLOCK_ELEMENTS // n_monomials(n_features, tail), _LEAST_ROWS), _MOST_ROWS) if tail > 1 else _MOST_ROWS
@@ -97,7 +97,7 @@ def moments(blocks: Iterable[tuple[FloatArray, FloatArray]], n_features: int, de
 
 
 class _Heads:
-    """Accumulates the moments of one degree above that of the tails."""
+    """Accumulator of the moments of one degree, higher than the degree of the tails."""
 
     def __init__(self, n_features: int, degree: int, tail: int) -> None:
         self.d, self.degree, self.tail = n_features, degree, tail
@@ -114,7 +114,7 @@ class _Heads:
                 self.products.append(product)
 
     def moments(self) -> FloatArray:
-        """The products of each head with its own tails."""
+        """Return the products of each head with its own tails."""
         if not self.products:
             return np.zeros(n_monomials(self.d, self.degree))
         nothing = np.zeros((self.d, 0))
@@ -145,7 +145,7 @@ class _Heads:
 
 
 def _times_columns(columns: FloatArray, lower: FloatArray, degree: int, out: FloatArray) -> FloatArray:
-    """The monomials of one degree from those of the degree below, one row per monomial."""
+    """Compute the monomials of one degree from those of the degree below, one row per monomial."""
     d, at = len(columns), 0
     for i, column in enumerate(columns):
         section = lower[suffix_start(d, degree - 1, i) :]
@@ -156,7 +156,7 @@ def _times_columns(columns: FloatArray, lower: FloatArray, degree: int, out: Flo
 
 @lru_cache(maxsize=4)
 def _unfolding(n_features: int, degree: int) -> npt.NDArray[np.int32]:
-    """Position of x_i times monomial j of the degree below among the monomials of `degree`."""
+    """Return the position of x_i times monomial j of the degree below among the monomials of `degree`."""
     d = n_features
     lower = np.zeros((1, 0), np.int64)
     for _ in range(degree - 1):  # all monomials of the degree below, as rows of sorted indices
@@ -179,7 +179,7 @@ def _unfolding(n_features: int, degree: int) -> npt.NDArray[np.int32]:
 
 
 def spectrum(moment: FloatArray, n_features: int, degree: int) -> FloatArray:
-    """G = (1 / degree!) sum_ij w_i w_j (x_i.x_j)^(degree - 1) x_i x_j' from the moments of that degree."""
+    """Return (1 / degree!) sum_ij w_i w_j (x_i.x_j)^(degree - 1) x_i x_j' from the moments of that degree."""
     unfolded = moment[_unfolding(n_features, degree)]
     gram: FloatArray = (unfolded * inverse_factorials(n_features, degree - 1)) @ unfolded.T / degree
     return 0.5 * (gram + gram.T)
@@ -187,7 +187,7 @@ def spectrum(moment: FloatArray, n_features: int, degree: int) -> FloatArray:
 
 @lru_cache(maxsize=32)
 def storage_order(n_features: int, degree: int) -> npt.NDArray[np.intp]:
-    """Lexicographic positions of the monomials, in storage order (models/FORMAT.md).
+    """Return the lexicographic positions of the monomials, in storage order (models/FORMAT.md).
 
     Quadratic forms are stored in panels of eight rows, the triangle first; a part of higher degree is a sequence of
     parts of the degree below, one for each first variable.
@@ -211,5 +211,5 @@ def storage_order(n_features: int, degree: int) -> npt.NDArray[np.intp]:
 
 
 def sq_norm(moment: FloatArray, n_features: int, degree: int) -> float:
-    """(1 / degree!) sum_ij w_i w_j (x_i.x_j)^degree from the moments of that degree."""
+    """Return (1 / degree!) sum_ij w_i w_j (x_i.x_j)^degree from the moments of that degree."""
     return float((moment * inverse_factorials(n_features, degree)) @ moment) if degree else float(moment[0] ** 2)

@@ -1,7 +1,7 @@
-"""Linear and quadratic kernels expanded to forms, which have no truncation error.
+"""Linear and quadratic kernels, expanded to forms without truncation error.
 
 The kernel (gamma x.z + coef0)^2 expands to gamma^2 (x.z)^2 + 2 gamma coef0 x.z + coef0^2, so a sum over any number of
-support vectors is a constant, a linear and a quadratic term (Claesen et al. 2014, Eq. 3.13 to 3.16); the linear kernel
+support vectors is a constant, a linear and a quadratic term (Claesen et al. 2014, Eq. 3.13 to 3.16). The linear kernel
 has only the first two.
 """
 
@@ -26,8 +26,8 @@ _BLOCK_ROWS: Final = 4096
 class PolynomialForm:
     """Decision functions f_k(z) = constants_k + linear_k . z + sum_{i <= j} triangle_k,ij z_i z_j.
 
-    The errors bound what summing over support vectors in float64 may have changed, including the reader's error of the
-    coefficients: of the constant, of the linear term (Euclidean norm) and of the quadratic term (Frobenius norm of the
+    The errors are bounds of the rounding in float64 sums over support vectors, including the reader's error of the
+    coefficients, for the constant, the linear term (Euclidean norm) and the quadratic term (Frobenius norm of the
     symmetric matrix).
     """
 
@@ -46,7 +46,7 @@ class PolynomialForm:
 
 
 def is_cheaper(model: KernelModel) -> bool:
-    """Whether a row costs less by the form than by the support vectors."""
+    """Return whether evaluating the form costs less per row than the sum over support vectors."""
     if model.degree > MAX_FORM_DEGREE:
         return False
     numbers = sum(n_monomials(model.n_features, k) for k in range(1, model.degree + 1))
@@ -54,10 +54,10 @@ def is_cheaper(model: KernelModel) -> bool:
 
 
 def sum_up(model: KernelModel) -> PolynomialForm:
-    """The form of a model with a polynomial kernel of degree 1 or 2.
+    """Compute the form of a model with a polynomial kernel of degree 1 or 2.
 
-    A sum of n_sv products of up to three factors each has at most n_sv + 20 roundings, in any order.
-    UnsupportedModelError if the degree is higher, or there are too many features for a form.
+    A sum of n_sv products of up to three factors each has at most n_sv + 20 roundings, in any order. Raises
+    UnsupportedModelError if the degree is higher, or if there are too many features for a form.
     """
     if model.degree > MAX_FORM_DEGREE:
         raise UnsupportedModelError(
@@ -72,13 +72,13 @@ def sum_up(model: KernelModel) -> PolynomialForm:
     triangle = np.empty((n_decisions, len(rows))) if is_quadratic else None
     moduli = np.zeros((3, n_decisions))  # sums of |a_i|, |a_i| ||gamma x_i||, |a_i| ||gamma x_i||^2
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):  # the caller checks is_finite
-        scale = 2.0 * coef0 if is_quadratic else np.float64(1.0)  # of the linear term
+        scale = 2.0 * coef0 if is_quadratic else np.float64(1.0)  # scale of the linear term
         power = coef0**model.degree
         for k in range(n_decisions):
             coefficients, quadratic = model.coefficients(k), np.zeros((d, d) if is_quadratic else (0, 0))
             for first in range(0, model.n_sv, _BLOCK_ROWS):
                 last = min(first + _BLOCK_ROWS, model.n_sv)
-                # gamma scales the vectors, as its square may overflow where their products do not.
+                # gamma scales the vectors, as its square may overflow even if their products do not.
                 block, a = model.gamma * model.dense_support_vectors(first, last), coefficients[first:last]
                 norms = norms_above(block)
                 linear[k] += a @ block

@@ -1,4 +1,4 @@
-"""Expansions of one decision function about many centers, with their certificates; chooses how norms are computed."""
+"""Expansions of one decision function about many centers, with certificates, and the choice of how to compute norms."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ from approxsvm.ir.constants import CONTRACTIONS, UNIT64
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.system.threads import all_threads
 
-# Limits on operations (some 4e10 a second and core) for norms beyond the degree: usual, and for the first at need.
+# Limits on operations (some 4e10 per second and core) for norms beyond the degree: the usual limit, and a higher one
+# for the first such norm if it needs more.
 _WORK, _MOST_WORK = 2e11, 1e13
-# Most moments of one center; those of every thread are in memory at once.
+# Most moments of one center; every thread holds the moments of one center in memory.
 _MOST_MOMENTS = 1 << 22
 # 2 gamma ||z - center||^2 of a typical row near a center.
 _TYPICAL_S = 0.3
 _ROWS = 512
-# Bytes of sums that are kept for further expansions, at most.
+# Most bytes of sums that are kept for further expansions.
 _MOST_KNOWN = 256 << 20
 
 
 class KnownSums:
-    """What expansions of one model have added up over its support vectors, for others about the same centers.
+    """Cache of the sums over a model's support vectors, for further expansions about the same centers.
 
-    A planner looks at some of the centers, at one degree after the other, and then all of them are expanded: sums over
-    the kernel matrix are the same for all degrees, and those about a center need not be computed again.
+    The planner tries some of the centers at one degree after another, and finally all of them are expanded. Sums over
+    the kernel matrix are the same for all degrees, and sums about a center need not be computed again.
     """
 
     def __init__(self) -> None:
@@ -45,21 +46,21 @@ class KnownSums:
         self.wholes: dict[int, KernelSums] = {}  # sums over the kernel matrix of all features, by decision function
 
     def of(self, decision: int, varying: npt.NDArray[np.intp] | None) -> _OfFunction:
-        """Of one decision function, on the slices on which these columns vary."""
+        """Return the cache of one decision function on the slices on which these columns vary."""
         return self._of.setdefault((decision, b"" if varying is None else varying.tobytes()), _OfFunction())
 
 
 class _OfFunction:
-    """By center, as bytes; of a single center nothing is contracted."""
+    """Sums of one decision function by center, as bytes; for a single center, nothing is contracted."""
 
     def __init__(self) -> None:
         self.energies: dict[bytes, tuple[FloatArray, FloatArray]] = {}  # rows of contracted_sq and faded_moduli
         self.moments: dict[bytes, list[FloatArray]] = {}
-        self.gram: dict[tuple[bytes, int, bool], CenterSums] = {}  # also by degree, and whether with directions
+        self.gram: dict[tuple[bytes, int, bool], CenterSums] = {}  # by center, degree and directions
         self._n_bytes = 0
 
     def has_room(self, *arrays: FloatArray | None) -> bool:
-        """Count these arrays, if they fit."""
+        """Return whether these arrays fit, and count them if they do."""
         n_bytes = sum(array.nbytes for array in arrays if array is not None)
         if self._n_bytes + n_bytes > _MOST_KNOWN:
             return False
@@ -80,15 +81,17 @@ def expand_and_certify(
     known: KnownSums | None = None,
     of_centers: int | None = None,
 ) -> tuple[Expansions, Certificates]:
-    """Expand a decision function (its position in ``model.intercept``) about centers, and bound the errors.
+    """Expand a decision function about centers, and bound the errors.
 
-    The caller limits BLAS to one thread: this function has threads of its own. The result does not depend on their
-    number. `centers`, (n_centers, n_features) in float32, may be any points; rows should be near one of them. The
-    bounds should be small at `typical_s`, (n_centers,), the 2 gamma ||z - center||^2 of typical rows. With `varying`,
-    ascending columns, the expansions are for rows whose other features are the center's. `directions` asks for the form
-    G of a row's direction, which exists for degree 2 only. `progress` gets the share of the work done, from 0 to 1.
-    `known` is what other expansions of the model have found, and is added to. Norms are those that there would be if
-    all of `of_centers`, by default these, were expanded. UnsupportedModelError if an expansion would not fit in memory.
+    `decision` is the position of the function in ``model.intercept``. The caller must limit BLAS to one thread, as this
+    function starts its own threads; the result does not depend on their number. `centers`, (n_centers, n_features) in
+    float32, may be any points, but rows should be near one of them. The bounds are optimised for `typical_s`,
+    (n_centers,), the 2 gamma ||z - center||^2 of typical rows. With `varying`, ascending columns, the expansions are
+    for rows that agree with the center in all other features. `directions` requests the form G, which takes the
+    direction of a row into account and exists for degree 2 only. `progress` receives the share of the work done, from 0
+    to 1. `known` holds the sums of other expansions of the model, and this call adds its own. If the centers are only
+    some of a larger number, `of_centers` gives that number, and norms are computed as for all of them. Raises
+    UnsupportedModelError if an expansion would not fit in memory.
     """
     n_centers, d = len(centers), model.n_features if varying is None else len(varying)
     taylor.check_size(d, degree)
@@ -132,7 +135,7 @@ def expand_and_certify(
             return found or _from_gram(here, degree, directions, in_order, tell), moments
 
     def keep(c: int, found: CenterSums, moments: list[FloatArray]) -> None:
-        """In the order of the centers, for what is kept changes last bits of what comes next."""
+        """Keep sums for further expansions, in the order of the centers: they affect the last bits of later results."""
         if last:
             if len(moments) > len(mine.moments.get(names[c], [])) and mine.has_room(*moments):
                 mine.moments[names[c]] = moments
@@ -185,7 +188,7 @@ def _sums_over_kernel(
     whole: KernelSums | None,
     progress: Callable[[float], None],
 ) -> KernelSums:
-    """W, unless it is known, and the contracted energies, which on slices belong to another kernel matrix."""
+    """Compute W, unless it is known, and the contracted energies, which on slices use a different kernel matrix."""
     if sliced and whole is None:
         whole = kernel_sums(function, 0, point_of, contracted=False, progress=lambda share: progress(0.2 * share))
     n_centers = len(names)
@@ -210,7 +213,7 @@ def _sums_over_kernel(
 
 
 def value_range(model: KernelModel, decision: int = 0) -> float:
-    """Largest less smallest decision value at the support vectors; 0 where that overflows."""
+    """Return the largest less the smallest decision value at the support vectors; 0 if that overflows."""
     function = DecisionFunction(model, decision)
     if function.n_sv == 0:
         return 0.0
@@ -224,16 +227,16 @@ def value_range(model: KernelModel, decision: int = 0) -> float:
 
 
 def _ignore(share: float) -> None:
-    """Default for `progress`."""
+    """Ignore the progress (the default)."""
 
 
 def _sharpened(function: DecisionFunction, degree: int) -> tuple[int, ...]:
-    """Degrees whose norm is sharpened by the largest eigenvalue: the first two that are dropped."""
+    """Return the degrees whose norm is sharpened by the largest eigenvalue: the first two that are dropped."""
     return (degree + 1, degree + 2) if function.n_features <= MAX_FEATURES_SHARPENED else ()
 
 
 def _last_moment(function: DecisionFunction, n_centers: int, degree: int) -> int:
-    """The highest affordable degree of moments; 0 if powers of the Gram matrix are cheaper."""
+    """Return the highest affordable degree of moments; 0 if powers of the Gram matrix are cheaper."""
     d, n_sv = function.n_features, function.n_sv
     gram_work = float(n_sv) ** 2 * (d * (1 + len(_sharpened(function, degree)) + (degree == 2)) + 150)
     highest = [
@@ -253,12 +256,12 @@ def _last_moment(function: DecisionFunction, n_centers: int, degree: int) -> int
 
 
 def _moment_work(function: DecisionFunction, last: int) -> float:
-    """Work of a center's moments; measured: 5.5 of the Gram matrix's operations for each."""
+    """Return the work of a center's moments; measured, each costs as much as 5.5 operations on the Gram matrix."""
     return 5.5 * function.n_sv * n_monomials(function.n_features, last)
 
 
 def _share_of_one_pass(function: DecisionFunction) -> float:
-    """A quarter of the work of one pass over the pairs of support vectors."""
+    """Return a quarter of the work of one pass over the pairs of support vectors."""
     return 0.25 * 0.5 * float(function.n_sv) ** 2 * (2 * function.n_features + 150)
 
 
@@ -274,10 +277,10 @@ def _from_gram(
 
 
 def _one_pass_only(function: DecisionFunction, degree: int) -> bool:
-    """Whether the norms about a single center come from one pass over all pairs of support vectors.
+    """Return whether the norms about a single center come from one pass over all pairs of support vectors.
 
-    That is so for huge models, unless moments of degree 4 or higher take much less. G, which starts with degree 3, then
-    bounds each G_k.
+    This is the case for huge models, unless moments of degree 4 or higher take much less work. G, which starts with
+    degree 3, then bounds each G_k.
     """
     d, last = function.n_features, max(degree + 1, 4)
     by_moments = n_monomials(d, last) <= _MOST_MOMENTS and _moment_work(function, last) <= _share_of_one_pass(function)
@@ -330,7 +333,7 @@ def _from_moments(point: ExpansionPoint, degree: int, directed: bool, moments: l
 
 
 def _moduli(point: ExpansionPoint) -> tuple[FloatArray, float]:
-    """(sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k! for k = 0, 1, ..., and max ||xt_i||, rounded up."""
+    """Return (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k! for k = 0, 1, ..., and max ||xt_i||, all rounded up."""
     sums, largest = np.zeros(LAST_DEGREE + 1), 0.0
     function = point.function
     for first, block in function.blocks_about(point.center, _ROWS):

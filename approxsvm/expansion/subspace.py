@@ -1,49 +1,50 @@
-"""Kernel sums on a subspace of few coordinates, and bounds of their distance to the whole decision function.
+"""Kernel sums on a subspace of few coordinates, and bounds of their distance from the whole decision function.
 
-Fix a center and an orthonormal basis P of a subspace. y = P' (z - center) sqrt(2 gamma) are the coordinates of a row in
+Fix a center and an orthonormal basis P of a subspace. A row has the coordinates y = P' (z - center) sqrt(2 gamma) in
 it, and v is the residual, the rest of (z - center) sqrt(2 gamma). With y_i and v_i of the support vectors, s = ||v||^2
 and K(y_i, y) = exp(-||y_i - y||^2 / 2), the kernel is the product of one on the subspace and one on the residual:
 
     f(z) - intercept = sum_b f_b,    f_b = exp(-s / 2) sum_i c_i K(y_i, y) (v_i.v)^b / b!,
     c_i = a_i exp(-||v_i||^2 / 2)
 
-f_0 is a kernel sum in few coordinates, with coefficients that decay with the distance of support vectors to the
-subspace. The others are bounded by Cauchy-Schwarz in the product of the space of K, where K(y, .) has norm 1, and that
-of b-fold tensors. For b = 1, 2, 3 one factor v is left out, and the bound takes its worst direction:
+f_0 is a kernel sum in few coordinates, with coefficients that decay with the distance of support vectors from the
+subspace. The others are bounded by Cauchy-Schwarz in the tensor product of two spaces: the space of K, where K(y, .)
+has norm 1, and the space of b-fold tensors. For b = 1, 2, 3, one factor v is left out, and the bound takes its worst
+direction:
 
     H_b = 1 / b! sum_ij c_i c_j K(y_i, y_j) (v_i.v_j)^(b-1) v_i v_j',    N_b^2 = the largest eigenvalue of H_b
     |f_b| <= N_b phi_b(s),    phi_b(s) = exp(-s/2) sqrt(s^b / b!),       b = 1, 2, 3
     sum_{b>=4} |f_b| <= T sqrt(P(4, s)),    T^2 = sum_ij c_i c_j K(y_i, y_j) (e^r - 1 - r - r^2/2 - r^3/6), r = v_i.v_j
 
-with the regularised incomplete gamma function P, as phi_b^2 are Poisson probabilities. Together they are never more
-than W sqrt(2 - 2 exp(-s / 2)), the norm W of the whole function times the distance between z and its projection in the
-kernel's space. The function on the subspace equals the whole one where v = 0, so its norm is also at most W.
+with the regularised incomplete gamma function P, as the phi_b^2 are Poisson probabilities. Together, these parts are
+never more than W sqrt(2 - 2 exp(-s / 2)), the norm W of the whole function times the distance between z and its
+projection in the kernel's space. The function on the subspace equals the whole one where v = 0, so its norm is also at
+most W.
 
-The basis decides how small these bounds are. It consists of leading eigenvectors of sum_ij a_i a_j K(x_i, x_j)
-x_i x_j', added up over the functions that share the basis: the directions in which these functions vary. At 32
-coordinates of handwritten digits they certify 71 to 92 % of the rows; principal components of the rows certify 2 to
-42 %.
+The basis decides how small these bounds are. It consists of the leading eigenvectors of sum_ij a_i a_j K(x_i, x_j)
+x_i x_j', added up over the functions that share the basis: the directions in which these functions vary. On handwritten
+digits, 32 such coordinates certify 71 to 92 % of the rows, while principal components of the rows certify 2 to 42 %.
 
 Coordinates of support vectors may be rounded to a grid, so that the core adds up inner products of 16-bit integers.
-With y~_i on it, the function on the subspace changes by at most E in the norm of its space, hence at any y:
+With y~_i on the grid, the function on the subspace changes by at most E in the norm of its space, hence at any y:
 
     E^2 = sum_ij c_i c_j (K(y_i, y_j) - K(y_i, y~_j) - K(y~_i, y_j) + K(y~_i, y~_j))
 
 Every number is rounded up. u64 = 2^-53; rho is the largest ||x_i - center|| sqrt(2 gamma).
 
 * P is the orthonormal matrix nearest to the computed one; the computed P'P - I bounds their distance. Rows are
-  projected by the stored basis, in float32; its distance from P is the skew.
+  projected by the stored basis, which is in float32; its distance from P is the skew.
 * y_i and v_i are off by at most e = ((d + k) sqrt(k) u64 4 + 4 ||P'P - I||) rho + 2^-64 sqrt(k).
 * c_i, K and their products have the relative error of the arguments of exp, g = 8 rho (e + (d + k + 8) u64 rho). A sum
   over all pairs adds (n_sv + 60) u64. With m_b = sum |c_i| (||v_i|| + e)^b, H_b is off by
   (m_b^2 (g + (n_sv + 60) u64) + 2 b e m_b m_(b-1)) / b!, and so is its largest eigenvalue.
-* r is off by 2 rho e. T^2 is W^2 less four terms. Its error is the sum of sum_ij |a_i a_j| K(x_i, x_j) and of
-  sum_b m_b^2 / b! for these terms, times g + 2 rho e + (n_sv + 100) u64. Where g is above 2^-8 there are no norms.
-* The largest eigenvalue of H is at most the eighth root of the trace of H^8, which is a few percent too large where
-  many eigenvalues are similar. The two products on the way err by (d + 8) u64 ||H||_F^2 and so on;
-  64 (d + 8) u64 ||H||_F^8 in all.
-* E^2 errs by 4 (sum |c_i|)^2 (4.1 (k + 10) u64 rho^2 + (2 n_sv + 60) u64): arguments of exp and the four sums.
-* W^2 errs as in certificate.py, and A1 replaces it where rounding swamps the distances.
+* r is off by 2 rho e. T^2 is W^2 less four terms. Its error is the sum of sum_ij |a_i a_j| K(x_i, x_j) and, for these
+  terms, sum_b m_b^2 / b!, times g + 2 rho e + (n_sv + 100) u64. If g is above 2^-8, no norms are computed.
+* The largest eigenvalue of H is at most the eighth root of the trace of H^8, which is a few percent too large if many
+  eigenvalues are similar. The first of the two matrix products errs by (d + 8) u64 ||H||_F^2, and so on, in total by
+  64 (d + 8) u64 ||H||_F^8.
+* E^2 errs by 4 (sum |c_i|)^2 (4.1 (k + 10) u64 rho^2 + (2 n_sv + 60) u64), from the arguments of exp and the four sums.
+* W^2 errs as in certificate.py, and A1 replaces W where rounding swamps the distances.
 """
 
 from __future__ import annotations
@@ -64,9 +65,9 @@ from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.outputs import class_pairs
 from approxsvm.ir.schema import LEAST_COEFFICIENT, MOST_COEFFICIENT
 
-# Degrees in the residual that have a norm of their own.
+# Degrees in the residual that have separate norms.
 N_DEGREES: Final = 3
-# The most support vectors that a basis is computed from. Bounds do not depend on it.
+# Most support vectors that a basis is computed from; the bounds are valid for any basis.
 _MOST_BASIS_VECTORS: Final = 3_000
 # With more support vectors, or several functions, the trace of H_3 replaces its largest eigenvalue.
 _MANY_VECTORS: Final = 2_000
@@ -74,12 +75,12 @@ _MANY_VECTORS: Final = 2_000
 _ROWS: Final = 512
 # Smaller entries of orthonormal vectors, and coordinates, become zero: denormal numbers are slow to multiply.
 _NOTHING: Final = 2.0**-64
-# Largest error of an argument of exp that may be taken for the relative error of the value.
+# Largest error of exp's argument that may be used as the relative error of its value.
 _MOST_IN_ARGUMENT: Final = 2.0**-8
-# Replaces a norm that overflows: the bound is then that of W.
+# Value of a norm that overflows: the bound by W then applies.
 _UNKNOWN: Final = 1e300
-# Squared norms of coordinates on the grid, in steps: the largest that the core takes (exact/rbf_grid.hpp), and that of
-# support vectors, so that rows may be a little further off.
+# Largest squared norm of coordinates on the grid, in steps, that the core takes (exact/rbf_grid.hpp), and the factor by
+# which rows may be farther from the center than any support vector.
 _MOST_STEPS_SQ: Final = 2.0**29
 _ROOM_FOR_ROWS: Final = 1.1
 # Largest slope of exp(-r^2 / 2): gaussian_slope(0.5), rounded up.
@@ -91,9 +92,9 @@ class Residual:
     """Norms of one decision function for one number of coordinates (model_view.hpp, ResidualNumbers)."""
 
     total: float  # W, the norm of the whole function
-    value_error: float  # what rounding of coordinates and coefficients adds to any value
+    value_error: float  # bound on the effect of rounded coordinates and coefficients on any value
     norms: FloatArray  # (4,): N_1, N_2, N_3 and T
-    grid_error: float = 0.0  # E, what the grid of coordinates adds to sums
+    grid_error: float = 0.0  # E, a bound on the effect of the grid on any sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,18 +103,18 @@ class SubspaceStage:
 
     n_coordinates: int
     own: npt.NDArray[np.float32]  # (n_forms, n_own): coefficients c_i of the support vectors that all functions share
-    others: npt.NDArray[np.float32]  # (n_others,): coefficients of the other ones, function by function
+    others: npt.NDArray[np.float32]  # (n_others,): coefficients of all others, function by function
     known: tuple[Residual, ...]  # one for each function
 
 
 @dataclass(frozen=True, eq=False)
 class SubspaceGroup:
-    """The pairs of one class, or the only decision function, in their own subspace."""
+    """Pairs of one class, or the only decision function, on a subspace chosen for them."""
 
     basis: npt.NDArray[np.float32]  # (n_coordinates, n_features), as stored
     skew: float  # distance of the basis from an orthonormal one
-    counts: npt.NDArray[np.intp]  # (1 + n_forms,): support vectors that all functions share, and others of each
-    vectors: npt.NDArray[np.float32]  # (sum of counts, n_coordinates): their coordinates, in the artifact's scale
+    counts: npt.NDArray[np.intp]  # (1 + n_forms,): number of shared support vectors, then others of each function
+    vectors: npt.NDArray[np.float32]  # (sum of counts, n_coordinates): coordinates in the artifact's scale
     stages: tuple[SubspaceStage, ...]  # from few coordinates to many
 
 
@@ -121,8 +122,8 @@ class SubspaceGroup:
 class Lists:
     """Support vectors and coefficients of the functions of a group.
 
-    `own` are the positions of the support vectors that all functions share: those of a class, or those with a positive
-    coefficient. `others` are, for each function, the positions of its other support vectors.
+    `own` holds the positions of the support vectors that all functions share: those of a class, or those with a
+    positive coefficient. `others` holds, for each function, the positions of its other support vectors.
     """
 
     own: npt.NDArray[np.intp]
@@ -133,7 +134,7 @@ class Lists:
 
     @classmethod
     def of(cls, model: KernelModel) -> list[Lists]:
-        """The lists of each class, or of the only decision function."""
+        """Create the lists of each class, or of the only decision function."""
         n = len(model.labels)
         if model.n_decisions == 1:
             coef = model.dual_coef[0]
@@ -170,22 +171,23 @@ class Lists:
         return np.concatenate([self.own, *self.others])
 
     def form(self, f: int) -> tuple[npt.NDArray[np.intp], FloatArray]:
-        """The support vectors of one function, as positions among `members`, and their coefficients."""
+        """Return the support vectors of one function, as positions among `members`, and their coefficients."""
         starts = np.cumsum(self.counts)
         places = np.concatenate([np.arange(len(self.own)), np.arange(starts[f], starts[f + 1])])
         return places, np.concatenate([self.own_coef[f], self.others_coef[f]])
 
     def have_one_sign(self) -> bool:
-        """Whether the coefficients of each list have one sign, so that a sum gives the moduli as well."""
+        """Return whether the coefficients of each list have one sign, so that a sum gives the moduli as well."""
         lists = [*self.own_coef, *self.others_coef]
         return all((coef >= 0.0).all() or (coef <= 0.0).all() for coef in lists)
 
 
 class GroupInSubspace:
-    """The support vectors of a group about the center, in units of 1 / sqrt(2 gamma), and a basis for its functions.
+    """Support vectors of a group about the center, in units of 1 / sqrt(2 gamma), and a basis for its functions.
 
-    The model is Gaussian. `random_state` breaks ties among support vectors of equal weight if the basis is computed
-    from some of many. With an `input_scale`, that of the artifact, coordinates are rounded to a grid.
+    The model is Gaussian. If the basis is computed from some of the support vectors only, `random_state` breaks ties
+    among those of equal weight. If `input_scale`, the scale of the artifact, is given, coordinates are rounded to a
+    grid.
     """
 
     def __init__(
@@ -219,18 +221,18 @@ class GroupInSubspace:
             self._step_of_rows = self._step * self._scale / input_scale
 
     def _grid_step(self, ratio: float) -> float:
-        """A power of two in the artifact's scale; 0 where float32 has no such grid."""
+        """Return the step of the grid, a power of two in the artifact's scale; 0 if float32 has no such grid."""
         furthest = math.sqrt(float(np.einsum("ij,ij->i", self._y, self._y).max(initial=0.0))) * ratio
         least = _ROOM_FOR_ROWS * furthest / math.sqrt(_MOST_STEPS_SQ)
         return 2.0 ** math.ceil(math.log2(least)) if 2.0**-64 < least < 2.0**64 else 0.0
 
     def _stored(self, y: FloatArray, ratio: float) -> npt.NDArray[np.float32]:
-        """Coordinates in the artifact's scale, as it holds them."""
+        """Convert coordinates to the artifact's scale and number format."""
         scaled = y * ratio
         return (np.rint(scaled / self._step) * self._step if self._step else scaled).astype(np.float32)
 
     def _gradient_basis(self, n_coordinates: int, random_state: int) -> FloatArray:
-        """Leading eigenvectors of the second moment of the functions' gradients."""
+        """Return the leading eigenvectors of the second moment of the functions' gradients."""
         d = self._x.shape[1]
         moment = np.zeros((d, d))
         for f in range(self.lists.n_forms):
@@ -248,15 +250,15 @@ class GroupInSubspace:
             moment += (unit * unit) * (weighted.T @ (kernel @ weighted))
         moment = np.nan_to_num(moment / (np.abs(moment).max() or 1.0))
         _, vectors = linalg.eigh(moment + moment.T, subset_by_index=(d - n_coordinates, d - 1))
-        # Orthonormal to a few units in the last place, whatever the eigenvalues are like.
+        # Orthonormal to a few units in the last place, whatever the eigenvalues.
         basis: FloatArray = np.linalg.qr(vectors[:, ::-1])[0]
         return basis
 
     def stage(self, n_coordinates: int, input_scale: float, in_order: InOrder) -> SubspaceStage | None:
-        """Coefficients and norms in the first coordinates; the result does not depend on `in_order`.
+        """Compute coefficients and norms in the first coordinates; the result does not depend on `in_order`.
 
-        None if float32 cannot hold the coefficients, or if support vectors are so far off that rounding swamps their
-        distances.
+        Returns None if float32 cannot hold the coefficients, or if support vectors are so far from the center that
+        rounding swamps their distances.
         """
         lists, k = self.lists, n_coordinates
         y, v, fading = self._split(k)
@@ -300,7 +302,7 @@ class GroupInSubspace:
         return SubspaceStage(k, own, others, known)
 
     def on_subspace(self, stage: SubspaceStage, gamma: float) -> KernelModel:
-        """The only function, on the subspace of a stage and without its intercept, as a model of its coordinates."""
+        """Return the only function on the subspace of a stage, without intercept, as a model in its coordinates."""
         y, _, fading = self._split(stage.n_coordinates)
         places, coef = self.lists.form(0)
         return KernelModel(
@@ -313,23 +315,23 @@ class GroupInSubspace:
         )
 
     def _split(self, n_coordinates: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Coordinates and residuals of the support vectors, and the factors by which these shrink the coefficients."""
+        """Return coordinates and residuals of the support vectors, and the factors that residuals give coefficients."""
         y = self._y[:, :n_coordinates]
         v = self._x - y @ self.basis[:, :n_coordinates].T
         return y, v, np.exp(-0.5 * np.einsum("ij,ij->i", v, v))
 
     def projected(self, rows: FloatArray, n_coordinates: int) -> FloatArray:
-        """The first coordinates of rows that are relative to the center."""
+        """Compute the first coordinates of rows that are given relative to the center."""
         coordinates: FloatArray = rows @ self.basis[:, :n_coordinates]
         return coordinates
 
     def typical_s(self, n_coordinates: int) -> float:
-        """Mean of the support vectors' squared coordinates."""
+        """Return the mean squared norm of the support vectors' coordinates."""
         y = self._y[:, :n_coordinates]
         return float(np.einsum("ij,ij->i", y, y).mean())
 
     def group(self, stages: Sequence[SubspaceStage], input_scale: float) -> SubspaceGroup:
-        """The group as the artifact holds it, with the coordinates of the last stage."""
+        """Return the group as the artifact holds it, with the coordinates of the last stage."""
         k = stages[-1].n_coordinates
         vectors = self._stored(self._y[:, :k], input_scale / self._scale)
         return SubspaceGroup(self.stored[:k], self.skew, self.lists.counts, vectors, tuple(stages))
@@ -337,10 +339,10 @@ class GroupInSubspace:
     def judged(
         self, stage: SubspaceStage, rows: FloatArray, expanded: tuple[FloatArray, FloatArray] | None = None
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """For each function, values without the intercept at rows relative to the center, and approximate error bounds.
+        """Yield each function's values, without the intercept, and approximate error bounds.
 
-        float32 rounding is only estimated: this shows which stages pay and proves nothing. An expansion of the function
-        on the subspace, with its bounds, can replace the sums.
+        Rows are relative to the center. float32 rounding is only estimated, so the bounds show which stages pay but
+        prove nothing. `expanded`, an expansion of the function on the subspace with its bounds, can replace the sums.
         """
         k = stage.n_coordinates
         z = rows * self._scale
@@ -370,7 +372,7 @@ class GroupInSubspace:
 
 
 def _distance(y: FloatArray, moved: FloatArray, coef: FloatArray, rho: float) -> float:
-    """E, rounded up: how far sum_i coef_i K(y_i, .) is from the same sum of moved points, in the norm of its space."""
+    """Return E, rounded up: the distance, in its space, of sum_i coef_i K(y_i, .) from the sum at moved points."""
     n, k = y.shape
     unit = 2.0 ** int(np.frexp(np.abs(coef).max(initial=0.0))[1])
     signed = np.concatenate([coef, -coef]) / unit
@@ -391,7 +393,7 @@ def _distance(y: FloatArray, moved: FloatArray, coef: FloatArray, rho: float) ->
 
 
 class _Pairs:
-    """Sums over all pairs of support vectors of one function, strip by strip, and the norms from them."""
+    """Sums over all pairs of support vectors of one function, strip by strip, and norms computed from them."""
 
     def __init__(
         self,
@@ -413,7 +415,7 @@ class _Pairs:
     def sum_up(self, n_sharp: int, in_order: InOrder) -> None:
         """Compute the sums, with matrices for the first `n_sharp` degrees; they do not depend on `in_order`."""
         n_sv, d = self._v.shape
-        # The residuals in a smaller basis of their own, if there is one: the inner products are the same.
+        # Rotate the residuals to a smaller basis, if they span less than the whole space: inner products stay the same.
         u = np.asarray(np.linalg.qr(self._v.T, mode="r")).T if n_sv < 0.7 * d else self._v
         self._rotated = 0.0 if u is self._v else 8.0 * d * n_sv * UNIT64
         self._matrices = np.zeros((n_sharp, u.shape[1], u.shape[1]))
@@ -453,7 +455,7 @@ class _Pairs:
         self._matrices = 0.5 * (self._matrices + self._matrices.transpose(0, 2, 1))
 
     def total(self) -> float:
-        """W, rounded up; A1 where rounding swamps the distances between support vectors."""
+        """Return W, rounded up, or A1 if rounding swamps the distances between support vectors."""
         moduli = float(np.abs(self._coef).sum())
         rotated = self._rotated * 4.0 * float(self._half_v.max(initial=0))
         error = self._in_argument + (len(self._coef) + 60) * UNIT64 + rotated
@@ -461,7 +463,7 @@ class _Pairs:
         return self._unit * min(upper, moduli) * (1 + 1e-12)
 
     def norms(self) -> FloatArray:
-        """N_1, N_2, N_3 and T, rounded up; `_UNKNOWN` on overflow."""
+        """Return N_1, N_2, N_3 and T, rounded up; `_UNKNOWN` on overflow."""
         n_sv, found = len(self._coef), []
         lengths = np.sqrt(2.0 * self._half_v) * (1 + 1e-9)
         off = self._off + self._rotated * float(lengths.max(initial=0.0))
@@ -484,7 +486,7 @@ class _Pairs:
 
 
 def _largest_eigenvalue_above(symmetric: FloatArray) -> float:
-    """Upper bound of the largest eigenvalue of a symmetric matrix: the eighth root of the trace of its eighth power."""
+    """Bound a symmetric matrix's largest eigenvalue from above by the eighth root of the trace of its eighth power."""
     size = float(np.linalg.norm(symmetric))
     if size == 0.0 or not math.isfinite(size):
         return size

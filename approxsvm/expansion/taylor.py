@@ -39,8 +39,8 @@ class Expansions:
     """One decision function about each of n_centers points: f(z) ~ intercept + exp(-gamma ||u||^2) sum_k part k (u).
 
     ``parts[k - 1]``, of shape (n_centers, n_monomials(n_features, k)), holds the coefficients of the monomials of
-    degree k in u = z - center, in lexicographic order. That of u_i u_j, i < j, is twice an element of the paper's
-    matrix M.
+    degree k in u = z - center, in lexicographic order. The coefficient of u_i u_j, i < j, is twice an element of the
+    paper's matrix M.
     """
 
     constants: FloatArray  # (n_centers,): the parts of degree 0
@@ -49,7 +49,7 @@ class Expansions:
 
 
 def check_size(n_features: int, degree: int) -> None:
-    """Refuse expansions that would not fit in memory, with an UnsupportedModelError."""
+    """Raise UnsupportedModelError for an expansion that would not fit in memory."""
     if degree == 2 and n_features > MAX_FEATURES_DEGREE_2:
         raise UnsupportedModelError(
             f"degree 2 needs a {n_features} x {n_features} matrix; "
@@ -63,7 +63,7 @@ def check_size(n_features: int, degree: int) -> None:
 
 
 def moments_about(function: DecisionFunction, center: npt.NDArray[np.float32], degree: int) -> list[FloatArray]:
-    """sum_i w_i xt_i^alpha for every monomial up to `degree`, in coordinates scaled by sqrt(2 gamma)."""
+    """Compute sum_i w_i xt_i^alpha for every monomial up to `degree`, in coordinates scaled by sqrt(2 gamma)."""
 
     def weighted() -> Iterator[tuple[FloatArray, FloatArray]]:
         for first, block in function.blocks_about(center, rows_of_moments(function.n_features, degree)):
@@ -78,7 +78,7 @@ def moments_about(function: DecisionFunction, center: npt.NDArray[np.float32], d
 
 
 def coefficients_of(function: DecisionFunction, sums: list[FloatArray]) -> list[FloatArray]:
-    """The coefficients in u from the moments, one array for each degree from 0 on."""
+    """Compute the coefficients in u from the moments, one array for each degree from 0 on."""
     coefficients = []
     for k, moment in enumerate(sums):
         part = moment * inverse_factorials(function.n_features, k) if k > 1 else moment.copy()
@@ -89,7 +89,10 @@ def coefficients_of(function: DecisionFunction, sums: list[FloatArray]) -> list[
 
 
 def choose_center(model: KernelModel, choice: CenterChoice) -> npt.NDArray[np.float32]:
-    """The mean of the support vectors, or the origin, as float32; UnsupportedModelError if the mean does not fit."""
+    """Return the mean of the support vectors, or the origin, as float32.
+
+    Raises UnsupportedModelError if the mean does not fit float32.
+    """
     if choice == "origin" or model.n_sv == 0:
         return np.zeros(model.n_features, np.float32)
     scale = 1.0 / model.n_sv  # scaled before summing: the sum itself may overflow
@@ -116,7 +119,7 @@ def _dense_blocks(model: KernelModel) -> Iterator[tuple[int, FloatArray]]:
 
 
 def sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tuple[float, float]:
-    """Largest ||x_i - center|| and largest ||x_i||, rounded up; infinite on overflow."""
+    """Return the largest ||x_i - center|| and the largest ||x_i||, rounded up; infinite on overflow."""
     if model.n_sv and not isinstance(model.support_vectors, np.ndarray):
         return _sparse_sv_norms(model, center)
     largest = [0.0, 0.0]
@@ -129,7 +132,7 @@ def sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tuple[float
 
 
 def _sparse_sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tuple[float, float]:
-    """The same from the non-zeros: the cancellation in a squared distance is bounded and added."""
+    """Compute `sv_norms` from the non-zeros; the cancellation in each squared distance is bounded and added."""
     vectors: Any = model.support_vectors
     point = center.astype(np.float64)
     up = (model.n_features + 8) * 2.0 * UNIT64

@@ -1,12 +1,16 @@
-"""Linear models on Taylor features as expansions about the origin.
+"""Linear models on Taylor features, treated as expansions about the origin.
 
-The features of degree k have the norm phi_k(s) = exp(-s/2) sqrt(s^k / k!), s = 2 gamma ||z||^2. With the weights w_k of
-degree k, the part of degree k is at most N_k phi_k(s) in modulus, N_k = ||w_k||, and so is the sum of the moduli of its
-terms, which is all that rounding bounds of expansions need (certificate.py). There is no truncation error.
+The features of degree k have the norm phi_k(s) = exp(-s/2) sqrt(s^k / k!), where s = 2 gamma ||z||^2. With the weights
+w_k of degree k and N_k = ||w_k||, the part of degree k is at most N_k phi_k(s) in modulus, and so is the sum of the
+moduli of its terms, which is all that rounding bounds of expansions need (certificate.py). There is no truncation
+error.
 
-The features of all degrees are a projection of the kernel's own. So |f(z) - f(z')| <= W ||phi(z) - phi(z')||, with W^2
-the sum of the N_k^2, bounds the effect of moving a row. For a sum of kernels with coefficients a_i this bound is
-A1 min(sqrt(2 gamma / e) ||z - z'||, 1), A1 = sum |a_i|; here it is the same with A1 = sqrt(e) W.
+The features of all degrees are a projection of the kernel's feature map phi. With W^2 = sum_k N_k^2,
+
+    |f(z) - f(z')| <= W ||phi(z) - phi(z')||
+
+bounds the effect of moving a row. For a sum of kernels with coefficients a_i, this bound is
+A1 min(sqrt(2 gamma / e) ||z - z'||, 1) with A1 = sum |a_i|; here the same bound holds with A1 = sqrt(e) W.
 """
 
 from __future__ import annotations
@@ -24,10 +28,10 @@ from approxsvm.ir.taylor_model import TaylorModel
 
 
 def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
-    """The coefficients of the polynomial, and the norms that bound its rounding error.
+    """Compute the coefficients of the polynomial, and the norms that bound its rounding error.
 
-    A coefficient is a weight times sqrt((2 gamma)^k / alpha!), with at most 4 k + 4 roundings. UnsupportedModelError if
-    there are too many coefficients for an artifact, or they overflow float64.
+    A coefficient is a weight times sqrt((2 gamma)^k / alpha!), with at most 4 k + 4 roundings. Raises
+    UnsupportedModelError if there are too many coefficients for an artifact, or if the weights overflow float64.
     """
     check_size(model.n_features, model.degree)
     scale = math.sqrt(2.0 * model.gamma)
@@ -47,10 +51,10 @@ def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
         remainders=np.zeros(1),
         first_remainder_degree=model.degree + 1,
         contractions=np.ones(1),
-        # An underflow loses less than 2^-1074, in scaled coordinates at most 2^600 times as much.
+        # An underflow loses less than 2^-1074, or at most 2^600 times as much in scaled coordinates.
         coefficient_errors=np.array([1.01 * rounding + 2.0**-400]),
         total=total,
         sum_moduli=model.sum_moduli,
     )
-    # There are no support vectors: an infinite norm turns the bound of far rows off.
+    # There are no support vectors: an infinite norm disables the bound for distant rows.
     return Expansions(parts[0], tuple(part[np.newaxis] for part in parts[1:]), np.array([math.inf])), certificates

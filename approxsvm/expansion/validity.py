@@ -1,4 +1,4 @@
-"""The validity test of Claesen et al. 2014: every term of the expansion is close to its exponential.
+"""Validity test of Claesen et al. 2014, by which every term of the expansion is close to its exponential.
 
 Eq. 3.11 requires |2 gamma x_i.z| < 1/2 for every support vector x_i and row z; the relative error of each term is then
 below 3.05 %. By Cauchy-Schwarz, 4 gamma max||x_i|| ||z|| < 1 is sufficient.
@@ -17,7 +17,7 @@ from approxsvm.ir.kernel_model import FloatArray
 
 
 def row_norms(X: Any, center: npt.NDArray[np.floating[Any]] | None = None) -> FloatArray:
-    """Norms ||x - center|| of the rows, (n_rows,); sparse rows stay sparse, and the default center is the origin."""
+    """Return ||x - center|| of the rows, (n_rows,); sparse rows stay sparse, and the default center is the origin."""
     if isinstance(X, np.ndarray):
         rows = X.astype(np.float64, copy=False)
         shifted = rows if center is None else rows - center.astype(np.float64)
@@ -27,13 +27,13 @@ def row_norms(X: Any, center: npt.NDArray[np.floating[Any]] | None = None) -> Fl
 
 
 def limit(max_sv_norm: float, max_row_norm: float) -> float:
-    """The paper's gamma_max = 1 / (4 max||x_i|| max||z||); infinite when a norm is zero."""
+    """Return the paper's gamma_max = 1 / (4 max||x_i|| max||z||); infinite if a norm is zero."""
     product = 4.0 * max_sv_norm * max_row_norm
     return 1.0 / product if product > 0.0 else float("inf")
 
 
 def gamma_max(X: Any, X_test: Any = None, *, center: str = "origin") -> float:
-    """Largest gamma for which the paper guarantees its approximation on these rows, before any training.
+    """Return the largest gamma for which the paper guarantees its approximation on these rows, before any training.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def gamma_max(X: Any, X_test: Any = None, *, center: str = "origin") -> float:
 
 
 def _used_columns(*matrices: Any) -> list[Any]:
-    """Sparse rows without the columns that are zero in all of them; a file may claim any number of columns."""
+    """Remove the columns that are zero in all sparse rows, as a file may claim any number of columns."""
     from scipy.sparse import csr_array
 
     used, places = np.unique(np.concatenate([rows.indices for rows in matrices]), return_inverse=True)

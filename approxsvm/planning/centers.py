@@ -1,8 +1,8 @@
-"""Points to expand about.
+"""Choice of the points to expand about.
 
-Where the data have categories, one feature for each, nearly all rows lie on a few slices of the space: on each the
-features that say the categories are constant. Centers are then chosen on every slice by itself, the search prefers
-centers of the row's own slice, and expansions need only the features that vary there.
+If the data have one-hot encoded categories, nearly all rows lie on a few slices of the space, on each of which the
+features that encode categories are constant. Centers are then chosen separately on every slice, the search prefers
+centers on the row's own slice, and expansions need only the features that vary there.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
 
     Rows: TypeAlias = npt.NDArray[np.floating[Any]] | csr_array[Any]
 
-# Rows per center that k-means sees; more change the centers little.
+# Rows per center given to k-means; more rows hardly change the centers.
 _ROWS_PER_CENTER: Final = 32
 _ITERATIONS: Final = 10
-# Up to here one list of all centers is as fast as two levels.
+# Up to this many centers, one list of all of them is as fast as two levels.
 _MOST_IN_ONE_GROUP: Final = 16
-# Features with at most so many values may be categories; slices hold at least so many rows, nearly all together, and
-# are worth their while where the coefficients of a form become fewer than this share.
+# Features with at most this many values may be categories. Slices hold at least this many rows each and this share of
+# all rows together, and are worthwhile if they reduce the coefficients of a form to at most this share.
 _MOST_VALUES: Final = 8
 _ROWS_PER_SLICE: Final = 16
 _ON_SLICES: Final = 0.98
 _WORTHWHILE: Final = 0.5
-# Rows that slices are looked for among, and the numbers that they may have together.
+# Most rows, and most numbers in these rows, that are searched for slices.
 _SLICED_ROWS: Final = 20_000
 _SLICED_ELEMENTS: Final = 1 << 25
 
 
 def varying_features(rows: Rows, n_centers: int) -> npt.NDArray[np.intp] | None:
-    """Columns that vary on slices of the space which hold nearly all rows and are at most half as many as centers.
+    """Find the columns that vary on slices that hold nearly all rows; None if slices would not save much.
 
-    Features of a few values become constant one after the other, the one that tells least about a row first. Rows are
-    in random order. None where slices would not save much.
+    There are at most half as many slices as centers. Features with few values are fixed one after another, those with
+    the least entropy first. Rows must be in random order.
     """
     some, d = rows[:_SLICED_ROWS], int(rows.shape[1])
     if not _ROWS_PER_SLICE <= some.shape[0] <= _SLICED_ELEMENTS // d:
@@ -82,13 +82,13 @@ def choose_centers(
     min_rows: int = 1,
     varying: npt.NDArray[np.intp] | None = None,
 ) -> tuple[npt.NDArray[np.float32], Router]:
-    """Centers by k-means, float32 and distinct, on one thread so that they can be had again bit for bit.
+    """Choose distinct float32 centers by k-means, on one thread so that the result is reproducible bit for bit.
 
-    There are at most `n_centers`: fewer where there are fewer distinct rows, or where a cluster has fewer than
-    `min_rows`, as the mean of a single row is that row, which may not be disclosed. All features but the `varying` ones
-    are to be those of the rows around a center, to the last bit in float32.
+    There are at most `n_centers`, and fewer if there are fewer distinct rows. Clusters of fewer than `min_rows` rows
+    get no center: the mean of a single row is that row, which must not be disclosed. In all features but the `varying`
+    ones, a center equals the rows of its slice, to the last bit in float32.
 
-    Raises InputError: there are fewer than `min_rows` rows, or the rows do not fit float32.
+    Raises InputError if there are fewer than `min_rows` rows, or if their means do not fit float32.
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
@@ -124,7 +124,7 @@ def choose_centers(
         search = Search(reference, metric)
         nearest = search.nearest(rows, centers)
         n_groups = 1 if len(centers) <= _MOST_IN_ONE_GROUP else round(math.sqrt(len(centers)))
-        # Weighted by the rows that come to them: crowded places deserve more groups.
+        # Centers are weighted by the number of rows routed to them: dense regions deserve more groups.
         weights = np.bincount(nearest, minlength=len(centers)) + 0.1
         stretch = np.sqrt(metric)
         grouped = (means(centers * stretch, n_groups, weights) / stretch).astype(np.float32)
@@ -136,7 +136,7 @@ def choose_centers(
 def _on_slices(
     rows: Rows, n_centers: int, varying: npt.NDArray[np.intp], means: Callable[[Any, int], FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Centers on every large slice, by its share of the rows, and a metric in which slices lie far apart."""
+    """Choose centers on every large slice, by its share of the rows, and a metric in which slices lie far apart."""
     fixed = np.setdiff1d(np.arange(rows.shape[1]), varying)
     on_fixed = _dense32(rows[:, fixed])
     slices, slice_of, counts = np.unique(on_fixed, axis=0, return_inverse=True, return_counts=True)
@@ -150,7 +150,7 @@ def _on_slices(
         found = means(here, max(1, int(counts[c] * share)))
         found[:, fixed] = slices[c]
         points.append(found)
-        with np.errstate(over="ignore", invalid="ignore"):  # of rows beyond float32, which have no center
+        with np.errstate(over="ignore", invalid="ignore"):  # rows beyond float32 have no center
             spread = max(spread, float(np.var(_dense32(here[:, varying]), axis=0, dtype=np.float64).sum()))
     metric = np.ones(rows.shape[1])
     for j, column in zip(fixed, on_fixed.T, strict=True):
@@ -167,13 +167,13 @@ def _members(
     groups: npt.NDArray[np.float32],
     search: Search,
 ) -> tuple[npt.NDArray[np.uint32], ...]:
-    """The nearest centers of the rows that come to each group, and each center in its own group."""
+    """List, for each group, the nearest centers of the rows routed to it, and each center in its nearest group."""
     if len(groups) == 1:
         return (np.arange(len(centers), dtype=np.uint32),)
     listed = np.zeros((len(groups), len(centers)), bool)
     listed[search.nearest(centers, groups), np.arange(len(centers))] = True
     listed[group_of_row, center_of_row] = True
-    for g in np.flatnonzero(~listed.any(axis=1)):  # a group that nobody comes to still has an answer
+    for g in np.flatnonzero(~listed.any(axis=1)):  # a group that no row is routed to still needs a center
         listed[g, search.nearest(groups[g : g + 1], centers)] = True
     return tuple(np.flatnonzero(row).astype(np.uint32) for row in listed)
 
@@ -183,7 +183,7 @@ def _is_sparse(rows: Rows) -> bool:
 
 
 def _dense32(rows: Any) -> npt.NDArray[np.float32]:
-    """Dense, as the predictor sees them; without negative zeros."""
+    """Convert rows to dense float32, as the predictor sees them, without negative zeros."""
     with np.errstate(over="ignore"):
         dense: npt.NDArray[np.float32] = (rows.toarray() if _is_sparse(rows) else rows).astype(np.float32) + 0.0
     return dense

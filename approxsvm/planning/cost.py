@@ -1,4 +1,4 @@
-"""Cost of a row in each stage, by arithmetic alone.
+"""Cost of a row in each stage, computed without timing anything.
 
 The unit of cost is a multiply-add in a float32 microkernel at full speed. The constants that depend on the vector width
 are in `Constants`, measured for each target by ``python -m benchmarks.costs``. The target selects them; nothing is
@@ -8,24 +8,24 @@ timed when a model is compiled.
   features, or of its non-zeros if those are few. The cost is 1.5 x if the support vectors do not fit a second-level
   cache of 1 MB.
 * `row` covers what a stage does once for a row, exp and the bound, and `loaded` is loading a feature of it.
-* With many centers, a row costs `routing`, as it is loaded three times from scattered places, and n_features for every
-  point that it is compared with, 5 sqrt(n_centers) on average.
+* With many centers, a row costs `routing`, as it is loaded three times from scattered addresses, and n_features for
+  every point that it is compared with, 5 sqrt(n_centers) on average.
 * If support vectors are stored by columns (cpp/include/approxsvm/exact/sparse_columns.hpp), a shared non-zero costs 64
   instead, and in a frequent feature every support vector costs 4 (measured on a Xeon with AVX-512).
 * The rows of a block share the coefficients: with vectors of w lanes, each of m rows costs max(1, 1.6 w / m) for every
   coefficient, and 1.9 w / m more if all coefficients together do not fit the cache. A call is taken to have 4,000 rows,
   divided among the centers.
-* Support vectors on a grid of few values (cpp/include/approxsvm/exact/few_values.hpp) cost what the engine says, 7 to
-  25 each, instead of n_terms + `kernel`, if rows are on the grid, too; each feature of a row takes `grid` to be found
-  there.
+* If support vectors and rows are on a grid of few values (cpp/include/approxsvm/exact/few_values.hpp), each support
+  vector costs the amount that the engine reports, 7 to 25, instead of n_terms + `kernel`. Finding each feature of a row
+  on the grid costs `grid`.
 * Above degree 2 coefficients come in runs, one for each monomial of the degree below, and a run costs at least `run`.
   With 10 features a form of degree 6 has 8,008 coefficients in 3,003 runs.
-* Refining a row costs loading it again, and at degree 2 `direction` and as many coefficients once more, for the bound
-  that knows its direction; above that `degrees`, and the coefficients above degree 2. All rows of a block take a
-  further degree, if one of them is open.
-* With several classes or functions each form costs 1,000 more, or 1.6 w / m times as much in smaller blocks. Degrees
-  above 2 are those of the few classes that may win. In the exact engine, the pairs of a presumed winner cost 1.5 x
-  for a support vector, as these are not contiguous, and 40 for each instead of `kernel` (measured on a Xeon with
+* Refining a row costs loading it again. At degree 2 it also costs `direction` and as many coefficients once more, for
+  the bound that depends on the row's direction; above, `degrees` and the coefficients above degree 2. All rows of a
+  block take a further degree if one of them is still undecided.
+* With several classes or functions, each form costs 1,000 more, or 1.6 w / m times as much in smaller blocks. Degrees
+  above 2 are evaluated only for the few classes that may win. In the exact engine, the pairs of a presumed winner cost
+  1.5 x for a support vector, as these are not contiguous, and 40 for each instead of `kernel` (measured on a Xeon with
   AVX-512).
 """
 
@@ -47,57 +47,57 @@ from approxsvm.ir.kernel_model import FloatArray, KernelModel
 
 # Cost of each extra sum of the exact engine with several classes.
 SUM_COST: Final = 5.0
-# Pairs of a presumed winner, in float32: cost of exp, factor of the whole, and share presumed wrongly if unknown.
+# Pairs of a presumed winner, in float32: cost of exp, factor of the total cost, assumed share of wrong presumptions.
 _LISTED_COST: Final = 40.0
 _LISTED_SHARE: Final = 1.5
 _TYPICAL_MISSES: Final = 0.15
-# Classes that may win where degree 2 leaves a row open: so many, and so many of all.
+# Classes that may win if degree 2 leaves a row undecided: a fixed number plus a share of all classes.
 _CONTENDERS: Final = 2.0
 _SHARE_OF_CONTENDERS: Final = 0.125
 _CACHE_BYTES: Final = 1 << 20
 # Support vectors stored by columns: cost of a shared non-zero, and of a support vector in a frequent feature.
 _ENTRY_COST: Final = 64.0
 _FREQUENT_COST: Final = 4.0
-# In vector widths: rows of a block that hide the loads of coefficients, most rows of a block, and the extra cost of
-# coefficients that do not fit the cache.
+# In vector widths: rows of a block needed to hide the loads of coefficients, most rows of a block, and the extra cost
+# of coefficients that do not fit the cache.
 _FULL_BLOCK: Final = 1.6
 _REGISTERS: Final = 3
 _SPILLED_COEFFICIENTS: Final = 1.9
 # Slowdown of the exact engine if the support vectors do not fit the cache.
 _SPILLED: Final = 1.5
-# The additional slowdown for rows by their non-zeros: every multiply-add waits for a load (measured on a Xeon).
+# Additional slowdown of rows processed by their non-zeros: every multiply-add waits for a load (measured on a Xeon).
 _SPILLED_NONZEROS: Final = 2.0
-# Default number of rows of a call: a test set, a page of a table, a queue of requests.
+# Default number of rows of a call, such as a test set, a page of a table or a queue of requests.
 CALL_ROWS: Final = 4_000
 
 
 @dataclass(frozen=True)
 class Constants:
-    """Costs of a target that are not multiply-adds, in multiply-adds."""
+    """Costs of a target other than multiply-adds, in units of a multiply-add."""
 
-    row: float  # once for a row of a stage
-    loaded: float  # of a feature of it
-    direction: float  # of refining a row, by the bound that knows its direction
-    degrees: float  # the same, by the bounds of higher degrees
-    grid: float  # of a feature, to find its value on a grid of few
-    routing: float  # of a row to one of many centers
-    kernel: float  # of a support vector in the exact engine, besides its inner product
-    run: float  # the least cost of a run of coefficients above degree 2
-    coefficient: float = 1.0  # of one of an expansion, at least; a row alone waits for each to be loaded
-    product: float = 1.0  # of a row with a feature of a support vector or of a subspace's basis
-    form: float = 1_000.0  # of each of several classes about a center, besides its coefficients
-    listed: float = 1.0  # of a coefficient in the lists of a class or of a subspace
-    width: int = 8  # rows that fill the lanes of a block; 0 for rows alone
-    on_grid: float = 1.0  # of a coordinate of a subspace's support vectors on a grid, of what a float takes
+    row: float  # fixed cost of a row in a stage
+    loaded: float  # loading a feature of a row
+    direction: float  # refining a row by the bound that depends on its direction
+    degrees: float  # refining a row by the bounds of higher degrees
+    grid: float  # finding the value of a feature on a grid of few values
+    routing: float  # sending a row to one of many centers
+    kernel: float  # a support vector in the exact engine, in addition to its inner product
+    run: float  # least cost of a run of coefficients above degree 2
+    coefficient: float = 1.0  # least cost of a coefficient of an expansion; a single row waits for each to be loaded
+    product: float = 1.0  # multiplying a row by a feature of a support vector or of a subspace's basis
+    form: float = 1_000.0  # each of several classes about a center, in addition to its coefficients
+    listed: float = 1.0  # a coefficient in the lists of a class or of a subspace
+    width: int = 8  # rows that fill the lanes of a block; 0 for single rows
+    on_grid: float = 1.0  # cost of a subspace coordinate of a support vector on a grid, relative to a float
 
     @classmethod
     def here(cls) -> Constants:
-        """Constants of the target that predicts on this machine, or that APPROXSVM_TARGET names."""
+        """Return the constants of the target that predicts on this machine, or that APPROXSVM_TARGET names."""
         return _of_target(_OF_TARGETS)
 
     @classmethod
     def alone(cls) -> Constants:
-        """The same for calls of one row."""
+        """Return the constants for calls of one row."""
         return _of_target(_ALONE)
 
     @property
@@ -106,15 +106,15 @@ class Constants:
         return self.width == 0
 
 
-# Measured on a Zen 5, where a multiply-add at full speed takes 7.2 and 14.5 ps; of 14 models off by a factor of 1.08;
-# grids take a half with AVX2, too, but not on all CPUs of that target.
+# Measured on a Zen 5, where a multiply-add at full speed takes 7.2 and 14.5 ps. On 14 models, they are off by a factor
+# of 1.08. Grids halve the cost with AVX2, too, but not on all CPUs of that target.
 _OF_TARGETS: Final = {
     "avx512": Constants(1_400.0, 39.0, 5_200.0, 800.0, 200.0, 5_600.0, 27.0, 9.0, width=16, on_grid=0.5),
     "avx2": Constants(750.0, 33.0, 2_100.0, 200.0, 130.0, 3_100.0, 28.0, 8.0),
 }
-# Read off on a Zen 5. Rows, coefficients, products and support vectors are fitted to what benchmarks.costs measured and
-# are off by a factor of 1.07 in the mean; runs, routing, forms and lists have been scaled since, by what newer code
-# takes of the time of older.
+# Measured on a Zen 5. Constants of rows, coefficients, products and support vectors are fitted to the results of
+# benchmarks.costs and are off by a factor of 1.07 on average. Constants of runs, routing, forms and lists have since
+# been scaled by the ratio of the times of newer and older code.
 _ALONE: Final = {
     "avx512": Constants(
         14_000.0, 8.0, 14_000.0, 14_000.0, 200.0, 10_000.0, 28.0, 90.0, 9.0, 6.5, 2_300.0, 15.0, 0, 0.5
@@ -125,22 +125,22 @@ _ALONE: Final = {
 
 def _of_target(constants: Mapping[str, Constants]) -> Constants:
     target = os.environ.get("APPROXSVM_TARGET") or _native.runnable_targets()[0]
-    return constants.get(target, constants["avx2"])  # whose vectors are the next narrower ones
+    return constants.get(target, constants["avx2"])  # avx2 has the next narrower vectors
 
 
 @dataclass(frozen=True)
 class Size:
-    """Number of centers, and of features that the expansions are in."""
+    """Number of centers, and number of features in the expansions."""
 
     n_centers: int
     n_varying: int
 
     def coefficients(self, degree: int) -> int:
-        """Coefficients of one expansion."""
+        """Return the number of coefficients of one expansion."""
         return math.comb(self.n_varying + degree, degree)
 
     def runs(self, degree: int) -> int:
-        """Monomials of the degree below, above degree 2."""
+        """Return the number of runs, one for each monomial of the degree below; 0 up to degree 2."""
         return math.comb(self.n_varying + degree - 1, degree - 1) if degree > 2 else 0
 
 
@@ -148,15 +148,15 @@ class Size:
 class Products:
     """Cost of the inner products of a row with the support vectors in the exact engine."""
 
-    n_terms: float  # multiplications for a support vector: features or, if few, those that differ from the reference
-    cost: float  # of a row and all support vectors
+    n_terms: float  # multiplications for a support vector: features, or those that differ from the reference if few
+    cost: float  # cost of a row with all support vectors
     slower: float  # slowdown of the whole engine if the support vectors do not fit the cache
     by_columns: bool  # whether support vectors are stored by columns
     constants: Constants
 
     @classmethod
     def of(cls, model: KernelModel, rows: Any, constants: Constants | None = None) -> Products:
-        """Products for rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
+        """Estimate the products of rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
         constants = constants or Constants.here()
         n_sv, d = model.n_sv, model.n_features
         vectors: Any = model.support_vectors
@@ -174,18 +174,18 @@ class Products:
         return cls(n_terms, n_sv * n_terms, spilled, False, constants)
 
     def engine(self, n_sv: int) -> float:
-        """Of a row in the exact engine of one decision function."""
+        """Return the cost of a row in the exact engine of one decision function."""
         products = self.constants.product * self.cost
         return self.row + self.slower * (products + n_sv * self.constants.kernel)
 
     @property
     def row(self) -> float:
-        """Once for a row in the engine."""
+        """Fixed cost of a row in the engine."""
         return self.constants.row + self.constants.loaded * self.n_terms
 
 
 def _differing(rows: Any, reference: FloatArray | None) -> npt.NDArray[np.intp]:
-    """Number of rows, for each feature, that differ from the reference, or from zero."""
+    """Count, for each feature, the rows that differ from the reference, or from zero."""
     if isinstance(rows, np.ndarray):
         return np.asarray(np.count_nonzero(rows if reference is None else rows != reference, axis=0))
     if reference is not None:
@@ -195,7 +195,7 @@ def _differing(rows: Any, reference: FloatArray | None) -> npt.NDArray[np.intp]:
 
 @dataclass(frozen=True, eq=False)
 class PairCosts:
-    """Cost of a row in the exact engine of several classes, by all pairs or by those of a presumed winner."""
+    """Cost of a row in the exact engine of several classes, by all pairs or by the pairs of a presumed winner."""
 
     products: Products
     n_features: int
@@ -204,7 +204,7 @@ class PairCosts:
 
     @classmethod
     def of(cls, model: KernelModel, rows: Any, constants: Constants | None = None) -> PairCosts:
-        """Costs for rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
+        """Estimate the costs of rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
         n = len(model.labels)
         counts, starts = np.asarray(model.n_support), np.concatenate([[0], np.cumsum(np.asarray(model.n_support))])
         listed = np.zeros(n)
@@ -215,18 +215,18 @@ class PairCosts:
 
     @property
     def stays_sparse(self) -> bool:
-        """Whether rows go through the engine of all pairs by their non-zeros."""
+        """Whether the engine of all pairs processes only the non-zeros of rows."""
         return self.products.by_columns or self.products.n_terms < self.n_features / 5
 
     @property
     def all_pairs(self) -> float:
-        """By the sums of all pairs in float64."""
+        """Cost of the sums of all pairs in float64."""
         n_sv, constants = float(self.counts.sum()), self.products.constants
         products = constants.product * self.products.cost
         return self.products.slower * (products + n_sv * (constants.kernel + SUM_COST * len(self.counts)))
 
     def of_winner(self, frequency: FloatArray) -> float:
-        """By the pairs of one class, which each class is as often as `frequency` says."""
+        """Return the average cost of the pairs of one class, if classes are presumed with these frequencies."""
         constants = self.products.constants
         if constants.is_alone:  # the kernel values of all support vectors first
             values = self.counts.sum() * (constants.product * self.n_features + constants.kernel)
@@ -236,13 +236,13 @@ class PairCosts:
         return float(_LISTED_SHARE * (frequency @ (own + self.listed * (self.n_features + _LISTED_COST + 1.0))))
 
     def presuming(self, n_landmarks: int) -> float:
-        """Cost of the network that presumes the winner."""
+        """Return the cost of the network that presumes the winner."""
         n = len(self.counts)
         return float(n * self.n_features + _LISTED_SHARE * n_landmarks * (self.n_features + _LISTED_COST + n))
 
     @property
     def typical(self) -> float:
-        """The cheaper of both ways, with a network without landmarks for the winner's."""
+        """Cost of all pairs or of a presumed winner's, whichever is less, with a network without landmarks."""
         if self.stays_sparse:
             return self.all_pairs
         frequency = np.full(len(self.counts), 1.0 / len(self.counts))
@@ -251,24 +251,27 @@ class PairCosts:
 
 @dataclass(frozen=True, eq=False)
 class SubspaceCosts:
-    """Cost of a row by kernel sums in few coordinates, and by the exact engine after them."""
+    """Cost of a row in kernel sums in few coordinates, and in the exact engine after them."""
 
     n_features: int
     n_listed: FloatArray  # (n_groups,): support vectors of the functions of a class, or of the only one
-    n_own: FloatArray  # (n_groups,): those that all functions of the class share
+    n_own: FloatArray  # (n_groups,): support vectors that all functions of the class share
     n_forms: int
-    fixed: float  # once for a row: presuming its class
+    fixed: float  # fixed cost of a row: presuming its class
     behind: FloatArray  # (n_groups,): cost of a remaining row in the exact engine
     exact: float  # cost of a row by the exact engine alone
     misses: float  # share of rows whose class is presumed wrongly
     constants: Constants
-    of_coordinate: float = 1.0  # of a support vector, of what a float takes
+    of_coordinate: float = 1.0  # cost of a support vector's coordinate, relative to a float
 
     @classmethod
     def of(
         cls, model: KernelModel, rows: Any, constants: Constants | None = None, few_work: float = 0.0
     ) -> SubspaceCosts:
-        """For rows like these, an ndarray or csr_array of shape (n_rows, n_features); `few_work` as of CostModel."""
+        """Estimate the costs of rows like these, an ndarray or csr_array of shape (n_rows, n_features).
+
+        `few_work` is described in `CostModel.of`.
+        """
         few = by_few_values(model, few_work, constants)
         if model.n_decisions == 1:
             products = Products.of(model, rows, constants)
@@ -288,7 +291,7 @@ class SubspaceCosts:
         return cls(model.n_features, listed, pairs.counts, n - 1, fixed, behind, exact, _TYPICAL_MISSES, constants)
 
     def of_stage(self, n_coordinates: int) -> FloatArray:
-        """Of a row in one stage, for each group: loading, projection and sums."""
+        """Return the cost of a row in one stage, for each group: loading, projection and sums."""
         constants = self.constants
         projected = self.n_features * (constants.product * n_coordinates + constants.loaded)
         products = self.of_coordinate * n_coordinates
@@ -301,7 +304,7 @@ class SubspaceCosts:
         return found
 
     def of_expansion(self, n_coordinates: int, degree: int) -> FloatArray:
-        """Of a row in an expansion of the only function, in place of its sums."""
+        """Return the cost of a row in an expansion of the only function, which replaces its sums."""
         constants, size = self.constants, Size(1, n_coordinates)
         projected = self.n_features * (constants.product * n_coordinates + constants.loaded)
         form = constants.coefficient * size.coefficients(degree)
@@ -310,13 +313,13 @@ class SubspaceCosts:
         return np.array([constants.row + projected + form])
 
     def at_best(self, n_coordinates: int) -> float:
-        """Average cost of a row if a stage settled all of them."""
+        """Return the average cost of a row if a stage settled every row."""
         sums = float(self.of_stage(n_coordinates).mean())
         return self.fixed + (sums if self.n_forms > 1 else min(sums, float(self.of_expansion(n_coordinates, 2)[0])))
 
 
 def by_few_values(model: KernelModel, few_work: float, constants: Constants | None = None) -> float:
-    """Of a row on the support vectors' grid; infinite where `few_work`, of each of them, is 0."""
+    """Return the cost of a row on a grid of few values; infinite if `few_work`, the cost of a support vector, is 0."""
     constants = constants or Constants.here()
     return constants.row + constants.grid * model.n_features + model.n_sv * few_work if few_work > 0.0 else math.inf
 
@@ -326,11 +329,11 @@ class CostModel:
     """Costs of a row of one model."""
 
     n_features: int
-    n_forms: int  # decision functions that a row is expanded in: of pairs of classes those of one class
-    n_refined: float  # how many of several take further degrees, where the first two leave a row open
-    exact: float  # in the exact engine
+    n_forms: int  # decision functions to expand for a row: with pairs of classes, those of one class
+    n_refined: float  # number of functions that take further degrees if degree 2 leaves a row undecided
+    exact: float  # cost in the exact engine
     constants: Constants
-    call_rows: int = CALL_ROWS  # of a call
+    call_rows: int = CALL_ROWS  # rows of a call
 
     @classmethod
     def of(
@@ -341,7 +344,7 @@ class CostModel:
         call_rows: int = CALL_ROWS,
         few_work: float = 0.0,
     ) -> CostModel:
-        """For rows like these, an ndarray or csr_array of shape (n_rows, n_features).
+        """Estimate the costs of rows like these, an ndarray or csr_array of shape (n_rows, n_features).
 
         `few_work` is Predictor.few_values_work of the exact model.
         """
@@ -359,7 +362,7 @@ class CostModel:
         return cls(model.n_features, n_forms, n_refined, exact, constants, call_rows)
 
     def expansion(self, degree: int, size: Size) -> float:
-        """Cost of a row that the expansion certifies at once."""
+        """Return the cost of a row that the expansion certifies at once."""
         routing = 0.0
         if size.n_centers > 1:
             points = 5.0 * self.n_features * math.sqrt(size.n_centers)
@@ -374,17 +377,17 @@ class CostModel:
     def cascade(
         self, degree: int, size: Size, share: Mapping[str, float], lower: tuple[int, float] | None = None
     ) -> float:
-        """Of a row on average: `refining`, and the exact engine behind it."""
+        """Return the average cost of a row, including `refining` and the exact engine after it."""
         refining = self.refining(degree, size, share, lower)
         return self.expansion(degree, size) + (1.0 - share["expansion"]) * refining + rows_in_engine(share) * self.exact
 
     def refining(
         self, degree: int, size: Size, share: Mapping[str, float], lower: tuple[int, float] | None = None
     ) -> float:
-        """Of a row that the first look at its expansion leaves open, on average.
+        """Return the average cost of refining a row that its expansion does not settle at once.
 
-        `share` is the share of the rows that each stage answers; `lower` a lower degree above 2, and the share of rows
-        that it settles.
+        `share` is the share of the rows that each stage answers; `lower` is a lower degree above 2 and the share of
+        rows that it settles.
         """
         if self.n_forms > 1:
             if degree <= 2:  # an exact engine is next
@@ -405,11 +408,11 @@ class CostModel:
         return constants.degrees + loaded + max(further, 0.0)
 
     def _share_of_blocks(self, share: float) -> float:
-        """Blocks that have a row of that share of the rows: a degree is added for all rows of a block."""
+        """Return the share of blocks with at least one of these rows: a degree is added for all rows of a block."""
         return 1.0 - (1.0 - min(share, 1.0)) ** max(_REGISTERS * self.constants.width, 1)
 
     def _forms(self, forms_degree: int, size: Size, share: float, degree: int) -> float:
-        """Of all coefficients up to a degree, for each of the share of a call's rows that needs them."""
+        """Return the cost of all coefficients up to a degree, for each row of the share of a call that needs them."""
         together = self._rows_together(size, share)
         n_bytes = 4 * size.coefficients(degree) * size.n_centers * self.n_forms
         if self.constants.is_alone:
@@ -420,14 +423,14 @@ class CostModel:
         return work * (self._fewer(together) + spilled)
 
     def _fewer(self, together: float) -> float:
-        """How many times as much each of so few rows in a block costs."""
+        """Return the factor by which a row costs more in a block of few rows."""
         return max(1.0, _FULL_BLOCK * self.constants.width / together)
 
     def _rows_together(self, size: Size, share: float) -> float:
-        """Rows of a center that are evaluated side by side, where a share of the rows of a call is."""
+        """Return the number of rows of a center evaluated together if this share of a call's rows is evaluated."""
         return min(max(share * self.call_rows / size.n_centers, 1.0), 48.0)
 
 
 def rows_in_engine(share: Mapping[str, float]) -> float:
-    """How many rows of the exact engine in float32 a row costs on average, given how many each stage answers."""
+    """Return the average cost of a row in float32 rows of the exact engine, given the share that each stage answers."""
     return share["float32"] + 2.0 * (share["float64"] + share["definition"])

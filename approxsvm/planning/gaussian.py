@@ -1,4 +1,4 @@
-"""From a model with a Gaussian kernel to its artifact: expansions, subspaces or the exact engine alone."""
+"""Compilation of models with a Gaussian kernel: expansions, subspaces or the exact engine alone."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from approxsvm.planning.subspaces import Subspaces, choose_subspaces, goes_by_ma
 from approxsvm.planning.winner import speculate
 from approxsvm.system.threads import one_thread_inside
 
-# Where no tolerance is asked for, values of a regression model are this close, as a share of their range.
+# Default tolerance of a regression model's values, as a share of their range.
 DEFAULT_SHARE_OF_RANGE: Final = 1e-3
-# Functions of the same kernels have one bound in float64, by the largest coefficients of any: with less than a few of
-# it, nearly every row would be computed again by the definition.
+# Functions of the same kernels share one float64 bound, computed from their largest coefficients. If the tolerance were
+# not several times that bound, nearly every row would be computed again by the definition.
 _OF_SHARED_MODULI: Final = 16.0
-# Rows that show how well float64 can scale rows.
+# Rows that are used to estimate the float64 error of scaling.
 _TYPICAL_ROWS: Final = 256
 
 
 def build(model: KernelModel, request: Request) -> Built:
-    """Plan, expand, certify, write."""
+    """Plan, expand and certify a model, and write its artifact."""
     writer.input_scale_for(model.gamma)  # refuses what the format cannot hold, before any arithmetic
     with one_thread_inside("blas"):
         if model.has_several and request.mode == "exact":
@@ -47,9 +47,10 @@ def build(model: KernelModel, request: Request) -> Built:
 
 
 def of_several(model: KernelModel, request: Request, *, by_sign: bool = False) -> Artifact:
-    """The exact engine alone, which computes each kernel value once for all functions.
+    """Build the exact engine alone, which computes each kernel value once for all functions.
 
-    Of values whose signs are labels none is promised, so that the cheapest stage that tells the sign suffices.
+    With `by_sign`, only the signs of values matter, as labels. No tolerance is then promised, so that the cheapest
+    stage that determines the sign suffices.
     """
     plan = "the exact engine alone"
     if model.n_decisions > 1:
@@ -65,17 +66,20 @@ def of_several(model: KernelModel, request: Request, *, by_sign: bool = False) -
 
 
 def _least(model: KernelModel, request: Request) -> float:
-    """Of tolerances that float64 can promise, one that hardly costs anything where nobody asked for one."""
+    """Return the least tolerance to promise: by default one that costs little, else the least that float64 allows."""
     return least_tolerance(model) * (_OF_SHARED_MODULI if model.has_several and request.tolerance is None else 1.0)
 
 
 def _problem(model: KernelModel, request: Request) -> Problem:
-    """Plans are tried on rows that are mapped already, and without names that scikit-learn would miss."""
+    """Create the planning problem, with rows that are already mapped and without feature names.
+
+    With names, scikit-learn would warn that the rows lack them.
+    """
     rows = request.rows
     tolerance = max(_promise(model, request), _least(model, request))
     if rows is not None and model.input_map is not None:
         rows = model.input_map.apply(rows)
-    # Labels of several classes by votes need the pairs of a winner; values, and labels by scores, need all.
+    # Labels of several classes by votes need only the winner's pairs; values, and labels by scores, need all pairs.
     by_votes = model.has_pairs and math.isinf(tolerance) and model.outputs.label_rule == "votes"
     outputs = Outputs(label_rule="scores", decision_shape="each") if model.outputs.of_each_class else Outputs()
     return Problem(
@@ -92,8 +96,8 @@ def _problem(model: KernelModel, request: Request) -> Problem:
 def _choose(problem: Problem, progress: Progress) -> Plan:
     limits = problem.limits
     look_for = partial(choose_subspaces, problem, partial(progress, "Looking for subspaces"))
-    # Subspaces settle labels by votes, and values. They are for rows with many features that are not zero; of others
-    # expansions say first what there is to gain.
+    # Subspaces settle labels by votes, and values. They suit rows with many non-zero features; for other rows,
+    # expansions are tried first to show how much there is to gain.
     may_have_subspaces = (
         problem.mode == "certified"
         and limits.degree == limits.n_centers == "auto"
@@ -138,7 +142,10 @@ def _written(model: KernelModel, problem: Problem, plan: Plan, request: Request)
 
 
 def _promise(model: KernelModel, request: Request) -> float:
-    """What was asked for, else labels alone, or a share of the range of a regression's values."""
+    """Return the tolerance to promise: the requested one or, by default, infinity or a share of a regression's range.
+
+    Infinity means that only labels are promised.
+    """
     if request.tolerance is not None:
         least = least_tolerance(model, _typical_row_error(model, request.rows))
         if not request.tolerance >= least:
@@ -157,9 +164,9 @@ def _promise(model: KernelModel, request: Request) -> float:
 
 
 def _typical_row_error(model: KernelModel, rows: Any) -> float:
-    """How far float64 may have half of the sample rows from what is meant.
+    """Return the median over sample rows of the float64 error bound of the input map.
 
-    Where there are no rows, those that are mapped to support vectors stand in for them.
+    Without sample rows, rows that are mapped to support vectors are used.
     """
     if model.input_map is None:
         return 0.0

@@ -1,9 +1,9 @@
-"""Which expansion to compile: one center or many, of which degree, or none, by what a row will cost on average.
+"""Choice of the expansion to compile: number of centers and degree, or none, by the average cost of a row.
 
-A candidate is judged by trying it: some of its centers are expanded and certified, and rows that were kept out of the
-choice of the centers go through the real predictor, which counts how many of them each stage answers. The cost of a
-row is then what the stages that it passes cost (cost.py). No time decides, so that the same input always gets the same
-plan; what trying took is noted for the report alone.
+The planner evaluates a candidate by trying it. It expands and certifies some of the centers and sends held-out rows,
+which took no part in placing the centers, through the real predictor, which counts the rows that each stage answers.
+The cost of a row is the sum of the costs of the stages that it passes (cost.py). Measured times never decide, so the
+same input always gets the same plan; they are recorded for the report only.
 """
 
 from __future__ import annotations
@@ -38,57 +38,56 @@ from approxsvm.planning.request import Effort
 from approxsvm.planning.subspaces import Subspaces
 from approxsvm.runtime.evaluator import EXPANSION_STAGES, VALUES, Evaluator
 
-# Numbers of centers that are tried, by the effort that is allowed.
+# Numbers of centers to try at each level of effort.
 EFFORTS: Final[dict[Effort, tuple[int, ...]]] = {
     "low": (1, 64),
     "normal": (1, 16, 64, 256, 1024),
     "high": (1, 16, 64, 256, 1024, 4096),
 }
-# Rows looked at, at most; and the share of them that judges the candidates instead of placing the centers.
+# Most sample rows, and the share of them that is held out to evaluate the candidates.
 MAX_SAMPLE_ROWS: Final = 40_000
 HELD_OUT_SHARE: Final = 0.25
-# Numbers that dense ones may have together, unless they are few rows.
+# Most numbers in a dense sample, unless it has few rows.
 _MAX_SAMPLE_NUMBERS: Final = 1 << 25
-# Centers of a candidate that are tried, at most and at least, and rows that try them. Between them as many as take a
-# second, or as long as building the best candidate so far: judging may take longer where a good candidate is known.
+# Most and fewest centers to expand when trying a candidate, and most rows to try it on. Between these limits, trying
+# takes a second plus the time to build the best candidate so far: a good candidate is worth a longer comparison.
 _PROBED_CENTERS: Final = 128
 _LEAST_PROBED_CENTERS: Final = 4
 _PROBE_ROWS: Final = 4_000
-# Work of a second, in products of Gram matrices; what their powers take beside a feature; what any expansion does.
+# Work done in a second, in products of Gram matrices; work of their powers, in features; fixed work of an expansion.
 _SECOND: Final = 4e10
 _POWERS: Final = 150
 _WORK_OF_ANY: Final = 1e8
-# Rows per center below which k-means would only find the rows again.
+# With fewer rows per center than this, k-means would only return the rows themselves.
 _ROWS_PER_CENTER: Final = 4
-# An expansion may take this many coefficients about a single center, or about each of many, and all of them together
-# as many bytes.
+# Most coefficients of an expansion about a single center, and about each of many; most bytes of all expansions.
 MAX_COEFFICIENTS: Final = 1 << 16
 MAX_COEFFICIENTS_OF_MANY: Final = 1 << 13
 MAX_EXPANSION_BYTES: Final = 64 << 20
-# A plan must promise at most this share of the exact engine's cost, or the exact engine is the plan.
+# A plan must be predicted to cost at most this share of the exact engine; otherwise the exact engine is the plan.
 _WORTHWHILE: Final = 0.85
-# Costs within this factor are about the same, where more rows are certified, or fewer centers have to be looked at; and
-# where an artifact is smaller. By the third a plan has to be cheaper at best that takes long to judge.
+# Costs within the first factor count as equal if more rows are certified or fewer centers need to be tried, and within
+# the second if the artifact is smaller. A plan that takes long to try must be cheaper, at best, by the third factor.
 _ABOUT: Final = 1.15
 _SAME: Final = 1.05
 _WORTH_A_LONG_LOOK: Final = 1.5
-# Support vectors lie nearer the boundary than rows do: where so many are certified, rows hardly need more.
+# Support vectors lie nearer the boundary than rows do, so if this share of them is certified, rows hardly need more.
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
-# With less than this share of rows certified by the first plans, a tolerance is out of reach for all.
+# If the first plans certify less than this share of rows, the tolerance is out of reach for all plans.
 _HOPELESS: Final = 1e-3
-# An expansion of degree 1 is not even tried where its first error is about so far above all but this share of values.
+# Degree 1 is not tried if the bound of degree 2 is at least this many times the value for all but this share of rows.
 _FAR_ABOVE: Final = 8.0
 _HOPELESS_SHARE: Final = 0.02
-# Of the time that planning takes: nobody knows how many numbers of centers will be tried, most often two or three.
+# Shares of the planning time, for the progress bar: usually two or three numbers of centers are tried.
 _SHARE_OF_ONE_CENTER: Final = 0.1
 _SHARE_OF_THE_REST: Final = 0.5
-# In an approximate artifact a center stands for at least this many rows, so that it discloses none of them.
+# In an approximate artifact, a center is the mean of at least this many rows, so that it discloses none of them.
 _ROWS_BEHIND_A_CENTER: Final = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows to place centers by, and others to judge them."""
+    """Rows that place the centers, and held-out rows that evaluate them."""
 
     fit: Any
     held_out: Any
@@ -96,7 +95,7 @@ class Sample:
 
     @property
     def name(self) -> str:
-        """What the rows are, for people."""
+        """Description of the rows, for messages."""
         if self.are_support_vectors:
             return (
                 "support vectors, which lie nearer the boundary than ordinary rows (sample rows X would judge better)"
@@ -106,19 +105,19 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Centers, the way to them, and what the rows that each is to serve are like.
+    """Centers, the router to them, and statistics of the rows near each.
 
     Attributes
     ----------
     centers : ndarray of shape (n_centers, n_features), float32
     router : Router, optional
-        Where there are several.
+        Present if there are several centers.
     typical_s : ndarray of shape (n_centers,)
-        2 gamma ||z - center||^2.
+        2 gamma ||z - center||^2 of a typical row.
     majority_classes : ndarray of shape (n_centers,), optional
-        Of several classes, the most frequent.
+        Most frequent class of the rows near each center, if there are several classes.
     varying : ndarray of shape (n_varying,), optional
-        Columns in which rows differ from the center at all.
+        Columns in which rows may differ from their center.
     """
 
     centers: npt.NDArray[np.float32]
@@ -129,14 +128,14 @@ class Points:
 
     @property
     def size(self) -> Size:
-        """What expansions about them take."""
+        """Numbers of centers and features that determine the size of the expansions."""
         n_centers, n_features = self.centers.shape
         return Size(n_centers, n_features if self.varying is None else len(self.varying))
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """Centers and a degree; with what became of the held-out rows once it has been tried."""
+    """Centers and a degree, with the results on the held-out rows once the candidate has been tried."""
 
     degree: int
     points: Points
@@ -144,13 +143,13 @@ class Candidate:
     certified: float = 0.0
     error: float = 1.0
     seconds_per_row: float | None = None
-    expanded: Expanded | None = None  # where trying it took all of it
+    expanded: Expanded | None = None  # kept if trying it expanded all centers
     cost_alone: float = math.inf
-    share: Mapping[str, float] | None = None  # of the rows that tried it, by the stage that answered
+    share: Mapping[str, float] | None = None  # share of the held-out rows that each stage answered
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Description for messages."""
         n, n_features = self.points.centers.shape
         n_varying = self.points.size.n_varying
         part = f" in {n_varying} of {n_features} features" if n_varying < n_features else ""
@@ -159,7 +158,7 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What to build, of what was tried: expansions, subspaces, or the exact engine alone."""
+    """Choice of what to build: expansions, subspaces, or the exact engine alone."""
 
     candidate: Candidate | None
     reason: str
@@ -173,11 +172,11 @@ def choose(problem: Problem, progress: Callable[[float], None], cost_to_beat: Co
     Parameters
     ----------
     problem : Problem
-        Of mode "certified" or "approximate".
+        Its mode is "certified" or "approximate".
     progress : callable
-        Told the share of the work that is done, from 0 to 1.
+        Receives the share of the work done, from 0 to 1.
     cost_to_beat : Cost, optional
-        Of a row in what expansions have to be better than, where that is not the exact engine alone.
+        Cost of a row that expansions have to beat; by default, its cost in the exact engine.
 
     Returns
     -------
@@ -186,7 +185,7 @@ def choose(problem: Problem, progress: Callable[[float], None], cost_to_beat: Co
     Raises
     ------
     UnsupportedModelError
-        Nothing that was asked for fits `max_bytes`.
+        No requested plan fits `max_bytes`.
     """
     limits = problem.limits
     if problem.mode == "approximate" and limits.target_error is None:
@@ -197,7 +196,10 @@ def choose(problem: Problem, progress: Callable[[float], None], cost_to_beat: Co
 
 
 def _draw_sample(problem: Problem) -> Sample:
-    """At most 40,000 rows of X, else of the support vectors, a quarter of them held out; of wide dense ones fewer."""
+    """Draw at most 40,000 rows (fewer if they are wide and dense) and hold out a quarter of them.
+
+    The rows are those of X or, without X, the support vectors.
+    """
     rows, most = problem.typical_rows, MAX_SAMPLE_ROWS
     if isinstance(rows, np.ndarray):
         most = min(most, max(_MAX_SAMPLE_NUMBERS // rows.shape[1], _PROBE_ROWS))
@@ -207,7 +209,7 @@ def _draw_sample(problem: Problem) -> Sample:
 
 
 def _taken(rows: Any, chosen: npt.NDArray[np.intp]) -> Any:
-    """Some of the rows, in their order; sparse ones with the narrow indices that scikit-learn insists on."""
+    """Take the chosen rows in ascending order, giving sparse ones the 32-bit indices that scikit-learn requires."""
     part = rows[np.sort(chosen)]
     if not isinstance(part, np.ndarray):
         part.indices, part.indptr = part.indices.astype(np.int32), part.indptr.astype(np.int32)
@@ -215,7 +217,7 @@ def _taken(rows: Any, chosen: npt.NDArray[np.intp]) -> Any:
 
 
 class Planner:
-    """Tries candidates on a problem and its sample. Parameters as of `choose`."""
+    """Search over candidates for a problem, using a sample of its rows; the parameters are described in `choose`."""
 
     def __init__(self, problem: Problem, cost_to_beat: Cost | None = None) -> None:
         self._problem = problem
@@ -236,7 +238,7 @@ class Planner:
         self._varying_for: dict[int, npt.NDArray[np.intp] | None] = {}
 
     def plan(self, progress: Callable[[float], None]) -> Plan:
-        """Try candidates from few centers to many, as long as more could still be better."""
+        """Try candidates from few centers to many, for as long as more could still be better."""
         numbers = self._numbers_of_centers()
         tried: list[Candidate] = []
         done = 0.0
@@ -245,7 +247,7 @@ class Planner:
                 break
             points = self._points(n_centers)
             if tried and len(points.centers) <= max(len(c.points.centers) for c in tried):
-                break  # there are not as many different rows
+                break  # there are too few distinct rows for more centers
             degrees = self._degrees(points.size)
             share = _SHARE_OF_ONE_CENTER if n_centers == 1 else _SHARE_OF_THE_REST * (1.0 - done)
             part = _part(progress, done, done + share)
@@ -254,8 +256,8 @@ class Planner:
             done += share
         if not tried:
             return self._without_candidates()
-        # The higher degrees only where they may pay: about as few centers as do about as well as any, and about fewer
-        # of them as long as that is better, as a further degree often takes the place of four times the centers.
+        # Higher degrees are tried only where they may pay. Start with the fewest centers whose cost is close to the
+        # best, and go on to fewer while that helps: one more degree often replaces four times as many centers.
         best = min(self._about_best(tried), key=lambda c: c.points.size.n_centers)
         of_many = sorted((c for c in tried if len(c.points.centers) > 1), key=lambda c: -c.points.size.n_centers)
         if best in of_many and self._degrees_may_pay(best):
@@ -282,13 +284,13 @@ class Planner:
         )
 
     def _degrees_may_pay(self, best: Candidate) -> bool:
-        """Whether rows that a candidate of degree 2 leaves open cost enough for long looks at higher degrees."""
+        """Return whether the rows that degree 2 leaves undecided cost enough to justify trying higher degrees."""
         if self._mode == "approximate" or not self._is_free:
             return True
         return best.cost >= _WORTH_A_LONG_LOOK * self._costs.expansion(2, best.points.size)
 
     def _note_best(self, tried: list[Candidate]) -> None:
-        """What building the best candidate takes, if it is better than none."""
+        """Record the work of building the best candidate, if it beats the exact engine."""
         best = min(tried, key=lambda c: c.cost, default=None)
         if best is not None and best.cost < self.exact_cost:
             self._work_of_best = self._work(best.points.size)
@@ -296,7 +298,7 @@ class Planner:
     def _try_degrees(
         self, points: Points, degrees: tuple[int, ...], progress: Callable[[float], None], lower: list[Candidate]
     ) -> list[Candidate]:
-        """Try these degrees; `lower` are candidates with the same centers that were tried before."""
+        """Try these degrees; `lower` holds candidates already tried about the same centers."""
         candidates = [Candidate(degree, points) for degree in degrees]
         limit = self._limits.max_bytes
         fitting = [c for c in candidates if limit is None or self._bytes(c) <= limit]
@@ -313,10 +315,11 @@ class Planner:
         return tried
 
     def _cannot_pay(self, candidate: Candidate, lower: list[Candidate]) -> bool:
-        """Whether a degree costs more than the best so far, though it leaves as few rows as may be.
+        """Return whether a degree would cost more than the best so far even if it left as few rows as one can hope.
 
-        With two lower degrees about the same centers, each further degree is hoped to leave the square of the share
-        that those left; with one, nothing. A degree that halves what is left may cost a little more (`_chosen`).
+        If two lower degrees were tried about the same centers, each further degree is assumed at best to leave the
+        square of the ratio between the shares that those two left; if only one was tried, to leave nothing. A degree
+        that halves the remaining share may cost a little more (`_chosen`).
         """
         last = lower[-1] if lower else candidate
         if not self._is_free or last.share is None:
@@ -354,7 +357,10 @@ class Planner:
 
     @classmethod
     def _chosen(cls, tried: list[Candidate], n_bytes: Callable[[Candidate], int]) -> Candidate:
-        """Of those as good as the best the one of fewest bytes, or a higher degree that halves what is left."""
+        """Choose the smallest of the candidates about as good as the best, or a higher degree that halves the rest.
+
+        The rest is the share of rows that are not certified.
+        """
         best = min(cls._about_best(tried, _SAME), key=n_bytes)
         for candidate in cls._about_best(tried):  # from low degrees to high
             is_higher = candidate.points is best.points and candidate.degree > best.degree
@@ -363,7 +369,7 @@ class Planner:
         return best
 
     def _quick_alone(self, tried: list[Candidate]) -> list[Candidate]:
-        """Those whose row alone does not cost far more than by the best of these, or by what they have to beat."""
+        """Keep the candidates that are not far slower for single rows than the best of them or the cost to beat."""
         asked, least = self._limits.rows_per_call, min(self._exact.alone, *(c.cost_alone for c in tried))
         return [c for c in tried if not Cost(c.cost, c.cost_alone).is_slow_alone(least, asked)]
 
@@ -419,12 +425,12 @@ class Planner:
         return tuple(n for n in EFFORTS[self._limits.effort] if n == 1 or n <= most)
 
     def _size(self, n_centers: int) -> Size:
-        """Of as many centers, before they are placed."""
+        """Return the size of an expansion about this many centers, before they are placed."""
         varying = self._varying(n_centers)
         return Size(n_centers, self._model.n_features if varying is None else len(varying))
 
     def _varying(self, n_centers: int) -> npt.NDArray[np.intp] | None:
-        """Slices are for many centers, and for rows that the exact engine may answer."""
+        """Find the columns that vary on slices; None for a single center or if no exact engine can answer the rest."""
         if n_centers == 1 or self._mode != "certified":
             return None
         if n_centers not in self._varying_for:
@@ -458,12 +464,12 @@ class Planner:
         return Points(center, None, np.array([2.0 * gamma * self._spread()]), self._majority_classes(center, None))
 
     def _spread(self) -> float:
-        """Mean squared distance of held-out rows to the only center."""
+        """Return the mean squared distance of held-out rows to the only center."""
         norms = row_norms(self._sample.held_out, self._problem.frame.center)
         return float(np.mean(norms**2)) if len(norms) else 0.0
 
     def _majority_classes(self, centers: npt.NDArray[np.float32], router: Router | None) -> npt.NDArray[np.intp] | None:
-        """The class that most rows of each center belong to; that of the center where it has none."""
+        """Return the most frequent class of each center's rows, or the center's own class if it has no rows."""
         if not self._model.has_pairs:
             return None
         rows = self._sample.fit
@@ -479,7 +485,7 @@ class Planner:
         return self._problem.winners(self._sample.fit)
 
     def _typical_s(self, centers: npt.NDArray[np.float32], router: Router) -> FloatArray:
-        """1.5 times the mean over the rows of each center."""
+        """Return 1.5 times the mean of 2 gamma ||z - center||^2 over the rows of each center."""
         rows = self._sample.fit
         nearest = route(router, centers, rows)
         total, count = np.zeros(len(centers)), np.bincount(nearest, minlength=len(centers))
@@ -492,7 +498,7 @@ class Planner:
         return 3.0 * self._model.gamma * np.where(count > 1, total / np.maximum(count, 1), mean)
 
     def _bytes(self, candidate: Candidate) -> int:
-        """About what the artifact will take."""
+        """Estimate the size of the artifact in bytes."""
         points, size = candidate.points, candidate.points.size
         d, n = self._model.n_features, size.n_centers
         coefficients = (size.coefficients(candidate.degree) + 40) * self._n_forms
@@ -502,10 +508,10 @@ class Planner:
         exact = 0 if self._mode == "approximate" else self._problem.exact.artifact.n_bytes
         return 4 * n * (coefficients + d) + 4 * (d + 2) * listed + exact + 1024
 
-    # --- judging them
+    # --- evaluation
 
     def _may_pay(self, n_centers: int) -> bool:
-        """Whether an expansion that certified every row would be worth having; always where one is asked for."""
+        """Return whether an expansion that certified every row would pay; always true if one was requested."""
         if self._mode == "approximate" or not self._is_free:
             return True
         size = self._size(n_centers)
@@ -515,15 +521,15 @@ class Planner:
 
     @cached_property
     def _is_hopelessly_curved(self) -> bool:
-        """Whether the part of degree 2 about the only center is far above nearly all values: wide data, quickly seen.
+        """Whether the part of degree 2 about the only center far exceeds nearly all values: a quick test for wide data.
 
-        N_2^2 is a double sum over the support vectors (certificate.py); its diagonal is about all of it where they
-        have little in common.
+        N_2^2 is a double sum over the support vectors (certificate.py); its diagonal is nearly all of it if they have
+        little in common.
         """
         model, rows = self._model, self._sample.held_out
         if self._mode != "certified" or rows.shape[0] == 0:
             return False
-        decision = 0  # the function of the two largest classes, as good as any
+        decision = 0  # the function of the two largest classes is as good as any
         if model.has_pairs:
             largest = set(np.argsort(model.n_support)[-2:].tolist())
             decision = next(k for k, pair in enumerate(class_pairs(len(model.labels))) if set(pair) == largest)
@@ -541,30 +547,30 @@ class Planner:
             return any(c.error <= (self._limits.target_error or 0.0) for c in tried)
         if self._sample.are_support_vectors and max(c.certified for c in tried) >= _ENOUGH_SUPPORT_VECTORS:
             return True
-        costs: dict[int, float] = {}  # the least for each number of centers so far
+        costs: dict[int, float] = {}  # lowest so far for each number of centers
         for candidate in tried:
             n = len(candidate.points.centers)
             costs[n] = min(candidate.cost, costs.get(n, math.inf))
         if math.isfinite(self._problem.tolerance) and len(costs) > 1 and max(c.certified for c in tried) < _HOPELESS:
-            return True  # values as close as this are not to be had from expansions
+            return True  # expansions cannot give values this close
         before, last = ([math.inf, math.inf, *(cost for n, cost in costs.items() if n > 1)])[-2:]
         if self._is_free and last > max(0.9 * before, _WORTHWHILE * self.exact_cost):
-            return True  # more centers hardly help, and it is far to go
-        # Each step helps less than the one before: two more like the last have to make expansions worth their while.
+            return True  # more centers hardly help, and the goal is far off
+        # Each step helps less than the one before: two more like the last would have to make expansions worthwhile.
         far = last < math.inf and last * min(last / before, 1.0) ** 2 > _WORTHWHILE * self.exact_cost
         if self._is_free and far:
             return True
         if self._is_free and before < last and before <= _WORTHWHILE * self.exact_cost:
             return True  # more centers cost more than they save
         size = self._size(n_centers)
-        # A look that takes longer than building the best plan so far has to promise more.
+        # A trial that takes longer than building the best plan so far has to promise more.
         worth = _ABOUT if self._affordable(size) >= _LEAST_PROBED_CENTERS else _WORTH_A_LONG_LOOK
         return self._costs.expansion(self._degrees(size)[0], size) * worth >= min(c.cost for c in tried)
 
     def _tried(self, candidate: Candidate, before: Candidate | None, progress: Callable[[float], None]) -> Candidate:
-        """Expand some of its centers, and send the rows that belong to them through the real predictor.
+        """Expand some of the candidate's centers, and send the rows near them through the real predictor.
 
-        `before` has the same centers and a lower degree: only rows that it does not certify go on to further degrees.
+        `before` has the same centers and a lower degree; only rows that it does not certify go on to higher degrees.
         """
         rows, points = self._probe(candidate.points)
         if rows.shape[0] == 0:
@@ -593,11 +599,11 @@ class Planner:
         )
 
     def _affordable(self, size: Size) -> int:
-        """Centers that can be tried in as long as building the best plan so far takes, and a second."""
+        """Return the number of centers that can be tried in a second plus the time to build the best plan so far."""
         return int((self._work_of_best + _SECOND) / self._work(replace(size, n_centers=1)))
 
     def _work(self, size: Size) -> float:
-        """Of building expansions about as many centers: Gram matrices of each decision function, and their powers."""
+        """Estimate the work of building expansions: Gram matrices of each decision function, and their powers."""
         model, n_forms, n_sv = self._model, self._n_forms, float(self._model.n_sv)
         if model.has_pairs:
             n_sv *= 2.0 / len(model.labels)
@@ -610,28 +616,28 @@ class Planner:
         return len(self._model.labels) - 1 if self._problem.majority_only else self._model.n_decisions
 
     def _error(self, answers: npt.NDArray[Any], rows: Any) -> float:
-        """Share of answers that differ: labels, or values by more than a thousandth of their range."""
+        """Return the share of answers that differ: in label, or in value by over a thousandth of the values' range."""
         exact = self._problem.exact.predict(rows)
         if self._model.task != "regression":
             return float(np.mean(answers != exact))
         return float(np.mean(np.abs(answers - exact) > 1e-3 * np.ptp(exact, axis=0)))
 
     def _probe(self, points: Points) -> tuple[Any, Points]:
-        """Held-out rows and the centers that are theirs, with a router among those."""
+        """Choose some centers and the held-out rows nearest to them, with a router among these centers."""
         rows, centers = self._sample.held_out, points.centers
         if points.router is None:
             return rows[_spread(np.arange(rows.shape[0]))], points
         nearest = route(points.router, centers, rows)
         most = min(_PROBED_CENTERS, max(self._affordable(points.size), _LEAST_PROBED_CENTERS))
-        # Each with the same chance: the rows of those chosen are like all rows.
+        # Every center is equally likely to be chosen, so that the rows of the chosen ones resemble all rows.
         probed = np.random.default_rng(self._limits.random_state).permutation(np.unique(nearest))[:most]
-        if len(probed) == 1 and len(centers) > 1:  # an artifact of a single center has that of the frame
+        if len(probed) == 1 and len(centers) > 1:  # an artifact with a single center uses the frame's center
             probed = np.append(probed, (probed[0] + 1) % len(centers))
         chosen = _spread(np.flatnonzero(np.isin(nearest, probed)))
         everything = np.arange(len(probed), dtype=np.uint32)
         router = replace(points.router, groups=centers[probed[:1]], members=(everything,)) if len(probed) > 1 else None
         majority_classes = None if points.majority_classes is None else points.majority_classes[probed]
-        varying = points.varying if len(probed) > 1 else None  # a single center has a row's features by chance only
+        varying = points.varying if len(probed) > 1 else None  # with one center, a row may be on another slice
         return rows[chosen], Points(centers[probed], router, points.typical_s[probed], majority_classes, varying)
 
     def _without_candidates(self) -> Plan:
@@ -644,21 +650,21 @@ class Planner:
 
 
 def _spread(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """At most as many as try a candidate, from all parts of the data, which may change as time passes."""
+    """Choose rows for a trial, evenly spread over the data, which may drift with time."""
     return rows[np.linspace(0, len(rows) - 1, min(len(rows), _PROBE_ROWS)).astype(np.intp)]
 
 
 def _part(progress: Callable[[float], None], first: float, last: float) -> Callable[[float], None]:
-    """Progress of a part that goes from a share of the whole to another."""
+    """Map the progress of one part, from 0 to 1, to the range from `first` to `last` of the whole."""
     return lambda share: progress(first + (last - first) * share)
 
 
 def build_expanded(
     problem: Problem, candidate: Candidate, progress: Callable[[float], None], of_centers: int | None = None
 ) -> Expanded:
-    """Expand about all centers of a candidate, and certify: all functions, or the pairs of majority classes alone.
+    """Expand and certify a candidate about all its centers: all functions, or only the pairs of majority classes.
 
-    They are some of `of_centers`, where there are more.
+    If these centers are only some of the plan's, `of_centers` is the number of all of them.
     """
     if candidate.expanded is not None:
         return candidate.expanded

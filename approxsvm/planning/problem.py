@@ -1,4 +1,4 @@
-"""A model with a Gaussian kernel, and what its plans have to keep and are judged by."""
+"""A planning problem: a model with a Gaussian kernel, sample rows, and the limits and tolerance of its plans."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from approxsvm.runtime.evaluator import LABELS, Evaluator
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is planned for."""
+    """Input of the planner."""
 
     model: KernelModel  # without an input map
-    frame: Frame  # its center is that of plans with a single one
-    rows: Any = None  # (n_rows, n_features): sample rows as the kernel sees them; the support vectors take their place
+    frame: Frame  # its center is used by plans with a single center
+    rows: Any = None  # (n_rows, n_features): sample rows as the kernel sees them; by default, the support vectors
     mode: Mode = "certified"
-    tolerance: float = math.inf  # of values; infinite where labels alone count
+    tolerance: float = math.inf  # tolerance of values; infinite if only labels count
     limits: Limits = field(default_factory=Limits)
-    majority_only: bool = False  # whether a center of several classes needs the pairs of its majority class alone
+    majority_only: bool = False  # whether a center, with several classes, needs only the pairs of its majority class
 
     @cached_property
     def exact(self) -> Evaluator:
-        """The exact model, laid out once."""
+        """Evaluator of the exact model, built once."""
         return Evaluator(writer.build(self.model, "exact", self.frame), n_jobs=-1)
 
     @cached_property
     def known_sums(self) -> KnownSums:
-        """What expansions of the model have added up so far."""
+        """Cache of the sums that expansions of the model have computed so far."""
         return KnownSums()
 
     def winners(self, rows: Any) -> npt.NDArray[np.intp]:
-        """Which of several classes rows belong to, as positions."""
+        """Return the class of each row, as a position among several classes."""
         return np.asarray(self.exact.evaluate(rows, LABELS), dtype=np.intp)
 
     @property
     def typical_rows(self) -> Any:
-        """The sample rows, or the support vectors."""
+        """Sample rows, or the support vectors if there are none."""
         return self.model.support_vectors if self.rows is None else self.rows
