@@ -128,7 +128,8 @@ CELL: Final = model_text("expansions.h", "CELL")
 
 LINEAR: Final = model_text("expansions.h", "LINEAR")
 
-# The first panels hold eight matrix rows each, one per lane; the remainder, at most 28 numbers, is stored plainly.
+# The first panels hold eight matrix rows each, one per lane; the remainder, at most 28 numbers, is processed one by
+# one.
 QUADRATIC: Final = model_text("expansions.h", "QUADRATIC")
 
 NORM_PLAIN: Final = model_text("expansions.h", "NORM_PLAIN")
