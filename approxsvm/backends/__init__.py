@@ -1,1 +1,1 @@
-"""Artifacts for other programs: C99 headers, ONNX graphs."""
+"""Exports of artifacts to other formats: C99 headers and ONNX graphs."""

@@ -1,1 +1,1 @@
-"""C99 headers for microcontrollers."""
+"""C99 header export for microcontrollers."""

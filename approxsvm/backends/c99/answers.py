@@ -1,4 +1,4 @@
-"""What decision values become in a header: scores, probabilities, labels, each with what is known of the exact ones."""
+"""Scores, probabilities and labels computed from decision values in a header, with bounds on the exact ones."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from approxsvm.ir.outputs import BY_PROBABILITY, Outputs
 
 
 class Answers:
-    """Those of a model, or of the functions of several.
+    """The answers of one model, or of an ensemble.
 
     Parameters
     ----------
     artifact : Artifact
     only_labels : bool
-        Whether nobody asks for probabilities that labels do not go by.
+        Whether probabilities are omitted unless labels depend on them.
     in_sums : bool
-        Whether it counts by its scores where there are no probabilities.
+        Whether an ensemble adds up this model's scores if it has no probabilities.
     """
 
     def __init__(self, artifact: Artifact, only_labels: bool = False, in_sums: bool = False) -> None:
@@ -29,12 +29,12 @@ class Answers:
 
     @property
     def arrays(self) -> Arrays:
-        """By name."""
+        """Constant arrays, by name."""
         return self.shares.arrays if self.shares else {}
 
     @property
     def stack_bytes(self) -> int:
-        """Of the arrays of a call, about."""
+        """Approximate size of the arrays of a call."""
         n_labels = len(self.artifact.labels)
         per_label = 8 * self.shares.numbers_per_class if self.shares else 32 if self._has_scores else 8
         return 12 * self.artifact.n_decisions + (per_label * n_labels if n_labels > 2 or self.shares else 0)
@@ -45,7 +45,7 @@ class Answers:
         return len(self.artifact.labels) > 2 and by_scores
 
     def functions(self) -> Iterator[str]:
-        """Up to probabilities where there are any."""
+        """Yield the functions up to probabilities, if there are any."""
         if self._has_scores or (self.shares and self.shares.by_scores):
             yield source.SCORES_OF_EACH if self.artifact.outputs.of_each_class else source.SCORES
         if self.shares:
@@ -53,7 +53,7 @@ class Answers:
             yield probabilities_source.ROW_SHARES
 
     def labels(self) -> Iterator[str]:
-        """Up to `label`."""
+        """Yield the functions up to `label`."""
         outputs, n_labels = self.artifact.outputs, len(self.artifact.labels)
         if outputs.label_rule in BY_PROBABILITY:
             if outputs.threshold is None:

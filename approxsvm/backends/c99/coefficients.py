@@ -1,15 +1,17 @@
-"""Coefficients of expansions as a device stores them: float32 as they are, or int16 and int8 with a scale each.
+"""Expansion coefficients as stored on a device: plain float32, or int16 and int8 with one scale per degree.
 
-The part of degree k of a form is a symmetric tensor C_k applied to u k times over; a monomial's coefficient is its
-entry times its multiplicity, the number of orders of its factors. Quantized, the coefficients are q_m scale_k, and D_k
-is the tensor of what they are off by, q_m scale_k - coefficient_m over the multiplicity. Unfolded into a matrix of n
-rows, one factor against all others,
+The part of degree k of a form is C_k(u, ..., u) for a symmetric tensor C_k; the coefficient of a monomial is the
+corresponding entry of C_k times its multiplicity, the number of orderings of its factors. Quantization replaces each
+coefficient by q_m scale_k. The error is again a symmetric tensor D_k, with entries (q_m scale_k - coefficient_m) /
+multiplicity_m. Unfold D_k into a matrix with n rows: one factor indexes the rows, and all others index the columns.
+Then
 
     |D_k(u, ..., u)| <= sigma_k ||u||^k,    sigma_k the largest singular value of the unfolding,
 
-because the other k - 1 factors are a vector of length ||u||^(k-1). For k = 1 that is the norm of D_1, for k = 2 the
-spectral norm of a matrix. device_bounds.py makes a bound of it. The Frobenius norm of D_k is no less, and says how far
-the moduli of a form's terms, which rounding errors are in proportion to, grow.
+because the product of the other k - 1 factors is a vector of length ||u||^(k-1). For k = 1, sigma_k is the norm of
+D_1; for k = 2, it is the spectral norm of a matrix. device_bounds.py turns this into a bound on values. The Frobenius
+norm of D_k is at least sigma_k, and it bounds the growth of the sum of the absolute values of a form's terms, to which
+rounding errors are proportional.
 """
 
 from __future__ import annotations
@@ -28,21 +30,21 @@ from approxsvm.ir.kernel_model import FloatArray
 
 CoefficientType = Literal["float32", "int16", "int8"]
 LARGEST: Final = {"int16": 32767, "int8": 127}
-# Unfoldings of more numbers than this would take too long; the Frobenius norm has to do.
+# Larger unfoldings would take too long; for these, the Frobenius norm is used instead.
 _MAX_UNFOLDED: Final = 1 << 23
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The parts of one degree, of every expansion.
+    """The parts of one degree, for all expansions.
 
     Attributes
     ----------
     degree : int
     values : ndarray of shape (n_expansions, n_monomials), float32, int16 or int8
-        In the artifact's order of storage.
+        In the artifact's storage order.
     scales : ndarray of shape (n_expansions,), float32, or None
-        What whole numbers are multiplied by.
+        Factors that convert integers to coefficients.
     error_norms, error_frobenius : ndarray of shape (n_expansions,)
         sigma_k and the Frobenius norm of D_k, rounded up; 0 for float32.
     """
@@ -55,7 +57,7 @@ class Part:
 
 
 def parts_of(artifact: Artifact, kind: CoefficientType) -> tuple[Part, ...]:
-    """Coefficients of the degrees 1 to the artifact's, stored as `kind` says."""
+    """Return the parts of degree 1 up to the artifact's degree, stored as `kind`."""
     n, degree, n_all = artifact.n_varying, int(artifact.header["degree"]), len(artifact.expansion_numbers())
     sections = {1: artifact.coefficients("linear"), 2: artifact.coefficients("quadratic")}
     higher = artifact.coefficients("higher").reshape(n_all, -1)
@@ -70,7 +72,7 @@ def _part(degree: int, values: npt.NDArray[np.float32], n_features: int, kind: C
     if kind == "float32":
         return Part(degree, values, None, np.zeros(len(values)), np.zeros(len(values)))
     largest = np.abs(values).max(axis=1, initial=0.0).astype(np.float64)
-    # One float32 up, so that no quotient is beyond the largest whole number; a scale of 0 would divide by zero.
+    # One float32 step up, so that no quotient exceeds the largest integer; the minimum avoids division by a scale of 0.
     scales = np.nextafter(np.maximum(largest / LARGEST[kind], 2.0**-100).astype(np.float32), np.float32(np.inf))
     exact = values.astype(np.float64)
     steps = scales.astype(np.float64)[:, np.newaxis]
@@ -82,7 +84,7 @@ def _part(degree: int, values: npt.NDArray[np.float32], n_features: int, kind: C
 
 
 def _error_norms(error: FloatArray, n_features: int, degree: int) -> tuple[float, float]:
-    """Upper bounds of sigma_k and of the Frobenius norm, from what each stored coefficient is off by."""
+    """Return upper bounds of sigma_k and of the Frobenius norm, given the error of each stored coefficient."""
     if degree == 1:
         norm = math.sqrt(float(error @ error)) * ROUNDED_UP
         return norm, norm

@@ -1,31 +1,33 @@
-"""The bound of a row as a device looks it up: one number for each cell of s, collapsed from the norms of an artifact.
+"""The error bound of a row as a table lookup: one number per cell of s, precomputed from the norms of an artifact.
 
-The host multiplies sixteen functions of s, tabulated over fine cells, by the norms of an expansion for every row
-(cpp/include/approxsvm/bounds/certificate.hpp). On a device the norms are constants: here each fine cell's bound of each
-expansion is worked out in float64, by the same formulas, and the largest of some neighbours is stored in the upper 16
-bits of a float32, rounded up. What a row costs is one load. With phi_k(s) = exp(-s/2) sqrt(s^k / k!), the bound covers,
-for all s of a cell that is widened by the error of the computed s:
+For every row, the host multiplies sixteen functions of s, tabulated on fine cells, by the norms of an expansion
+(cpp/include/approxsvm/bounds/certificate.hpp). On a device these norms are constants. The bound of each expansion on
+each fine cell is therefore evaluated here, in float64 and by the same formulas; the maximum over several adjacent
+cells is stored as the upper 16 bits of a float32, rounded up. At run time, a row costs one load. Let phi_k(s) =
+exp(-s/2) sqrt(s^k / k!). For all s in a cell, widened by the error of the computed s, the bound covers:
 
-* truncation: the dropped degrees' norms N_k phi_k(s), and the remainder from first_remainder_degree on;
-* float32 rounding of the kept degrees, in proportion to the moduli of their terms, which are at most N_k phi_k(s), on
-  paths of additions that are at least as long as those of the header's sums (source.py);
-* from s = 174 on, where rows may get the bare intercept, the kept degrees themselves;
-* rounding of a row's coordinates, of the coefficients, and how far the compiled model may be from its source's.
+* truncation: N_k phi_k(s) for the norms N_k of the omitted degrees, and the remainder from first_remainder_degree on;
+* float32 rounding of the kept degrees. It is proportional to the sum of the absolute values of their terms, which is
+  at most N_k phi_k(s), along chains of additions at least as long as in the header (source.py);
+* for s >= 174, where a row may get the intercept alone, the kept degrees themselves;
+* rounding of the row's coordinates and of the coefficients, and the distance of the compiled model from its source.
 
-Two errors are the export's own:
+Two errors are specific to the export:
 
-* Quantized coefficients (coefficients.py). The part of degree k is off by at most output_scale sigma_k exp(-s/2)
-  ||u||^k, and as s = theta ||u||^2, theta = 2 gamma / input_scale^2, that is
+* Quantized coefficients (coefficients.py). The error of the part of degree k is at most output_scale sigma_k
+  exp(-s/2) ||u||^k. Since s = theta ||u||^2 with theta = 2 gamma / input_scale^2, this equals
 
       output_scale sigma_k sqrt(k!) theta^(-k/2) phi_k(s) =: E_k phi_k(s):
 
-  one more norm of degree k. Rounding errors are then in proportion to N_k + F_k, F_k being E_k with the Frobenius norm
-  in place of sigma_k, and their path is three roundings longer: the scale, its product, and a sum of its own.
-* The input map, which a device replays in float64. On the host each row's own rounding is bounded; here it is bounded
-  for all rows of a cell: they lie within r = sqrt(s / (2 gamma)) of the center, so that a mapped feature is at most
-  M = |center| + r in modulus, and going backwards through the stages so is every number on the way. A feature that is
-  clipped comes from a number t beyond its limit, which has an error only if t <= M + error; the error rises with t on a
-  straight line, e(t) = a + b t, so if e(2M) <= M, then t <= 2M: with t > 2M the line would have crossed t - M before.
+  it acts as one more norm of degree k. Rounding errors are then proportional to N_k + F_k, where F_k is E_k with the
+  Frobenius norm in place of sigma_k, and chains are three roundings longer: the scale, the product with it, and a
+  separate sum.
+* Input map, evaluated in float64. The host bounds the rounding of each individual row; here, the bound holds for all
+  rows of a cell. These lie within r = sqrt(s / (2 gamma)) of the center, so every mapped feature has absolute value
+  at most M = |center| + r. Going backwards through the stages bounds all intermediate values likewise. A feature
+  clipped from a number t beyond its limit has an error only if t <= M + e(t), where the error e(t) = a + b t is
+  affine and increasing. If e(2M) <= M, it follows that t <= 2M: e(t) - (t - M) is affine, positive at t = 0 and at
+  most 0 at t = 2M, hence negative for t > 2M.
 """
 
 from __future__ import annotations
@@ -56,10 +58,10 @@ from approxsvm.ir.constants import CELLS_PER_OCTAVE as FINE_PER_OCTAVE
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.steps import Affine
 
-# Cells of s / 2: as on the host, 32 per octave from 2^-21 to 2^7, one below and an open one above. A device's are four
-# of them wide, or eight beside quantized coefficients, where memory counts most: that makes a bound 5 or 10 % larger.
-# They cover the octaves in which bounds matter: where some are below W, the norm of the whole function, but not below
-# this share of it (and of a tolerance), which hardly any row needs.
+# Cells of s / 2. On the host: 32 per octave from 2^-21 to 2^7, one cell below, and an open one above. On a device,
+# cells are four of these wide, or eight with quantized coefficients, where memory matters most; this makes bounds 5 to
+# 10 % larger. The table covers the octaves that matter: those in which some bound is less than W, the norm of the whole
+# function, and greater than this fraction of W (and of a tolerance), a precision that hardly any row needs.
 CELLS_PER_OCTAVE: Final = 8
 FEWER_PER_OCTAVE: Final = 4
 _NEGLIGIBLE: Final = 2.0**-16
@@ -68,9 +70,9 @@ _MOST_ON_THE_WAY: Final = 1e300
 
 
 class BoundTable:
-    """Bounds of every expansion, in bfloat16, over cells of half_s = s / 2.
+    """Bounds of all expansions, in bfloat16, over cells of half_s = s / 2.
 
-    Cell 0 is [0, 2^first_octave), then come cells_per_octave cells for each octave, and the last is open.
+    Cell 0 is [0, 2^first_octave); it is followed by cells_per_octave cells for each octave and an open last cell.
 
     Attributes
     ----------
@@ -82,12 +84,13 @@ class BoundTable:
     def __init__(
         self, artifact: Artifact, parts: Sequence[Part], scalers: Sequence[Affine] = (), moved: float = 0.0
     ) -> None:
-        """`moved` is how far, behind the input map, rows may be from those that are meant (input_codes.py).
+        """Build the table; `moved` bounds the distance between mapped rows and the intended ones (input_codes.py).
 
-        The error of a map that only scales, by `scalers`, is part of the bounds.
+        The error of an input map that only scales, given by `scalers`, is included in the bounds.
         """
         fine = _fine_bounds(artifact, parts, scalers) + _moved_values(artifact, moved)[:, np.newaxis]
-        # Octaves are those of float32: quantized, bounds fall slowly with s, and many octaves would gain little.
+        # Octaves are chosen from the float32 bounds: quantized bounds decrease slowly with s, so more octaves gain
+        # little.
         plain = [replace(part, scales=None) for part in parts]
         self.first_octave, end = _octaves(artifact, _fine_bounds(artifact, plain, scalers))
         self.n_octaves = end - self.first_octave
@@ -99,7 +102,7 @@ class BoundTable:
 
 
 def _octaves(artifact: Artifact, fine: FloatArray) -> tuple[int, int]:
-    """The first octave of s / 2 in which bounds matter, and the one behind the last."""
+    """Return the first octave of s / 2 in which bounds matter, and one past the last."""
     total = np.tile(artifact.decision_numbers()["total"], artifact.n_centers)[:, np.newaxis]
     inside = fine[:, 1:-1]  # whole octaves
     least = np.minimum(_NEGLIGIBLE * total, float(artifact.header["tolerance"]) / 8.0)
@@ -108,7 +111,7 @@ def _octaves(artifact: Artifact, fine: FloatArray) -> tuple[int, int]:
 
 
 def _bfloat16_above(numbers: FloatArray) -> npt.NDArray[np.uint16]:
-    """The upper 16 bits of a float32 that is not below each number."""
+    """Return the upper 16 bits of the smallest bfloat16 not less than each number."""
     with np.errstate(over="ignore"):
         narrow = numbers.astype(np.float32)
     narrow = np.where(narrow < numbers, np.nextafter(narrow, np.float32(np.inf)), narrow)
@@ -121,7 +124,7 @@ def _bfloat16_above(numbers: FloatArray) -> npt.NDArray[np.uint16]:
 
 
 def _cells(n_features: int) -> tuple[FloatArray, FloatArray]:
-    """Both ends of all cells in s but the last, widened by the relative error of the computed s."""
+    """Return both ends, in s, of all cells but the last, widened by the relative error of the computed s."""
     octaves = np.arange(FIRST_OCTAVE, END_OCTAVE)[:, np.newaxis]
     half = np.ldexp(1.0 + np.arange(FINE_PER_OCTAVE) / FINE_PER_OCTAVE, octaves).ravel()
     ends = 2.0 * np.concatenate([[0.0], half, [2.0**END_OCTAVE]])
@@ -133,7 +136,7 @@ def _cells(n_features: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _fine_bounds(artifact: Artifact, parts: Sequence[Part], scalers: Sequence[Affine]) -> FloatArray:
-    """Upper bounds of every expansion on every fine cell, shape (n_expansions, n_cells)."""
+    """Return upper bounds of all expansions on all fine cells, shape (n_expansions, n_cells)."""
     header, records, decisions = artifact.header, artifact.expansion_numbers(), artifact.decision_numbers()
     degree, n, n_decisions = int(header["degree"]), artifact.n_features, len(decisions)
     of_decision = np.tile(np.arange(n_decisions), artifact.n_centers)
@@ -166,7 +169,7 @@ def _fine_bounds(artifact: Artifact, parts: Sequence[Part], scalers: Sequence[Af
 
 
 def _norms(artifact: Artifact, parts: Sequence[Part]) -> tuple[FloatArray, FloatArray]:
-    """E_k, and N_k + F_k, of every kept degree and expansion."""
+    """Return E_k and N_k + F_k for all kept degrees and expansions."""
     header, records = artifact.header, artifact.expansion_numbers()
     theta = 2.0 * header["gamma"] / header["input_scale"] / header["input_scale"]
     quantized = np.zeros((len(parts) + 1, len(records)))
@@ -175,7 +178,7 @@ def _norms(artifact: Artifact, parts: Sequence[Part]) -> tuple[FloatArray, Float
         if part.scales is None:
             continue
         k = part.degree
-        if theta == 0.0:  # all rows lie at s = 0 then, and coefficients, which gamma is a factor of, are zero
+        if theta == 0.0:  # then s = 0 for all rows, and the coefficients, which are multiples of gamma, are zero
             quantized[k] = np.where(part.error_norms > 0.0, np.inf, 0.0)
             continue
         unit = records["output_scale"] * math.sqrt(math.factorial(k)) * theta ** (-0.5 * k) * (1.0 + 1e-9)
@@ -184,11 +187,11 @@ def _norms(artifact: Artifact, parts: Sequence[Part]) -> tuple[FloatArray, Float
     return quantized, rounded
 
 
-# --- what is wrong with a row, and with the compiled model
+# --- errors of rows, and of the compiled model
 
 
 def _source_errors(artifact: Artifact, scalers: Sequence[Affine], high: FloatArray) -> FloatArray:
-    """value_error, and what rounding in the input map adds, on every fine cell; shape (n_expansions, n_cells)."""
+    """Return value_error plus the input map's rounding error on all fine cells, shape (n_expansions, n_cells)."""
     decisions, n_cells = artifact.decision_numbers(), len(high) + 1
     own = np.tile(decisions["value_error"], artifact.n_centers)[:, np.newaxis]
     if not scalers:
@@ -197,7 +200,7 @@ def _source_errors(artifact: Artifact, scalers: Sequence[Affine], high: FloatArr
     slope = 1.01 * gaussian_slope(gamma)
     shares = np.ones((artifact.n_centers, n_cells))
     for c, center in enumerate(artifact.centers().astype(np.float64)):
-        for first in range(0, len(high), FINE_PER_OCTAVE):  # an octave at a time: the error is small anyway
+        for first in range(0, len(high), FINE_PER_OCTAVE):  # one octave at a time: this error is small anyway
             cells = slice(first, min(first + FINE_PER_OCTAVE, len(high)))
             error = map_error(scalers, np.abs(center) + _reach(artifact, float(high[cells][-1])))
             shares[c, cells] = min(slope * error, 1.0) if error < math.inf else 1.0
@@ -207,7 +210,7 @@ def _source_errors(artifact: Artifact, scalers: Sequence[Affine], high: FloatArr
 
 
 def _moved_values(artifact: Artifact, moved: float) -> FloatArray:
-    """By how much the value of every expansion's function changes over a distance, at most (input_codes.py)."""
+    """Bound the change of each expansion's function over a distance (input_codes.py)."""
     decisions, gamma = artifact.decision_numbers(), float(artifact.header["gamma"])
     by_norm = decisions["total"] * min(math.sqrt(2.0 * gamma) * moved, 1.415)
     by_slope = decisions["sum_moduli"] * min(gaussian_slope(gamma) * moved, 1.0)
@@ -215,7 +218,7 @@ def _moved_values(artifact: Artifact, moved: float) -> FloatArray:
 
 
 def _reach(artifact: Artifact, s: float) -> float:
-    """How far from the center a row of a finite bound can be: sqrt(s / 2 gamma), and off a slice as far again."""
+    """Return the largest distance from the center of a row with a finite bound, including the distance off a slice."""
     gamma = float(artifact.header["gamma"])
     if gamma == 0.0:
         return math.inf
@@ -224,8 +227,8 @@ def _reach(artifact: Artifact, s: float) -> float:
 
 
 def map_error(stages: Sequence[Affine], most: FloatArray) -> float:
-    """How far a mapped row whose features are at most `most` in modulus may be from the map over the real numbers."""
-    outputs = [np.asarray(most, np.float64) * (1.0 + 1e-9) + _TINY]  # of each stage, from the last one backwards
+    """Bound the distance of a mapped row, whose features are at most `most` in absolute value, from the exact one."""
+    outputs = [np.asarray(most, np.float64) * (1.0 + 1e-9) + _TINY]  # outputs of each stage, from the last to the first
     with np.errstate(all="ignore"):
         for stage in reversed(stages):
             y = 2.0 * outputs[-1] + _modulus(stage.add, 0.0)
@@ -243,7 +246,7 @@ def map_error(stages: Sequence[Affine], most: FloatArray) -> float:
 
 
 def _stage_error(stage: Affine, error: FloatArray, most: FloatArray) -> FloatArray:
-    """What run_affine() of the core gives as error, for the largest numbers that can come out, limits aside."""
+    """Return the error computed by the core's run_affine() for the largest possible outputs, ignoring limits."""
     n_steps = sum(part is not None for part in (stage.subtract, stage.multiply, stage.divide))
     divide = _modulus(stage.divide, 1.0)
     gain = _modulus(stage.multiply, 1.0) / divide * (1.0 + 2.0**-50) + _TINY

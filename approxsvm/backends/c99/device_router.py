@@ -1,4 +1,4 @@
-"""The router of an artifact (models/FORMAT.md, "router") as a device stores it."""
+"""The router of an artifact (models/FORMAT.md, "router") as stored on a device."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from approxsvm.ir.schema import ROUTER_WIDTH
 
 
 class DeviceRouter:
-    """Lists of centers without what repeats itself: each point once, and slots that name it.
+    """Lists of centers without redundancy: every point is stored once, and slots refer to points.
 
-    A slot that comes after one of its own panel with the same point and target never wins, and is left out; the others
-    keep their order and panel, so that the center found is that of all slots. Where two are nearest but for
-    rounding, the host may take the other.
+    A slot that follows another with the same point in the same panel can never win and is dropped. All other slots keep
+    their order and panel, so the search finds the same center as with all slots. If two centers are equally near up to
+    rounding, the host may choose the other one.
     """
 
     def __init__(self, artifact: Artifact) -> None:
@@ -35,7 +35,7 @@ class DeviceRouter:
             seen: set[bytes] = set()
             for point, number in zip(panel, target, strict=True):
                 key = point.tobytes()
-                if key in seen:  # an equal score of an earlier lane wins
+                if key in seen:  # the earlier lane wins ties
                     continue
                 seen.add(key)
                 slot_points.append(known.setdefault(key, len(known)))
@@ -48,16 +48,16 @@ class DeviceRouter:
 
     @property
     def largest_search(self) -> int:
-        """The most points that a row is compared with."""
+        """Largest number of points that a row is compared with."""
         lists = self.panel_slots[self.group_panels]
         return int(self.panel_slots[self.n_group_panels] + np.diff(lists).max())
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """What the functions of the header read."""
+        """Return the arrays read by the functions of the header."""
         numbers = ("panel_slots", "slot_points", "slot_targets", "group_panels")
         return {"points": self.points, **{name: smallest(getattr(self, name)) for name in numbers}}
 
 
 def smallest(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Whole numbers of at least 0 in the smallest type that holds them."""
+    """Return nonnegative integers in the smallest type that holds them."""
     return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))

@@ -1,10 +1,10 @@
-"""How a raw row becomes the numbers that a device's function takes, and how far these may be from the source's.
+"""Mapping of a raw row to the inputs of a device function, with a bound on the distance from the source's mapped row.
 
-A table comes first or not at all (lookups.py); what it gives is exact.
+A table, if any, comes first (lookups.py); its results are exact.
 
-Where the stages of the input map only scale, a coordinate is mapped when it is needed, in float64, and the table of
-bounds has what this may be off by (device_bounds.py). Behind any other step, and in front of sums (sums.py), the whole
-row is mapped first, with a bound of its distance to the source's row over the real numbers (device_steps.py).
+If all stages of the input map only scale, coordinates are mapped on demand in float64, and the table of bounds includes
+their error (device_bounds.py). After any other kind of step, and before sums (sums.py), the whole row is mapped first,
+together with a bound on its distance to the source's row in exact arithmetic (device_steps.py).
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ Arrays = Iterator[tuple[str, npt.NDArray[Any]]]
 
 
 def device_stages(artifact: Artifact) -> tuple[Step, ...]:
-    """The stages of an artifact's input map that change something, behind a table, where it begins with one.
+    """Return the stages of an artifact's input map that change anything, without a leading table.
 
     Raises
     ------
     UnsupportedModelError
-        One is of a kind that devices have not, or a float32 row may leave float64 on its way.
+        A stage is of a kind that the C export does not support, or may overflow float64 for a float32 row.
     """
     if artifact.input_map is None:
         return ()
@@ -55,9 +55,9 @@ class DeviceRows:
     ----------
     artifact : Artifact
     codes : InputCodes or None
-        What rows are made of, unless they are float32.
+        The quantization of rows, None if they are float32.
     wholly : bool
-        Whether the function wants all of a mapped row with its error, rather than one coordinate after the other.
+        Whether the function needs the whole mapped row with its error, rather than one coordinate at a time.
     """
 
     def __init__(self, artifact: Artifact, codes: InputCodes | None, wholly: bool) -> None:
@@ -77,20 +77,20 @@ class DeviceRows:
 
     @property
     def n_first(self) -> int:
-        """How many numbers an input map begins with: of columns, or from a table."""
+        """Number of inputs of the first stage: columns, or outputs of the table."""
         assert self.artifact.input_map is not None
         return len(self.artifact.input_map.columns) if self.table is None else self.table.n_outputs
 
     @property
     def first_columns(self) -> npt.NDArray[np.intp]:
-        """The raw columns of these numbers."""
+        """Raw columns of these inputs."""
         assert self.artifact.input_map is not None
         columns = self.artifact.input_map.columns
         return columns if self.table is None else columns[self.table.source]
 
     @property
     def takes_nan(self) -> npt.NDArray[np.bool_]:
-        """Which of all numbers that are checked may be missing up to a table behind the first steps."""
+        """Mask of the checked numbers that may be missing because a later table replaces NaN."""
         if self.artifact.input_map is None:
             return np.zeros(0, np.bool_)
         replaced = any(isinstance(stage, Table) for stage in self.stages)
@@ -100,27 +100,27 @@ class DeviceRows:
 
     @property
     def refused(self) -> str:
-        """Which rows have no mapped row, in words."""
+        """Description of the rows that have no mapped row."""
         beside = "" if self.table is None else ", or has what tables refuse"
         return f"that is not finite{beside}{', or has what a step does not take' if self.has_domain else ''}"
 
     @property
     def has_domain(self) -> bool:
-        """Whether a row of finite numbers may be mapped to NaN."""
+        """Whether a row of finite numbers may map to NaN."""
         return any(on_device(stage).refuses(stage) for stage in self.stages)
 
     @property
     def widest(self) -> int:
-        """How many numbers a mapped row has on its way, at most."""
+        """Maximum number of values in a row at any stage."""
         return max(self.n_first, *(stage.n_outputs for stage in self.stages), 1)
 
     @property
     def stack_bytes(self) -> int:
-        """Of arrays in float64."""
+        """Size of the float64 arrays."""
         return 8 * self.widest + self._map_function.stack_bytes if self.is_whole else 0
 
     def arrays(self) -> Arrays:
-        """Numbers of the input map and of the codes."""
+        """Yield the numbers of the input map and of the codes."""
         if self.codes:
             yield "offsets", self.codes.offsets
             yield "steps", self.codes.steps
@@ -143,7 +143,7 @@ class DeviceRows:
         yield from step_arrays(() if self.folded else self.stages)
 
     def functions(self) -> Iterator[str]:
-        """The numbers of a row, and which rows are refused."""
+        """Yield the functions that read the numbers of a row and detect refused rows."""
         checks = self.artifact.input_map is not None and self.artifact.input_map.checked
         if self.codes:
             text = source.CODES if self.folded else source.DECODED + source.CODES
@@ -160,11 +160,11 @@ class DeviceRows:
 
     @property
     def _given(self) -> str:
-        """Number j at the beginning of the input map."""
+        """C expression for input j of the first stage."""
         return "(double)@raw@@(row, @COLUMN@)" if self.table is None else "@looked_up@@(row, j)"
 
     def coordinate(self) -> str:
-        """A coordinate of a row about a center, in scaled units."""
+        """Return the function for a coordinate of a row relative to a center, in scaled units."""
         if not self.has_map:
             return (
                 "static inline float @coordinate@@(const @ROW@ row[], int j, const float center[]) {\n"
@@ -199,5 +199,5 @@ class DeviceRows:
         return MapFunction(self.stages, self.n_first, self._given)
 
     def whole_map(self) -> str:
-        """All of a row at once, with its error."""
+        """Return the function that maps a whole row and bounds its error."""
         return self._map_function.text()

@@ -1,13 +1,13 @@
-"""Steps of an input map on a device: what their records (backends/steps) are, and the function that they make.
+"""Steps of an input map on a device: the records (backends/steps), and the C function generated from them.
 
-Where anything but scaling is done the whole row is mapped in float64, in balls: numbers with a radius each. Values and
-radii are those of the core, whose C is called (cpp/include/approxsvm/program). Steps that change one feature after the
-other share a loop; a step that looks at several features begins another one. Only what such a step looks at is stored:
-radii of the last step are added up at once, and numbers that nothing has rounded have none.
+If an input map does more than scale, the whole row is mapped in float64 using balls: a value and a radius for each
+number. Values and radii are the core's, whose C code is called (cpp/include/approxsvm/program). Successive steps that
+act on one feature at a time share a loop; a step that reads several features starts a new one. Only inputs of such
+steps are stored: radii of the last step are summed immediately, and numbers not affected by rounding have no radius.
 
-Up to the first step that is not the source's own arithmetic, bit for bit, x is the source's number, too.
+Until the first step that is not bit-for-bit the source's arithmetic, x is also the source's number.
 
-A missing value is NaN up to the lookup that replaces it. A row that a step refuses becomes NaN in the end.
+A missing value remains NaN until the table that replaces it. A row refused by a step becomes NaN at the end.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from approxsvm.ir.steps.table import SAME
 
 Arrays = Iterator[tuple[str, npt.NDArray[Any]]]
 
-# Numbers on the way through an input map must stay below this for every float32 row.
+# For every float32 row, intermediate values must stay below this limit.
 _MOST_ON_THE_WAY: Final = 1e300
-# In place of infinity, for features that stay as they are (program/ball.h).
+# Replaces infinity, for unchanged features (program/ball.h).
 NOT_TAKEN: Final = 1e301
 
 
 class Before(NamedTuple):
-    """What is known of the numbers that a step is given.
+    """Known properties of the inputs of a step.
 
     Attributes
     ----------
     is_source : bool
-        They are the source's own, bit for bit.
+        They equal the source's numbers bit for bit.
     is_exact : bool
-        Nothing has rounded them: they have no radii.
+        They are not affected by rounding and have no radii.
     not_negative : ndarray of bool
-        Features that limits keep from being negative.
+        Features that clipping keeps nonnegative.
     """
 
     is_source: bool
@@ -50,50 +50,49 @@ class Before(NamedTuple):
     not_negative: npt.NDArray[np.bool_]
 
     def picked(self, ball: str, feature: str) -> list[str]:
-        """Statements that give a ball the number of a stored feature."""
+        """Return statements that load a stored feature into a ball."""
         radius = "0.0" if self.is_exact else f"radius[{feature}]"
         return [f"{ball}.value = x[{feature}];", f"{ball}.radius = {radius};"]
 
 
 class Gathers(NamedTuple):
-    """How a step takes its inputs from several features, which are stored in x, and radius if it `has_radii`.
+    """A step whose outputs read several inputs, stored in x, and in radius if `has_radii`.
 
     Attributes
     ----------
     last : list of str
-        Statements about each input b before it is stored.
+        Statements applied to each input b before it is stored.
     between : list of str
         Statements between the loops over inputs and outputs.
     in_place : bool
-        Whether output j looks at no input before j.
-    behind : list of str
-        Statements about each output b once no output looks at inputs any more.
+        Whether output j reads no input before j.
     arrays : dict
-        Sizes of its own arrays, by type and name.
+        Sizes of additional arrays, by type and name.
     """
 
     last: Sequence[str] = ()
     between: Sequence[str] = ()
     in_place: bool = False
+    # Statements applied to each output b after all outputs have read the inputs.
     behind: Sequence[str] = ()
     has_radii: bool = True
     arrays: Mapping[str, int] = {}
 
 
 class OnDevice(NamedTuple):
-    """A kind of step.
+    """The record of a kind of step.
 
     Attributes
     ----------
     on_the_way : function of (stage, most)
-        The largest moduli after each of its operations, of features up to `most`, limits aside; the last are what it
-        leaves.
+        Returns the maximum absolute values after each operation, for features up to `most`, ignoring limits; the last
+        entry holds the outputs.
     arrays : function of (stage,)
-        What it works with; names get its number.
+        Returns the arrays of the stage; the stage's number is appended to their names.
     lines : function of (k, stage, before)
-        Statements that change the ball b, feature j, or make b, output j, if it gathers.
+        Returns statements that update the ball b, feature j, or that compute b, output j, if the step gathers.
     program : str
-        The file of cpp/include/approxsvm/program whose functions the statements call.
+        The file of cpp/include/approxsvm/program with the functions called by the statements.
     gathers : function of (k, stage, before), optional
         Returns `Gathers`.
     refuses : function of (stage,)
@@ -101,7 +100,7 @@ class OnDevice(NamedTuple):
     keeps_exact : function of (stage,)
         Whether outputs of exact inputs have no radius.
     is_choice : function of (stage,)
-        Whether outputs of the source's own numbers have no radius, whatever these have.
+        Whether outputs have no radius if inputs are the source's own numbers, whatever their radius.
     """
 
     on_the_way: Callable[[Any, FloatArray], list[FloatArray]]
@@ -115,23 +114,23 @@ class OnDevice(NamedTuple):
 
 
 def one_by_one(k: int, stage: Any, before: Before) -> Gathers:
-    """Return how a step takes the input stage.source[j] of each output j."""
+    """Return the `Gathers` of a step whose output j reads only the input stage.source[j]."""
     return Gathers(in_place=bool((stage.source >= np.arange(stage.n_outputs)).all()))
 
 
 def on_device(stage: Step) -> OnDevice:
-    """Return the record of a step's kind; raises UnsupportedModelError where there is none."""
+    """Return the record of a step's kind; raise UnsupportedModelError if it has no record."""
     record: OnDevice = exported(stage, "ON_DEVICE", "C")
     return record
 
 
 def largest_after(stage: Step, most: FloatArray) -> FloatArray:
-    """Return the largest moduli that a stage leaves of features up to `most`.
+    """Return the maximum absolute values of a stage's outputs for features up to `most`.
 
     Raises
     ------
     UnsupportedModelError
-        It is of a kind that devices have not, or a float32 row may leave float64 on its way.
+        The C export does not support its kind, or a float32 row may overflow float64.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         on_the_way = on_device(stage).on_the_way(stage, most)
@@ -142,13 +141,13 @@ def largest_after(stage: Step, most: FloatArray) -> FloatArray:
 
 
 def step_arrays(stages: Sequence[Step]) -> Arrays:
-    """Yield the numbers of stages."""
+    """Yield the arrays of all stages."""
     for k, stage in enumerate(stages):
         yield from ((f"{part}_{k}_", numbers) for part, numbers in on_device(stage).arrays(stage).items())
 
 
 def step_programs(stages: Sequence[Step]) -> list[str]:
-    """Return the files of C that the core and the statements of all stages share."""
+    """Return the C files, shared with the core, that the stages' statements need."""
     return [on_device(stage).program for stage in stages]
 
 
@@ -159,9 +158,9 @@ class MapFunction:
     ----------
     stages : sequence of Step
     n_first : int
-        How many numbers there are in front of the first stage.
+        Number of inputs of the first stage.
     given : str
-        Number j of these, in C.
+        C expression for input j.
     """
 
     def __init__(self, stages: Sequence[Step], n_first: int, given: str) -> None:
@@ -207,18 +206,18 @@ class MapFunction:
         self._loop = []
 
     def _copy(self, n: int, has_radii: bool) -> None:
-        """Store y in x."""
+        """Copy y to x."""
         self._lines += _loop(n, ["x[j] = y[j];", *["radius[j] = y_radius[j];"] * has_radii])
         if has_radii:
             self._room["radius"] = max(self._room.get("radius", 0), n)
 
     @property
     def stack_bytes(self) -> int:
-        """Bytes of its arrays but x, which callers have."""
+        """Size of the function's arrays without x, which the caller provides."""
         return 8 * sum(n for array, n in self._room.items() if array != "x") + 16 * sum(self._arrays.values())
 
     def text(self) -> str:
-        """Return the function."""
+        """Return the text of the function."""
         body = "\n".join(f"    {line}" for line in self._lines)
         room = {f"double {array}": n for array, n in self._room.items() if array != "x"}
         arrays = [f"{array}[{n}];" for array, n in (room | self._arrays).items()]
@@ -257,7 +256,7 @@ def _behind(stage: Step, before: Before, is_exact: bool) -> Before:
 
 
 def float32_above(numbers: FloatArray) -> npt.NDArray[np.float32]:
-    """Return float32 numbers that are not below, and none of which is flushed to 0."""
+    """Return float32 upper bounds; positive numbers are at least 2^-126, so that none is flushed to 0."""
     with np.errstate(over="ignore"):
         narrow = np.where(numbers > 0.0, np.maximum(numbers, 2.0**-126), 0.0).astype(np.float32)
     return np.where(narrow < numbers, np.nextafter(narrow, np.float32(np.inf)), narrow).astype(np.float32)

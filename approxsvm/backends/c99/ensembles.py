@@ -1,18 +1,18 @@
-"""Several models in one header: a rule for their answers each, as predict/answers.hpp of the core has them.
+"""Several models in one header: rules that combine the members' answers, as predict/answers.hpp of the core does.
 
-* Means: sum_k w_k p_k / sum_k w_k, and the same of what each p_k lies between. Weights, products and sums of n members
-  round by less than 2 n + 2 units of 2^-53 of numbers up to 1, here and in the source: 8 n units are allowed.
-* Votes: a member counts w_k for its own label and addend w_k for each other; where its label is not proven, it may move
-  one label's sum against another's by (1 - addend) w_k. Sums are within (n + 4) u of the sum of their moduli, four
-  times which is allowed on either side.
-* Sums: addend + sum_k w_k f_k, each product and sum on a path of n + 3 roundings, weights being within a unit of the
-  source's: with u = 1.01 (n + 4) 2^-53 the bound is sum_k |w_k| (bound_k + u |f_k|) + u |addend|. What underflows is
-  less than the 1e-37 that narrowing a bound adds. A classifier counts by the probability of the first label, or, where
-  sums are of several classes, by all probabilities or else scores, each off by what it is from the farther end of its
-  interval. Where sums label, they go on as the values of any model.
-* Labels side by side: each member's own, or the signs of a regression's values, with what its own bounds prove.
-* Side by side: values of several targets, or functions of classes, of which scores, probabilities and labels are made
-  as of any model that has them.
+* Means: sum_k w_k p_k / sum_k w_k, applied to the p_k and to both ends of their intervals. Weights, products and sums
+  over n members make less than 2 n + 2 roundings of 2^-53, of numbers up to 1, here and in the source: 8 n are allowed.
+* Votes: a member adds w_k for its own label and addend w_k for every other label. If its label is not proven, the
+  difference of two labels' sums may change by (1 - addend) w_k. Rounding changes a sum by at most (n + 4) u times the
+  sum of its absolute values; four times as much is allowed on either side.
+* Sums: addend + sum_k w_k f_k. Each term passes through at most n + 3 roundings, and weights are within one unit of
+  the source's: with u = 1.01 (n + 4) 2^-53, the bound is sum_k |w_k| (bound_k + u |f_k|) + u |addend|. Underflow
+  contributes less than the 1e-37 added by the narrowing of a bound. A classifier contributes the probability of the
+  first label or, for sums over several classes, all probabilities or else scores; the error of each is its distance
+  to the farther end of its interval. If labels depend on sums, these are treated like the values of a single model.
+* Parallel labels: each member's own label, or the signs of a regression's values, certified by the member's bounds.
+* Parallel values: the values of several targets, or functions of classes; scores, probabilities and labels are derived
+  from them as in any model that has them.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ Prefixes = Sequence[str]
 
 
 def check_rule(artifact: Artifact) -> None:
-    """Refuse an ensemble whose rule a header has not.
+    """Refuse an ensemble whose rule the C export does not support.
 
     Raises
     ------
     UnsupportedModelError
-        It has another rule, or numbers beyond float32.
+        The rule is not supported, or a number does not fit float32.
     """
     outputs = artifact.outputs
     if any(member.members for member in artifact.members):
@@ -51,12 +51,12 @@ def check_rule(artifact: Artifact) -> None:
 
 
 def asks_members_for_labels(artifact: Artifact) -> bool:
-    """Whether members answer by their labels, rather than by values or probabilities."""
+    """Return whether members contribute labels rather than values or probabilities."""
     return bool(artifact.members) and artifact.has_labels_alone
 
 
 def rule_functions(artifact: Artifact, prefixes: Prefixes) -> Iterator[str]:
-    """How the answers of members, whose names have these prefixes, become those of the ensemble, up to its labels."""
+    """Yield functions that combine the answers of members with these prefixes, up to the ensemble's labels."""
     if artifact.averages:
         yield from _mean(artifact, prefixes)
         yield from Answers(artifact).labels()
@@ -76,7 +76,7 @@ def _adds_up(artifact: Artifact) -> bool:
 
 
 def rule_arrays(artifact: Artifact) -> Arrays:
-    """What these functions read, by name."""
+    """Return the arrays read by these functions, by name."""
     if not asks_members_for_labels(artifact):
         return Answers(artifact).arrays | (_sum_arrays(artifact) if _adds_up(artifact) else {})
     places = {label: place for place, label in enumerate(artifact.labels.tolist())}
@@ -85,7 +85,7 @@ def rule_arrays(artifact: Artifact) -> Arrays:
 
 
 def rule_stack_bytes(artifact: Artifact) -> int:
-    """Of the arrays of a call beside those of members, about."""
+    """Return the approximate size of the arrays of a call, without those of members."""
     if artifact.of_targets:
         return 8 * artifact.n_targets + 12 * max(member.n_decisions for member in artifact.members)
     per_label = 48 if artifact.averages else 16 if artifact.has_labels_alone else 0
@@ -98,14 +98,14 @@ def _weights(artifact: Artifact) -> list[float]:
 
 
 def _total(artifact: Artifact) -> float:
-    """Of the weights, one after the other as the core adds them: sum() rounds less."""
+    """Return the sum of the weights, added one by one as in the core: the built-in sum() rounds less."""
     return list(accumulate(_weights(artifact)))[-1]
 
 
 def _for_each(line: str, artifact: Artifact, prefixes: Prefixes) -> str:
-    """A statement for each member, with literal products: a compiler may fuse its own with the sum.
+    """Return a statement for each member, with products as literals: a compiler might fuse a product with the sum.
 
-    `first` is the place of its first label in the array of positions.
+    `first` is the position of the member's first label in the array of positions.
     """
     firsts = accumulate((len(member.labels) for member in artifact.members[:-1]), initial=0)
     members = zip(prefixes, _weights(artifact), range(len(prefixes)), firsts, strict=True)
@@ -133,7 +133,7 @@ def _votes(artifact: Artifact, prefixes: Prefixes) -> Iterator[str]:
 
 
 def adds_scores(artifact: Artifact) -> bool:
-    """Whether sums of several classes are of all numbers that members have: values, probabilities or else scores."""
+    """Return whether sums of several classes use all outputs of members: values, probabilities or else scores."""
     return artifact.outputs.weights is not None and artifact.outputs.weights.ndim == 2
 
 
@@ -247,7 +247,7 @@ static inline int @label@@(const @ROW@ row[], int *is_proven) {{
     return @most_votes@@(sums);
 }}
 """
-# As scikit-learn does, which brings together what rounding has told apart.
+# As in scikit-learn; the division may merge sums that differ only by rounding.
 _DIVIDED: Final = "    for (label = 0; label < @n_labels; ++label) sums[label] /= {total!r};\n"
 _MEMBER_VOTE: Final = """\
     label = (int)@positions@@[{first} + {member}_label_(row, &one)];

@@ -1,4 +1,4 @@
-"""Expansions of Gaussian kernels in a header: centers, coefficients, and a table of bounds (device_bounds.py)."""
+"""Gaussian kernel expansions in a header: centers, coefficients, and a table of bounds (device_bounds.py)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from approxsvm.ir.constants import gaussian_slope
 
 
 class Expansions:
-    """Decision values of expansions: arrays by name, and the functions that they need.
+    """The decision values of expansions: arrays by name, and the functions that use them.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Expansions:
         With expansions of all its decision functions.
     rows : DeviceRows
     kind : {"float32", "int16", "int8"}
-        How coefficients are stored.
+        Storage type of coefficients.
 
     Raises
     ------
@@ -53,29 +53,29 @@ class Expansions:
 
     @property
     def strange(self) -> str:
-        """What has no values, in words."""
+        """Description of the rows that have no values."""
         return f"a row {self.rows.refused}"
 
     @property
     def what(self) -> str:
-        """In words."""
+        """Short description."""
         n = self.artifact.n_centers
         return f"degree {self.degree}, {n} center{'s' * (n > 1)}"
 
     @property
     def stack_bytes(self) -> int:
-        """Of its arrays."""
+        """Size of the arrays of a call."""
         return 4 * self.artifact.n_features + self.rows.stack_bytes
 
     @property
     def multiply_adds(self) -> int:
-        """Multiplications in float32 of one row, exp's and scales aside."""
+        """Number of float32 multiplications per row, without exp and scales."""
         n, n_values = self.artifact.n_varying, int(self.artifact.header["n_decisions"])
         total = self.artifact.n_features + n_values * (n + sum(_multiply_adds(n, k) for k in range(2, self.degree + 1)))
         return total + (self.router.largest_search * self.artifact.n_features if self.router else 0)
 
     def constants(self) -> dict[str, int]:
-        """Sizes."""
+        """Return sizes, by name."""
         numbers = {
             "n_varying_": self.artifact.n_varying,
             "first_cell_": (self.bounds.first_octave + 127) * self.bounds.cells_per_octave,
@@ -86,7 +86,7 @@ class Expansions:
         return numbers | ({"n_group_panels_": self.router.n_group_panels} if self.router else {})
 
     def scalars(self) -> dict[str, str]:
-        """Numbers in the text."""
+        """Return the scalars that are inserted into the text."""
         end = np.float32(2.0 ** (self.bounds.first_octave + self.bounds.n_octaves))
         theta = 2.0 * self.artifact.header["gamma"] / self.artifact.header["input_scale"] ** 2
         return {
@@ -97,7 +97,7 @@ class Expansions:
         }
 
     def arrays(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """By name."""
+        """Yield the arrays by name."""
         artifact, decisions = self.artifact, self.artifact.decision_numbers()
         if self.router:
             yield "reference_", artifact.center
@@ -127,7 +127,7 @@ class Expansions:
         yield "bounds_", self.bounds.bits
 
     def functions(self) -> Iterator[str]:
-        """Up to `evaluate`."""
+        """Yield the functions up to `evaluate`."""
         yield source.CELL
         yield source.NORM_PLAIN if self.degree == 1 else source.NORM_IN_LANES
         if self.degree == 1 or self.kind != "float32":
@@ -145,11 +145,11 @@ class Expansions:
         yield self._evaluate()
 
     def _evaluate(self) -> str:
-        """The function that does the work: every decision value, with its bound."""
+        """Return the main function: all decision values, each with its bound."""
         rows, x = self.rows, "x" if self.rows.is_whole else "row"
         load = f"for (j = 0; j < @n_mapped@@; ++j) u[j] = @coordinate@@({x}, j, {{}});"
         lines = []
-        if rows.has_map and not rows.codes:  # limits could hide what is not finite
+        if rows.has_map and not rows.codes:  # limits could hide NaN and infinity
             lines.append("wrong = @not_finite@@(row);")
         if rows.is_whole:
             lines.append("moved = @above@@(@map@@(row, x));")
@@ -181,7 +181,7 @@ class Expansions:
         )
 
     def _declarations(self) -> Iterator[str]:
-        """Variables of `evaluate`."""
+        """Yield the variables of `evaluate`."""
         yield "float u[@n_mapped@@], half_s, gaussian;"
         yield "int center = 0, cell, j, k;"
         if self.has_slices:
@@ -192,7 +192,7 @@ class Expansions:
         yield "const int is_saturated = @is_saturated@@(row);" if self.rows.codes else "float wrong = 0.0f;"
 
     def _forms(self) -> Iterator[str]:
-        """Statements that add the parts of every degree to `inner`."""
+        """Yield statements that add the parts of all degrees to `inner`."""
         linear = "@linear_form@@(@degree_1@@ + e * @size_1@@, u)"
         quadratic = "@quadratic_form@@(@degree_2@@ + e * @size_2@@, {}, @n_varying@@, u)"
         if self.kind == "float32":
@@ -211,7 +211,7 @@ class Expansions:
 
 
 def _multiply_adds(n: int, degree: int) -> int:
-    """Of the part of this degree in n variables: each coefficient, and each variable that a sum is multiplied by."""
+    """Count multiplications for this degree in n variables: by each coefficient, and of partial sums by variables."""
     if degree == 2:
         return n * (n + 1) // 2 + n
     return sum(_multiply_adds(n - i, degree - 1) + 1 for i in range(n))

@@ -1,27 +1,30 @@
-"""Gaussian models whose features take few values on one grid, on a device: whole numbers in place of vectors and exp.
+"""Gaussian models whose features take few values on a common grid: integers instead of float vectors and exp.
 
-Support vectors are origin + step k_i, 0 <= k_ij - lowest_j < 2^b with b = 1, 2 or 4 bits, packed into words. A row z is
-taken to the nearest place q of the grid with codes of b bits; the squared distance of q and k_i in steps is a whole
-number h, and exp(-g h), g = gamma step^2, is read from a table, up to where it is below 2^-60. All in units of a step,
+Support vectors are origin + step k_i with 0 <= k_ij - lowest_j < 2^b; the differences, of b = 1, 2 or 4 bits each, are
+packed into words. A row z is rounded to the nearest grid point q within the range of b bits. The squared distance of q
+and k_i, in units of a step, is an integer h, and exp(-g h) with g = gamma step^2 is read from a table, which ends where
+it drops below 2^-60. In units of a step,
 
     |f(z) - f(q)| <= A1 sqrt(2 g / e) (||z - q|| + ||z - source's row||),
 
-and support vectors that lie off their places by float64's rounding count the same way. A row on the grid loses nothing
-by this. Places and the row's distance to its own are computed in float64, from values of at most 2^50 steps; what these
-lose is at most
+and support vectors displaced from grid points by float64 rounding contribute in the same form. Rows on the grid lose
+nothing. The grid point of a row and its distance ||z - q|| are computed in float64, for coordinates of at most 2^50
+steps, with an error of at most
 
     sqrt(d) 2^-50 (|origin| / step + largest |k| + 1).
 
-A row so far beside the grid that kernels in float32 have the smaller bound gets those: with y_i = k_i - lowest, which
-float32 holds, and r the length of z in steps from lowest, they are the sums of Gaussians of sums.py, theta = 2 g, and
-err by the same majorant(r). What float64 loses in proportion to r, 2^-50 r, is in the 1.01 there.
+For a row so far from the grid that evaluating the kernels in float32 has the smaller bound, this is done instead. With
+y_i = k_i - lowest, exact in float32, and r the length of z in steps from lowest, the result is a sum of Gaussians as in
+sums.py with theta = 2 g, whose error is bounded by the same majorant(r). The float64 error proportional to r, 2^-50 r,
+is covered by its factor 1.01.
 
-Entries of the table and coefficients are rounded to float32, u = 2^-24 each, or 2^-120 of underflow; products and sums
-are in float64, and an entry's exponent errs by 4 u64 g h <= 2^-40. So a value at q is off by at most
+Table entries and coefficients are rounded to float32, with u = 2^-24 each, or 2^-120 on underflow; products and sums
+are in float64, and the exponent of an entry has an error of 4 u64 g h <= 2^-40. Hence the error of a value at q is at
+most
 
     A1 (2.02 u + 2^-39 + (n + 8) u64 + 2^-60),
 
-A1 = sum |a_i|, each |a_i| taken larger by 2^-120.
+where A1 = sum |a_i|, with each |a_i| increased by 2^-120.
 """
 
 from __future__ import annotations
@@ -48,13 +51,13 @@ _WORD_BITS: Final = 32
 _MOST_BITS: Final = 4
 _MOST_KERNELS: Final = 4_096
 _MOST_STEPS: Final = 255.0  # from the lowest of all values to the highest
-_SAME: Final = 1e-9  # of these, how far a value may be off its place
+_SAME: Final = 1e-9  # maximum distance of a value from its grid point, relative to these
 _LAST_EXPONENT: Final = 42.0  # exp(-42) < 2^-60
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Support vectors as whole numbers.
+    """Support vectors as integers.
 
     Attributes
     ----------
@@ -63,9 +66,9 @@ class Grid:
     codes : ndarray of shape (n_sv, n_features), int64
         Numbers of steps above the lowest.
     bits : int
-        Of a code.
+        Size of a code.
     off : float
-        How far, in steps, a support vector is from its place at most.
+        Maximum distance of a support vector from its grid point, in steps.
     """
 
     origin: float
@@ -77,7 +80,7 @@ class Grid:
 
 
 def grid_of(vectors: FloatArray) -> Grid | None:
-    """The grid that support vectors lie on; None where they do not, or take many values."""
+    """Return the grid of the support vectors, or None if they have none or take too many values."""
     values = np.unique(vectors)
     if len(vectors) == 0 or len(values) < 2:
         return None
@@ -95,13 +98,13 @@ def grid_of(vectors: FloatArray) -> Grid | None:
     bits = next((b for b in (1, 2, _MOST_BITS) if (highest - lowest < 2**b).all()), 0)
     if not bits:
         return None
-    zero = np.rint(-origin / step)  # where rows may be, should the range allow for it
+    zero = np.rint(-origin / step)  # rows may contain zeros; include zero if the range allows
     lowest = np.where((lowest > zero) & (highest - zero < 2**bits), zero, lowest)
     return Grid(origin, step, lowest.astype(np.int64), (steps - lowest).astype(np.int64), bits, off)
 
 
 def _common_step(distances: FloatArray, tiny: float) -> float:
-    """The greatest number that all are multiples of, but for `tiny`."""
+    """Return the greatest common divisor of the distances, up to a tolerance of `tiny`."""
     step = 0.0
     for distance in distances.tolist():
         step, rest = distance, step
@@ -112,7 +115,7 @@ def _common_step(distances: FloatArray, tiny: float) -> float:
 
 
 def packed(codes: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.uint32]:
-    """Codes in words, the first feature's in the lowest bits."""
+    """Pack codes into words, the first feature in the lowest bits."""
     per_word = _WORD_BITS // bits
     n_words = -(-codes.shape[1] // per_word)
     room = np.zeros((len(codes), n_words * per_word), np.uint64)
@@ -123,7 +126,7 @@ def packed(codes: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.uint32]:
 
 
 class FewValues:
-    """Decision values of such a model in a header, as `SumFunction` has them of others.
+    """The decision values of such a model in a header; counterpart of `SumFunction`.
 
     Parameters
     ----------
@@ -152,41 +155,41 @@ class FewValues:
 
     @classmethod
     def of(cls, artifact: Artifact, rows: DeviceRows) -> FewValues | None:
-        """None where another form is for the model, or for its rows."""
+        """Return the function, or None if another form suits the model or its rows."""
         if artifact.kernel != "gaussian" or rows.codes:
             return None
         grid = grid_of(artifact.support_vectors())
         if grid is None or not 2.0**-100 < float(artifact.header["gamma"]) * grid.step * grid.step < 2.0**60:
             return None
         found = cls(artifact, rows, grid)
-        # Distances beyond the table are those of kernels next to zero.
+        # Kernels at distances past the end of the table are negligible.
         is_whole = len(found.kernels) < _MOST_KERNELS or artifact.n_features * (2**grid.bits - 1) ** 2 < _MOST_KERNELS
         fits = (found.most + np.abs(artifact.decision_numbers()["intercept"]) < LARGEST).all()
         return found if is_whole and fits and (found.slope + found.beside.T < LARGEST).all() else None
 
     @property
     def strange(self) -> str:
-        """What has no values, in words."""
+        """Description of the rows that have no values."""
         return f"a row {self.rows.refused}, or 2^50 steps away"
 
     @property
     def what(self) -> str:
-        """In words."""
+        """Short description."""
         return f"{self.terms.n:,} Gaussians on a grid, {self.grid.bits} bits a feature"
 
     @property
     def stack_bytes(self) -> int:
-        """Of its arrays."""
+        """Size of the arrays of a call."""
         n_words = packed(self.grid.codes[:1], self.grid.bits).size
         return 4 * (n_words + self.artifact.n_features) + self.rows.stack_bytes
 
     @property
     def multiply_adds(self) -> int:
-        """Of one row."""
+        """Number of multiplications per row."""
         return self.artifact.n_features + self.terms.n * int(self.terms.groups[0].shape[1])
 
     def constants(self) -> dict[str, int]:
-        """Sizes."""
+        """Return sizes, by name."""
         return {
             "n_terms_": self.terms.n,
             "n_weights_": self.terms.groups[0].shape[1],
@@ -195,7 +198,7 @@ class FewValues:
         }
 
     def scalars(self) -> dict[str, str]:
-        """Numbers in the text."""
+        """Return the scalars that are inserted into the text."""
         bits = self.grid.bits
         return {
             "@origin@@": source.literal(self.grid.origin),
@@ -207,7 +210,7 @@ class FewValues:
         }
 
     def arrays(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """By name."""
+        """Yield the arrays by name."""
         weights, ends, places = self.terms.groups
         yield "lowest_", smallest_signed(self.grid.lowest)
         yield "words_", packed(self.grid.codes, self.grid.bits)
@@ -222,7 +225,7 @@ class FewValues:
         yield "most_", float32_above(self.most)
 
     def functions(self) -> Iterator[str]:
-        """Up to `evaluate`."""
+        """Yield the functions up to `evaluate`."""
         rows = self.rows
         yield sums_source.ROOT
         if rows.is_whole:
@@ -239,12 +242,12 @@ class FewValues:
 
 
 def smallest_signed(numbers: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """In the narrowest signed type."""
+    """Return the numbers in the narrowest signed type."""
     return numbers.astype(np.int8 if np.abs(numbers).max(initial=0) < 128 else np.int16)
 
 
 _BITS: Final = model_text("few_values.h", "BITS")
-# |a - b| = 2 high + low has the square low + 4 high + 4 high low; high, unless a step of 2 is taken back by one of 1.
+# The square of |a - b| = 2 high + low is low + 4 high + 4 high low; a borrow, as in 2 - 1 = 1, clears high.
 _PAIRS_OF_BITS: Final = model_text("few_values.h", "PAIRS_OF_BITS")
 _CODES: Final = model_text("few_values.h", "CODES")
 _SQ_STEPS: Final = {1: _BITS, 2: _PAIRS_OF_BITS, _MOST_BITS: _CODES}

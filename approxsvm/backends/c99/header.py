@@ -1,12 +1,12 @@
-"""A compiled model as one C99 header: constant arrays and static functions, for devices without heap or libc.
+"""Export of a compiled model as a single C99 header: constant arrays and static functions, without heap or libc.
 
-The header evaluates a row as the portable target of the core evaluates a single float32 row, operation by operation:
-with float32 coefficients its values are those of the host's baseline target, narrowed from double to float at the very
-end. It looks up a bound of each value (device_bounds.py), and so it can tell which labels are proven to be the exact
-model's.
+The header evaluates a row operation by operation as the core's portable target evaluates a single float32 row. With
+float32 coefficients, its values equal those of the host's baseline target, narrowed from double to float at the very
+end. For each value it looks up an error bound (device_bounds.py), so it can tell which labels are proven to agree with
+the exact model.
 
-Whole numbers for coefficients (coefficients.py) save memory, not time: they become float32 where they are multiplied.
-What they are off by is part of the bound.
+Integer coefficients (coefficients.py) save memory, not time: they are converted to float32 when they are multiplied.
+Their quantization error is included in the bound.
 """
 
 from __future__ import annotations
@@ -47,25 +47,25 @@ from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.ir.outputs import class_pairs
 from approxsvm.system.output_files import write_whole
 
-# What the frames of the functions take on the stack beside their arrays (gcc for Cortex-M, -fstack-usage).
+# Stack used by the functions' frames in addition to their arrays (gcc for Cortex-M, -fstack-usage).
 _FRAME_BYTES: Final = 192
 _ONE_CLASS_LABELS: Final = (1, -1)
 
 
 @dataclass(frozen=True)
 class CExport:
-    """What an exported header costs on a device.
+    """Resource requirements of an exported header on a device.
 
     Attributes
     ----------
     path : str
     flash_bytes : int
-        Constant data. Code comes on top, by gcc -Os about 3 KiB for a Cortex-M4F and 8 to 12 for a Cortex-M0+, most of
-        it the compiler's own arithmetic in double, and in float where the processor has none.
+        Constant data. Code takes additional space: with gcc -Os, about 3 KiB on a Cortex-M4F and 8 to 12 KiB on a
+        Cortex-M0+, mostly the compiler's software arithmetic for double, and for float if there is no FPU.
     ram_bytes : int
-        Stack, about: arrays and the frames around them. There is no other memory.
+        Approximate stack usage: arrays and function frames. No other memory is used.
     multiply_adds : int
-        Of one row, in float32, whatever its values are; an input map works in float64 and is not counted.
+        Number per row, in float32, independent of its values; input maps use float64 and are not counted.
     """
 
     path: str
@@ -89,21 +89,21 @@ def export_c(
     inputs: str = "float32",
     X: Any = None,
 ) -> CExport:
-    """Write the header, so that `path` holds all of it or, should this fail, what it held before.
+    """Write the header atomically: if writing fails, `path` keeps its previous content.
 
     Parameters
     ----------
     artifact : Artifact
-        Of mode "approximate", or "certified" with expansions of all decision functions.
+        Mode "approximate", or "certified" with expansions of all decision functions.
     path : str or path
     name : str
-        What every name in the header begins with.
+        Prefix of every name in the header.
     coefficients : {"float32", "int16", "int8"}
-        How coefficients are stored.
+        Storage type of coefficients.
     inputs : {"float32", "int16", "int8"}
-        What rows are made of.
+        Element type of rows.
     X : array-like or sparse matrix of shape (n_rows, n_features), optional
-        Rows like those to predict, whose range whole numbers as inputs are to cover.
+        Representative rows; integer inputs are scaled to cover their range.
 
     Returns
     -------
@@ -112,9 +112,9 @@ def export_c(
     Raises
     ------
     InputError
-        `name` is no name in C, `coefficients` or `inputs` is something else, or `X` is needed or of another shape.
+        `name` is not a C identifier, `coefficients` or `inputs` is invalid, or `X` is missing or has the wrong shape.
     UnsupportedModelError
-        The artifact has no expansions, or something that the export lacks; the message says what to do.
+        The artifact has no expansions, or uses a feature that the export lacks; the message suggests a remedy.
     """
     header = CHeader(artifact, name, coefficients, inputs, X)
     write_whole(header.text().encode(), path)
@@ -122,12 +122,12 @@ def export_c(
 
 
 def check_exportable(artifact: Artifact) -> None:
-    """Refuse what a device has nothing of.
+    """Refuse artifacts that the C export does not support.
 
     Raises
     ------
     UnsupportedModelError
-        The message says what was found and what to do.
+        The message names the problem and a remedy.
     """
     if artifact.members:
         check_rule(artifact)
@@ -144,12 +144,12 @@ def check_exportable(artifact: Artifact) -> None:
 
 
 def has_expansions(artifact: Artifact) -> bool:
-    """Whether there is an expansion of each decision function."""
+    """Return whether every decision function has an expansion."""
     return artifact.kernel == "gaussian" and artifact.mode != "exact" and not artifact.header["majority_only"]
 
 
 class _Unit:
-    """One model of a header: its rows, decision function and probabilities, all names with a prefix of its own."""
+    """One model of a header: its rows, decision function and probabilities, under a prefix for all its names."""
 
     def __init__(
         self,
@@ -179,11 +179,11 @@ class _Unit:
 
     @property
     def stack_bytes(self) -> int:
-        """Of the arrays of a call, about."""
+        """Approximate size of the arrays of a call."""
         return self.function.stack_bytes + self.answers.stack_bytes
 
     def constants(self) -> dict[str, int]:
-        """Sizes."""
+        """Return sizes, by name."""
         artifact, codes = self.artifact, self.rows.codes
         n_labels = len(artifact.labels) or (len(_ONE_CLASS_LABELS) if artifact.task == "one_class" else 0)
         numbers = {"n_features": artifact.n_raw_features, "n_values": artifact.n_decisions}
@@ -199,7 +199,7 @@ class _Unit:
         return numbers | {"n_mapped_": artifact.n_features, "n_used_": n_used} | self.function.constants()
 
     def text(self) -> Iterator[str]:
-        """Arrays and functions, up to decision values, to probabilities where there are any, or to labels."""
+        """Yield arrays and functions, up to decision values, probabilities or labels, as needed."""
         yield _enum(self.prefix, self.constants())
         yield from (source.array(f"{self.prefix}_{name}", numbers) for name, numbers in self.arrays.items())
         yield from (self.named(template) for template in self.templates())
@@ -212,7 +212,7 @@ class _Unit:
             yield from self.answers.labels()
 
     def named(self, template: str) -> str:
-        """A template with this model's names, types and numbers."""
+        """Insert this model's names, types and numbers into a template."""
         codes = self.rows.codes
         scalars = {
             "@T@": {"float32": "float", "int16": "int16_t", "int8": "int8_t"}[self.kind],
@@ -232,7 +232,7 @@ class _Unit:
         return source.with_decimals(template).replace("@@", "_").replace("@", f"{self.prefix}_")
 
 
-# Functions that all models of a header share.
+# Functions shared by all models of a header.
 _HELPERS: Final = ("exp32", "narrowed", "above")
 
 
@@ -244,7 +244,7 @@ class CHeader:
     artifact : Artifact
     name, coefficients, inputs : str
     X : array-like or sparse matrix, optional
-        As in `export_c`, which says what is raised.
+        As in `export_c`, which documents the exceptions.
     """
 
     def __init__(
@@ -276,11 +276,11 @@ class CHeader:
         self.categories = categories(artifact)
         self.category_arrays = dict(category_arrays(artifact)) if self.categories else {}
 
-    # --- what it costs
+    # --- resource requirements
 
     @property
     def flash_bytes(self) -> int:
-        """Bytes of all arrays."""
+        """Size of all arrays."""
         labels = self._label_texts() or []
         texts = sum(len(text.encode()) + 1 + 4 for text in labels + self.categories)
         arrays = [self.labels, self.category_arrays, self.arrays, *(unit.arrays for unit in self.units)]
@@ -288,13 +288,13 @@ class CHeader:
 
     @property
     def ram_bytes(self) -> int:
-        """Bytes of stack, about."""
+        """Approximate stack usage."""
         own = rule_stack_bytes(self.artifact) if self.artifact.members else 0
         return max(unit.stack_bytes for unit in self.units) + own + _FRAME_BYTES
 
     @property
     def multiply_adds(self) -> int:
-        """Multiplications in float32 of one row, exp's and scales aside."""
+        """Number of float32 multiplications per row, without exp and scales."""
         return sum(unit.function.multiply_adds for unit in self.units)
 
     # --- labels
@@ -309,11 +309,11 @@ class CHeader:
         labels = self.artifact.labels.tolist()
         return labels if labels and isinstance(labels[0], str) else None
 
-    # --- its text
+    # --- text of the header
 
     def text(self) -> str:
-        """All of the header."""
-        guard = f"{self.name}_APPROXSVM_H"  # as it is: model and Model are two headers
+        """Return the whole header."""
+        guard = f"{self.name}_APPROXSVM_H"  # case is preserved: model and Model are different headers
         pieces = [self._head(), f"#ifndef {guard}\n#define {guard}\n", source.PREAMBLE]
         pieces += [self._named(template) for template in self._helpers()]
         if self.artifact.members:
@@ -329,7 +329,7 @@ class CHeader:
         return "\n".join([*pieces, "#endif\n"])
 
     def _category_code(self) -> list[str]:
-        """Codes of texts, which all models share."""
+        """Return the code for text categories, shared by all models."""
         return [
             source.texts_array(f"{self.name}_categories", self.categories),
             *(source.array(f"{self.name}_{name}", numbers) for name, numbers in self.category_arrays.items()),
@@ -338,7 +338,7 @@ class CHeader:
         ]
 
     def _helpers(self) -> Iterator[str]:
-        """What any of the models' functions call."""
+        """Yield the functions that the models' functions call."""
         of_units = (template for unit in self.units for template in unit.templates())
         everything = "".join([*of_units, *self._functions()])
         yield source.SIZES
@@ -347,7 +347,7 @@ class CHeader:
         yield sums_source.NARROWED
 
     def _programs(self, text: str) -> Iterator[str]:
-        """Files of the core's C that a text calls."""
+        """Yield the core's C files that are needed by a text."""
         if re.search(r"approxsvm_(exp|tanh|cos_or_sin|root)\(", text):
             yield "functions.h"
         if "approxsvm_lookup" in text:
@@ -357,7 +357,7 @@ class CHeader:
                 yield from ["ball.h", *step_programs(unit.rows.stages)]
 
     def _named(self, template: str) -> str:
-        """With the names of the whole header, which those of a single model are; #k# is the prefix of member k."""
+        """Insert the names of the whole header, shared by a single model; #k# becomes the prefix of member k."""
         text = self.units[0].named(template)
         if self.artifact.members:
             text = text.replace(f"{self.units[0].prefix}_", f"{self.name}_")
@@ -366,7 +366,7 @@ class CHeader:
         return text
 
     def _sizes(self) -> dict[str, int]:
-        """Of an ensemble."""
+        """Return the sizes of an ensemble."""
         n_labels = len(self.artifact.labels)
         n_values = 0 if self.artifact.averages else self.artifact.n_decisions
         sizes = {"n_features": self.artifact.n_raw_features, "n_values": n_values, "n_labels": n_labels}
@@ -374,7 +374,7 @@ class CHeader:
         return {name: size for name, size in sizes.items() if size}
 
     def _functions(self) -> Iterator[str]:
-        """What programs call, and what several models become."""
+        """Yield the public functions, and those that combine several models."""
         artifact = self.artifact
         if artifact.members:
             yield from rule_functions(artifact, [f"#{k}#" for k in range(len(self.units))])
@@ -391,11 +391,11 @@ class CHeader:
         yield source.CLASSIFY_TARGETS if artifact.of_targets else source.CLASSIFY
 
     def _made_of(self) -> str:
-        """What else was asked for."""
+        """Return the remaining arguments of the call."""
         return f", inputs={self.codes.kind!r}, X=..." if self.codes else ""
 
     def _values_are(self) -> str:
-        """What the values mean, for a comment."""
+        """Return the meaning of the values, for a comment."""
         artifact = self.artifact
         if artifact.task == "regression":
             return ": the value itself" if artifact.n_decisions == 1 else ": one for each target"
@@ -459,7 +459,7 @@ def _enum(prefix: str, numbers: dict[str, int]) -> str:
 
 
 def _c_integers(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Labels as int32 where they fit, else as int64, uint64 or double."""
+    """Return labels as int32 if they fit, otherwise as int64, uint64 or double."""
     if labels.dtype.kind == "f":
         return labels.astype(np.float64)
     if max(labels.tolist()) >= 2**63:

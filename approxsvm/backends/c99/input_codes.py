@@ -1,19 +1,20 @@
-"""Rows as whole numbers, as a converter or a buffer holds them: what a code stands for, and how far a row may be moved.
+"""Rows of integer codes, as from a converter or a buffer: the meaning of a code, and the effect of quantizing rows.
 
-Code q of feature j stands for every number within half a step of offset_j + step_j q. The header decodes it in float32
-and goes on as with any row. Where the row was before it was quantized, the exact value may be another: over a distance
-of r, measured behind the input map, it changes by at most
+Code q of feature j represents all numbers within half a step of offset_j + step_j q. The header decodes it in float32
+and proceeds as with any row. The row before quantization may have a different exact value. If the two rows are at a
+distance r, measured after the input map, the exact values differ by at most
 
     W sqrt(2 - 2 exp(-gamma r^2)) <= W sqrt(2 gamma) r,    and by at most A1 sqrt(2 gamma / e) r,
 
-W being the norm of the decision function and A1 the sum of its coefficients' moduli, for the slope of a kernel is at
-most sqrt(2 gamma / e). r is the same for all rows: the norm of half the steps, each times what the input map multiplies
-its feature by; limits only bring numbers nearer to each other. So it is a constant, and part of every bound.
+where W is the norm of the decision function and A1 the sum of the absolute values of its coefficients, because the
+slope of a kernel is at most sqrt(2 gamma / e). The same r holds for all rows: the norm of the half steps, each times
+the factor by which the input map scales its feature; clipping only brings numbers closer together. The bound on the
+difference is thus a constant, which is added to every bound.
 
-An input map without limits is one step with the decoding, slope q + base in float32, so that a pipeline costs no
-float64 arithmetic: codes are not the source's rows anyway, and what this rounds is small beside half a step.
+An input map without limits is merged with decoding into a single step, slope q + base in float32, so that a pipeline
+needs no float64 arithmetic: codes are not the source's rows anyway, and this rounding is small compared to half a step.
 
-A number beyond the codes gets the last one, and with it no bound at all.
+A number outside the range of the codes gets the nearest code, and its row has no bound.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ CodeType = Literal["int16", "int8"]
 
 @dataclass(frozen=True, eq=False)
 class InputCodes:
-    """How rows are quantized.
+    """The quantization of rows.
 
     Attributes
     ----------
     kind : {"int16", "int8"}
     offsets, steps : ndarray of shape (n_raw_features,), float32
-        A code q stands for offset + step q.
+        Code q represents offset + step q.
     """
 
     kind: CodeType
@@ -55,7 +56,7 @@ class InputCodes:
 
     @property
     def largest(self) -> int:
-        """The code of whatever is beyond the others, as its negative is."""
+        """Code for all numbers above the range; its negative is the code for those below."""
         return LARGEST[self.kind]
 
     def moved(
@@ -64,11 +65,11 @@ class InputCodes:
         stages: Sequence[Affine],
         slope_and_base: tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None,
     ) -> float:
-        """r: how far the mapped row may be from that of the numbers that were quantized.
+        """Return r, a bound on the distance between the mapped row and the map of the numbers before quantization.
 
-        Of each number half a step; a 128th of one for the quotient that the code was rounded from, three roundings of
-        numbers up to 2^15; and the roundings of a product and a sum, with those of their factors. `slope_and_base` are
-        those of `folded`, where the header has them.
+        For each number, the error is half a step; 1/128 of a step for the quotient that is rounded to the code, three
+        roundings of numbers up to 2^15; and the roundings of a product, a sum, and their operands. `slope_and_base` is
+        the result of `folded`, if the header uses it.
         """
         errors = (0.5 + 2.0**-7) * self.steps.astype(np.float64)
         if slope_and_base is None:
@@ -85,14 +86,14 @@ class InputCodes:
         return math.sqrt(float((errors * errors).sum())) * (1.0 + 1e-9)
 
     def _rounding(self, slopes: npt.NDArray[np.float32], bases: npt.NDArray[np.float32]) -> FloatArray:
-        """What slope q + base in float32 errs by, both being rounded themselves."""
+        """Bound the error of slope q + base in float32, with slope and base themselves rounded."""
         moduli = self.largest * np.abs(slopes.astype(np.float64)) + np.abs(bases.astype(np.float64))
         return np.asarray(2.0**-22 * moduli + 2.0**-130)
 
     def folded(
         self, artifact: Artifact, stages: Sequence[Affine]
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None:
-        """Slope and base of each mapped feature; None without an input map, or where limits or float32 forbid it."""
+        """Return slope and base per mapped feature, or None without an input map, with limits or beyond float32."""
         if artifact.input_map is None or any(stage.low is not None or stage.high is not None for stage in stages):
             return None
         slopes, bases = [], []
@@ -112,12 +113,12 @@ class InputCodes:
 
 
 def input_codes(artifact: Artifact, kind: CodeType, X: Any) -> InputCodes:
-    """Codes that cover the rows of X, feature by feature, and a little more.
+    """Return codes that cover the range of each feature in X with a small margin.
 
     Raises
     ------
     InputError
-        X is not there, has another shape, or holds NaN or infinity or what float32 cannot hold.
+        X is missing, has the wrong shape, or contains NaN, infinity or numbers that do not fit float32.
     """
     if X is None:
         raise InputError(f"inputs as {kind} need X: rows like those to predict, whose range the codes are to cover")
@@ -131,6 +132,6 @@ def input_codes(artifact: Artifact, kind: CodeType, X: Any) -> InputCodes:
         raise InputError("X holds NaN, infinity or numbers beyond float32")
     offsets = (low + 0.5 * (high - low)).astype(np.float32)
     reach = np.maximum(high - offsets, offsets - low) * (1.0 + 1e-6)
-    reach = np.maximum(reach, np.maximum(2.0**-20 * np.abs(offsets), 1e-30))  # of a feature that is constant
+    reach = np.maximum(reach, np.maximum(2.0**-20 * np.abs(offsets), 1e-30))  # for constant features
     steps = np.nextafter((reach / (LARGEST[kind] - 1)).astype(np.float32), np.float32(np.inf))
     return InputCodes(kind, offsets, steps)

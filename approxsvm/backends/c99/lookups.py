@@ -1,6 +1,6 @@
-"""A table in front of all other steps, in C: categories, bins, missing values; and the codes of texts.
+"""Tables at the start of an input map, in C: categories, bins, missing values; and the codes of text columns.
 
-Features are looked up in the row as it is given, so nothing of it is rounded: a table adds nothing to any bound.
+Features are looked up in the row as given, without any rounding, so a table does not affect bounds.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.steps import Table
 from approxsvm.ir.steps.table import REFUSED, SAME, Steps
 
-# In place of infinity and NaN: the feature itself, and a row that is refused (program/lookup.h).
+# Replacements of infinity and NaN in C: the unchanged feature, and a refused row (program/lookup.h).
 _SAME: Final = 3.0e301
 _REFUSES: Final = 2.0e301
 _LARGEST: Final = 1.0e300
-# A number as it is, and no NaN.
+# An unchanged number; NaN is refused.
 _CHECKED: Final = Steps.of([], [SAME], REFUSED)
 
 
 def most_looked_up(table: Table, before: FloatArray) -> FloatArray:
-    """The largest modulus of each output, of features up to `before`.
+    """Return the maximum absolute value of each output, for features up to `before`.
 
     Raises
     ------
     UnsupportedModelError
-        A number of the table is beyond what the C export writes.
+        A number of the table is too large for the C export.
     """
     most = np.zeros(table.n_outputs)
     for k, (j, steps) in enumerate(zip(table.source, table.steps, strict=True)):
@@ -47,7 +47,7 @@ def most_looked_up(table: Table, before: FloatArray) -> FloatArray:
 
 
 def lookup_arrays(table: Table, columns: npt.NDArray[np.intp]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    """The numbers of a table of these raw columns. Those that it makes nothing of come last: they are checked, too."""
+    """Yield the arrays of a table; raw columns that the table ignores come last, because they are checked, too."""
     limit = float(np.finfo(np.float64).max)
     unused = np.setdiff1d(np.arange(table.n_features), table.source)
     every = [*table.steps, *(_CHECKED for _ in unused)]
@@ -59,7 +59,7 @@ def lookup_arrays(table: Table, columns: npt.NDArray[np.intp]) -> Iterator[tuple
 
 
 def written(numbers: FloatArray) -> FloatArray:
-    """As C has them."""
+    """Replace infinity and NaN by the numbers used in C."""
     return np.where(np.isnan(numbers), _REFUSES, np.where(np.isinf(numbers), _SAME, numbers))
 
 
@@ -94,7 +94,7 @@ CATEGORY_CODE: Final = model_text("texts.h", "CATEGORY_CODE")
 
 
 def category_arrays(artifact: Artifact) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    """Which columns hold texts, and where those of each begin."""
+    """Yield the columns that contain texts, and the position of each column's first text."""
     columns = sorted(artifact.raw_columns.texts.items())
     yield "text_columns_", np.array([j for j, _ in columns], np.int32)
     yield "text_starts_", np.cumsum([0, *(len(known.texts) for _, known in columns)], dtype=np.int32)
@@ -102,12 +102,12 @@ def category_arrays(artifact: Artifact) -> Iterator[tuple[str, npt.NDArray[Any]]
 
 
 def categories(artifact: Artifact) -> list[str]:
-    """All texts, column after column.
+    """Return all texts, column by column.
 
     Raises
     ------
     UnsupportedModelError
-        One has a character that ends a text in C.
+        A text contains a NUL character, which ends a string in C.
     """
     texts = [text for _, known in sorted(artifact.raw_columns.texts.items()) for text in known.texts]
     for text in texts:

@@ -1,9 +1,9 @@
-"""Probabilities of classes in a header, and between what they lie, as cpp/include/approxsvm/outputs has them.
+"""Class probabilities in a header, with intervals for the exact ones, as in cpp/include/approxsvm/outputs.
 
-Every function that makes probabilities is monotone in each value or score, so the ends of an interval of those give the
-ends of one of these. Each end is widened by more than its own rounding; exp is within 2^-48 (probabilities_source.py).
-Two are not such functions: the coupling of three and more classes, of which nothing but [0, 1] is claimed, and that
-of two, which stops within 0.005 of its sigmoid.
+Probabilities are monotone functions of each value or score, so the ends of the interval of a value map to the ends of
+the interval of a probability. Each end is widened by more than its rounding error; exp is accurate to 2^-48
+(probabilities_source.py). There are two exceptions: the coupling of three or more classes, for which only [0, 1] is
+claimed, and the coupling of two, whose iteration stops within 0.005 of the sigmoid.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """What probabilities are made of.
+    """The code and data that compute probabilities.
 
     Attributes
     ----------
     text : str
-        Of the function `shares`.
+        The function `shares`.
     arrays : dict of str to ndarray
     by_scores : bool
-        Whether it takes scores of classes.
+        Whether the function takes scores of classes.
     numbers_per_class : int
-        Of float64, on the stack.
+        Number of float64 values on the stack.
     """
 
     text: str
@@ -52,20 +52,20 @@ class Shares:
     numbers_per_class: int = 4
 
     def functions(self) -> Iterator[str]:
-        """Those of scores aside."""
+        """Yield the functions, without those that compute scores."""
         yield probabilities_source.ENDS
         yield self.text
 
 
 def shares_of(artifact: Artifact) -> Shares | None:
-    """Those of an artifact; None where it has no probabilities of classes."""
+    """Return the code for an artifact's probabilities, or None if it has no class probabilities."""
     head = artifact.outputs.probability
     found = _BY_KIND.get(type(head))
     return None if found is None else found(artifact, head)
 
 
 def has_shares(head: Any) -> bool:
-    """Whether it is known what becomes of values: probabilities of classes, or nothing."""
+    """Return whether the export supports the output: class probabilities it knows, or no class probabilities."""
     return type(head) in _BY_KIND or not isinstance(head, ClassProbability)
 
 
@@ -103,7 +103,7 @@ def _calibrated(artifact: Artifact, head: OneVsRestCalibration) -> Shares:
 
 
 def _two_shares(known: int = 0) -> str:
-    """Of two classes, from the share of one."""
+    """Return the text for two classes, given the share of one."""
     return probabilities_source.TWO_SHARES.replace("#A#", str(known)).replace("#B#", str(1 - known))
 
 

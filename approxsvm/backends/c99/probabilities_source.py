@@ -1,4 +1,4 @@
-"""The text of probabilities in an exported C99 header (probabilities.py), with marks as in source.py."""
+"""C text of probabilities in an exported C99 header (probabilities.py); placeholders as in source.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from approxsvm.backends.c99.program import model_text
 
 ENDS: Final = model_text("probabilities.h", "ENDS")
 
-# Of two classes the share of one, #A#, is known, with its ends.
+# Two classes: the share of class #A# is known, with its interval.
 TWO_SHARES: Final = """\
 /* Probabilities, and between what those of the exact values lie. */
 static inline void @shares@@(const double values[], const float bounds[], double p[], double lowest[],
@@ -38,7 +38,7 @@ static inline void @one_share@@(double value, double bound, double *p, double *l
 """
 )
 
-# The second method of Wu, Lin and Weng (2004), in LIBSVM's order of operations.
+# The second method of Wu, Lin and Weng (2004), with LIBSVM's order of operations.
 COUPLED: Final = (
     _CLIPPED
     + """\
@@ -148,10 +148,10 @@ ONE_SOFTMAX: Final = model_text("probabilities.h", "ONE_SOFTMAX")
 
 SOFTMAX: Final = model_text("probabilities.h", "SOFTMAX")
 
-# A rising step function of the value, except for a 0 at exactly the last of ten marks.
+# An increasing step function of the value, except for a 0 exactly at the last of ten marks.
 DENSITY: Final = model_text("probabilities.h", "DENSITY")
 
-# --- what programs call
+# --- public functions
 
 PROBABILITIES: Final = model_text("probabilities.h", "PROBABILITIES")
 

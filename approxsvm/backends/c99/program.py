@@ -1,6 +1,6 @@
-"""The C of exported headers: cpp/include/approxsvm/program, which the core shares, and cpp/include/approxsvm/exported.
+"""C code of exported headers: cpp/include/approxsvm/program, shared with the core, and cpp/include/approxsvm/exported.
 
-The latter has a part for each thing that a model may need, in which `model` stands for the name of its header.
+The latter has one part per feature of a model; in its names, `model` is a placeholder for the name of the header.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 from approxsvm.system.installed_headers import get_include
 
-# What the core replaces by its own.
+# Macros that the core defines differently.
 _MACROS: Final = {
     "APPROXSVM_PROGRAM ": "static inline ",
     "APPROXSVM_ROOT(": "approxsvm_root(",
@@ -22,7 +22,7 @@ _MACROS: Final = {
 
 
 def program_text(files: Iterable[str]) -> Iterator[str]:
-    """Return the text of files and of all that they include, each once and in order, with marks as in source.py."""
+    """Return the text of files and all that they include, each once and in order, with placeholders as in source.py."""
     seen: dict[str, None] = {}
     for name in files:
         seen |= dict.fromkeys(_with_included(name))
@@ -35,14 +35,14 @@ def program_text(files: Iterable[str]) -> Iterator[str]:
 
 
 def model_text(file: str, part: str) -> str:
-    """Return a part of cpp/include/approxsvm/exported, with marks as in source.py."""
+    """Return a part of cpp/include/approxsvm/exported, with placeholders as in source.py."""
     found = re.search(rf"^#ifdef MODEL_{part}\n(.*?)^#endif\n", _read(file, "exported"), re.DOTALL | re.MULTILINE)
     assert found, f"{file} has no {part}"
     return re.sub(r"\bmodel_(\w+)", _marked, found[1])
 
 
 def _marked(name: re.Match[str]) -> str:
-    """Return `@name` of a public name, `@name@@` of another, and `@NAME@` of a type."""
+    """Return `@name` for a public name, `@name@@` for an internal one, and `@NAME@` for a type."""
     if name[1].isupper():
         return f"@{name[1]}@"
     return f"@{name[1][:-1]}@@" if name[1].endswith("_") else f"@{name[1]}"

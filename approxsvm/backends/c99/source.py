@@ -1,13 +1,13 @@
-"""The text of an exported C99 header: literals, arrays and functions, each as a string.
+"""C text of an exported header: literals, arrays and functions, each as a string.
 
-Functions take what differs between models from enum constants and arrays that the header itself defines, so that only
-what a model lacks, such as a router or an input map, is left out. `@` stands for the prefix of every name, `@@` at the
-end of a name marks it as internal: a name with one more underscore.
+Functions read everything that differs between models from enum constants and arrays of the header, so text is omitted
+only for components that a model lacks, such as a router or an input map. `@` is replaced by the prefix of all names;
+`@@` at the end of a name marks it as internal and adds an underscore.
 
-Sums are in an order of their own, made for processors without vectors. The core (expansion/polynomial.hpp) keeps eight
-lanes apart up to the end; here that would take up to eight products in the place of one. Paths of additions are no
-longer than form_path() and norm_path() of the core (bounds/certificate.hpp), which the bounds count:
-tests/backends/test_c_paths.py counts those of this text. exp() is that of simd/exp.hpp.
+Sums use a different order from the core's, suited to processors without SIMD. The core (expansion/polynomial.hpp) keeps
+eight lanes separate until the end; here, this could take eight products instead of one. Chains of additions are no
+longer than form_path() and norm_path() of the core (bounds/certificate.hpp), which the bounds assume;
+tests/backends/test_c_paths.py counts the chains in this text. exp() is the function of simd/exp.hpp.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _C_TYPES: Final = {
 
 
 def literal(x: Any) -> str:
-    """A number as C has it, which reads back as the same number."""
+    """Return a C literal that parses to exactly this number."""
     if isinstance(x, np.float32):
         return f"{_with_point(str(x))}f"
     if isinstance(x, float):
@@ -52,7 +52,7 @@ def literal(x: Any) -> str:
 
 
 def with_decimals(text: str) -> str:
-    """Write hexadecimal numbers as decimals that read back as the same: C++ knows hexadecimal ones only from 17 on."""
+    """Convert hexadecimal floats to decimals that parse to the same number: C++ lacks hexadecimal ones before C++17."""
 
     def decimal(match: re.Match[str]) -> str:
         number = float.fromhex(match[1])
@@ -66,22 +66,22 @@ def _with_point(digits: str) -> str:
 
 
 def text_literal(text: str) -> str:
-    """A text as C has it: UTF-8, what is not plain ASCII as octal escapes."""
+    """Return a C string literal in UTF-8, with octal escapes for everything but plain ASCII."""
     plain = set(range(0x20, 0x7F)) - set(b'"\\?')
     return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in text.encode()) + '"'
 
 
 def comment(lines: Iterable[str]) -> str:
-    """A block comment that ends where it should, whatever is in it."""
+    """Return a block comment that no text inside can end early."""
     printable = ("".join(c if c.isprintable() else " " for c in line) for line in lines)
-    plain = (line.replace("\\", "/").replace("??", "? ?") for line in printable)  # neither continued nor a trigraph
-    safe = (line.replace("*/", "* /").replace("/*", "/ *") for line in plain)  # last, as each of these makes others
+    plain = (line.replace("\\", "/").replace("??", "? ?") for line in printable)  # no continuation, no trigraph
+    safe = (line.replace("*/", "* /").replace("/*", "/ *") for line in plain)  # last, as the others may create these
     wrapped = [part for line in safe for part in textwrap.wrap(line, LINE_LENGTH - 3) or [""]]
     return "\n".join(["/* " + wrapped[0], *(f" * {line}".rstrip() for line in wrapped[1:]), " */", ""])
 
 
 def array(name: str, numbers: npt.NDArray[Any]) -> str:
-    """A constant array of numbers; an element of zero where there are none, as C has no empty arrays."""
+    """Return a constant array of numbers; if empty, it gets one zero element, because C has no empty arrays."""
     flat = numbers.ravel() if numbers.size else np.zeros(1, numbers.dtype)
     texts = [literal(x if flat.dtype == np.float32 else x.item()) for x in flat]
     body = textwrap.fill(", ".join(texts), LINE_LENGTH - 4, break_on_hyphens=False, break_long_words=False)
@@ -89,7 +89,7 @@ def array(name: str, numbers: npt.NDArray[Any]) -> str:
 
 
 def texts_array(name: str, texts: Iterable[str]) -> str:
-    """A constant array of texts."""
+    """Return a constant array of texts."""
     literals = [text_literal(text) for text in texts]
     return f"static const char *const {name}[{len(literals)}] = {{\n    " + ",\n    ".join(literals) + "};\n"
 
@@ -114,7 +114,7 @@ PREAMBLE: Final = """\
 """
 
 
-# Scalars beyond arrays are enum constants, as C99 has no others that an array's size may be made of.
+# Scalars are enum constants, the only named constants that C99 permits in array sizes.
 SIZES: Final = """\
 typedef char @int_has_32_bits@@[sizeof(int) >= 4 ? 1 : -1];
 typedef char @literals_are_double@@[sizeof(1.0) == sizeof(double) ? 1 : -1];
@@ -122,12 +122,14 @@ typedef char @literals_are_double@@[sizeof(1.0) == sizeof(double) ? 1 : -1];
 
 EXP: Final = model_text("float32.h", "EXP")
 
-# The bits of a float32 that is not negative rise with it: the exponent and the first bits of mantissa number the cells.
+# The bit patterns of nonnegative float32 numbers are ordered like their values: exponent and top mantissa bits give the
+# cell number.
 CELL: Final = model_text("expansions.h", "CELL")
 
 LINEAR: Final = model_text("expansions.h", "LINEAR")
 
-# The first panels hold eight matrix rows each, a lane for each row; what is left, at most 28 numbers, goes plainly.
+# The first panels hold eight matrix rows each, one per lane; the remainder, at most 28 numbers, is processed one by
+# one.
 QUADRATIC: Final = model_text("expansions.h", "QUADRATIC")
 
 NORM_PLAIN: Final = model_text("expansions.h", "NORM_PLAIN")
@@ -147,7 +149,7 @@ static inline float @part_{k}@@(const @T@ **next, int n, const float u[]) {{
 
 ROUTER: Final = model_text("expansions.h", "ROUTER")
 
-# Newton's method gives a number that is not below the root, from any start.
+# Newton's method yields a number not less than the root, from any starting point.
 SLICE: Final = model_text("expansions.h", "SLICE")
 
 # Rows of numbers, and rows of codes.
@@ -197,7 +199,7 @@ static inline float @not_finite@@(const @ROW@ row[]) {
 }
 """
 
-# Columns that the source checks although their features do not: #WRONG# becomes NaN.
+# Columns that the source checks but does not use as features: #WRONG# becomes NaN.
 CHECKED: Final = """\
     for (j = 0; j < @n_checked@@; ++j) {
         const float x = row[@checked_columns@@[j]];
@@ -233,12 +235,12 @@ REFUSE: Final = """\
 
 # --- labels
 
-# No array is set to zero at once: compilers would make that a call of memset. The first pair of a class sets its tally.
+# No array is cleared by a loop, which compilers would turn into memset. The first pair of a class sets its tally.
 VOTES: Final = model_text("labels.h", "VOTES")
 
 TWO_CLASSES: Final = model_text("labels.h", "TWO_CLASSES")
 
-# The label that a threshold is for where the value in its favour is at least that. A difference is rounded once.
+# The label of a threshold, chosen if the value in its favour is at least the threshold. The difference is rounded once.
 THRESHOLD: Final = """\
 static inline int @winner@@(const double values[]) { return #SIGN#values[0] >= #THRESHOLD# ? #LABEL# : #OTHER#; }
 static inline int @is_settled@@(const double values[], const float bounds[], int winner) {
@@ -247,15 +249,15 @@ static inline int @is_settled@@(const double values[], const float bounds[], int
 }
 """
 
-# Sums err by a few roundings of the moduli, scores by a few roundings of numbers up to the number of classes.
+# The error of sums is a few roundings of their absolute values; of scores, a few roundings of numbers up to n_labels.
 SCORES: Final = model_text("labels.h", "SCORES")
 
-# Functions of each class are its score.
+# The function of each class is its score.
 SCORES_OF_EACH: Final = model_text("labels.h", "SCORES_OF_EACH")
 
 BEST_SCORE: Final = model_text("labels.h", "BEST_SCORE")
 
-# --- what programs call
+# --- public functions
 
 DECISION_VALUES: Final = """\
 /* Decision values{values_are}@NAN@. */
@@ -275,17 +277,17 @@ static inline void @error_bounds(const @ROW@ row[], float bounds[]) {{
 }}
 """
 
-# Values are narrowed to float32 on their way out, which half a unit in the last place bounds.
+# Values are narrowed to float32 when returned; the error is at most half a unit in the last place.
 NARROWING: Final = model_text("labels.h", "NARROWING")
 
-# Of values.
+# Labels from values.
 LABEL: Final = model_text("labels.h", "LABEL")
 
 CLASSIFY: Final = model_text("labels.h", "CLASSIFY")
 
 CLASSIFY_TARGETS: Final = model_text("labels.h", "CLASSIFY_TARGETS")
 
-# Of one target.
+# For a single target.
 REGRESS: Final = model_text("labels.h", "REGRESS")
 
 IS_WITHIN: Final = """\

@@ -1,48 +1,49 @@
-"""Models without a truncated expansion on a device: sums of kernels or other terms, and polynomial forms.
+"""Models without a truncated expansion, on a device: sums of kernels or of other terms, and polynomial forms.
 
-Every one of them is a record (`Sums`): what is stored, the C text of its sum, and two polynomials for each decision
-function with coefficients of at least 0,
+Each is described by a record (`Sums`): the arrays, the C text of the sum, and two polynomials with nonnegative
+coefficients for each decision function,
 
-    |value - exact value at the row that arrived|       <=  majorant(r),   r = ||z||, or ||z - center|| in scaled units,
-    |change of the exact value when the row moves by e| <=  slope(r + e) e,
+    |value - exact value at the given row|              <=  majorant(r),   r = ||z||, or ||z - center|| in scaled units,
+    |change of the exact value if the row moves by e|   <=  slope(r + e) e,
 
-so that what a row costs beside its sum is two evaluations by Horner's rule. The terms are inner products v_i . z or
-squared distances in float32, u = 2^-24; powers, tanh, cos and the sums over terms in float64.
+so that the bound of a row costs just two evaluations by Horner's rule in addition to the sum. Inner products v_i . z
+and squared distances are computed in float32, u = 2^-24; powers, tanh, cos and sums over terms in float64.
 
-**Inner products.** v_i is gamma x_i, or the vector of a term, rounded to float32, and so is z behind an input map. A
-product is added up in four lanes: p = d / 4 + 6 roundings on any path. So with alpha_i >= ||v_i||, beta the modulus of
-coef0 or of the shift, and eta = 1.01 (p + 2) u, the argument t_i of the kernel is off by at most eta B_i,
+**Inner products.** v_i is gamma x_i, or the vector of a term, rounded to float32; z is rounded, too, if it comes from
+an input map. Products are accumulated in four lanes, with p = d / 4 + 6 roundings on any path. Let alpha_i >= ||v_i||,
+let beta be the absolute value of coef0 or of the shift, and let eta = 1.01 (p + 2) u. Then the error of the argument
+t_i of the kernel is at most eta B_i, where
 
     B_i = alpha_i r + beta.
 
-Numbers that underflow, or are flushed to zero, change it by less than eta 2^-80 (1 + r), and alpha and beta are larger
-by 2^-80 for that. Coefficients a_i are rounded to float32: relatively by u, and by 2^-120 of underflow.
+Underflow, or flushing to zero, contributes less than eta 2^-80 (1 + r); alpha and beta are increased by 2^-80 to cover
+it. Coefficients a_i are rounded to float32, with a relative error of u and an underflow error of 2^-120.
 
-* t^p: |(t + eta B)^p - t^p| <= p eta (1 + eta)^(p - 1) B^p. With the rounding of the sum in float64 and coef_error c,
-  majorant = (1.01 p eta (1 + eta)^(p - 1) + 2 u + (n + p + 8) 2^-53 + c) sum_i |a_i| B_i^p, multiplied out in r;
+* t^p: |(t + eta B)^p - t^p| <= p eta (1 + eta)^(p - 1) B^p. Including the rounding of the float64 sum and coef_error c,
+  majorant = (1.01 p eta (1 + eta)^(p - 1) + 2 u + (n + p + 8) 2^-53 + c) sum_i |a_i| B_i^p, expanded in powers of r;
   slope = p sum_i |a_i| alpha_i B_i^(p - 1).
-* tanh t, of slope 1 and modulus 1: majorant = sum_i |a_i| (eta B_i + 2 u + c + (n + 8) 2^-53 + 2^-40), where 2^-40 is
-  for tanh itself, which is within 2^-46; slope = sum_i |a_i| alpha_i.
-* cos t the same, without c. Whole turns are taken off in float64: 2 pi is rounded, which is 2^-52 (B_i + 8), part of
-  eta B_i and of 2^-40; rows are refused beyond 2^40 turns.
+* tanh t, with slope and absolute value at most 1: majorant = sum_i |a_i| (eta B_i + 2 u + c + (n + 8) 2^-53 + 2^-40),
+  where 2^-40 covers the evaluation of tanh, which is accurate to 2^-46; slope = sum_i |a_i| alpha_i.
+* cos t: the same, without c. Full periods are subtracted in float64; the rounding of 2 pi contributes 2^-52 (B_i + 8),
+  which is covered by eta B_i and 2^-40; rows beyond 2^40 periods are refused.
 
-**Distances.** y_i = scale (x_i - center) is rounded to float32, and so is the row's y, each coordinate by u. That moves
-a distance by u (r + ||y_i||), and a kernel exp(-theta D^2 / 2) by sqrt(theta / e) times that. Differences, squares,
-sums and the factor theta / 2 err by (p + 6) u of the argument h, and h exp(-h) <= 1 / e; exp by 4 u:
+**Distances.** y_i = scale (x_i - center) and the row's y are rounded to float32, each coordinate by u. This changes a
+distance by u (r + ||y_i||), and a kernel exp(-theta D^2 / 2) by sqrt(theta / e) times as much. Differences, squares,
+sums and the factor theta / 2 change the argument h by (p + 6) u h, and h exp(-h) <= 1 / e; exp itself contributes 4 u:
 
     majorant = 1.01 u sum_i |a_i| [ (p + 6) / e + 6 + sqrt(theta / e) (r + ||y_i||) ] + (n + 8) 2^-53 A1 + d 2^-110 A1,
 
-the last for underflow; slope = A1 sqrt(2 gamma / e), in units of the mapped row.
+where the last term covers underflow; slope = A1 sqrt(2 gamma / e), in units of the mapped row.
 
-Kernels that stay in an interval of width w leave no value further off than 1.01 w A1 (1 for Gaussians, 2 for the other
-two), which is the bound where the majorant is more.
+If the kernel takes values in an interval of width w (1 for Gaussians, 2 for tanh and cos), no error exceeds 1.01 w A1,
+which replaces the bound where the majorant is larger.
 
-**Linear models** are one inner product for each function: v_k = sum_i a_ki gamma x_i in float64, or the linear part of
-a form, whose own errors (models/FORMAT.md, "polynomial") come on top. **Forms of degree 2** are evaluated as expansions
-are, and a term takes at most d + 40 roundings; the norm of their quadratic part is that of the packed numbers, whose
-off-diagonal ones are doubled, and no less than that of the symmetric matrix.
+**Linear models** take one inner product per function: v_k = sum_i a_ki gamma x_i in float64, or the linear part of a
+form, whose own errors (models/FORMAT.md, "polynomial") are added. **Forms of degree 2** are evaluated like expansions,
+with at most d + 40 roundings per term; the norm of the quadratic part is taken over the packed numbers, whose
+off-diagonal entries are doubled, and is therefore at least the norm of the symmetric matrix.
 
-r is computed from a float32 sum of squares, its root rounded upwards; the majorant allows for the rounding of the sum.
+r is the root of a float32 sum of squares, rounded up; the majorant accounts for the rounding of the sum.
 """
 
 from __future__ import annotations
@@ -68,33 +69,33 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.outputs import class_pairs
 from approxsvm.ir.schema import FORM_HEADER, POLYNOMIAL_HEADER
 
-# Neither a value nor what it is made of may be beyond this in float32.
+# Neither values nor the quantities that make them up may exceed this in float32.
 LARGEST: Final = 1e37
 _LONGEST: Final = 3e18
 _MOST_TURNS: Final = 2.0**40
 _TINY: Final = 2.0**-80
-_FUNCTION: Final = 2.0**-40  # of tanh, cos and exp in float64
+_FUNCTION: Final = 2.0**-40  # error of tanh, cos and exp in float64
 _UP: Final = 1.0 + 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What a device stores of a model, and its bounds.
+    """The stored data of a model and its bounds.
 
     Attributes
     ----------
     what : str
-        The model in words.
+        Short description of the model.
     arrays : dict of str to ndarray
     text : str
         The C function `sums` of a row, which adds to values.
     majorant, slope : ndarray of shape (n_functions, degree + 1), float64
     most : ndarray of shape (n_functions,), float64, or None
-        What no value is off by.
+        Upper bounds on the error for any row.
     longest : float
         The largest r of a row that is evaluated.
     is_centered : bool
-        Whether rows are taken about the center, in scaled units.
+        Whether rows are relative to the center, in scaled units.
     multiply_adds : int
     constants : dict of str to int
     """
@@ -112,7 +113,7 @@ class Sums:
 
 
 def sums_of(artifact: Artifact) -> Sums:
-    """The record of an artifact that has support vectors, other terms or forms.
+    """Return the record of an artifact with support vectors, other terms or forms.
 
     Raises
     ------
@@ -134,7 +135,7 @@ def sums_of(artifact: Artifact) -> Sums:
 
 @dataclass(frozen=True, eq=False)
 class _Terms:
-    """Vectors of the terms of a sum, and the moduli of their coefficients, (n_functions, n_terms), rounded up."""
+    """Vectors of the terms of a sum, and absolute coefficients, rounded up, of shape (n_functions, n_terms)."""
 
     vectors: FloatArray
     moduli: FloatArray
@@ -146,7 +147,7 @@ class _Terms:
 
     @property
     def path(self) -> int:
-        """p: the roundings of a product of two vectors."""
+        """p: the number of roundings in an inner product."""
         return int(self.vectors.shape[1]) // 4 + 6
 
     @property
@@ -158,7 +159,7 @@ class _Terms:
         return norms_above(self.vectors) * _UP + _TINY
 
     def record(self, term: str, extra: dict[str, npt.NDArray[Any]], **bounds: Any) -> Sums:
-        """With a C statement that makes `term` of the vector x of term i and of u."""
+        """Build the record, with a C statement that computes `term` from u and x, the vector of term i."""
         weights, ends, places = self.groups
         arrays = {
             "vectors_": _float32(self.vectors, "vectors"),
@@ -175,13 +176,13 @@ class _Terms:
         )
 
     def _widened(self, bounds: dict[str, Any]) -> dict[str, Any]:
-        """A row's length is off by what its float32 sum of squares rounds."""
+        """Adjust bounds for the rounding of the float32 sum of squares in a row's length."""
         longer = 1.0 + 2.0 * self.vectors.shape[1] * UNIT32
         return bounds | {name: _longer(bounds[name], longer) for name in ("majorant", "slope")}
 
 
 def _of_kernels(artifact: Artifact, vectors: FloatArray) -> _Terms:
-    """Of support vectors: those of a class take part in its own pairs alone."""
+    """Return the terms of support vectors; vectors of one class only take part in the pairs of that class."""
     coef, moduli = artifact.dual_coef(), np.abs(artifact.decision_coef()) * _UP + 2.0**-120
     n_classes = len(artifact.labels)
     if n_classes <= 2 or artifact.outputs.of_each_class:
@@ -193,7 +194,7 @@ def _of_kernels(artifact: Artifact, vectors: FloatArray) -> _Terms:
 
 
 def _longer(polynomials: FloatArray, factor: float) -> FloatArray:
-    """The same in an r that is a little too small."""
+    """Replace r by factor r in polynomials, for an r that is slightly too small."""
     return np.asarray(polynomials * factor ** np.arange(polynomials.shape[1]) * _UP)
 
 
@@ -217,7 +218,7 @@ def _gaussian(artifact: Artifact) -> Sums:
 
 
 def _gaussian_rounding(terms: _Terms, theta: float) -> FloatArray:
-    """What distances and kernels in float32 make sums err by, a polynomial in r for each function."""
+    """Bound the effect of float32 distances and kernels on sums, as a polynomial in r for each function."""
     sums, steep = terms.moduli.sum(axis=1), math.sqrt(theta / math.e)
     fixed = (terms.path + 6.0) / math.e + 6.0
     constant = 1.01 * UNIT32 * (fixed * sums + steep * (terms.moduli @ terms.alphas))
@@ -246,7 +247,7 @@ def _polynomial(artifact: Artifact) -> Sums:
 
 
 def _powers(terms: _Terms, degree: int, beta: float) -> FloatArray:
-    """sum_i |a_i| (alpha_i r + beta)^degree, multiplied out in r."""
+    """Return sum_i |a_i| (alpha_i r + beta)^degree, expanded in powers of r."""
     columns = [
         math.comb(degree, k) * beta ** (degree - k) * (terms.moduli @ terms.alphas**k) for k in range(degree + 1)
     ]
@@ -254,7 +255,7 @@ def _powers(terms: _Terms, degree: int, beta: float) -> FloatArray:
 
 
 def _of_products(artifact: Artifact) -> tuple[_Terms, float]:
-    """Terms of gamma x_i, and beta."""
+    """Return the terms gamma x_i, and beta."""
     with np.errstate(over="ignore"):
         vectors = float(artifact.header["gamma"]) * artifact.support_vectors()
     return _of_kernels(artifact, vectors), abs(artifact.coef0) * _UP + _TINY
@@ -284,7 +285,7 @@ def _of_bounded(
     longest: float,
     what: str,
 ) -> Sums:
-    """Sums of functions of inner products whose slope and modulus are at most 1."""
+    """Build the record of a sum of functions of inner products with slope and absolute value at most 1."""
     sums, slopes = terms.moduli.sum(axis=1), terms.moduli @ terms.alphas
     each = terms.eta * beta + 2.0 * UNIT32 + coef_error + (terms.n + 8) * UNIT64 + _FUNCTION
     return terms.record(
@@ -298,7 +299,7 @@ def _of_bounded(
     )
 
 
-# --- polynomials of degree 1 and 2, summed up
+# --- polynomials of degree 1 and 2, in explicit form
 
 
 def _linear(artifact: Artifact) -> Sums:
@@ -361,16 +362,16 @@ def _quadratic_form(artifact: Artifact) -> Sums:
 
 
 def _forms(artifact: Artifact) -> tuple[FloatArray, FloatArray]:
-    """Constants and errors, and packed coefficients, of each function (models/FORMAT.md, "polynomial")."""
+    """Return constants and errors, and packed coefficients, of each function (models/FORMAT.md, "polynomial")."""
     numbers = artifact.polynomial_numbers()[len(POLYNOMIAL_HEADER) :].reshape(artifact.n_decisions, -1)
     return numbers[:, : len(FORM_HEADER)], np.ascontiguousarray(numbers[:, len(FORM_HEADER) :])
 
 
-# --- what fits float32
+# --- limits of float32
 
 
 def _fixed(artifact: Artifact) -> FloatArray:
-    """What is off whatever the row is."""
+    """Return the error that is independent of the row."""
     decisions = artifact.decision_numbers()
     return np.asarray(decisions["value_error"] + 2.0**-48 * np.abs(decisions["intercept"]) + 1e-36)
 
@@ -383,7 +384,7 @@ def _float32(numbers: FloatArray, what: str) -> npt.NDArray[np.float32]:
 
 
 def _longest(artifact: Artifact, terms: _Terms, largest: Callable[[float], FloatArray]) -> float:
-    """The largest r for which neither products nor values leave float32."""
+    """Return the largest r for which products and values stay within float32."""
     intercept = np.abs(artifact.decision_numbers()["intercept"])
     longest_vector = float(terms.alphas.max(initial=0.0))
 
@@ -413,11 +414,11 @@ _BY_KERNEL: Final[dict[str, Callable[[Artifact], Sums]]] = {
 _BY_FUNCTION: Final[dict[str, Callable[[Artifact, Terms], Sums]]] = {"cos": _cos}
 
 
-# --- in a header
+# --- functions of a header
 
 
 class SumFunction:
-    """Decision values of sums in a header, as `Expansions` are of expansions.
+    """The decision values of sums in a header; counterpart of `Expansions`.
 
     Parameters
     ----------
@@ -434,26 +435,26 @@ class SumFunction:
 
     @property
     def strange(self) -> str:
-        """What has no values, in words."""
+        """Description of the rows that have no values."""
         return f"a row {self.rows.refused}, or too long for float32"
 
     @property
     def what(self) -> str:
-        """In words."""
+        """Short description."""
         return self.sums.what
 
     @property
     def stack_bytes(self) -> int:
-        """Of its arrays."""
+        """Size of the arrays of a call."""
         return 4 * self.artifact.n_features + self.rows.stack_bytes
 
     @property
     def multiply_adds(self) -> int:
-        """Of one row."""
+        """Number of multiplications per row."""
         return self.artifact.n_features + self.sums.multiply_adds
 
     def constants(self) -> dict[str, int]:
-        """Sizes."""
+        """Return sizes, by name."""
         majorant, slope = self.sums.majorant.shape[1], self.sums.slope.shape[1]
         return {
             "n_varying_": self.artifact.n_features,
@@ -463,7 +464,7 @@ class SumFunction:
         }
 
     def scalars(self) -> dict[str, str]:
-        """Numbers in the text."""
+        """Return the scalars that are inserted into the text."""
         header, limit = self.artifact.header, np.float32(min(self.sums.longest, _LONGEST) ** 2)
         scale = float(header["input_scale"])
         return {
@@ -474,7 +475,7 @@ class SumFunction:
         }
 
     def arrays(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """By name."""
+        """Yield the arrays by name."""
         if self.sums.is_centered:
             yield "centers_", self.artifact.center
         if "intercepts_" not in self.sums.arrays:
@@ -486,7 +487,7 @@ class SumFunction:
             yield "most_", float32_above(self.sums.most)
 
     def functions(self) -> Iterator[str]:
-        """Up to `evaluate`."""
+        """Yield the functions up to `evaluate`."""
         yield source.NORM_IN_LANES
         yield sums_source.ROOT
         yield self.sums.text
@@ -500,7 +501,7 @@ class SumFunction:
             load = "@narrowed@@(x[j])" if rows.is_whole else "@raw@@(row, j)"
         if not rows.moved < LARGEST:
             raise UnsupportedModelError("a step between codes is beyond float32 behind the input map: scale the rows")
-        # Not denormal: those are rounded by more, or flushed.
+        # Subnormal numbers would be rounded more coarsely, or flushed.
         moved = source.literal(np.float32(max(rows.moved * 1.00001, 2.0**-120) if rows.moved else 0.0))
         yield sums_source.EVALUATE.format(
             declare="    double x[@widest@@];\n".replace("@widest@@", str(rows.widest)) if rows.is_whole else "",

@@ -1,4 +1,4 @@
-"""The text of sums in an exported C99 header (sums.py), with marks as in source.py."""
+"""C text of sums in an exported C99 header (sums.py); placeholders as in source.py."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Final
 
 from approxsvm.backends.c99.program import model_text
 
-# Newton's method gives a number that is not below the root, from any start.
+# Newton's method yields a number not less than the root, from any starting point.
 ROOT: Final = model_text("float32.h", "ROOT")
 
-# Numbers of a row that is mapped in double: what is beyond all rows that are evaluated stays so.
+# Numbers of a row mapped in double; those too large to be evaluated remain so.
 NARROWED: Final = model_text("float32.h", "NARROWED")
 
 TERMS: Final = """\
@@ -46,7 +46,7 @@ LINEAR: Final = _PRODUCT + ";"
 
 
 def power(degree: int) -> str:
-    """Of a polynomial kernel."""
+    """Return the term of a polynomial kernel."""
     text = _PRODUCT + " + @coef0@@;"
     if degree == 1:
         return text

@@ -1,4 +1,4 @@
-"""Steps in exported programs, a file for each kind: its `nodes` in ONNX graphs, its record `ON_DEVICE` in headers."""
+"""Export of input steps, one file per kind: `nodes` for ONNX graphs, the record `ON_DEVICE` for C99 headers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from approxsvm.ir.steps import Step
 
 
 def exported(stage: Step, what: str, export: str) -> Any:
-    """What the file of a step's kind has by that name.
+    """Return the attribute `what` of the module for a step's kind.
 
     Raises
     ------
     UnsupportedModelError
-        The export has no such steps.
+        The export does not support this kind of step.
     """
     name = f"{__name__}.{stage.kind}"
     found = getattr(import_module(name), what, None) if find_spec(name) else None

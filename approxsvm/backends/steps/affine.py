@@ -1,4 +1,4 @@
-"""Scalers in exported programs (cpp/include/approxsvm/program/affine.h)."""
+"""Export of scalers (cpp/include/approxsvm/program/affine.h)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from approxsvm.ir.steps import Affine
 
 
 def nodes(g: GraphBuilder, stage: Affine, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Operation after operation; limits do not let errors grow."""
+    """Apply the operations one by one; clipping never increases an error."""
     gain = np.ones(stage.n_features)
     n_operations = 0
     for name, operation in (("subtract", "Sub"), ("multiply", "Mul"), ("divide", "Div")):
@@ -41,7 +41,7 @@ def nodes(g: GraphBuilder, stage: Affine, x: str, error: str | None, is_source: 
 def _affine_error(
     g: GraphBuilder, stage: Affine, x: str, error: str | None, gain: FloatArray, n_operations: int
 ) -> str:
-    """Of what is scaled, before anything is added."""
+    """Return the error after scaling, before the addition."""
     with np.errstate(over="ignore", divide="ignore"):
         tiny = TINY * (1.0 + (0.0 if stage.divide is None else 1.0 / np.abs(stage.divide)))
     own: Any = g.op("Add", g.op("Mul", g.op("Abs", x), n_operations * ROUNDING), np.broadcast_to(tiny, gain.shape))
@@ -53,7 +53,7 @@ def _affine_error(
 
 
 def affine_arrays(stage: Affine) -> dict[str, npt.NDArray[Any]]:
-    """The numbers that a stage works with, in the order of its operations; limits that are infinite never act."""
+    """Return the numbers of a stage in the order of its operations, without limits that are all infinite."""
     found = {}
     largest = np.finfo(np.float64).max
     for name in ("subtract", "multiply", "divide", "add", "low", "high"):
@@ -64,7 +64,7 @@ def affine_arrays(stage: Affine) -> dict[str, npt.NDArray[Any]]:
 
 
 def operations(k: int, parts: Sequence[str], x: str) -> list[str]:
-    """Statements that change the number x, feature j of stage k."""
+    """Return statements that update x, the value of feature j in stage k."""
     lines = []
     for part in parts:
         number = f"@{part}_{k}@@[j]"

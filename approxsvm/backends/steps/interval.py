@@ -1,4 +1,4 @@
-"""Splines that repeat, or end, in exported programs (cpp/include/approxsvm/program/interval.h)."""
+"""Export of periodic and bounded splines (cpp/include/approxsvm/program/interval.h)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from approxsvm.ir.steps import Interval
 
 
 def nodes(g: GraphBuilder, stage: Interval, x: str, error: str | None, is_source: bool) -> Mapped:
-    """What is refused is NaN; next to a full turn nothing is proven, unless it is the source's own number."""
+    """Map refused numbers to NaN; near a full period the error is infinite unless x is the source's own number."""
     taken, low = stage.second < np.inf, stage.low
     second = np.where(taken, stage.second, 1.0)
     if stage.rule == "refuses":

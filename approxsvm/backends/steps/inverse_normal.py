@@ -1,4 +1,4 @@
-"""Quantiles of the normal distribution in exported programs (cpp/include/approxsvm/program/inverse_normal.h)."""
+"""Export of normal quantiles (cpp/include/approxsvm/program/inverse_normal.h)."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from approxsvm.ir.constants import INVERSE_NORMAL, LEAST_INVERSE_NORMAL, UNIT64
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.steps import InverseNormal
 
-# Half the width of the middle range, and what is subtracted in the tails.
+# Half-width of the central interval, and the offset subtracted in the tails.
 _MIDDLE: Final = 0.425
 _TAIL: Final = 1.6
 
 
 def nodes(g: GraphBuilder, stage: InverseNormal, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Invert the normal distribution as the core does."""
+    """Compute normal quantiles with the core's algorithm."""
     y, grown = increasing(g, lambda at: _at(g, stage.n_features, at), x, error)
     mapped = g.op("Where", stage.taken, y, x)
     return mapped, g.op("Where", stage.taken, grown, 0.0 if error is None else error)
 
 
 def _at(g: GraphBuilder, n: int, p: str) -> tuple[str, str]:
-    """Return quantiles and eight times the error of the core's."""
+    """Return quantiles, and eight times the core's error bound for them."""
     t = g.op("Max", g.op("Min", p, g.op("Sub", np.ones(n), p)), LEAST_INVERSE_NORMAL)
     q = g.op("Sub", np.full(n, 0.5), t)
     middle = g.op("Mul", q, _ratio(g, INVERSE_NORMAL[0], g.op("Sub", _MIDDLE**2, g.op("Mul", q, q))))

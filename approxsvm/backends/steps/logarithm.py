@@ -1,4 +1,4 @@
-"""Logarithms in exported programs (cpp/include/approxsvm/program/logarithm.h)."""
+"""Export of logarithms (cpp/include/approxsvm/program/logarithm.h)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from approxsvm.ir.steps import Logarithm
 
 
 def nodes(g: GraphBuilder, stage: Logarithm, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Take logarithms; outside the domain NaN, with an error of NaN."""
+    """Compute logarithms; outside the domain, both value and error are NaN."""
     offset = np.where(stage.taken, stage.offset, 0.0)
 
     def at(x: str) -> tuple[str, str]:
-        """X + offset is rounded, which makes one unit; the logarithm errs by 8 units."""
+        """Evaluate with an error bound: rounding x + offset adds one unit to the result, and log errs by 8 units."""
         y = g.op("Where", g.op("Greater", x, -offset), g.op("Log", g.op("Add", x, offset)), np.nan)
         return y, g.op("Add", g.op("Mul", g.op("Abs", y), 2 * ROUNDING), ROUNDING)
 
@@ -28,7 +28,7 @@ def nodes(g: GraphBuilder, stage: Logarithm, x: str, error: str | None, is_sourc
 
 
 def _logarithmic(stage: Logarithm, most: FloatArray) -> list[FloatArray]:
-    """A logarithm of a float64 is at most 745 in modulus."""
+    """Return upper bounds; the logarithm of a float64 has absolute value at most 745."""
     shifted = most + np.abs(np.where(stage.taken, stage.offset, 0.0))
     return [shifted, np.where(stage.taken, 745.0, most)]
 

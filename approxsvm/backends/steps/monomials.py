@@ -1,4 +1,4 @@
-"""Products of features in exported programs (cpp/include/approxsvm/program/products.h)."""
+"""Export of products of features (cpp/include/approxsvm/program/products.h)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from approxsvm.ir.steps import Monomials
 
 
 def nodes(g: GraphBuilder, stage: Monomials, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Factor after factor of all products at once; 1 stands behind the features."""
+    """Multiply factor by factor, for all products at once; a column of ones follows the features."""
     with_one = _with_column(g, x, 1.0)
     errors = None if error is None else _with_column(g, error, 0.0)
     last, *others = stage.factors.T[::-1]

@@ -1,4 +1,4 @@
-"""Norms of rows in exported programs (cpp/include/approxsvm/program/normalizer.h)."""
+"""Export of row normalization (cpp/include/approxsvm/program/normalizer.h)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from approxsvm.ir.steps.normalizer import LEAST_NORM
 
 
 def nodes(g: GraphBuilder, stage: Normalizer, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Group after group; a row whose squares leave float64 has an infinite error."""
+    """Normalize each group; a row whose squares overflow or underflow float64 gets an infinite error."""
     n_groups = int(stage.groups.max(initial=0))
     member = (stage.groups[:, np.newaxis] == np.arange(1, n_groups + 1)).astype(np.float64)
     spread = g.doubles(np.ascontiguousarray(member.T))
@@ -42,7 +42,7 @@ def nodes(g: GraphBuilder, stage: Normalizer, x: str, error: str | None, is_sour
         off = g.op("Add", off, g.op("Mul", norms(error), 1.0 + rounding))
     least = g.op("Sub", length, off)
     doubtful = g.op("And", g.op("Less", least, LEAST_NORM), g.op("Greater", g.op("Add", length, off), LEAST_NORM / 2))
-    # Of no norm to divide by the error is only what came.
+    # If no division takes place, the error is the incoming error alone.
     own = g.op("Where", divided, off, 0.0)
     own = g.op("Where", doubtful, np.inf, own)
     nearest = g.op(
@@ -55,7 +55,7 @@ def nodes(g: GraphBuilder, stage: Normalizer, x: str, error: str | None, is_sour
 
 
 def _normalized(stage: Normalizer, most: FloatArray) -> list[FloatArray]:
-    """Of all features of a vector together; then those that are divided are at most 1."""
+    """Bound the sums over all features of a vector; normalized features are then at most 1."""
     sums = (most**2 if stage.norm == "l2" else most).sum(keepdims=True)
     return [sums, np.where(stage.groups > 0, 1.0 + 2.0**-30, most)]
 
@@ -69,7 +69,7 @@ def _is_one_vector(stage: Normalizer) -> bool:
 
 
 def _measuring(k: int, stage: Normalizer, before: Before) -> Gathers:
-    """Measure each vector."""
+    """Return the statements that compute the norm of each vector."""
     lines = []
     for group in range(1, int(stage.groups.max(initial=0)) + 1):
         (features,) = np.nonzero(stage.groups == group)

@@ -1,4 +1,4 @@
-"""Piecewise polynomials in exported programs (cpp/include/approxsvm/program/piecewise_polynomial.h)."""
+"""Export of piecewise polynomials (cpp/include/approxsvm/program/piecewise_polynomial.h)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from approxsvm.ir.steps import Piecewise
 
 
 def nodes(g: GraphBuilder, stage: Piecewise, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Piece by binary search, coefficients by number; next to an edge only what the source has there is proven."""
+    """Find pieces by binary search and gather their coefficients; near edges only source inputs have finite errors."""
     picked = g.columns(x, stage.source)
     piece = _piece(g, stage, picked)
     starts = np.cumsum([0, *(len(pieces.origins) for pieces in stage.pieces[:-1])]).astype(np.int64)
@@ -51,10 +51,10 @@ def nodes(g: GraphBuilder, stage: Piecewise, x: str, error: str | None, is_sourc
 
 
 def _piece(g: GraphBuilder, stage: Piecewise, x: str) -> str:
-    """The number of the piece that each number lies in, int64; 0 for NaN."""
+    """Return the index (int64) of the piece containing each number, 0 for NaN."""
     n_bits = max(max(len(pieces.edges) for pieces in stage.pieces).bit_length(), 1)
     size = (1 << n_bits) - 1
-    below = np.full((len(stage.pieces), size), np.inf)  # x >= edge is x > the number below it
+    below = np.full((len(stage.pieces), size), np.inf)  # x >= edge is equivalent to x > the float below edge
     for row, pieces in zip(below, stage.pieces, strict=True):
         row[: len(pieces.edges)] = np.nextafter(pieces.edges, -np.inf)
     edges, first = g.doubles(below.ravel()), np.arange(len(stage.pieces), dtype=np.int64) * size

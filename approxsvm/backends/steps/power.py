@@ -1,4 +1,4 @@
-"""Power transforms in exported programs (cpp/include/approxsvm/program/power.h)."""
+"""Export of power transforms (cpp/include/approxsvm/program/power.h)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from approxsvm.ir.steps import Power
 
 
 def nodes(g: GraphBuilder, stage: Power, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Take powers by exp and log, which lose the digits of 1 near 0; a number that is not taken becomes NaN."""
+    """Compute powers by exp and log, which cancel near x^p = 1; numbers outside the domain become NaN."""
     powers = np.where(stage.taken, stage.powers, 1.0)
     y, grown = increasing(g, lambda at: _at(g, stage, powers, at), x, error)
     mapped = g.op("Where", stage.taken, y, x)
@@ -22,7 +22,7 @@ def nodes(g: GraphBuilder, stage: Power, x: str, error: str | None, is_source: b
 
 
 def _at(g: GraphBuilder, stage: Power, powers: FloatArray, x: str) -> tuple[str, str]:
-    """Return (t^p - 1) / p and what it errs by: t by its rounding, log by 8 units, exp by these times its argument."""
+    """Return (t^p - 1) / p and its error: the rounding of t, 8 units for log, and for exp these times its argument."""
     if stage.method == "yeo-johnson":
         mirrored = g.op("Less", x, 0.0)
         p, t = g.op("Where", mirrored, 2.0 - powers, powers), g.op("Add", g.op("Abs", x), 1.0)
@@ -40,7 +40,7 @@ def _at(g: GraphBuilder, stage: Power, powers: FloatArray, x: str) -> tuple[str,
 
 
 def _powered(stage: Power, most: FloatArray) -> list[FloatArray]:
-    """At its arguments' far ends; beyond exp(650) nothing is known, and the value is that of there."""
+    """Bound results at the extreme arguments; past exp(650), errors are infinite and the bound at exp(651) is used."""
     p = np.where(stage.taken, stage.powers, 1.0)
     p = np.maximum(np.abs(p), np.abs(2.0 - p)) if stage.method == "yeo-johnson" else np.abs(p)
     farthest = np.minimum(p * (np.log1p(most) if stage.method == "yeo-johnson" else 745.0), 651.0)
@@ -50,7 +50,7 @@ def _powered(stage: Power, most: FloatArray) -> list[FloatArray]:
 
 
 def _taking_powers(k: int, stage: Power, before: Before) -> list[str]:
-    """Refuse numbers beyond 1e282, too."""
+    """Return the statements for powers; rows with results greater than 1e282 are refused, too."""
     is_shifted, power = int(stage.method == "yeo-johnson"), f"@power_{k}@@[j]"
     refused = [] if is_shifted else ["is_refused |= b.value <= 0.0;"]
     if before.is_exact:

@@ -1,4 +1,4 @@
-"""Projections in exported programs (cpp/include/approxsvm/program/projection.h)."""
+"""Export of projections (cpp/include/approxsvm/program/projection.h)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from approxsvm.ir.steps import Projection
 
 
 def nodes(g: GraphBuilder, stage: Projection, x: str, error: str | None, is_source: bool) -> Mapped:
-    """A product of matrices, with moduli for errors."""
+    """Multiply by the matrix; propagate errors through its absolute values."""
     x = g.op("Sub", x, stage.center)
     y = g.op("Add", g.op("MatMul", x, g.doubles(stage.matrix)), stage.bias)
     path = ROUNDING * (stage.n_features + 3)
@@ -51,7 +51,7 @@ def _column_norms(matrix: FloatArray) -> FloatArray:
 
 
 def _centering(k: int, stage: Projection, before: Before) -> Gathers:
-    """Measure what inputs are off by: outputs look at nothing else of it."""
+    """Compute the norm of the error of all inputs, which is all that the error of an output depends on."""
     last = [
         f"b.value -= @center_{k}@@[j];",
         f"b.radius = approxsvm_centered_radius(b.radius, b.value, {stage.n_features});",

@@ -1,4 +1,4 @@
-"""Lookups behind other steps in exported programs (cpp/include/approxsvm/program/lookup.h)."""
+"""Export of tables that follow other steps (cpp/include/approxsvm/program/lookup.h)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.steps import Table
 from approxsvm.ir.steps.table import SAME
 
-# Of one output, each of which is two nodes in a graph.
+# Limit for one output; each piece takes two nodes in a graph.
 _MOST_PIECES: Final = 256
 
 
 def nodes(g: GraphBuilder, stage: Table, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Piece after piece of all outputs at once. What is refused is NaN; an error that meets an edge proves nothing."""
+    """Select piece by piece, for all outputs at once; refused numbers give NaN; errors that reach an edge, infinity."""
     n_pieces = max((len(steps.values) for steps in stage.steps), default=1)
     if n_pieces > _MOST_PIECES:
         raise UnsupportedModelError(
@@ -49,10 +49,10 @@ def nodes(g: GraphBuilder, stage: Table, x: str, error: str | None, is_source: b
 
 
 def _looked_up(g: GraphBuilder, stage: Table, x: str, values: list[FloatArray], n_pieces: int) -> str:
-    """The values of pieces that numbers lie in."""
+    """Return the values of the pieces that contain the numbers."""
     found = g.op("Where", g.op("Less", x, np.inf), np.array([value[0] for value in values]), np.nan)
     for k in range(1, n_pieces):
-        # x >= edge is x > the number below it; outputs of fewer pieces never come here.
+        # x >= edge is equivalent to x > the float below edge; outputs with fewer pieces never reach this one.
         below = [np.nextafter(s.edges[k - 1], -np.inf) if len(s.edges) >= k else np.inf for s in stage.steps]
         now = [value[k] if len(value) > k else 0.0 for value in values]
         found = g.op("Where", g.op("Greater", x, np.array(below)), np.array(now), found)

@@ -1,4 +1,4 @@
-"""Periodic features in exported programs (cpp/include/approxsvm/program/periodic_features.h)."""
+"""Export of periodic features (cpp/include/approxsvm/program/periodic_features.h)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from approxsvm.ir.steps import Waves
 
 
 def nodes(g: GraphBuilder, stage: Waves, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Make waves as the core does; NaN of negative numbers."""
+    """Compute waves with the core's algorithm; negative numbers give NaN."""
     picked, passes = g.columns(x, stage.source), g.constant(stage.passes)
     amplitudes = np.where(stage.passes, 0.0, stage.amplitudes)
     size = g.op("Mul", g.op("Sqrt", picked), amplitudes)
@@ -33,7 +33,7 @@ def nodes(g: GraphBuilder, stage: Waves, x: str, error: str | None, is_source: b
     whole = g.op("Add", size, g.op("Mul", g.op("Sqrt", g.op("Add", picked, came)), amplitudes * UP))
     carried = g.op("Where", g.op("Greater", nearest, 0.0), g.op("Min", g.op("Mul", came, slope), whole), whole)
     carried = g.op("Where", g.op("Greater", came, 0.0), carried, 0.0)
-    # Of what may be below 0; what underflow might add, as to features that other steps take, is less.
+    # The error is infinite if x may be below 0. Underflow in the steps before can contribute less than this threshold.
     carried = g.op("Where", g.op("Less", nearest, -(2.0**-900)), np.inf, carried)
     return mapped, g.op("Where", passes, came, g.op("Mul", g.op("Add", grown, carried), UP))
 
@@ -50,7 +50,7 @@ def _numbers(stage: Waves) -> dict[str, npt.NDArray[Any]]:
 
 
 def _waving(k: int, stage: Waves, before: Before) -> list[str]:
-    """Nothing is known of a number that the source may refuse, unless limits have kept it from being negative."""
+    """Return statements for waves; numbers that the source may refuse are unbounded unless clipping excludes them."""
     a, w = f"@amplitudes_{k}@@[j]", f"@frequencies_{k}@@[j]"
     is_sure = before.is_source or before.is_exact or before.not_negative[stage.source].all()
     return [

@@ -1,4 +1,4 @@
-"""The kinds of steps that an input map consists of, each in a file of its own."""
+"""The kinds of steps that make up an input map, one per file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
     "Waves",
 ]
 
-# In the order in which stages that come next in maps side by side go first.
+# Stages that come next in parallel maps are placed in this order.
 STEPS: Final[tuple[type[Step], ...]] = (
     Table,
     Affine,
@@ -49,5 +49,5 @@ STEPS: Final[tuple[type[Step], ...]] = (
     Projection,
     Normalizer,
 )
-# By their numbers in artifacts.
+# Sorted by their numbers in artifacts.
 STEP_KINDS: Final = tuple(sorted(STEPS, key=lambda step: number_of("stage_kind", step.kind)))

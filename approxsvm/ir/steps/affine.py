@@ -15,21 +15,21 @@ from approxsvm.ir.steps.step import IntArray, Step, Stored, check
 
 @dataclass(frozen=True, eq=False)
 class Affine(Step):
-    """x -> clip((x - subtract) * multiply / divide + add, low, high), per feature, one operation after the other."""
+    """Affine map clip((x - subtract) * multiply / divide + add, low, high), per feature, operation by operation."""
 
     kind = "affine"
     by_feature = as_source = True
 
     n_features: int
-    # shape (n_features,); left out where there is nothing to do; limits may be infinite
+    # shape (n_features,); None where the operation does nothing; limits may be infinite
     subtract: FloatArray | None = None
     multiply: FloatArray | None = None
     divide: FloatArray | None = None
     add: FloatArray | None = None
     low: FloatArray | None = None
     high: FloatArray | None = None
-    # shape (n_features,); by how much, relatively, multiply / divide may differ from the source's parameters over the
-    # real numbers
+    # shape (n_features,); bounds on the relative difference between multiply / divide and the exact real value of the
+    # source's parameters
     relative_error: FloatArray | None = None
 
     def __post_init__(self) -> None:
@@ -49,7 +49,7 @@ class Affine(Step):
 
     @classmethod
     def of(cls, n_features: int, **parts: Any) -> Affine:
-        """A stage from numbers or arrays, one or one per feature; parts that change nothing are left out."""
+        """Build a stage from numbers or arrays, one for all features or one per feature; neutral parts are dropped."""
         arrays = {}
         for name, value in parts.items():
             numbers = np.asarray(value, dtype=np.float64)
@@ -73,7 +73,7 @@ class Affine(Step):
         return all(getattr(self, name) is None for name in AFFINE_PARTS)
 
     def leaves(self, feature: int) -> bool:
-        """Whether it leaves a feature as it is."""
+        """Return whether this stage leaves a feature unchanged."""
         parts = ((name, getattr(self, name)) for name in AFFINE_PARTS)
         return all(values is None or values[feature] == _NEUTRAL[name] for name, values in parts)
 
@@ -82,7 +82,7 @@ class Affine(Step):
         return Affine(len(features), **chosen), features
 
     def preimage(self, y: FloatArray) -> FloatArray:
-        """Inputs that give about `y`; any number for features that are multiplied by 0."""
+        """Return inputs that give approximately `y`; features multiplied by 0 may take any number."""
         x = y if self.add is None else y - self.add
         if self.divide is not None:
             x = x * self.divide
@@ -105,7 +105,7 @@ class Affine(Step):
         return cls(sum(widths), **parts)
 
     def stored(self) -> Stored:
-        """A bit for each array that is there."""
+        """Return a bit mask of the arrays present, and those arrays."""
         arrays = [getattr(self, name) for name in AFFINE_PARTS]
         present = sum(1 << k for k, values in enumerate(arrays) if values is not None)
         return present, [values for values in arrays if values is not None]

@@ -1,4 +1,4 @@
-"""Intervals that numbers are moved into by whole turns, or refused beyond: splines that repeat, or end."""
+"""Intervals that numbers are wrapped into, or outside which they are refused: periodic and bounded splines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RULES = ("turns", "refuses")
 
 @dataclass(frozen=True, eq=False)
 class Interval(PerFeature):
-    """x -> low + (x - low) % length ("turns"), or an error unless low <= x <= high ("refuses"), per feature."""
+    """Map x -> low + (x - low) % length ("turns"), or an error unless low <= x <= high ("refuses"), per feature."""
 
     kind = "interval"
     as_source = True
@@ -26,7 +26,7 @@ class Interval(PerFeature):
 
     rule: str
     low: FloatArray  # shape (n_features,)
-    second: FloatArray  # shape (n_features,); the length, above 0, or high; infinite for features that stay as they are
+    second: FloatArray  # shape (n_features,); the length, above 0, or high; infinite for unchanged features
 
     def __post_init__(self) -> None:
         self.check_numbers()
@@ -41,7 +41,7 @@ class Interval(PerFeature):
         return (self.second < np.inf) & (self.rule == "refuses")
 
     def preimage(self, y: FloatArray) -> FloatArray:
-        """Numbers that are in the interval already."""
+        """Return `y`: its numbers already lie in the interval."""
         return y
 
     def in_words(self) -> str:

@@ -16,12 +16,12 @@ from approxsvm.ir.steps.step import PerFeature, Stored
 
 @dataclass(frozen=True, eq=False)
 class InverseNormal(PerFeature):
-    """p -> y with P(Z < y) = p, of p limited to 2^-24 and 1 less it."""
+    """Quantile map p -> y with P(Z < y) = p for standard normal Z, after clipping p to [2^-24, 1 - 2^-24]."""
 
     kind = "inverse_normal"
     neutral: ClassVar = {"taken": False}
 
-    taken: npt.NDArray[np.bool_]  # shape (n_features,); the others stay as they are
+    taken: npt.NDArray[np.bool_]  # shape (n_features,); other features stay unchanged
 
     def __post_init__(self) -> None:
         self.check_numbers()

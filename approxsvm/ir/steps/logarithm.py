@@ -15,12 +15,12 @@ from approxsvm.ir.steps.step import PerFeature
 
 @dataclass(frozen=True, eq=False)
 class Logarithm(PerFeature):
-    """x -> log(x + offset), per feature."""
+    """Logarithm x -> log(x + offset), per feature."""
 
     kind = "logarithm"
     neutral: ClassVar = {"offset": np.inf}
 
-    offset: FloatArray  # shape (n_features,); infinite for features that stay as they are
+    offset: FloatArray  # shape (n_features,); infinite for unchanged features
 
     def __post_init__(self) -> None:
         self.check_numbers()
@@ -29,14 +29,14 @@ class Logarithm(PerFeature):
 
     @classmethod
     def of(cls, n_features: int, offset: float) -> Logarithm:
-        """Of all features, each of them plus `offset`, a finite number."""
+        """Build a stage that takes log(x + offset) of every feature; `offset` must be finite."""
         if not np.isfinite(offset):
             raise ModelFormatError(f"the offset of a logarithm is {offset}, but must be finite")
         return cls(np.full(n_features, float(offset)))
 
     @property
     def taken(self) -> npt.NDArray[np.bool_]:
-        """Of which features it is the logarithm, shape (n_features,)."""
+        """Mask of the features whose logarithm is taken, shape (n_features,)."""
         return self.offset < np.inf
 
     def may_refuse(self) -> npt.NDArray[np.bool_]:

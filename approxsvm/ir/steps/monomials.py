@@ -1,4 +1,4 @@
-"""Products of features, as PolynomialFeatures has them."""
+"""Products of features, as computed by PolynomialFeatures."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from approxsvm.ir.steps.step import IntArray, Step, Stored
 
 @dataclass(frozen=True, eq=False)
 class Monomials(Step):
-    """Each output is the product of its factors, multiplied from the last one to the first, as the source does."""
+    """Products of features, each multiplied from its last factor to its first, as in the source."""
 
     kind = "monomials"
     as_source = True
 
     n_features: int
-    factors: IntArray  # shape (n_outputs, degree); features; n_features itself stands for the number 1
+    factors: IntArray  # shape (n_outputs, degree); feature numbers, or n_features for the constant 1
 
     def __post_init__(self) -> None:
         if self.factors.ndim != 2 or self.factors.shape[1] < 1:
@@ -32,7 +32,7 @@ class Monomials(Step):
 
     @classmethod
     def of_powers(cls, powers: Any) -> Monomials:
-        """From the power of each feature in each output, shape (n_outputs, n_features)."""
+        """Build a stage from the power of each feature in each output, shape (n_outputs, n_features)."""
         powers = np.asarray(powers)
         n, degree = powers.shape[1], max(int(powers.sum(axis=1).max(initial=0)), 1)
         factors = np.full((len(powers), degree), n, np.intp)
@@ -49,7 +49,7 @@ class Monomials(Step):
         return Monomials(self.n_features, self.factors[features]), None
 
     def preimage(self, y: FloatArray) -> FloatArray:
-        """Features that come out alone, zeros for others."""
+        """Return inputs that reproduce the features that occur as outputs on their own, with zeros elsewhere."""
         x = np.zeros((len(y), self.n_features))
         alone = np.flatnonzero((self.factors != self.n_features).sum(axis=1) == 1)
         x[:, self.factors[alone].min(axis=1)] = y[:, alone]
@@ -68,7 +68,7 @@ class Monomials(Step):
         return cls(n, np.concatenate(blocks))
 
     def stored(self) -> Stored:
-        """The most factors of a product, and the factors of each."""
+        """Return the maximum number of factors in a product, and the factors of each product."""
         return self.factors.shape[1], [self.factors.astype(np.uint32)]
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Normalizers: x / ||x||, over neighbouring features."""
+"""Normalizers: x / ||x||, over groups of adjacent features."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from approxsvm.ir.compensated import FloatArray
 from approxsvm.ir.steps.step import IntArray, Step, Stored, check
 
 NORMS = ("l1", "l2", "max")
-# scikit-learn takes a smaller norm for 1, to divide no zero by zero.
+# scikit-learn replaces smaller norms by 1, which avoids 0 / 0.
 LEAST_NORM = 10.0 * 2.0**-52
 
 
 @dataclass(frozen=True, eq=False)
 class Normalizer(Step):
-    """x -> x / ||x||, where the norm is at least `LEAST_NORM`; else x stays as it is."""
+    """Normalization x -> x / ||x|| if the norm is at least `LEAST_NORM`; otherwise x is unchanged."""
 
     kind = "normalizer"
 
     norm: str
-    # shape (n_features,); neighbouring features of one number, 1 or more and ascending, are one vector. Those of 0 stay
-    # as they are.
+    # shape (n_features,); adjacent features with the same positive group number form one vector; group numbers ascend
+    # from 1. Features with number 0 are unchanged.
     groups: IntArray
 
     def __post_init__(self) -> None:
@@ -40,7 +40,7 @@ class Normalizer(Step):
 
     @classmethod
     def of(cls, n_features: int, norm: str) -> Normalizer:
-        """Of all features."""
+        """Build a stage that normalizes all features as one vector."""
         return cls(norm, np.ones(n_features, np.intp))
 
     @property
@@ -59,11 +59,11 @@ class Normalizer(Step):
         return type(self), self.norm
 
     def select(self, features: IntArray) -> None:
-        """None: norms are of all features."""
+        """Return None: a norm needs all features."""
         return
 
     def preimage(self, y: FloatArray) -> FloatArray:
-        """Rows that are normalized already."""
+        """Return `y`: its rows are already normalized."""
         return y
 
     @classmethod

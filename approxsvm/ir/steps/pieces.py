@@ -1,4 +1,4 @@
-"""Piecewise polynomials of one feature each: splines, and the interpolation of quantiles."""
+"""Piecewise polynomials of a single feature: splines and quantile interpolation."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from approxsvm.ir.compensated import FloatArray
 from approxsvm.ir.steps.step import IntArray, PerOutput, Stored, check, check_source
 
 MAX_DEGREE = 7
-# Pieces that an error may reach over; beyond that nothing is known.
+# An error interval may span at most this many pieces; past that, the error is unbounded.
 _MOST_REACHED = 64
 
 
 class Pieces(NamedTuple):
-    """A piecewise polynomial: from edges[i - 1] on and below edges[i] it is that of coefs[i] in x - origins[i]."""
+    """A piecewise polynomial: coefs[i] in powers of x - origins[i] for edges[i - 1] <= x < edges[i]."""
 
     edges: FloatArray  # (n_pieces - 1,)
     origins: FloatArray  # (n_pieces,)
-    coefs: FloatArray  # (n_pieces, degree + 1), of ascending powers; each is rounded once
+    coefs: FloatArray  # (n_pieces, degree + 1), ascending powers; each is rounded once
 
     def at(self, x: Any) -> tuple[FloatArray, FloatArray]:
-        """Values, and the sums of the terms' moduli."""
+        """Evaluate at `x`; return values, and the sums of the absolute values of the terms."""
         piece = np.searchsorted(self.edges, x, side="right")
         return self._at(piece, x)
 
@@ -40,7 +40,7 @@ class Pieces(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Piecewise(PerOutput):
-    """Output k is pieces[k] of the feature source[k]; all of them have coefficients of one degree."""
+    """Piecewise polynomials: output k is pieces[k] at feature source[k]; all pieces store the same degree."""
 
     kind = "pieces"
 
@@ -59,7 +59,7 @@ class Piecewise(PerOutput):
 
     @classmethod
     def of(cls, n_features: int, columns: Sequence[tuple[int, Pieces]]) -> Piecewise:
-        """From a source and a function for each output."""
+        """Build a stage from a source feature and a piecewise polynomial for each output."""
         degree = max((pieces.coefs.shape[1] for _, pieces in columns), default=1)
         wide = tuple(
             pieces._replace(coefs=np.pad(pieces.coefs, ((0, 0), (0, degree - pieces.coefs.shape[1]))))
@@ -73,11 +73,11 @@ class Piecewise(PerOutput):
 
     @property
     def degree(self) -> int:
-        """Of all pieces."""
+        """Largest degree of the pieces."""
         return self.pieces[0].coefs.shape[1] - 1 if self.pieces else 0
 
     def follow_nan(self, feature: int) -> int | None:
-        """The only output of a feature is NaN where the feature is."""
+        """Return the output of a feature that has exactly one: it is NaN when the feature is."""
         outputs = np.flatnonzero(self.source == feature)
         return int(outputs[0]) if len(outputs) == 1 else None
 
@@ -87,7 +87,7 @@ class Piecewise(PerOutput):
         return Piecewise.of(len(used), kept), used
 
     def preimage(self, y: FloatArray) -> FloatArray:
-        """Of every feature the edge, or point between two, whose values are nearest."""
+        """Return, for each feature, the edge or midpoint of two edges whose values are closest to `y`."""
         x = np.zeros((len(y), self.n_features))
         for j in range(self.n_features):
             outputs = np.flatnonzero(self.source == j)
@@ -110,7 +110,7 @@ class Piecewise(PerOutput):
         return cls.of(first, columns)
 
     def stored(self) -> Stored:
-        """8 times the number of edges, and the degree; sources, ends of the edges, edges, origins, coefficients."""
+        """Return 8 * n_edges + degree, and the arrays: sources, ends of the edges, edges, origins, coefficients."""
         ends = np.cumsum([len(pieces.edges) for pieces in self.pieces], dtype=np.uint32)
         numbers: list[npt.NDArray[Any]] = [
             np.concatenate([np.zeros(0), *(getattr(pieces, part).ravel() for pieces in self.pieces)])

@@ -17,14 +17,14 @@ METHODS = ("box-cox", "yeo-johnson")
 
 @dataclass(frozen=True, eq=False)
 class Power(PerFeature):
-    """Box-Cox: x -> (x^p - 1) / p, log(x) where p is 0. Yeo-Johnson: that of 1 + x, and below 0 -g(-x) with 2 - p."""
+    """Box-Cox, g(x; p): (x^p - 1) / p, or log(x) if p = 0. Yeo-Johnson: g(1 + x; p), or -g(1 - x; 2 - p) if x < 0."""
 
     kind = "power"
     neutral: ClassVar = {"powers": np.inf}
     choice, choices = "method", METHODS
 
     method: str
-    powers: FloatArray  # shape (n_features,); infinite for features that stay as they are
+    powers: FloatArray  # shape (n_features,); infinite for unchanged features
 
     def __post_init__(self) -> None:
         self.check_numbers()
@@ -37,7 +37,7 @@ class Power(PerFeature):
 
     @property
     def taken(self) -> npt.NDArray[np.bool_]:
-        """Which features it changes, shape (n_features,)."""
+        """Mask of the features that are transformed, shape (n_features,)."""
         return self.powers < np.inf
 
     def may_refuse(self) -> npt.NDArray[np.bool_]:

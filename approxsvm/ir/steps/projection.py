@@ -17,13 +17,13 @@ from approxsvm.ir.steps.step import UP, IntArray, Step, Stored, check
 
 @dataclass(frozen=True, eq=False)
 class Projection(Step):
-    """x -> (x - center) @ matrix + bias."""
+    """Projection x -> (x - center) @ matrix + bias."""
 
     kind = "projection"
 
     center: FloatArray  # shape (n_features,)
     matrix: FloatArray  # shape (n_features, n_outputs)
-    # shape (n_outputs,); what the source adds, and by how much it may differ from its parameters over the real numbers
+    # shape (n_outputs,); bias added by the source, and the bound on its difference from the exact parameters
     bias: FloatArray
     bias_error: FloatArray
 
@@ -39,10 +39,10 @@ class Projection(Step):
 
     @classmethod
     def about(cls, center: Any, matrix: Any, source_shift: Any = None) -> Projection:
-        """Map x to (x - center) @ matrix, as a source has it that computes x @ matrix - source_shift.
+        """Build the map x -> (x - center) @ matrix for a source that computes x @ matrix - source_shift.
 
-        `source_shift` is the source's own rounding of center @ matrix: the bias brings our values to it, and counts as
-        an error against the real numbers.
+        `source_shift` is center @ matrix as rounded by the source. The bias compensates for this rounding, so that
+        values match the source's; its magnitude therefore counts as an error against exact arithmetic.
         """
         numbers = np.ascontiguousarray(matrix, dtype=np.float64)
         if numbers.ndim != 2:
@@ -68,7 +68,7 @@ class Projection(Step):
         return Projection(self.center, matrix, self.bias[features], self.bias_error[features]), None
 
     def preimage(self, y: FloatArray) -> FloatArray:
-        """The shortest inputs, seen from the center, that give about `y`."""
+        """Return the inputs nearest to the center that give approximately `y`."""
         result: FloatArray = (y - self.bias) @ np.linalg.pinv(self.matrix) + self.center
         return result
 

@@ -1,4 +1,4 @@
-"""What every kind of step in front of a kernel says of itself: one class, and one file, for each kind."""
+"""The interface of the steps applied before a kernel; each kind of step has one class in one file."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from approxsvm.ir.schema import number_of, padded, record
 
 IntArray = npt.NDArray[np.intp]
 Stored = tuple[int, Sequence[npt.NDArray[Any]]]
-# Numbers, their errors or None, and whether the numbers are the source's own -> mapped numbers and their errors.
+# Map of (numbers, their errors or None, whether the numbers are the source's own) to (mapped numbers, their errors).
 Mapper = Callable[..., tuple[FloatArray, FloatArray]]
 
-# Errors are themselves sums of a few rounded products.
+# Safety factor: errors are themselves sums of a few rounded products.
 UP = 1.0 + 2.0**-30
-# Of follow_nan().
+# Returned by follow_nan().
 NO_NAN = -1
 
 
@@ -30,56 +30,56 @@ class Step(ABC):
     """One stage of an input map."""
 
     kind: ClassVar[str]  # its name in artifact/schema.inc
-    by_feature: ClassVar[bool] = False  # whether feature j comes from feature j alone, NaN from NaN
-    # Whether it computes what the source computes, bit for bit, from the same numbers
+    by_feature: ClassVar[bool] = False  # whether output j depends on feature j alone, and NaN maps to NaN
+    # Whether it reproduces the source's results bit for bit from the same numbers
     as_source: ClassVar[bool] = False
 
-    if TYPE_CHECKING:  # or else a dataclass would take it for the default of its own field
+    if TYPE_CHECKING:  # a dataclass would otherwise take it for the default of its field
 
         @property
         def n_features(self) -> int:
-            """Number of features that go in."""
+            """Number of input features."""
 
     @property
     @abstractmethod
     def n_outputs(self) -> int:
-        """Number of features that come out."""
+        """Number of outputs."""
 
     @property
     def is_identity(self) -> bool:
-        """Whether it changes nothing."""
+        """Whether this stage changes nothing."""
         return False
 
     @abstractmethod
     def select(self, features: IntArray) -> tuple[Step, IntArray | None] | None:
-        """The stage with some of its outputs, and which features it then takes, None for all that it took.
+        """Return the stage restricted to some outputs, and the features that it then takes (None: the same as before).
 
-        None by itself where all outputs are needed for each.
+        Return a single None if every output needs all the others.
         """
 
     def merged(self, before: Step) -> Step | None:
-        """One stage in place of this one and the one before; None where there is none."""
+        """Return one stage equivalent to `before` followed by this one, or None if they cannot be merged."""
         return None
 
     @property
     def hides_infinity(self) -> bool:
-        """Whether it may make a number of infinity."""
+        """Whether infinity may map to a finite number."""
         return False
 
     def may_refuse(self) -> npt.NDArray[np.bool_]:
-        """Of which features it does not take all numbers, shape (n_features,)."""
+        """Return a mask of the features for which some numbers are refused, shape (n_features,)."""
         return np.zeros(self.n_features, np.bool_)
 
     def origin(self, output: int) -> int | None:
-        """The feature that an output comes from; None where it comes from several."""
+        """Return the feature that an output comes from, or None if it depends on several."""
         return output if self.by_feature else None
 
     def follow_nan(self, feature: int) -> int | None:
-        """The only output that is NaN where a feature is, `NO_NAN` if none is, None if NaN is refused."""
+        """Return the only output that is NaN when the feature is, `NO_NAN` if none is, None if NaN is refused."""
         return feature if self.by_feature else None
 
     def mapper(self) -> Mapper:
-        """Return the core's map of this stage alone, for callers that map often."""
+        """Return the core's map for this stage alone, for callers that map repeatedly."""
         if self.is_identity:
             return lambda x, errors=None, is_source=True: (x, np.zeros_like(x) if errors is None else errors)
         n = self.n_features
@@ -89,28 +89,28 @@ class Step(ABC):
     def run(
         self, x: FloatArray, errors: FloatArray | None = None, *, is_source: bool = True
     ) -> tuple[FloatArray, FloatArray]:
-        """Map numbers, and bound the error of each, given the errors of `x`.
+        """Map numbers and bound the error of each result, given the errors of `x`.
 
-        `is_source` says that `x` is what the source has, bit for bit.
+        `is_source` states that `x` equals the source's numbers bit for bit.
         """
         return self.mapper()(x, errors, is_source)
 
     @abstractmethod
     def preimage(self, y: FloatArray) -> FloatArray:
-        """Inputs that give about `y`."""
+        """Return inputs that give approximately `y`."""
 
     @property
     def group(self) -> Any:
-        """Stages that are equal in this become one side by side."""
+        """Key of this stage: stages with equal keys can be combined in parallel."""
         return type(self)
 
     @classmethod
     @abstractmethod
     def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Step:
-        """One stage of those of neighbouring features, of one group; None passes features through."""
+        """Combine stages of one group, on adjacent features, into one stage; None passes its features through."""
 
     def packed(self) -> bytes:
-        """Return the stage as sections have it (models/FORMAT.md, "input_map")."""
+        """Return the stage as stored in sections (models/FORMAT.md, "input_map")."""
         parts, arrays = self.stored()
         header = record("stage").pack(number_of("stage_kind", self.kind), parts, self.n_outputs)
         pieces = (padded(values.astype(values.dtype.newbyteorder("<")).tobytes()) for values in arrays)
@@ -118,46 +118,46 @@ class Step(ABC):
 
     @abstractmethod
     def stored(self) -> Stored:
-        """The number `parts` and the arrays of models/FORMAT.md, in order."""
+        """Return the number `parts` and the arrays of models/FORMAT.md, in order."""
 
     @classmethod
     @abstractmethod
     def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Step:
-        """What `stored` has written."""
+        """Read a stage written by `stored`."""
 
     @abstractmethod
     def in_words(self) -> str:
-        """What it does, for reports."""
+        """Describe the stage for reports."""
 
 
 @dataclass(frozen=True, eq=False)
 class PerFeature(Step):
-    """A step that treats each feature by numbers of its own, and those of one `choice` alike."""
+    """A step with parameters per feature; features in one stage share the same `choice`."""
 
     by_feature = True
-    # The fields with a number for each feature, and the number of a feature that stays as it is.
+    # The fields that hold one number per feature, each with the number that leaves a feature unchanged.
     neutral: ClassVar[Mapping[str, Any]]
-    # The field that stages side by side have in common, if any, and the values that it may have.
+    # The field, if any, that parallel stages must have in common, and its permitted values.
     choice: ClassVar[str] = ""
     choices: ClassVar[Sequence[str]] = ()
 
     @property
     def n_features(self) -> int:
-        """Number of features that go in."""
+        """Number of input features."""
         return len(getattr(self, next(iter(self.neutral))))
 
     @property
     def n_outputs(self) -> int:
-        """Number of features that come out."""
+        """Number of outputs."""
         return self.n_features
 
     @property
     def group(self) -> Any:
-        """Only those of one choice stand in one stage."""
+        """Type and choice; only stages with equal choices are combined."""
         return type(self), self.choice and getattr(self, self.choice)
 
     def check_numbers(self) -> None:
-        """Raise ModelFormatError unless shapes and the choice are valid, and numbers finite whose neutral one is."""
+        """Raise ModelFormatError on a bad shape or choice, or non-finite numbers whose neutral value is finite."""
         for name in self.neutral:
             check(name, getattr(self, name), (self.n_features,), finite=np.isfinite(self.neutral[name]))
         if self.choice and getattr(self, self.choice) not in self.choices:
@@ -166,12 +166,12 @@ class PerFeature(Step):
             )
 
     def select(self, features: IntArray) -> tuple[Step, IntArray]:
-        """The stage of some of the features, by position."""
+        """Return the stage of some features, by position."""
         return replace(self, **{name: getattr(self, name)[features] for name in self.neutral}), features
 
     @classmethod
     def side_by_side(cls, stages: Sequence[Any], widths: Sequence[int]) -> Step:
-        """One stage of those of neighbouring features."""
+        """Combine stages of adjacent features into one."""
         arrays = {
             name: np.concatenate(
                 [
@@ -185,31 +185,31 @@ class PerFeature(Step):
         return replace(first, **arrays)
 
     def stored(self) -> Stored:
-        """The number of the choice, and the numbers of all features."""
+        """Return the number of the choice, and the numbers of all features."""
         parts = self.choices.index(getattr(self, self.choice)) if self.choice else 0
         return parts, [getattr(self, name) for name in self.neutral]
 
     @classmethod
     def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Step:
-        """What `stored` has written."""
+        """Read a stage written by `stored`."""
         chosen = {cls.choice: cls.choices[parts]} if cls.choice else {}
         return cls(**chosen, **{name: reader.numbers(n_features) for name in cls.neutral})
 
 
 @dataclass(frozen=True, eq=False)
 class PerOutput(Step):
-    """A step whose outputs each come from one feature."""
+    """A step whose outputs each depend on one feature."""
 
     n_features: int
     source: IntArray  # shape (n_outputs,)
 
     @property
     def n_outputs(self) -> int:
-        """Number of features that come out."""
+        """Number of outputs."""
         return len(self.source)
 
     def origin(self, output: int) -> int:
-        """The feature that an output comes from."""
+        """Return the feature that an output comes from."""
         return int(self.source[output])
 
 
@@ -220,7 +220,7 @@ def packed_map(
     by_column: bool = False,
     checked: Mapping[int, bool] | None = None,
 ) -> bytes:
-    """Return the section of an input map (models/FORMAT.md, "input_map")."""
+    """Return the section for an input map (models/FORMAT.md, "input_map")."""
     stages = [stage for stage in stages if not stage.is_identity]
     header = record("input_map").pack(len(columns), len(stages), n_raw_features, by_column)
     checks = (record("checked_column").pack(*item) for item in sorted((checked or {}).items()))
@@ -229,7 +229,7 @@ def packed_map(
 
 
 def check(name: str, values: npt.NDArray[Any], shape: tuple[int, ...], finite: bool = True) -> None:
-    """Raise ModelFormatError where a parameter of a step has another shape, or is not finite."""
+    """Raise ModelFormatError if a parameter has the wrong shape or, with `finite`, is not finite."""
     if values.shape != shape:
         raise ModelFormatError(f"{name} of an input step has shape {values.shape}, expected {shape}")
     if finite and not np.isfinite(values).all():
@@ -237,7 +237,7 @@ def check(name: str, values: npt.NDArray[Any], shape: tuple[int, ...], finite: b
 
 
 def check_source(what: str, source: IntArray, n_outputs: int, n_features: int) -> None:
-    """Raise ModelFormatError where outputs do not each come from one of the features."""
+    """Raise ModelFormatError unless every output comes from one of the features."""
     check("source", source, (n_outputs,))
     if n_outputs and not 0 <= int(source.min()) <= int(source.max()) < n_features:
         raise ModelFormatError(f"{what} takes feature {int(source.max())} of {n_features}")

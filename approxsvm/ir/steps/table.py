@@ -1,4 +1,4 @@
-"""Tables: each output is a step function of one feature, as thresholds, bins, categories and imputers have it."""
+"""Tables: each output is a step function of one feature, as in binarizers, binning, encoders and imputers."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from approxsvm.frames.text_columns import NONE, UNKNOWN
 from approxsvm.ir.compensated import FloatArray
 from approxsvm.ir.steps.step import NO_NAN, IntArray, PerOutput, Step, Stored, check, check_source
 
-# The texts of a column whose positions were its codes, and those whose positions are.
+# Texts of a column: those whose positions were its codes before, and those whose positions are its codes now.
 TextChange = tuple[Sequence[str], Sequence[str]]
-# In place of a number: the feature itself, a row that is refused, and NaN, for a table behind this one to replace.
+# Special values: the feature itself, a refused row, and a NaN for a later table to replace.
 SAME = np.inf
 REFUSED = np.nan
 GIVES_NAN = -np.inf
 
 
 class Steps(NamedTuple):
-    """A step function: values[k] from edges[k - 1] on and below edges[k], and a number in place of NaN."""
+    """A step function: values[k] for edges[k - 1] <= x < edges[k], and the value for NaN."""
 
     edges: FloatArray
     values: FloatArray
@@ -31,30 +31,30 @@ class Steps(NamedTuple):
 
     @classmethod
     def of(cls, edges: Any, values: Any, nan: float = REFUSED) -> Steps:
-        """From numbers; neighbouring pieces of one value become one."""
+        """Build a step function from numbers; adjacent pieces with equal values are merged."""
         edges, values = np.asarray(edges, np.float64), np.asarray(values, np.float64)
         same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
         return cls(edges[~same], values[np.append(True, ~same)], float(nan))
 
     @classmethod
     def equal(cls, numbers: Any, values: Any, otherwise: float, nan: float = REFUSED) -> Steps:
-        """values[k] where x equals numbers[k], which ascend; else `otherwise`."""
+        """Return values[k] where x equals numbers[k], which ascend, and `otherwise` elsewhere."""
         if len(numbers) == 0:
             return cls.of([], [otherwise], nan)
-        numbers = np.asarray(numbers, np.float64) + 0.0  # from here on no number is -0
+        numbers = np.asarray(numbers, np.float64) + 0.0  # no number is -0 from here on
         edges = np.stack([numbers, np.nextafter(numbers, np.inf)], axis=1).ravel()
         between = np.stack([values, np.full(len(numbers), otherwise)], axis=1).ravel()
-        fresh = np.append(edges[1:] > edges[:-1], True)  # or else two numbers are neighbours
+        fresh = np.append(edges[1:] > edges[:-1], True)  # False where two numbers are adjacent floats
         return cls.of(edges[fresh], np.append(otherwise, between[fresh]), nan)
 
     def at(self, x: npt.ArrayLike) -> FloatArray:
-        """Values, SAME and REFUSED among them."""
+        """Evaluate at `x`; values may be SAME or REFUSED."""
         x = np.asarray(x, np.float64)
         values = self.values[np.searchsorted(self.edges, x, side="right")]
         return np.where(np.isnan(x), self.nan, values)
 
     def after(self, first: Steps) -> Steps:
-        """The function of what `first` gives."""
+        """Return the composition: this function applied to the result of `first`."""
         inner = np.union1d(first.edges, self.edges)
         starts = np.append(-np.finfo(np.float64).max, inner)
         values = first.at(starts)
@@ -71,7 +71,7 @@ class Steps(NamedTuple):
         return self.nan if np.isinf(nan) else REFUSED
 
     def refusing(self, other: Steps) -> Steps:
-        """The same, and no number that `other` refuses."""
+        """Return this function, restricted to the numbers that `other` accepts."""
         edges = np.union1d(self.edges, other.edges)
         starts = np.append(-np.finfo(np.float64).max, edges)
         return Steps.of(edges, np.where(np.isnan(other.at(starts)), REFUSED, self.at(starts)), self.nan)
@@ -79,7 +79,7 @@ class Steps(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Table(PerOutput):
-    """Output k is steps[k] of the feature source[k]; build it with `of`."""
+    """Step functions: output k is steps[k] at feature source[k]; build with `of`."""
 
     kind = "table"
     as_source = True
@@ -100,12 +100,12 @@ class Table(PerOutput):
 
     @classmethod
     def of(cls, n_features: int, columns: Sequence[tuple[int, Steps]]) -> Table:
-        """From a source and a step function for each output."""
+        """Build a table from a source feature and a step function for each output."""
         return cls(n_features, np.array([j for j, _ in columns], np.intp), tuple(steps for _, steps in columns))
 
     @classmethod
     def picks(cls, n_features: int, features: IntArray) -> Table:
-        """Some features as they are."""
+        """Build a table that selects features without changing them."""
         return cls.of(n_features, [(int(j), _ITSELF) for j in features])
 
     @property
@@ -119,22 +119,22 @@ class Table(PerOutput):
 
     @property
     def gives_nan(self) -> bool:
-        """Whether a number may become NaN, which models/FORMAT.md has no way to say."""
+        """Whether some number maps to NaN, which models/FORMAT.md cannot express."""
         return any((steps.values == GIVES_NAN).any() for steps in self.steps)
 
     def refusing_nan(self) -> Table:
-        """The same, where nothing behind replaces NaN."""
+        """Return this table with NaN refused, for use where no later table replaces it."""
         values = (np.where(steps.values == GIVES_NAN, REFUSED, steps.values) for steps in self.steps)
         kept = tuple(steps._replace(values=some) for steps, some in zip(self.steps, values, strict=True))
         return Table(self.n_features, self.source, kept)
 
     def follow(self, feature: int, number: float) -> list[tuple[int, float]]:
-        """The outputs of a feature, and what a number in it becomes."""
+        """Return the outputs of a feature, and the value that each takes when the feature is `number`."""
         found = ((int(k), float(self.steps[k].at(number))) for k in np.flatnonzero(self.source == feature))
         return [(k, number if value == SAME else value) for k, value in found]
 
     def of_texts(self, codes: Mapping[int, TextChange]) -> tuple[Table, dict[int, TextChange]]:
-        """The same function of features with other codes of texts, and the outputs that give such codes then."""
+        """Return the table adapted to new text codes, and the outputs that then carry those codes."""
         sources = list(zip(self.source.tolist(), self.steps, strict=True))
         steps = tuple(_of_texts(steps, *codes[j]) if j in codes else steps for j, steps in sources)
         given = {k: codes[j] for k, (j, steps) in enumerate(sources) if j in codes and (steps.values == SAME).any()}
@@ -145,7 +145,7 @@ class Table(PerOutput):
         return np.isin(np.arange(self.n_features), self.source[np.array(refusing, np.bool_)])
 
     def select(self, features: IntArray) -> tuple[Table, IntArray]:
-        """The table with some of its outputs; what others of the same features refuse, it refuses, too."""
+        """Return the table of some outputs; rows refused by other outputs of the same features stay refused."""
         used = np.unique(self.source[features])
         kept = [self.steps[k] for k in features]
         for j in used.tolist():
@@ -156,7 +156,7 @@ class Table(PerOutput):
         return Table(len(used), np.searchsorted(used, self.source[features]), tuple(kept)), used
 
     def merged(self, before: Step) -> Table | None:
-        """Tables of tables are tables."""
+        """Merge this table with the one before: a composition of tables is a table."""
         if not isinstance(before, Table):
             return None
         is_lost = ~np.isin(np.arange(before.n_features), before.source[self.source])
@@ -175,7 +175,7 @@ class Table(PerOutput):
         return Table.of(first.n_features, columns)
 
     def follow_nan(self, feature: int) -> int | None:
-        """One output may be NaN then."""
+        """Return the only output that may be NaN, `NO_NAN` if none may, or None if NaN is refused or hits several."""
         outputs = np.flatnonzero(self.source == feature)
         nan = np.array([self.steps[k].nan for k in outputs])
         passes = outputs[np.isinf(nan)]
@@ -184,7 +184,7 @@ class Table(PerOutput):
         return int(passes[0]) if len(passes) else NO_NAN
 
     def preimage(self, y: FloatArray) -> FloatArray:
-        """Of every feature the edge, or the number itself, whose values are nearest."""
+        """Return, for each feature, the edge or the value itself whose outputs are closest to `y`."""
         x = np.zeros((len(y), self.n_features))
         for j in range(self.n_features):
             outputs = np.flatnonzero(self.source == j)
@@ -209,7 +209,7 @@ class Table(PerOutput):
         return cls.of(first, columns)
 
     def stored(self) -> Stored:
-        """The number of edges, and where those of each output end."""
+        """Return the number of edges, and the arrays: sources, ends of the edges, edges, values, values for NaN."""
         if self.gives_nan:
             raise ModelFormatError("a table gives NaN for a number")
         ends = np.cumsum([len(steps.edges) for steps in self.steps], dtype=np.uint32)
@@ -239,7 +239,7 @@ _ITSELF = Steps.of([], [SAME], SAME)
 
 
 def _of_texts(steps: Steps, old: Sequence[str], new: Sequence[str]) -> Steps:
-    """A step function of the codes of some texts, of their codes among others; one that passes codes gives these."""
+    """Translate a step function of old text codes to new codes; codes that pass through are translated, too."""
     place = {text: float(k) for k, text in enumerate(old)}
     numbers = np.array([NONE, *range(len(new))], np.float64)
     before = np.array([NONE, *(place.get(text, UNKNOWN) for text in new)])

@@ -1,4 +1,4 @@
-"""Waves of the logarithm under a root: what AdditiveChi2Sampler makes of one feature each."""
+"""Waves in log(x) with amplitude proportional to sqrt(x): the features of AdditiveChi2Sampler."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from approxsvm.ir.steps.step import IntArray, PerOutput, Stored, check, check_so
 
 @dataclass(frozen=True, eq=False)
 class Waves(PerOutput):
-    """Output k is a sqrt(x) cos(w log x), or sin, of the feature source[k], x >= 0, and 0 of 0."""
+    """Waves a sqrt(x) cos(w log x), or with sin, of feature source[k] for each output k; x >= 0, and 0 maps to 0."""
 
     kind = "waves"
 
-    sines: npt.NDArray[np.bool_]  # shape (n_outputs,); whether it is sin
-    # shape (n_outputs,); each is rounded once; no amplitude is negative. Where it is infinite the output is the feature
-    # itself.
+    sines: npt.NDArray[np.bool_]  # shape (n_outputs,); True for sin
+    # shape (n_outputs,); each number is rounded once; no amplitude is negative. An infinite amplitude means that the
+    # output is the feature itself.
     amplitudes: FloatArray
     frequencies: FloatArray
 
@@ -35,7 +35,7 @@ class Waves(PerOutput):
 
     @property
     def passes(self) -> npt.NDArray[np.bool_]:
-        """Which outputs are features themselves, shape (n_outputs,)."""
+        """Mask of the outputs that are unchanged features, shape (n_outputs,)."""
         return np.isinf(self.amplitudes)
 
     def select(self, features: IntArray) -> tuple[Waves, IntArray]:
@@ -47,7 +47,7 @@ class Waves(PerOutput):
         return np.isin(np.arange(self.n_features), self.source[~self.passes])
 
     def preimage(self, y: FloatArray) -> FloatArray:
-        """Of every feature what the size of its waves says."""
+        """Return, for each feature, the value of x that matches the total power of its waves."""
         x = np.zeros((len(y), self.n_features))
         for j in range(self.n_features):
             waves = (self.source == j) & ~self.passes
@@ -68,7 +68,7 @@ class Waves(PerOutput):
         return cls(first, *map(np.concatenate, zip(*blocks, strict=True)))
 
     def stored(self) -> Stored:
-        """Sources, which are sines, amplitudes, frequencies."""
+        """Return the arrays: sources, sine flags, amplitudes, frequencies."""
         integers = [part.astype(np.uint32) for part in (self.source, self.sines)]
         return 0, [*integers, self.amplitudes, self.frequencies]
 

@@ -1,9 +1,9 @@
-/* x -> min(max((x - subtract) * multiply / divide + add, low), high), as scalers do it. Who calls these has the
-   operations themselves: the core in loops over features, each of its own, so that no compiler fuses two of them. */
+/* x -> min(max((x - subtract) * multiply / divide + add, low), high), as in scalers. Callers perform these operations
+   themselves: the core uses one loop over features per operation, so that no compiler fuses two of them. */
 #pragma once
 #include "ball.h"
 
-/* What radii grow by, and what underflow adds. */
+/* The growth factor of a radius, and the error added by underflow. */
 APPROXSVM_PROGRAM double approxsvm_affine_gain(double multiply, double divide) {
     return approxsvm_abs(multiply) / approxsvm_abs(divide) * (1.0 + 0x1p-50) + 0x1p-1070;
 }
@@ -11,7 +11,7 @@ APPROXSVM_PROGRAM double approxsvm_affine_underflow(double divide) {
     return 0x1p-1069 / approxsvm_abs(divide) + 0x1p-1069;
 }
 
-/* With y the value before `add`, each of the operations up to it, whose number times 2^-53 is `path`, errs by u |y|. */
+/* Let y be the value before `add`. Each operation up to y has an error of u |y|; `path` is their number times 2^-53. */
 APPROXSVM_PROGRAM double approxsvm_own_radius(double path, double y, double underflow) {
     return path * approxsvm_abs(y) + underflow;
 }
@@ -19,7 +19,8 @@ APPROXSVM_PROGRAM double approxsvm_scaled_radius(double radius, double gain, dou
     return radius * gain + approxsvm_own_radius(path, y, underflow);
 }
 
-/* By how much, relatively, multiply / divide may differ from the source's parameters over the real numbers. */
+/* `relative` bounds the relative difference between multiply / divide and the source's parameters in exact
+   arithmetic. */
 APPROXSVM_PROGRAM double approxsvm_with_relative(double radius, double y, double relative) {
     return radius + (relative > 0.0 ? relative * (approxsvm_abs(y) + radius) : 0.0);
 }
@@ -28,7 +29,7 @@ APPROXSVM_PROGRAM double approxsvm_added_radius(double radius, double y) {
     return radius + 0x1.00001p-53 * approxsvm_abs(y);
 }
 
-/* A number that is beyond a limit within its radius is the limit. */
+/* A number farther beyond a limit than its radius equals the limit exactly. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_at_least(approxsvm_ball x, double low) {
     approxsvm_ball y;
     y.radius = x.value + x.radius < low ? 0.0 : x.radius;

@@ -1,18 +1,18 @@
-/* Balls: numbers on a row's way through an input map, with how far the number that is meant may be from each. */
+/* Balls: the intermediate numbers of an input map, each with a bound on its distance from the exact number. */
 #pragma once
 #include "functions.h"
 
 typedef struct {
-    double value, radius; /* infinite where nothing is known */
+    double value, radius; /* infinite if nothing is known */
 } approxsvm_ball;
 
-/* Parameters from here on say that a feature stays as it is. */
+/* Parameters of at least this value leave a feature unchanged. */
 #define APPROXSVM_STAYS 1e301
 
-/* What a source computes in, where balls cover its rounding: the real numbers where they need not. */
+/* The arithmetic of the source whose rounding balls cover; approxsvm_real if they cover no rounding of the source. */
 enum { approxsvm_real, approxsvm_float64, approxsvm_float32 };
 
-/* The unit roundoff, and what underflow adds at most. */
+/* The unit roundoff, and an upper bound on the error of an underflow. */
 APPROXSVM_PROGRAM double approxsvm_unit_of(int source) {
     return source == approxsvm_float32 ? 0x1p-24 : source == approxsvm_float64 ? 0x1p-53 : 0.0;
 }
@@ -20,14 +20,15 @@ APPROXSVM_PROGRAM double approxsvm_tiny_of(int source) {
     return source == approxsvm_float32 ? 0x1p-149 : 0x1p-1000;
 }
 
-/* What a number of the source's own arithmetic may be from x: it rounds as x does, and so is within its radius of what
-   is meant, as x is. No number between x and that is missed by comparing with x less, or plus, this. */
+/* A bound on the distance between x and the source's computed number. That number is rounded as x is, so both lie
+   within the radius of the exact number. Comparing with x minus and plus this bound misses no number in between. */
 APPROXSVM_PROGRAM double approxsvm_reach(approxsvm_ball x) {
     return 2.0 * (1.0 + 0x1p-30) * x.radius + (0x1p-52 * approxsvm_abs(x.value) + 0x1p-1060);
 }
 
-/* Not below a norm, by the sum of n squares, by less than 1e-5 of it: from any start Newton's method for the root gives
-   a number that is not below. Squares too small for float64 are of numbers below 2^-537. */
+/* An upper bound of a norm, given the sum of n squares, with a relative excess below 1e-5: Newton's iteration for the
+   square root never ends below the root, whatever it starts from. Squares that underflow float64 belong to numbers
+   below 2^-537. */
 APPROXSVM_PROGRAM double approxsvm_norm_above(double sum_of_squares, int n) {
     double root = approxsvm_double_of_bits((approxsvm_bits_of_double(sum_of_squares) >> 1) + ((uint64_t)0x1FF8 << 48));
     root = 0.5 * (root + sum_of_squares / root);
@@ -35,7 +36,7 @@ APPROXSVM_PROGRAM double approxsvm_norm_above(double sum_of_squares, int n) {
     return (1.0 + 0x1p-30) * root + (double)n * 0x1p-500;
 }
 
-/* How many of n ascending edges are not above x: the piece that x lies in. */
+/* The number of edges, out of n in ascending order, that are not above x: the index of the piece that contains x. */
 APPROXSVM_PROGRAM int approxsvm_piece(double x, const double* edges, int n) {
     int low = 0;
     while (n > 0) {

@@ -1,8 +1,9 @@
-/* Numbers and their bits, in the language that C99 and C++17 share and without libc: the core includes these files, and
-   exported headers have their text with another prefix (backends/c99/program.py). One text gives one derivation of each
-   error, and the same bits on every machine whose compiler does not fuse products with sums.
+/* Numbers and their bits, in the common subset of C99 and C++17 and without libc. The core includes these files;
+   exported headers contain their text with another prefix (backends/c99/program.py). A single text means a single
+   derivation of every error bound, and identical bits on every machine whose compiler does not contract products and
+   sums.
 
-   Who includes this may say how functions are declared, and has <stdint.h>. */
+   The including file may define the declaration specifiers of functions, and must include <stdint.h>. */
 #pragma once
 #ifndef APPROXSVM_PROGRAM
 #define APPROXSVM_PROGRAM static inline

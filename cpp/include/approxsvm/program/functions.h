@@ -1,26 +1,26 @@
-/* Functions of one number, with proven errors in units u = 2^-53 of the result. These hold whether products are fused
-   with sums or not. */
+/* Functions of one variable, with proven error bounds in units u = 2^-53 of the result. The bounds hold whether or not
+   products are fused with sums. */
 #pragma once
 #include "bits.h"
 #ifndef APPROXSVM_ROOT /* of x >= 0, within 2 u */
 #define APPROXSVM_ROOT approxsvm_root
 #endif
 
-/* log(high + low) within 4 u, for a finite high > 0 and |low| <= u high.
+/* log(high + low) within 4 u, for finite high > 0 and |low| <= u high.
 
-   With high = m 2^k, sqrt(1/2) <= m < sqrt(2), f = m - 1 is exact, and with s = f / (2 + f)
-       log m = 2 atanh s = f - (f^2 / 2 - s (f^2 / 2 + R)),    R = 2 s^2 / 3 + 2 s^4 / 5 + ... + 2 s^22 / 23:
-   what R leaves out is below 2^-60 of log m. As |f| <= 0.4143 and |s| <= 0.1716, f^2 / 2 errs by 0.09 u, s (f^2 / 2 +
-   R) by 0.1 u, and their difference by 0.09 u; that from f by at most 0.35 u if k is not 0, where |log| >= 0.3465. So
-   all of it errs by less than 2.9 u. The first 32 bits of log 2 times k are exact. `low` adds low / high - (low /
-   high)^2 / 2, the second of which is less than u / 2 of the first. */
+   Let high = m 2^k with sqrt(1/2) <= m < sqrt(2). Then f = m - 1 is exact, and with s = f / (2 + f)
+       log m = 2 atanh s = f - (f^2 / 2 - s (f^2 / 2 + R)),    R = 2 s^2 / 3 + 2 s^4 / 5 + ... + 2 s^22 / 23,
+   up to a truncation error of R below 2^-60 log m. Since |f| <= 0.4143 and |s| <= 0.1716, the error of f^2 / 2 is 0.09
+   u, the error of s (f^2 / 2 + R) is 0.1 u, and their difference adds 0.09 u; subtracting it from f adds at most 0.35 u
+   if k is not 0, in which case |log| >= 0.3465. The total error is below 2.9 u. k times the leading 32 bits of log 2 is
+   exact. `low` contributes low / high - (low / high)^2 / 2, whose second term is less than u / 2 of the first. */
 APPROXSVM_PROGRAM double approxsvm_log(double high, double low) {
     static const double series[11] = {2.0 / 23.0, 2.0 / 21.0, 2.0 / 19.0, 2.0 / 17.0, 2.0 / 15.0, 2.0 / 13.0,
                                       2.0 / 11.0, 2.0 / 9.0,  2.0 / 7.0,  2.0 / 5.0,  2.0 / 3.0};
     const double log_2_high = 0x1.62e42feep-1, log_2_low = 0x1.a39ef35793c76p-33, correction = low / high;
     const int is_tiny = high < 0x1p-1022;
     const uint64_t bits = approxsvm_bits_of_double(is_tiny ? high * 0x1p54 : high), one = (uint64_t)0x3FF << 52;
-    /* The exponent below 2^52 makes a number of it without a conversion of integers. */
+    /* Placing the exponent below 2^52 converts it to double without an integer conversion. */
     const double exponent = approxsvm_double_of_bits((bits >> 52) | (uint64_t)0x433 << 52) - 0x1p52;
     const double mantissa = approxsvm_double_of_bits((bits & (((uint64_t)1 << 52) - 1)) | one);
     const int is_large = mantissa > 1.4142135623730951;
@@ -32,20 +32,21 @@ APPROXSVM_PROGRAM double approxsvm_log(double high, double low) {
     return k * log_2_high - ((half - (s * (half + rest) + (k * log_2_low + correction))) - f);
 }
 
-/* log(x + offset), both finite and their sum above 0, within 4 u: what their sum loses is counted (Knuth). Infinity
-   where the sum is. */
+/* log(x + offset) within 4 u, for finite x and offset with a positive sum: the rounding error of the sum is recovered
+   (Knuth's TwoSum). Infinity if the sum overflows. */
 APPROXSVM_PROGRAM double approxsvm_log_of_sum(double x, double offset) {
     const double sum = x + offset, of_offset = sum - x;
     const double log = approxsvm_log(sum, (x - (sum - of_offset)) + (offset - of_offset));
     return sum <= APPROXSVM_LARGEST ? log : sum;
 }
 
-/* exp(t) - subtracted, which is 0 or 1, within 4 u, underflow aside; infinity from 709.78 on.
+/* exp(t) - subtracted, with subtracted 0 or 1, within 4 u, apart from underflow; infinity for t >= 709.78.
 
-   t = k log 2 + r, |r| <= 0.3467, where r errs by less than 1.1 u |r|; exp(r) - 1 = r + r^2 / 2 + ... + r^14 / 14!
-   leaves out less than 2^-60 of itself and errs by less than 2 u of itself. That plus 1 - 2^-k, which is exact up to k
-   = 53, is at least 0.207 in modulus where k is not 0, which makes of 2 u 0.293 less than 3 u; the sum is rounded once
-   more. Below -50 it is -1, rounded. Nothing but r and the series errs in exp(t), which is that of -708 below. */
+   Let t = k log 2 + r with |r| <= 0.3467; the error of r is below 1.1 u |r|. The series exp(r) - 1 = r + r^2 / 2 + ...
+   + r^14 / 14! has a relative truncation error below 2^-60 and a relative error below 2 u. It is added to 1 - 2^-k,
+   which is exact up to k = 53. If k is not 0, the sum is at least 0.207 in absolute value, while the series is at most
+   0.293 for negative r, so 2 u of the series are less than 3 u of the sum; the sum itself is rounded once more. Below
+   -50 the result is -1, rounded. For exp(t), only r and the series have errors; below -708, the result is exp(-708). */
 APPROXSVM_PROGRAM double approxsvm_exp_less(double t, double subtracted) {
     static const double series[13] = {1.0 / 87178291200.0,
                                       1.0 / 6227020800.0,
@@ -63,7 +64,7 @@ APPROXSVM_PROGRAM double approxsvm_exp_less(double t, double subtracted) {
     const double log_2_high = 0x1.62e42feep-1, log_2_low = 0x1.a39ef35793c76p-33, integers = 0x1.8p52;
     const double least = subtracted > 0.0 ? -50.0 : -708.0;
     const double limited = t < least ? least : t < 709.78 ? t : t != t ? t : 709.78;
-    /* Adding `integers` rounds to a whole number and leaves it in the last bits. */
+    /* Adding `integers` rounds to an integer, which appears in the last bits. */
     const double shifted = limited * 1.4426950408889634 + integers, k = shifted - integers;
     const uint64_t last = approxsvm_bits_of_double(shifted);
     const double r = (limited - k * log_2_high) - k * log_2_low;
@@ -90,11 +91,11 @@ APPROXSVM_PROGRAM double approxsvm_tanh(double t) {
     return t < 0.0 ? -found : found;
 }
 
-/* cos(t), or sin(t), within 4 u of 1; of |t| < 2^19.
+/* cos(t) or sin(t) with an absolute error of 4 u, for |t| < 2^19.
 
-   t = k pi / 2 + r, |r| <= 0.7855, with the first 99 bits of pi / 2 in three parts, whose products with k are exact: r
-   errs by two roundings, 1.6 u. The series leaves out r^18 / 18! and r^19 / 19!, less than 0.02 u, and errs by less
-   than 1.5 u. */
+   Let t = k pi / 2 + r with |r| <= 0.7855. The leading 99 bits of pi / 2 are split into three parts whose products with
+   k are exact, so the error of r is two roundings, 1.6 u. The series omits terms from r^18 / 18! and r^19 / 19!, less
+   than 0.02 u, and has a rounding error below 1.5 u. */
 APPROXSVM_PROGRAM double approxsvm_cos_or_sin(double t, int is_sine) {
     static const double series[2][9] = {
         {1.0 / 20922789888000.0, -1.0 / 87178291200.0, 1.0 / 479001600.0, -1.0 / 3628800.0, 1.0 / 40320.0, -1.0 / 720.0,
@@ -113,8 +114,8 @@ APPROXSVM_PROGRAM double approxsvm_cos_or_sin(double t, int is_sine) {
     return (turn + 1) & 2 ? -sum : sum;
 }
 
-/* The root of x >= 0 within 2 u; infinity and NaN stay what they are. Halving the exponent gives it within 6.1 %, and
-   four of Newton's steps leave less than 2^-80. */
+/* The square root of x >= 0 within 2 u; infinity and NaN are returned unchanged. Halving the exponent gives a relative
+   error of 6.1 %, and four Newton steps reduce it below 2^-80. */
 APPROXSVM_PROGRAM double approxsvm_root(double x) {
     double scale = 1.0, root;
     int k;

@@ -1,9 +1,10 @@
-/* Intervals that numbers are moved into by whole turns, or refused beyond. */
+/* Intervals that numbers are wrapped into, or outside which they are refused. */
 #pragma once
 #include "ball.h"
 
-/* x -> low + (x - low) mod length, as NumPy's x % length: the remainder is exact, and rounded where x is below low.
-   What x - low loses is known. A number that is not the source's own may be on either side of a full turn. */
+/* x -> low + (x - low) mod length, like NumPy's x % length: the remainder is exact, but rounded if x is below low. The
+   rounding error of x - low is computed. A number other than the source's own may lie on either side of a multiple of
+   length. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_turned(approxsvm_ball x, double low, double length, int is_source) {
     const double from_low = x.value - low, back = from_low - x.value;
     const double lost = approxsvm_abs((x.value - (from_low - back)) + (-low - back));
@@ -14,7 +15,7 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_turned(approxsvm_ball x, double low, 
     y.radius = x.radius;
     if (!(length < APPROXSVM_STAYS)) return y;
     y.radius = approxsvm_infinity();
-    y.value = from_low - from_low; /* NaN of what is not finite */
+    y.value = from_low - from_low; /* NaN for x that is not finite */
     if (!(rest <= APPROXSVM_LARGEST)) return y;
     while (turn <= 0.5 * rest) turn *= 2.0;
     for (; turn >= length; turn *= 0.5) rest -= rest >= turn ? turn : 0.0;
@@ -25,12 +26,12 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_turned(approxsvm_ball x, double low, 
     return y;
 }
 
-/* How far x is beyond the nearer end; the source refuses what is beyond 0. */
+/* The signed distance of x beyond the nearer end; the source refuses positive distances. */
 APPROXSVM_PROGRAM double approxsvm_beyond(double x, double low, double high) {
     return low - x > x - high ? low - x : x - high;
 }
 
-/* Nothing is known of a number that the source may refuse, as its own may be beyond an end. */
+/* No bound for a number that the source may refuse because its own number may lie beyond an end. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_between(approxsvm_ball x, double low, double high, int is_source) {
     if (high < APPROXSVM_STAYS && !(is_source || x.radius == 0.0) &&
         !(approxsvm_beyond(x.value, low, high) < -approxsvm_reach(x)))

@@ -1,11 +1,12 @@
-/* p -> y with P(Z < y) = p for a normal Z, of p limited to 2^-24 and 1 less it. */
+/* p -> y with P(Z < y) = p for a standard normal Z, after clipping p to [2^-24, 1 - 2^-24]. */
 #pragma once
 #include "ball.h"
 
 #define APPROXSVM_LEAST_PROBABILITY 0x1p-24
 
-/* Rational functions of Wichura (1988), Algorithm AS 241, coefficients of ascending powers: about 1/2, y / (p - 1/2) in
-   0.425^2 - (p - 1/2)^2; in the tail, -y in sqrt(-log p) - 1.6. None is negative, and neither are their arguments. */
+/* Rational functions of Wichura (1988), Algorithm AS 241, with coefficients in ascending order: around 1/2, y / (p -
+   1/2) in powers of 0.425^2 - (p - 1/2)^2; in the tails, -y in powers of sqrt(-log p) - 1.6. All coefficients and
+   arguments are nonnegative. */
 APPROXSVM_PROGRAM const double* approxsvm_inverse_normal_coefs(void) {
     static const double coefs[32] = {3.387132872796366608,
                                      133.14166789178437745,
@@ -52,15 +53,17 @@ APPROXSVM_PROGRAM double approxsvm_inverse_normal_ratio(const double* coefs, dou
     return above / below;
 }
 
-/* Of a ball. With t the smaller of p and 1 - p, which is exact where p is not below 1/2, |y| is a quotient of
-   polynomials of degree 7 whose terms have one sign, so that either errs by 15 roundings; the fit by less than one. In
-   the middle q = 1/2 - t errs by a rounding, 0.425^2 - q^2 by one, which the quotient, whose logarithm has a slope
-   below 3, makes three of; with division and product less than 40. In the tails s = sqrt(-log t) errs by 5.5 roundings
-   and s - 1.6 by 2 more; as dy / ds is 2 s t over the density at y, and that at least t y (Mills), they make (5.5 s +
-   2) 2 s / y^2 of y, at most 17 (at t = 0.075), with all others less than 50. 64 are counted, and 12 units of a source
-   of float32, which takes the function in float64 as a rule; one of float64 does what is done here. The slope is one
-   over the density, which is a concave function of p, symmetric, 0 at 0 and 1 / sqrt(2 pi) at 1/2: at least t sqrt(2 /
-   pi), and t y. So within the radius r of p it is at most 1 over that at t - r. */
+/* Evaluates a ball. Let t = min(p, 1 - p), which is exact for p >= 1/2. Then |y| is a quotient of polynomials of degree
+   7 whose terms all have the same sign, so that numerator and denominator have relative errors of 15 roundings each;
+   the error of the fit is less than one rounding. In the middle, q = 1/2 - t has an error of one rounding, and so has
+   0.425^2 - q^2, which the quotient, whose logarithm has a slope below 3, amplifies to three; with the division and the
+   product, the total is less than 40. In the tails, the error of s = sqrt(-log t) is 5.5 roundings, and s - 1.6 adds 2.
+   Since dy / ds is 2 s t over the density at y, which is at least t y (Mills' ratio), these contribute (5.5 s + 2) 2 s
+   / y^2 relative to y, at most 17 (at t = 0.075), and the total is less than 50. The bound allows for 64, plus 12 units
+   for a float32 source, which usually evaluates the function in float64; a float64 source performs the operations
+   below. The slope is the reciprocal of the density, which is a concave function of p, symmetric, 0 at 0, and 1 /
+   sqrt(2 pi) at 1/2; it is therefore at least t sqrt(2 / pi), and also at least t y. Hence, within radius r of p, the
+   slope is at most the reciprocal of this bound at t - r. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_inverse_normal(approxsvm_ball p, int source) {
     const double *const coefs = approxsvm_inverse_normal_coefs(), least = APPROXSVM_LEAST_PROBABILITY;
     const double other = 1.0 - p.value, inner = other < p.value ? other : p.value, nearest = inner - p.radius;
@@ -69,7 +72,7 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_inverse_normal(approxsvm_ball p, int 
     const double s = APPROXSVM_ROOT(-approxsvm_log(t, 0.0)) - 1.6;
     const double y = q <= 0.425 ? middle : approxsvm_inverse_normal_ratio(coefs + 16, s);
     const double slope = 1.0 / ((nearest > least ? nearest : least) * (y > 0.797 ? y : 0.797));
-    const double carried = p.radius > 0.0 ? p.radius * slope : p.radius; /* NaN stays */
+    const double carried = p.radius > 0.0 ? p.radius * slope : p.radius; /* NaN is kept */
     const double own = 64.0 * 0x1p-53 + (source == approxsvm_float32 ? 12.0 * approxsvm_unit_of(source) : 0.0);
     approxsvm_ball found;
     found.value = p.value < 0.5 ? -y : p.value >= 0.5 ? y : p.value;

@@ -2,13 +2,13 @@
 #pragma once
 #include "ball.h"
 
-/* Whether every number of a ball has a value. */
+/* Whether every number of a ball has a logarithm. */
 APPROXSVM_PROGRAM int approxsvm_logarithm_takes(double x, double radius, double offset) {
     return x - radius > -offset;
 }
 
-/* Of a ball. The logarithm errs by 4 u here and by 12 units in the source, which rounds the offset and the sum s as
-   well; within a radius r of s it changes by r / (s - r) at most, as it is concave. */
+/* Evaluates a ball. The error of the logarithm is 4 u here and 12 units in the source, which also rounds the offset and
+   the sum s. Within radius r of s, the logarithm changes by at most r / (s - r), because it is concave. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_logarithm(approxsvm_ball x, double offset, int source) {
     const double unit = approxsvm_unit_of(source), sum = x.value + offset;
     const double reach = x.radius + unit * (approxsvm_abs(sum) + approxsvm_abs(offset));

@@ -1,15 +1,15 @@
-/* Step functions of one number: thresholds, bins, categories, numbers in place of missing values. */
+/* Step functions of one number: thresholds, bins, categories, replacements of missing values. */
 #pragma once
 #include "ball.h"
 
 typedef struct {
     const double *edges, *values; /* the value below the first edge, from it on, from the next... */
     int n_edges;
-    double missing; /* in place of NaN */
+    double missing; /* replaces NaN */
 } approxsvm_lookup;
 
-/* Values up to 1e300 are numbers. Others say that x stays as it is, or that the row is refused: infinity and NaN in
-   artifacts, for which headers, whose language cannot write them, have 3e301 and 2e301. */
+/* Values up to 1e300 are numbers. Others mean that x is unchanged, or that the row is refused: infinity and NaN in
+   artifacts; 3e301 and 2e301 in headers, because C99 constants cannot express infinity and NaN. */
 APPROXSVM_PROGRAM int approxsvm_lookup_keeps(double found) {
     return found > 2.5e301;
 }
@@ -21,7 +21,7 @@ APPROXSVM_PROGRAM double approxsvm_lookup_find(const approxsvm_lookup* table, do
     return x == x ? table->values[approxsvm_piece(x, table->edges, table->n_edges)] : table->missing;
 }
 
-/* How far values within `reach` of x, the edges aside, are from y: x itself is off by its radius. */
+/* The largest distance from y of values within `reach` of x, excluding edges; the error of x itself is its radius. */
 APPROXSVM_PROGRAM double approxsvm_lookup_moved(const approxsvm_lookup* table, approxsvm_ball x, double reach,
                                                 double y) {
     const int last = approxsvm_piece(x.value + reach, table->edges, table->n_edges);
@@ -39,7 +39,8 @@ APPROXSVM_PROGRAM double approxsvm_lookup_moved(const approxsvm_lookup* table, a
     return most * (1.0 + 0x1p-30);
 }
 
-/* The ball of what was found for x. The source's own number, which `is_source` says x is, has the source's value. */
+/* The ball for the value found for x. If `is_source`, x is the source's own number and is mapped to the source's
+   value. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_lookup_ball(const approxsvm_lookup* table, approxsvm_ball x, double found,
                                                        int is_source) {
     approxsvm_ball y;

@@ -1,11 +1,12 @@
-/* x / ||x||. Who calls these has the norms: the core in lanes. */
+/* x / ||x||. Callers compute the norms; the core does so in SIMD lanes. */
 #pragma once
 #include "ball.h"
 
 #define APPROXSVM_LEAST_NORM (10.0 * 0x1p-52) /* a norm below it is taken for 1, as scikit-learn does */
 
-/* The ball of a norm of n numbers whose radii have the norm `came`. A sum of n moduli or squares errs by gamma_(n + 3),
-   in any order; `lost` is what underflow takes of it. The largest number (n = 0) is not rounded. */
+/* The ball of a norm of n numbers whose radii have the norm `came`. The relative error of a sum of n absolute values or
+   squares is gamma_(n + 3), in any order of summation; `lost` bounds what underflow removes from it. A maximum (n = 0)
+   is not rounded. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_norm(double length, double came, int n, double unit, double lost) {
     const double rounding = n > 0 ? 1.01 * ((double)n + 3.0) * unit : 0.0;
     approxsvm_ball norm;
@@ -14,7 +15,7 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_norm(double length, double came, int 
     return norm;
 }
 
-/* The norm of n numbers, in no hurry: l1, l2, or the largest. */
+/* The norm of n numbers, for callers without a need for speed: l1, l2, or the maximum. */
 enum { approxsvm_l1, approxsvm_l2, approxsvm_max };
 APPROXSVM_PROGRAM double approxsvm_length(int which, int n, const double* x) {
     double length = 0.0;
@@ -27,14 +28,15 @@ APPROXSVM_PROGRAM double approxsvm_length(int which, int n, const double* x) {
     return which == approxsvm_l2 ? APPROXSVM_ROOT(length) : length;
 }
 
-/* x / N is off by (e + |x / N| E) / (N - E), E being the radius of the norm N and e that of x, and by one rounding. */
+/* The error of x / N is (e + |x / N| E) / (N - E), with E the radius of the norm N and e the radius of x, plus a
+   rounding. */
 APPROXSVM_PROGRAM double approxsvm_normalized_radius(double radius, double y, approxsvm_ball norm, double unit,
                                                      double tiny) {
     const double size = approxsvm_abs(y);
     return ((radius + size * norm.radius + tiny) / (norm.value - norm.radius) + unit * size + tiny) * (1.0 + 0x1p-30);
 }
 
-/* Nothing is known where the norm may be on either side of the least that is divided by. */
+/* No bound if the norm may lie on either side of the smallest norm that numbers are divided by. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_normalized(approxsvm_ball x, approxsvm_ball norm) {
     if (norm.value >= APPROXSVM_LEAST_NORM) {
         x.value /= norm.value;

@@ -1,12 +1,13 @@
-/* x -> a sqrt(x) cos(w log x), or sin, and 0 of 0: what AdditiveChi2Sampler makes. */
+/* x -> a sqrt(x) cos(w log x), or with sin, and 0 at 0: the features of AdditiveChi2Sampler. */
 #pragma once
 #include "ball.h"
 
-/* The turn t = w log x errs by 6 u here, and by 14 units in the source; the wave by no more than that, times its size,
-   by 4 u of the cosine and 4 more of root and products, 16 units in the source. The function has the slope
-   a sqrt(1/4 + w^2) / sqrt(x) at most, which falls, and is within a sqrt(x) of 0: of numbers z within a radius r that
-   the source takes, those not below 0, it is off by a (sqrt(x) + sqrt(x + r)) at most. A source has a from cosh(pi w),
-   and the product of two numbers for w, `more`. */
+/* The argument t = w log x has an error of 6 u here and 14 units in the source; the wave's error is at most its size
+   times this, plus 4 u for the cosine and 4 more for the root and the products, or 16 units in the source. The slope of
+   the function is at most a sqrt(1/4 + w^2) / sqrt(x), which decreases in x, and its absolute value is at most a
+   sqrt(x). For numbers within radius r that the source accepts, those not below 0, the change is therefore also at most
+   a (sqrt(x) + sqrt(x + r)). A source computes a from cosh(pi w), and w as a product of two numbers, which adds
+   `more`. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_periodic(approxsvm_ball x, double a, double w, int is_sine, int source) {
     const double unit = approxsvm_unit_of(source), more = 4.0 * unit;
     const double log = approxsvm_log(x.value > 0.0 ? x.value : 1.0, 0.0), size = a * APPROXSVM_ROOT(x.value);

@@ -1,13 +1,13 @@
-/* Piecewise polynomials of one number: splines, interpolated quantiles. */
+/* Piecewise polynomials of one number: splines, quantile interpolation. */
 #pragma once
 #include "ball.h"
 
 typedef struct {
-    const double *edges, *origins, *coefs; /* of each piece what it subtracts, and coefficients of ascending powers */
+    const double *edges, *origins, *coefs; /* per piece: its origin, and coefficients in ascending order */
     int n_edges, degree;
 } approxsvm_piecewise_polynomial;
 
-/* A polynomial in t, by Horner's rule, and the sum of its terms' moduli. */
+/* A polynomial in t, by Horner's rule, and the sum of the absolute values of its terms. */
 typedef struct {
     double value, absolute_sum;
 } approxsvm_polynomial_value;
@@ -26,14 +26,15 @@ APPROXSVM_PROGRAM approxsvm_polynomial_value approxsvm_polynomial_at(const appro
     return y;
 }
 
-/* Coefficients, t and operations are each rounded once. */
+/* Coefficients, t and operations are rounded once each. */
 APPROXSVM_PROGRAM double approxsvm_polynomial_error(const approxsvm_piecewise_polynomial* pieces,
                                                     approxsvm_polynomial_value y) {
     return (3.0 * (double)pieces->degree + 2.0) * 0x1p-53 * (1.0 + 0x1p-30) * y.absolute_sum;
 }
 
-/* How far pieces first ... last are from y within the radius of x: in each, the point z next to x is within two radii
-   of all others, and the polynomial moves by that times its steepest slope at most. */
+/* The largest distance from y of pieces first ... last within the radius of x. In each piece, the point z nearest to x
+   is within two radii of all other points, so the polynomial changes by at most this distance times its maximum
+   slope. */
 APPROXSVM_PROGRAM double approxsvm_polynomials_moved(const approxsvm_piecewise_polynomial* pieces, int first, int last,
                                                      approxsvm_ball x, double y) {
     const double up = 1.0 + 0x1p-30, reach = 2.0 * x.radius * up, *const edges = pieces->edges;
@@ -55,7 +56,7 @@ APPROXSVM_PROGRAM double approxsvm_polynomials_moved(const approxsvm_piecewise_p
     return most * up;
 }
 
-/* The source's own number, which `is_source` says x is, is in the piece that x is in. */
+/* If `is_source`, x is the source's own number, which lies in the same piece as x. */
 APPROXSVM_PROGRAM double approxsvm_polynomial_moved(const approxsvm_piecewise_polynomial* pieces, approxsvm_ball x,
                                                     double y, int is_source) {
     const double reach = is_source ? 0.0 : approxsvm_reach(x);

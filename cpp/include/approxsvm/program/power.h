@@ -1,5 +1,5 @@
-/* Box-Cox: x -> (x^p - 1) / p, log x where p is 0. Yeo-Johnson: that of 1 + x; below 0, minus that of 1 - x and 2 - p.
- */
+/* Box-Cox: x -> (x^p - 1) / p, or log x if p = 0. Yeo-Johnson: the same for 1 + x; below 0, minus the same for 1 - x
+   and 2 - p. */
 #pragma once
 #include "ball.h"
 
@@ -8,13 +8,14 @@ APPROXSVM_PROGRAM int approxsvm_power_takes(double x, double radius, int is_shif
     return is_shifted || x - radius > 0.0;
 }
 
-/* At one number: the value, what it errs by here, and what the source's rounding adds.
+/* Evaluation at one number: the value, its error here, and the error added by the source's rounding.
 
-   It is expm1(t) / p with t = p L. L errs by 4 u, and t by 6 u, as 2 - p and the product are rounded; that makes
-   6 u t / (1 - exp(-t)) <= 6 u (1 + max(t, 0)) of expm1(t), to which expm1 and the quotient add 5 u.
-   The source subtracts 1 from x^p, which errs by 16 of its units and, where it goes by way of L, by 14 |t| of them. Its
-   power is off by d = (4 + 2 |p|) units: it is rounded, so is 2 - p, and one below 2 units may be taken for 0. The
-   derivative by p is L y at most, with the largest y on the way. */
+   The value is expm1(t) / p with t = p L. The error of L is 4 u, and the error of t is 6 u, because 2 - p and the
+   product are rounded. This changes expm1(t) by a relative error of 6 u t / (1 - exp(-t)) <= 6 u (1 + max(t, 0)), to
+   which expm1 and the division add 5 u.
+   The source subtracts 1 from x^p, whose error is 16 of its units, or 14 |t| of them if it is computed from L. The
+   error of its power is d = (4 + 2 |p|) units: the power is rounded, so is 2 - p, and a power below 2 units may be
+   treated as 0. The derivative with respect to p is at most L y, for the largest y in between. */
 typedef struct {
     double value, own, of_source;
 } approxsvm_power_value;
@@ -35,16 +36,16 @@ APPROXSVM_PROGRAM approxsvm_power_value approxsvm_power_at(double x, double powe
         const double raised = p == 0.0 ? 0.0 : (grown + 1.0) * (16.0 + 14.0 * approxsvm_abs(t)) * of_divisor;
         const double off = unit * (4.0 + 2.0 * approxsvm_abs(power)) * approxsvm_abs(log);
         const double added = unit * (raised + 14.0 * size) + 1.01 * off * size + tiny;
-        /* Beyond the source's numbers on the way, or where d changes x^p by much, nothing is known. */
+        /* No bound if the source's intermediate numbers may overflow, or if d changes x^p substantially. */
         const int is_known = (grown + 1.0 + a <= largest) & (approxsvm_abs(power) <= largest) & (off <= 0.01);
         at.of_source = is_known ? added : approxsvm_infinity();
     }
     return at;
 }
 
-/* Of a ball. The function increases in x, so that its values are between those at both ends; on either side of 0 the
-   parts of what the source adds rise or fall, too, so that the largest is at an end or, if shifted, at 0. The source
-   rounds 1 + x then. */
+/* Evaluates a ball. The function increases in x, so its values lie between those at both ends. On either side of 0, the
+   parts of the source's error are also monotone, so the largest is found at an end or, if shifted, at 0. In the shifted
+   case the source rounds 1 + x. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_power(approxsvm_ball x, double power, int is_shifted, int source) {
     const double unit = approxsvm_unit_of(source), size = approxsvm_abs(x.value);
     const double reach = x.radius + (is_shifted ? unit * (size + 1.0) : 0.0);
@@ -64,6 +65,6 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_power(approxsvm_ball x, double power,
     y.value = at.value;
     y.radius = (below >= 0.0) & (above >= 0.0) & (radius >= 0.0) & approxsvm_power_takes(x.value, wide, is_shifted)
                    ? radius
-                   : approxsvm_infinity(); /* nor where one is NaN */
+                   : approxsvm_infinity(); /* nor if one is NaN */
     return y;
 }

@@ -2,7 +2,8 @@
 #pragma once
 #include "ball.h"
 
-/* Of y and a factor with radii e and d it is |y| d + |factor| e + e d, and the rounding of their product. */
+/* The error of a product of y and a factor with radii e and d is |y| d + |factor| e + e d, plus the rounding of the
+   product. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_times(approxsvm_ball y, approxsvm_ball factor, int source) {
     const double unit = 0x1p-53 + (source == approxsvm_float32 ? 0x1p-24 : 0.0);
     const double came = !(factor.radius <= 0.0) ? factor.radius * (approxsvm_abs(y.value) + y.radius) : 0.0;

@@ -1,4 +1,4 @@
-// x -> min(max((x - subtract) * multiply / divide + add, low), high), feature by feature, as scalers do it.
+// x -> min(max((x - subtract) * multiply / divide + add, low), high), feature by feature, as in scalers.
 #pragma once
 
 #include "stage.hpp"
@@ -12,9 +12,9 @@ namespace part {
 enum : std::size_t { subtract, multiply, divide, add, low, high, relative_error, n_affine };
 }  // namespace part
 
-// --- limits that are reached by overflow
+// --- limits reached by overflow
 
-// mantissa * 2^exponent: a range that no chain of a few operations leaves.
+// mantissa * 2^exponent: a range that a short chain of operations cannot leave.
 struct Scaled {
     double mantissa;
     int exponent;
@@ -47,8 +47,8 @@ inline Scaled larger(const Scaled& a, const Scaled& b) {
     return exceeds(a, b) ? a : b;
 }
 
-// A feature that has overflown on its way to a limit: whether both x - error and x + error, of before this stage, come
-// out beyond that limit, with a thousand roundings to spare. Then nothing was lost.
+// For a feature that overflowed before a limit was applied: whether both x - error and x + error, from before this
+// stage, exceed this limit with a margin of a thousand roundings. If so, nothing was lost.
 APPROXSVM_COLD inline bool is_beyond_limit(const MapStage& stage, std::size_t j, double x, double error, bool above) {
     const double* const* parts = stage.parts;
     const double limit = parts[above ? part::high : part::low][j];
@@ -56,7 +56,7 @@ APPROXSVM_COLD inline bool is_beyond_limit(const MapStage& stage, std::size_t j,
         return false;
     const auto number = [&](std::size_t which) { return Scaled::of(parts[which][j]); };
     for (const double sign : {-1.0, 1.0}) {
-        // `most` is the largest number on the way, which roundings are in proportion to.
+        // `most` is the largest intermediate number, to which roundings are proportional.
         Scaled end = Scaled::of(x) + Scaled::of(sign * error),
                most = larger(Scaled::of(std::fabs(x)), Scaled::of(error));
         if (parts[part::subtract]) {
@@ -85,9 +85,9 @@ APPROXSVM_COLD inline bool is_beyond_limit(const MapStage& stage, std::size_t j,
 
 // --- the stages
 
-// Operations that a compiler might contract into one have loops of their own, so that x is the source's own, bit for
-// bit. `has_errors` says whether any comes in. The source multiplies sparse rows by 1 / divide, which has two roundings
-// more. limit() comes next.
+// Operations that a compiler might contract are in separate loops, so that x equals the source's number bit for bit.
+// `has_errors` says whether inputs have errors. The source multiplies sparse rows by 1 / divide, which takes two more
+// roundings. limit() is called afterwards.
 inline void run_affine(const MapStage& stage, const double* gains, bool has_errors, bool is_sparse, double* x,
                        double* error) {
     constexpr double u = unit64, up = 1.0 + 0x1p-30;
@@ -122,8 +122,8 @@ inline void limit(const MapStage& stage, double* x, double* error) {
     for (std::size_t j = 0; high && j < n; ++j) change(j, approxsvm_at_most({x[j], error[j]}, high[j]));
 }
 
-// What a source adds in float32 to the error of a feature: of_size |x - subtract| + constant, both 0 where the feature
-// stays as it is. Numbers on the way are below `stretch` |x - subtract|.
+// The error added by a float32 source to a feature: of_size |x - subtract| + constant, both 0 if the feature is
+// unchanged. Intermediate numbers are below `stretch` |x - subtract|.
 struct AffineInFloat32 {
     double of_size = unit32, constant, stretch = 1.0, gain = 1.0;
 
@@ -158,13 +158,13 @@ struct AffineStage : AnyStage {
     static constexpr bool by_feature = true, as_source = true;
     static bool hides_infinity(const MapStage& stage) { return stage.parts[part::low] || stage.parts[part::high]; }
 
-    // Whether a header is one of this kind.
+    // Checks the header of a stage of this kind.
     APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t n_inputs,
                                                std::uint64_t index) {
         check(field::stage_parts, header.parts, from_to(1, (1 << part::n_affine) - 1), index);
         return check(field::stage_n_outputs, header.n_outputs, equal_to(n_inputs), index);
     }
-    // Numbers of 8 bytes that follow such a header.
+    // The number of 8-byte words that follow such a header.
     static ClaimedSize n_words(const StageHeader& header, ClaimedSize n_inputs) {
         ClaimedSize n = 0;
         for (std::size_t k = 0; k < part::n_affine; ++k) n += header.parts >> k & 1 ? n_inputs : 0;
@@ -195,9 +195,10 @@ struct AffineStage : AnyStage {
 
     static bool as_source_of_sparse(const MapStage& stage) { return !stage.parts[part::divide]; }
 
-    // Numbers that fill_gains() fills: |multiply / divide|, by which errors grow, and what underflow adds, n each, and
-    // the sum of the latter; then those of AffineInFloat32, n each, and for a norm of what is multiplied and divided
-    // the largest of_size and stretch and the norm of the constants. All are rounded upwards.
+    // The size of the output of fill_gains(): |multiply / divide|, the growth factors of errors, and the contributions
+    // of underflow, n numbers each, and the sum of the latter; then the numbers of AffineInFloat32, n each, and, for a
+    // norm of what is multiplied and divided, the largest of_size and stretch and the norm of the constants. All are
+    // rounded up.
     static std::size_t n_gains(const MapStage& stage) { return 5 * stage.n_outputs + 4; }
     APPROXSVM_COLD static void fill_gains(const MapStage& stage, double* gains) {
         constexpr double up = 1.0 + 0x1p-30;
@@ -220,7 +221,7 @@ struct AffineStage : AnyStage {
         of_norms[2] = norm_above(constant, n);
     }
 
-    // What the source adds in float32; 0 for a number that it leaves as it is.
+    // Adds the errors of a float32 source; 0 for a number that it leaves unchanged.
     static void find_errors_in_float32(const MapStage& stage, const double* gains, const double* x, const double* error,
                                        double* more) {
         const std::size_t n = stage.n_inputs;
@@ -236,7 +237,7 @@ struct AffineStage : AnyStage {
         }
     }
 
-    // Maps rows, with the gains of this stage.
+    // Maps rows, given the gains of this stage.
     static void run(const MapStage& stage, const double* gains, const RowsOnTheWay& on) {
         on.source.in_float32 ? run_rows<true>(stage, gains, on) : run_rows<false>(stage, gains, on);
     }

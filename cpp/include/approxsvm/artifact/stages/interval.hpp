@@ -1,4 +1,4 @@
-// Numbers beyond an interval are moved into it by whole turns, or refused, feature by feature.
+// Numbers outside an interval are wrapped into it by whole turns, or refused, feature by feature.
 #pragma once
 
 #include "stage.hpp"
@@ -21,7 +21,7 @@ struct IntervalStage : AnyStage {
     static ClaimedSize n_words(const StageHeader&, ClaimedSize n_inputs) { return 2 * n_inputs; }
     static void find_parts(MapStage& stage, StageArrays& arrays) {
         stage.parts[0] = arrays.numbers(stage.n_inputs);  // low
-        stage.parts[1] = arrays.numbers(stage.n_inputs);  // length, infinite where x stays as it is; or high
+        stage.parts[1] = arrays.numbers(stage.n_inputs);  // length, infinite if x is unchanged; or high
     }
     APPROXSVM_COLD static bool is_valid(Check& check, const MapStage& stage) {
         const double least = stage.parts_number == turns ? 0x1p-1022 : -largest_double;
@@ -50,7 +50,7 @@ struct IntervalStage : AnyStage {
     }
 
   private:
-    // Which side of an end rounding in float32 puts a number on is chance.
+    // With float32 rounding, on which side of an end a number lies is a matter of chance.
     static double doubt(const RowsOnTheWay& on, approxsvm_ball x) {
         return on.source.in_float32 && x.radius > 0.0 ? x.radius + unit32 * std::fabs(x.value) : 0.0;
     }
@@ -61,7 +61,7 @@ struct IntervalStage : AnyStage {
         return x;
     }
 
-    // A difference that float32 holds, of numbers that it holds, is the source's.
+    // If float32 represents both numbers and their difference, the source's difference is the same.
     static approxsvm_ball turned_in_float32(approxsvm_ball x, double low, double length) {
         const double from_low = std::fabs(x.value - low);
         const bool is_source = x.radius == 0.0 && is_float32(low) && is_float32(length) && is_float32(from_low);

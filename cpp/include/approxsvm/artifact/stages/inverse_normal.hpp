@@ -1,4 +1,4 @@
-// The inverse of the normal distribution function, feature by feature; features that are not taken stay as they are.
+// The inverse of the normal distribution function, feature by feature; other features are unchanged.
 #pragma once
 
 #include "stage.hpp"
@@ -18,7 +18,7 @@ struct InverseNormalStage : AnyStage {
     }
     static ClaimedSize n_words(const StageHeader&, ClaimedSize n_inputs) { return words_of_integers(n_inputs); }
     static void find_parts(MapStage& stage, StageArrays& arrays) {
-        stage.integers[0] = arrays.integers(stage.n_inputs);  // 1 for a feature that is taken, or 0
+        stage.integers[0] = arrays.integers(stage.n_inputs);  // 1 for a transformed feature, else 0
     }
     APPROXSVM_COLD static bool is_valid(Check& check, const MapStage& stage) {
         const std::size_t n = stage.n_inputs;

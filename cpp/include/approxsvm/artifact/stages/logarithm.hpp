@@ -1,4 +1,4 @@
-// x -> log(x + offset), feature by feature; features of an infinite offset stay as they are.
+// x -> log(x + offset), feature by feature; features with an infinite offset are unchanged.
 #pragma once
 
 #include "stage.hpp"

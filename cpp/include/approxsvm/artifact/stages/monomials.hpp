@@ -12,7 +12,7 @@ struct MonomialsStage : AnyStage {
     static constexpr StageKind kind = StageKind::monomials;
     static constexpr bool in_place = false, as_source = true;
 
-    // `parts` is the most factors of a product.
+    // `parts` is the maximum number of factors in a product.
     APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t,
                                                std::uint64_t index) {
         return check(field::stage_parts, header.parts, from_to(1, max_factors), index) &&
@@ -31,7 +31,7 @@ struct MonomialsStage : AnyStage {
         return check.status() == Status::ok;
     }
 
-    // Whose products begin with the first factor.
+    // For sparse rows, the source's products begin with the first factor.
     static bool as_source_of_sparse(const MapStage& stage) { return stage.parts_number <= 2; }
 
     static void run(const MapStage& stage, const double*, const RowsOnTheWay& on) {
@@ -63,8 +63,8 @@ struct MonomialsStage : AnyStage {
         }
     }
 
-    // What underflow takes of a product whose factors come in any order: no part of it is above `most`. Infinite where
-    // one may exceed float32.
+    // The effect of underflow on a product whose factors come in any order: no partial product exceeds `most`. Infinite
+    // if one may exceed float32.
     static double lost_in_float32(const MapStage& stage, const std::uint32_t* factors, const double* x,
                                   const double* errors) {
         double most = 1.0;

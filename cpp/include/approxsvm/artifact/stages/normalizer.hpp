@@ -1,4 +1,4 @@
-// x / ||x||, over neighbouring features; a norm next to 0 is taken for 1 (program/normalizer.h).
+// x / ||x||, over adjacent features; a norm close to 0 is replaced by 1 (program/normalizer.h).
 #pragma once
 
 #include "stage.hpp"
@@ -20,7 +20,7 @@ struct NormalizerStage : AnyStage {
                check(field::stage_n_outputs, header.n_outputs, equal_to(n_inputs), index);
     }
     static ClaimedSize n_words(const StageHeader&, ClaimedSize n_inputs) { return words_of_integers(n_inputs); }
-    // Neighbouring features of one number are one vector; those of 0 stay as they are.
+    // Adjacent features with the same number form one vector; features with number 0 are unchanged.
     static void find_parts(MapStage& stage, StageArrays& arrays) {
         stage.integers[0] = arrays.integers(stage.n_inputs);
     }
@@ -60,13 +60,13 @@ struct NormalizerStage : AnyStage {
         return most;
     }
 
-    // Where the norm may be on either side of the least, nothing is known. In float32 the source takes least_norm32 for
-    // it, and loses squares below tiny32; sparse rows it divides by any norm that is not 0.
-    // Nothing is known either where its own sum of moduli or squares may leave its numbers.
+    // No bound if the norm may lie on either side of the least norm. With float32, the source uses least_norm32 and
+    // loses squares below tiny32; it divides sparse rows by any norm other than 0. Nor is there a bound if the source's
+    // own sum of absolute values or squares may overflow.
     static void normalize(Norm which, const SourceRows& source, std::size_t n, double* x, double* error) {
         constexpr double lost_square = 0x1p-74;
         const double u = source.unit(), tiny = source.tiny();
-        // A power of two in front of rows so large that sums might leave float64.
+        // A power of two that scales rows so large that sums might overflow float64.
         const double largest = norm(max, x, n), scale = largest > 0x1p490 ? 0x1p-600 : 1.0,
                      least = APPROXSVM_LEAST_NORM * scale;
         for (std::size_t j = 0; scale != 1.0 && j < n; ++j) {

@@ -1,4 +1,4 @@
-// Each output is a piecewise polynomial of one input: splines, interpolated quantiles.
+// Each output is a piecewise polynomial of one input: splines, quantile interpolation.
 #pragma once
 
 #include "stage.hpp"
@@ -13,7 +13,7 @@ struct PiecesStage : AnyStage {
     static constexpr bool in_place = false;
     static bool hides_infinity(const MapStage&) { return true; }
 
-    // `parts` is 8 times the number of edges of all outputs, and the degree of all pieces.
+    // `parts` is 8 times the number of edges of all outputs, plus the degree of all pieces.
     APPROXSVM_COLD static bool header_is_valid(Check& check, const StageHeader& header, std::size_t,
                                                std::uint64_t index) {
         return check(field::stage_n_outputs, header.n_outputs, from_to(0, max_n_features), index);
@@ -25,10 +25,10 @@ struct PiecesStage : AnyStage {
     static void find_parts(MapStage& stage, StageArrays& arrays) {
         const std::size_t m = stage.n_outputs, n_edges = stage.parts_number / 8, degree = stage.parts_number % 8;
         stage.integers[0] = arrays.integers(m);                         // the input of each output
-        stage.integers[1] = arrays.integers(m);                         // where its edges end
-        stage.parts[0] = arrays.numbers(n_edges);                       // ascending, output after output
-        stage.parts[1] = arrays.numbers(n_edges + m);                   // what each piece subtracts
-        stage.parts[2] = arrays.numbers((n_edges + m) * (degree + 1));  // its coefficients, of ascending powers
+        stage.integers[1] = arrays.integers(m);                         // the end of its edges
+        stage.parts[0] = arrays.numbers(n_edges);                       // ascending, output by output
+        stage.parts[1] = arrays.numbers(n_edges + m);                   // the origin of each piece
+        stage.parts[2] = arrays.numbers((n_edges + m) * (degree + 1));  // its coefficients, in ascending order
     }
     APPROXSVM_COLD static bool is_valid(Check& check, const MapStage& stage) {
         const std::size_t m = stage.n_outputs, n_edges = stage.parts_number / 8, degree = stage.parts_number % 8;
@@ -88,15 +88,15 @@ struct PiecesStage : AnyStage {
   private:
     static constexpr double up = 1.0 + 0x1p-30;
 
-    // A source adds up numbers between 0 and 1 in other ways.
+    // A source sums numbers between 0 and 1 by a different algorithm.
     static double of_source(const approxsvm_piecewise_polynomial& pieces, double x) {
         const double each = 8.0 * (pieces.degree + 1.0) * unit64;
         const int i = approxsvm_piece(x, pieces.edges, pieces.n_edges);
         return approxsvm_polynomial_at(&pieces, i, x).absolute_sum * each + each;
     }
 
-    // How far a source that has float32 may be from y. It evaluates pieces in float64, but may compare with their ends,
-    // go on beyond them, and add 1e-7 (`has_normal`), in float32. A number without a radius is the source's own.
+    // The largest distance of a float32 source from y. It evaluates pieces in float64, but compares with their ends,
+    // extends beyond them, and adds 1e-7 (`has_normal`) in float32. A number without a radius is the source's own.
     static double moved_in_float32(const approxsvm_piecewise_polynomial& pieces, approxsvm_ball x, double y,
                                    bool has_normal) {
         const int i = approxsvm_piece(x.value, pieces.edges, pieces.n_edges), n_edges = pieces.n_edges;

@@ -1,4 +1,4 @@
-// Box-Cox and Yeo-Johnson transforms, feature by feature; features of an infinite power stay as they are.
+// Box-Cox and Yeo-Johnson transforms, feature by feature; features with an infinite power are unchanged.
 #pragma once
 
 #include "stage.hpp"

@@ -14,7 +14,7 @@ namespace part {
 enum : std::size_t { center, matrix, bias, bias_error };
 }  // namespace part
 
-// Not below the norm of column c of a projection's matrix: by its largest number, so that no square is beyond float64.
+// An upper bound of the norm of column c of a projection's matrix, scaled by its largest number to avoid overflow.
 inline double column_norm(const MapStage& stage, std::size_t c) {
     const double* matrix = stage.parts[part::matrix] + c;
     const std::size_t n = stage.n_inputs, m = stage.n_outputs;
@@ -32,7 +32,8 @@ inline double bias_radius(const MapStage& stage, std::size_t k) {
                                  static_cast<int>(stage.n_inputs));
 }
 
-// sums[r][i] = x_r . column k + i of the matrix, of `width` columns and n_rows rows; constants let compilers unroll.
+// Computes sums[r][i] = x_r . column k + i, for a matrix of `width` columns and n_rows rows; constants permit
+// unrolling.
 template <class Rows, class Width, std::size_t Tile>
 APPROXSVM_INLINE void project_tile(const MapStage& stage, std::size_t k, Rows n_rows, Width width, const double* x,
                                    std::size_t stride, double (&sums)[map_rows_together][Tile]) {
@@ -45,8 +46,8 @@ APPROXSVM_INLINE void project_tile(const MapStage& stage, std::size_t k, Rows n_
     }
 }
 
-// y = (x - center) matrix + bias of rows `stride` numbers apart; x and its errors are overwritten. A source that is
-// counted computes x matrix - center matrix.
+// Computes y = (x - center) matrix + bias for rows `stride` numbers apart; x and its errors are overwritten. A source
+// whose rounding is counted computes x matrix - center matrix.
 inline void run_projection(const MapStage& stage, const double* column_norms, bool has_errors, bool counts_source,
                            std::size_t n_rows, std::size_t stride, double* x, double* error, double* y,
                            double* y_error) {
@@ -85,8 +86,8 @@ inline void run_projection(const MapStage& stage, const double* column_norms, bo
     }
 }
 
-// The same of one row as if in twice the precision (Ogita, Rump and Oishi 2005, algorithm Dot2), for the few rows that
-// need it; what overflows on this way is summed plainly.
+// Computes one row as if in twice the precision (Ogita, Rump and Oishi 2005, algorithm Dot2), for the few rows that
+// need it; sums that overflow in this scheme are computed in plain float64.
 inline void run_projection_exactly(const MapStage& stage, bool has_errors, const double* x, const double* error,
                                    double* y, double* y_error) {
     constexpr double u = unit64, up = 1.0 + 0x1p-30;
@@ -121,9 +122,10 @@ inline void run_projection_exactly(const MapStage& stage, bool has_errors, const
     }
 }
 
-// What a source adds in float32, whose sum is x . column less center . column, or that of x - center: gamma_(n + 2) of
-// all moduli. A column of a number that float32 does not hold is one of float64, and so is its sum; only x - center is
-// rounded. x may be less the center already, and is overwritten.
+// Adds the error of a float32 source that computes x . column - center . column, or the product with x - center: the
+// sum of all absolute values times gamma_(n + 2). If float32 does not represent a number of a column, the source's
+// column and sum are float64, and only x - center is rounded. x may already be reduced by the center; it is
+// overwritten.
 inline void add_projection_in_float32(const MapStage& stage, const double* column_norms, double* x, const double* error,
                                       bool has_errors, double* y_error) {
     constexpr double least_normal = 0x1p-125;
@@ -149,7 +151,7 @@ struct ProjectionStage : AnyStage {
                check(field::stage_n_outputs, header.n_outputs, from_to(0, max_n_features), index);
     }
     static ClaimedSize n_words(const StageHeader& header, ClaimedSize n) {
-        const ClaimedSize m = header.n_outputs;  // at most 2^20, as n is
+        const ClaimedSize m = header.n_outputs;  // at most 2^20, as is n
         return n + n * m + 2 * m;
     }
     static void find_parts(MapStage& stage, StageArrays& arrays) {
@@ -164,7 +166,7 @@ struct ProjectionStage : AnyStage {
                check.each(field::stage_bias_error, stage.parts[part::bias_error], m, at_least(0.0));
     }
 
-    // Norms of the matrix' columns, and 1 for a column that float32 holds.
+    // The norms of the matrix' columns, and 1 for a column that float32 represents exactly.
     static std::size_t n_gains(const MapStage& stage) { return 2 * stage.n_outputs; }
     APPROXSVM_COLD static void fill_gains(const MapStage& stage, double* gains) {
         const std::size_t n = stage.n_inputs, m = stage.n_outputs;
@@ -187,7 +189,7 @@ struct ProjectionStage : AnyStage {
             double* const x = on.x + at;
             const double* const error = on.error + at;
             if (on.exactly) run_projection_exactly(stage, on.has_errors, x, error, on.y + at, on.y_error + at);
-            // What run_projection() leaves in x and its error is as good.
+            // The contents of x and its error after run_projection() serve as well.
             if (on.source.in_float32)
                 add_projection_in_float32(stage, gains, x, error, on.has_errors || !on.exactly, on.y_error + at);
         }

@@ -1,4 +1,4 @@
-// Every kind of stage that there is.
+// All kinds of stages.
 #pragma once
 
 #include "affine.hpp"
@@ -18,19 +18,19 @@ inline namespace APPROXSVM_TARGET {
 
 template <class... Kinds>
 struct StageList {
-    // use(Kind{}) for the struct of a kind, or `otherwise` where none is of it.
+    // Returns use(Kind{}) for the struct of a kind, or `otherwise` if no struct has this kind.
     template <class Result, class Use>
     static Result with(StageKind kind, Result otherwise, const Use& use) {
         (void)((kind == Kinds::kind && (otherwise = use(Kinds{}), true)) || ...);
         return otherwise;
     }
-    static constexpr std::uint32_t last = sizeof...(Kinds) - 1;  // their numbers go from 0 up
+    static constexpr std::uint32_t last = sizeof...(Kinds) - 1;  // they are numbered from 0
     static bool holds(StageKind kind) { return ((kind == Kinds::kind) || ...); }
 };
 using AllStages = StageList<AffineStage, ProjectionStage, LogarithmStage, TableStage, NormalizerStage, PowerStage,
                             PiecesStage, MonomialsStage, InverseNormalStage, WavesStage, IntervalStage>;
 
-// Those that a list of parts has.
+// The stages included in a selection of parts.
 template <Parts parts>
 using StagesOf = std::conditional_t<has(parts, pipelines), AllStages, StageList<AffineStage>>;
 

@@ -1,4 +1,4 @@
-// Each output is a step function of one input: thresholds, bins, categories, numbers in place of missing values.
+// Each output is a step function of one input: thresholds, bins, categories, replacements of missing values.
 #pragma once
 
 #include "stage.hpp"
@@ -25,10 +25,10 @@ struct TableStage : AnyStage {
     static void find_parts(MapStage& stage, StageArrays& arrays) {
         const std::size_t m = stage.n_outputs, n_edges = stage.parts_number;
         stage.integers[0] = arrays.integers(m);        // the input of each output
-        stage.integers[1] = arrays.integers(m);        // where its edges end
-        stage.parts[0] = arrays.numbers(n_edges);      // ascending, output after output
+        stage.integers[1] = arrays.integers(m);        // the end of its edges
+        stage.parts[0] = arrays.numbers(n_edges);      // ascending, output by output
         stage.parts[1] = arrays.numbers(n_edges + m);  // the value below the first edge, from it on, from the next...
-        stage.parts[2] = arrays.numbers(m);            // in place of NaN
+        stage.parts[2] = arrays.numbers(m);            // replaces NaN
     }
     APPROXSVM_COLD static bool is_valid(Check& check, const MapStage& stage) {
         const std::size_t m = stage.n_outputs;
@@ -85,7 +85,7 @@ struct TableStage : AnyStage {
     }
 
   private:
-    // In place of a number: infinity for the input itself, NaN for a row that is refused.
+    // Special values: infinity for the input itself, NaN for a refused row.
     static bool numbers_are_valid(Check& check, field::Id name, const double* numbers, std::size_t n) {
         constexpr double most = 1e300;  // below APPROXSVM_STAYS
         for (std::size_t k = 0; k < n; ++k) {
@@ -95,9 +95,8 @@ struct TableStage : AnyStage {
         return check.status() == Status::ok;
     }
 
-    // How far a source that has float32 may be from y: it may round an edge, or the threshold that is the number below.
-    // With no radius x is the source's own, which only an edge can be beyond that lies between x and what it is rounded
-    // to.
+    // The largest distance of a float32 source from y: it may round an edge, or the threshold, which is the number
+    // below. If the radius is 0, x is the source's own number, and only an edge whose rounding reaches x can matter.
     static double moved_in_float32(const approxsvm_lookup& table, approxsvm_ball x, double y) {
         const double slack = unit32 * std::fabs(x.value) * 1.01 + tiny32;
         if (!(x.radius <= largest_double)) return HUGE_VAL;  // the source may refuse the row

@@ -1,4 +1,4 @@
-// Each output is a sqrt(x) cos(w log x), or sin, of one input, and 0 of 0: what AdditiveChi2Sampler makes.
+// Each output is a sqrt(x) cos(w log x), or with sin, of one input, and 0 at 0: the features of AdditiveChi2Sampler.
 #pragma once
 
 #include "stage.hpp"
