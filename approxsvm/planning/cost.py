@@ -47,7 +47,7 @@ from approxsvm.ir.kernel_model import FloatArray, KernelModel
 
 # Cost of each extra sum of the exact engine with several classes.
 SUM_COST: Final = 5.0
-# Pairs of a presumed winner, in float32: cost of exp, factor of the total cost, assumed share of wrong presumptions.
+# Pairs of a presumed winner, in float32: cost of exp, factor of the total cost, assumed share of wrong guesses.
 _LISTED_COST: Final = 40.0
 _LISTED_SHARE: Final = 1.5
 _TYPICAL_MISSES: Final = 0.15
