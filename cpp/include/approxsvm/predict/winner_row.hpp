@@ -102,9 +102,9 @@ class WinnerRow {
         return is_new;
     }
 
-    // The class that the network presumes the row to belong to.
-    std::size_t presumed() {
-        const float half_sq_norm = load();
+    // The class that the network presumes row i to belong to, which need not have begun.
+    std::size_t presumed(std::size_t i) {
+        const float half_sq_norm = load(i);
         return prepared_.winner.presumed_class(block_, half_sq_norm, memory_.scores, memory_.values, memory_.lists,
                                                memory_.own);
     }
@@ -130,7 +130,7 @@ class WinnerRow {
     WinnerOutcome judge_in_float32(std::size_t w, bool needs_all = false) {
         begin_class();
         if (n_needed(w) == 0) return outcome(w);
-        const float half_sq_norm = load();
+        const float half_sq_norm = load(row_);
         const std::size_t* const panel_of = prepared_.winner.sums.panel_of;
         std::size_t n_unknown = 0;
         for (std::size_t c = 0; c < n_;) {  // adjacent classes together, as panels are
@@ -247,8 +247,8 @@ class WinnerRow {
         return found;
     }
 
-    float load() {
-        const double unseen = source_.load(row_, prepared_.engine_center, view_.input_scale, block_, 1);
+    float load(std::size_t i) {
+        const double unseen = source_.load(i, prepared_.engine_center, view_.input_scale, block_, 1);
         return half_sq_norm_row(*prepared_.winner.sums.kernels, block_, view_.n_features) +
                static_cast<float>(view_.gamma * unseen);
     }

@@ -85,7 +85,7 @@ class WinnerStage {
     void send(std::size_t i, const Settle& settle, const PassOn& pass_on) {
         if (batch_.engines_alone) {
             row_.begin(i);
-            return answer_alone(0, {i, 1}, row_.presumed(), settle, pass_on);
+            return answer_alone(0, {i, 1}, row_.presumed(i), settle, pass_on);
         }
         unknown_[n_unknown_++] = i;
         if (n_unknown_ == block_rows) presume(settle, pass_on);
@@ -177,10 +177,7 @@ class WinnerStage {
         for (std::size_t r = 0; r < n; ++r) rows[r] = unknown_[r];
         std::uint32_t presumed[block_rows];
         if (batch_.alone_in_engine(n)) {
-            for (std::size_t r = 0; r < n; ++r) {
-                row_.begin(rows[r]);
-                presumed[r] = static_cast<std::uint32_t>(row_.presumed());
-            }
+            for (std::size_t r = 0; r < n; ++r) presumed[r] = static_cast<std::uint32_t>(row_.presumed(rows[r]));
         } else {
             with_registers_for<has(parts, batches)>(n, lanes, [&](auto registers) {
                 float half_sq_norm[block_rows];
