@@ -74,7 +74,7 @@ class Gathers(NamedTuple):
     between: Sequence[str] = ()
     in_place: bool = False
     # Statements applied to each output b after all outputs have read the inputs.
-    behind: Sequence[str] = ()
+    after: Sequence[str] = ()
     has_radii: bool = True
     arrays: Mapping[str, int] = {}
 
@@ -184,10 +184,10 @@ class MapFunction:
                 self._arrays |= gathers.arrays
                 n, target = stage.n_outputs, "x" if gathers.in_place else "y"
             self._loop += record.lines(k, stage, before)
-            if gathers is not None and gathers.behind:
+            if gathers is not None and gathers.after:
                 self._end_loop(n, "y", [], has_radii=False)
-                self._loop, target = ["b.value = y[j];", *gathers.behind], "x"
-            before = _behind(stage, before, before.is_exact and record.keeps_exact(stage))
+                self._loop, target = ["b.value = y[j];", *gathers.after], "x"
+            before = _after(stage, before, before.is_exact and record.keeps_exact(stage))
             can_refuse |= record.refuses(stage)
         self._end_loop(n, target, [] if before.is_exact else ["sum += b.radius * b.radius;"], has_radii=False)
         if target == "y":
@@ -243,7 +243,7 @@ def _loop(n: int, body: Sequence[str]) -> list[str]:
     return [f"for (j = 0; j < {n}; ++j) {{", *(f"    {line}" for line in body), "}"]
 
 
-def _behind(stage: Step, before: Before, is_exact: bool) -> Before:
+def _after(stage: Step, before: Before, is_exact: bool) -> Before:
     origins = [stage.origin(j) for j in range(stage.n_outputs)]
     kept = np.array([j is not None and before.not_negative[j] for j in origins], np.bool_)
     if isinstance(stage, Affine):

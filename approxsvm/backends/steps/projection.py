@@ -59,8 +59,8 @@ def _centering(k: int, stage: Projection, before: Before) -> Gathers:
     ]
     between = [f"reach = approxsvm_norm_above(sum, {stage.n_features});", "sum = 0.0;"]
     norm, of_bias = f"(double)@column_norms_{k}@@[j]", f"(double)@of_bias_{k}@@[j]"
-    behind = [f"b.radius = approxsvm_projected_radius(reach, {norm}, {of_bias}, b.value);"]
-    return Gathers(last, between, behind=behind, has_radii=False)
+    after = [f"b.radius = approxsvm_projected_radius(reach, {norm}, {of_bias}, b.value);"]
+    return Gathers(last, between, after=after, has_radii=False)
 
 
 def _projecting(k: int, stage: Projection, before: Before) -> list[str]:

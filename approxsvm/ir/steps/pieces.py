@@ -14,8 +14,6 @@ from approxsvm.ir.compensated import FloatArray
 from approxsvm.ir.steps.step import IntArray, PerOutput, Stored, check, check_source
 
 MAX_DEGREE = 7
-# An error interval may span at most this many pieces; past that, the error is unbounded.
-_MOST_REACHED = 64
 
 
 class Pieces(NamedTuple):
