@@ -1,5 +1,6 @@
 """The native core. Private: arrays in, arrays out, nothing is converted."""
 
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
 import numpy as np
@@ -186,14 +187,14 @@ def gram_powers(
 
 # sum_ij |a_i a_j| K_ij of a block of the kernel matrix, K_ij = exp(min(0, gram_ij - left_i - right_j)). Arrays that are
 # given are filled: `roots` with K^(1/2), K^(1/4), ..., and the sums of K times the coefficients, over the columns for
-# each row and over the rows for each column. The number of columns is a multiple of 32.
+# each row and over the rows for each column. The number of columns is a multiple of `kernel_block_columns`.
 def kernel_block(
     gram: npt.NDArray[np.float64],
     left: npt.NDArray[np.float64],
     right: npt.NDArray[np.float64],
     left_coef: npt.NDArray[np.float64],
     right_coef: npt.NDArray[np.float64],
-    roots: list[npt.NDArray[np.float64] | None],
+    roots: Sequence[npt.NDArray[np.float64] | None],
     row_sums: npt.NDArray[np.float64],
     column_sums: npt.NDArray[np.float64],
     target: str | None = None,

@@ -21,14 +21,12 @@ import numpy.typing as npt
 from approxsvm import _native
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.gram import Workspace
-from approxsvm.ir.constants import CONTRACTIONS
+from approxsvm.ir.constants import CONTRACTIONS, KERNEL_BLOCK_COLUMNS
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.system.threads import all_threads
 
 # Rows of the kernel matrix at a time.
 ROWS: Final = 256
-# Columns of a block are a multiple of this (cpp/dispatch/kernel_block.hpp).
-_COLUMNS: Final = 32
 # Above this number of support vectors, energies are computed for theta = 1/2 only, which is best or nearly so for most
 # centers (measured: remainders are 1.06 x the least at nine in ten); for a few, the best is 1, which costs nothing.
 _MOST_FOR_ALL_CONTRACTIONS: Final = 1 << 13
@@ -101,10 +99,10 @@ def kernel_sums(
             last = min(first + group, n_centers)
             faded = _faded(pool, rows.n_padded, range(first, last), point_of, contractions)
 
-            def told(share: float, step: int = step) -> None:
+            def report(share: float, step: int = step) -> None:
                 progress((step + share) / len(starts))
 
-            total_sq, moduli_sq, values, energies = _walk(pool, rows, faded, told)
+            total_sq, moduli_sq, values, energies = _walk(pool, rows, faded, report)
             for column, (coef, energy) in enumerate(zip(faded, energies, strict=True), 1):
                 contracted_sq[first:last, column] = energy
                 faded_moduli[first:last, column] = np.abs(coef).sum(axis=1)
@@ -124,7 +122,7 @@ class _Rows:
     def __init__(self, function: DecisionFunction) -> None:
         self.function = function
         self.n_sv = function.n_sv
-        self.n_padded = -(-self.n_sv // _COLUMNS) * _COLUMNS
+        self.n_padded = -(-self.n_sv // KERNEL_BLOCK_COLUMNS) * KERNEL_BLOCK_COLUMNS
         self.coef = np.zeros(self.n_padded)
         self.coef[: self.n_sv] = function.coef
         self.point = np.zeros(function.n_features, np.float32)
@@ -194,7 +192,7 @@ def _walk(
                 block = slice(second, second + len(right))
                 shape = len(left), len(right)
                 gram = np.matmul(left, right.T, out=workspace.matrix("gram", *shape))
-                roots: list[FloatArray | None] = [workspace.matrix(root, *shape) for root in range(len(faded))]
+                roots = [workspace.matrix(root, *shape) for root in range(len(faded))]
                 twice = 1.0 if first == second else 2.0
                 modulus += twice * _native.kernel_block(
                     gram,
@@ -208,7 +206,6 @@ def _walk(
                 )
                 own += row_sums
                 for coefs, root, product in zip(faded, roots, products, strict=True):
-                    assert root is not None
                     product += (0.5 * twice) * (coefs[:, block] @ root.T)
             others[: len(left)] = 0.0
             sums = [

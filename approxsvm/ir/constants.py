@@ -22,6 +22,8 @@ MOST_REMAINDER_FACTOR: Final = float(_CORE["most_remainder_factor"])
 FIRST_OCTAVE: Final = int(_CORE["first_octave"])
 END_OCTAVE: Final = int(_CORE["end_octave"])
 CELLS_PER_OCTAVE: Final = int(_CORE["cells_per_octave"])
+# Blocks of the kernel matrix have a multiple of so many columns.
+KERNEL_BLOCK_COLUMNS: Final = int(_CORE["kernel_block_columns"])
 # Features whose values are stored as columns of support vectors: their maximum number, and one in how many values.
 MAX_FREQUENT: Final = int(_CORE["max_frequent"])
 FREQUENT_SHARE: Final = int(_CORE["frequent_share"])

@@ -3,6 +3,7 @@
 #include <approxsvm/outputs/libsvm_probabilities.hpp>
 #include <approxsvm/predict/prepared.hpp>
 
+#include "kernel_block.hpp"
 #include "module.hpp"
 
 namespace py = pybind11;
@@ -23,6 +24,7 @@ py::dict constants() {
     all["first_octave"] = first_octave;
     all["end_octave"] = end_octave;
     all["cells_per_octave"] = cells_per_octave;
+    all["kernel_block_columns"] = kernel_block_columns;
     all["max_frequent"] = max_frequent;
     all["frequent_share"] = frequent_share;
     all["least_probability"] = least_probability;
