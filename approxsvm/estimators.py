@@ -283,7 +283,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         -------
         gradient : ndarray of shape (n_rows, n_features) or (n_rows, n_functions, n_features), float64
             The second shape is for several decision functions or targets. Signs and order are as in
-            ``decision_function``, except for one-vs-rest scores of an SVC: the gradients are those of its pairs
+            ``decision_function``, except for one-vs-rest scores of an SVC: the gradients refer to its pairs
             (``decision_function_shape="ovo"``).
         bound : ndarray of the same shape
             Only with `return_bound`. Upper bound of the distance of each number to the gradient of the model's formula
@@ -757,7 +757,7 @@ class CompiledEnsemble(CompiledClassifier):
     """Compiled classifiers that vote or whose probabilities are averaged, like CalibratedClassifierCV(ensemble=True).
 
     Means have no decision function, and `error_bound` bounds their probabilities. Rows that the members' bounds cannot
-    decide are evaluated exactly, except in mode "approximate". Parameters are those of CompiledModel.
+    decide are evaluated exactly, except in mode "approximate". Parameters are the same as for CompiledModel.
 
     Votes have the probabilities and decision values of BaggingClassifier and AdaBoostClassifier, computed here from the
     members' answers: fractions of the votes, and means of values, or the boosted classifier's function of its votes.

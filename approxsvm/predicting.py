@@ -107,8 +107,8 @@ class Predicting:
         Returns
         -------
         pyarrow.Table
-            One row for each input row, except skipped ones. The numbers are those of `predict` and the related methods
-            for many rows, for any number and division of the rows.
+            One row for each input row, except skipped ones. The numbers equal the results of `predict` and the related
+            methods for many rows, for any number and division of the rows.
 
         Raises
         ------

@@ -186,7 +186,5 @@ def missing(artifact: Artifact, evidence: Evidence) -> list[str]:
     if artifact.has_labels_alone:
         gaps.append("Decision values and their errors: members vote by label.")
     if artifact.averages:
-        gaps.append(
-            "Decision values: an ensemble averages probabilities and has none; errors are those of probabilities."
-        )
+        gaps.append("Decision values: an ensemble averages probabilities and has none; errors refer to probabilities.")
     return gaps

@@ -394,7 +394,7 @@ class Artifact(SealedBytes):
 
     @property
     def is_density(self) -> bool:
-        """True if the mean of a kernel comes from a density; its answers are those of a regression."""
+        """True if the mean of a kernel comes from a density; it answers as a regression does."""
         if not isinstance(self.outputs.probability, GaussianDensity) or self.kernel != "gaussian":
             return False
         is_sum = self.n_decisions == 1 and float(self.decision_numbers()["intercept"][0]) == 0.0

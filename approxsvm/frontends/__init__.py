@@ -74,7 +74,7 @@ def read_any(
 ) -> SingleModel | Ensemble:
     """Read any model that approxsvm knows: those of `read_model`, and also averages and linear models on features.
 
-    Parameters and errors are those of `read_model`.
+    Parameters and errors are the same as for `read_model`.
 
     Returns
     -------

@@ -198,7 +198,7 @@ def choose(problem: Problem, progress: Callable[[float], None], cost_to_beat: Co
 def _draw_sample(problem: Problem) -> Sample:
     """Draw at most 40,000 rows (fewer if they are wide and dense) and hold out a quarter of them.
 
-    The rows are those of X or, without X, the support vectors.
+    The rows come from X or, without X, from the support vectors.
     """
     rows, most = problem.typical_rows, MAX_SAMPLE_ROWS
     if isinstance(rows, np.ndarray):

@@ -109,7 +109,7 @@ class Evaluator:
     def evaluate(self, rows: Any, want: int = VALUES, values: Values = "promised", as_part: bool = False) -> Any:
         """Compute the outputs in `want` for raw rows; decision values have LIBSVM's orientation, labels are positions.
 
-        With `as_part`, the numbers are bit for bit those of the rows in a large batch.
+        With `as_part`, the numbers are bit for bit the same as in a large batch.
         """
         if rows.dtype == _FLOAT64:
             return self._evaluate_rows(rows, want, values, as_part)

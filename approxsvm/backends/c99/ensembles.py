@@ -85,7 +85,7 @@ def rule_arrays(artifact: Artifact) -> Arrays:
 
 
 def rule_stack_bytes(artifact: Artifact) -> int:
-    """Return the approximate size of the arrays of a call, without those of members."""
+    """Return the approximate size of the arrays of a call, members excluded."""
     if artifact.of_targets:
         return 8 * artifact.n_targets + 12 * max(member.n_decisions for member in artifact.members)
     per_label = 48 if artifact.averages else 16 if artifact.has_labels_alone else 0
@@ -189,7 +189,7 @@ static inline void @add@@(double weight, const double one[], const double low[],
         highest[c] += weight * high[c];
     }}
 }}
-/* Means of the members' probabilities, and between what they lie; 0 for @STRANGE@. */
+/* Means of the members' probabilities, and their bounds; 0 for @STRANGE@. */
 static inline int @row_shares@@(const @ROW@ row[], double p[], double lowest[], double highest[]) {{
     double one[@n_labels], low[@n_labels], high[@n_labels];
     int is_known = 1, c;

@@ -1,7 +1,7 @@
 """Export of a compiled model as a single C99 header: constant arrays and static functions, without heap or libc.
 
 The header evaluates a row operation by operation as the core's portable target evaluates a single float32 row. With
-float32 coefficients, its values equal those of the host's baseline target, narrowed from double to float at the very
+float32 coefficients, it returns the values of the host's baseline target, narrowed from double to float at the very
 end. For each value it looks up an error bound (device_bounds.py), so it can tell which labels are proven to agree with
 the exact model.
 

@@ -10,7 +10,7 @@ ENDS: Final = model_text("probabilities.h", "ENDS")
 
 # Two classes: the share of class #A# is known, with its interval.
 TWO_SHARES: Final = """\
-/* Probabilities, and between what those of the exact values lie. */
+/* Probabilities, and bounds of the exact ones. */
 static inline void @shares@@(const double values[], const float bounds[], double p[], double lowest[],
                              double highest[]) {
     @one_share@@(values[0], (double)bounds[0], &p[#A#], &lowest[#A#], &highest[#A#]);
@@ -58,7 +58,7 @@ static inline int @is_coupled@@(double q[][@n_labels], const double p[], double 
     }
     return largest < 0.005 / (double)@n_labels;
 }
-/* Probabilities, coupled from those of pairs; of more than two classes nothing is known between 0 and 1. */
+/* Probabilities, coupled from pairs of classes; with more than two classes, no bound is known but [0, 1]. */
 static inline void @shares@@(const double values[], const float bounds[], double p[], double lowest[],
                              double highest[]) {
     double q[@n_labels][@n_labels], qp[@n_labels], pqp;
@@ -127,7 +127,7 @@ OF_VALUES: Final = """\
     }"""
 
 ALL_CALIBRATED: Final = """\
-/* Probabilities, and between what those of the exact values lie. */
+/* Probabilities, and bounds of the exact ones. */
 static inline void @shares@@(const double values[], const float bounds[], double p[], double lowest[],
                              double highest[]) {
     double lo[@n_labels], hi[@n_labels], total = 0.0;

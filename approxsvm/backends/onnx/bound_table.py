@@ -1,7 +1,7 @@
 """Error bound of an expansion that a graph evaluates in float64, relative to the exact decision function: derivation.
 
 The graph reports a label as certain if its decision value is further from 0 than this bound. Notation and the bound of
-the truncation error are those of expansion/certificate.py: s = 2 gamma ||z - center||^2,
+the truncation error are the same as in expansion/certificate.py: s = 2 gamma ||z - center||^2,
 phi_k(s) = exp(-s/2) sqrt(s^k / k!), m the degree, and u64 = 2^-53. Every float64 rounding is counted several times
 over, because a runtime may sum in any order, may fuse products and sums, and may have an exp that is wrong by some
 units in the last place.

@@ -1,6 +1,6 @@
 """ONNX models of standard operators: from rows to labels and to the rows that are certain.
 
-Names, shapes and types are those of skl2onnx: the input is "X". The outputs are "label" and "probabilities" for
+Names, shapes and types follow skl2onnx: the input is "X". The outputs are "label" and "probabilities" for
 classifiers (scores, if the source has no probabilities); "label" and "scores" for one-class models, and for Gaussian
 processes without variance; "variable" for regressions. All arithmetic is float64.
 

@@ -28,8 +28,8 @@ def score_dataset(
 ) -> Scoring:
     """Predict files of any size in constant memory.
 
-    Batches of rows are read while earlier batches are predicted and written. Answers are exactly those of `predict` and
-    the related methods.
+    Batches of rows are read while earlier batches are predicted and written. Answers exactly equal the results of
+    `predict` and the related methods.
 
     Parameters
     ----------

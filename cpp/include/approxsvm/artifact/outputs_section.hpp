@@ -21,7 +21,7 @@ struct ProbabilityRules {
     std::uint32_t flags;                // the most that `positive` may be
     std::size_t n_numbers, n_per_pair;  // stored in all, and for each pair of classes
     field::Id field;                    // what a number is called in a message ...
-    double low, high;                   // ... between what it is, where it is not any finite one
+    double low, high;                   // ... and its range, where not every finite number is allowed
     bool ascends;                       // whether none is below the one before
 };
 constexpr ProbabilityRules probability_rules[] = {

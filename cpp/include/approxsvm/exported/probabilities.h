@@ -1,4 +1,4 @@
-/* Probabilities in exported headers, and between what those of the exact values lie. `model` stands for the name of the
+/* Probabilities in exported headers, and bounds of the exact ones. `model` stands for the name of the
    header, and each part is taken where a model needs it (backends/c99/program.py). */
 
 #ifdef MODEL_ENDS
@@ -108,7 +108,7 @@ static inline void model_one_share_(double value, double bound, double* p, doubl
 #endif
 
 #ifdef MODEL_SOFTMAX
-/* Probabilities, and between what those of the exact values lie. */
+/* Probabilities, and bounds of the exact ones. */
 static inline void model_shares_(const double values[], const float bounds[], double p[], double lowest[],
                                  double highest[]) {
     const double beta = model_inverse_temperature_[0];
@@ -192,7 +192,7 @@ static inline void model_probability_bounds(const model_ROW row[], float bounds[
 #endif
 
 #ifdef MODEL_ROW_SHARES
-/* Probabilities of a row, and between what they lie; 0 for @STRANGE@. */
+/* Probabilities of a row, and their bounds; 0 for @STRANGE@. */
 static inline int model_row_shares_(const model_ROW row[], double p[], double lowest[], double highest[]) {
     double values[model_n_values];
     float bounds[model_n_values];
