@@ -1,18 +1,18 @@
-// One decision function by the exact engines: in float32; in float64 if that bound leaves the label open or exceeds the
-// tolerance; and by the definition if this bound does, too. A value suffices if its label cannot differ from the exact
-// one, |value| > bound (or where labels change at another value than 0, |value - that| > bound), and, if values are
-// requested, its bound is within the model's tolerance.
+// The exact stages of one decision function: float32; float64, if the float32 bound leaves the label undecided or
+// exceeds the tolerance; and the definition, if the float64 bound does, too. A value suffices if its label cannot
+// differ from the exact one, |value - label change| > bound (labels usually change at 0). If values are requested, its
+// bound must also be within the model's tolerance.
 //
-// A Kernel says what it is a sum of:
-//     Sums32, Sums64                 what the engines add up (engine_stage.hpp)
-//     sums(products)                 either of them, by the type of the memory for products
-//     rounding(RowSums<Real>)        bound of an engine's sum
-//     slack(row_error)               what every bound holds besides rounding
-//     parts                          of the list that matter here: sparse, few_values
-//     few()                          the engine of few values, or null
+// A Kernel defines the terms of the sum:
+//     Sums32, Sums64                 sums that the engines compute (engine_stage.hpp)
+//     sums(products)                 one of them, by the type of the memory for products
+//     rounding(RowSums<Real>)        bound of an engine's rounding errors
+//     slack(row_error)               part of every bound that is not rounding
+//     parts                          the parts that matter here: sparse, few_values
+//     few()                          engine for few values, or null
 //     define(source, i, row_error)   value and bound of row i by the definition
-//     refuses                        whether a row is an error where the definition has no finite bound, or misses a
-//                                    tolerance that was asked for
+//     refuses                        whether a row is an error if the definition has no finite bound, or misses a
+//                                    requested tolerance
 #pragma once
 
 #include "definition.hpp"

@@ -1,12 +1,12 @@
-// Several decision functions of the same terms, one of each class or of each target, through the exact engines: in
-// float32, in float64 where those bounds leave the label open or a tolerance unmet, and by the definition where these
-// do, too. The label is the first class of the greatest value, and it is settled when that beats each other's by more
+// The exact stages of several decision functions of the same terms, one per class or per target: float32; float64, if
+// the float32 bounds leave the label undecided or a tolerance unmet; and the definition, if the float64 bounds do, too.
+// The label is the first class with the greatest value. It is decided when that value exceeds every other one by more
 // than both bounds.
 //
-// A Kernel is as in exact_cascade.hpp, but
-//     rounding(RowSums<Real>)        says of k the bound of an engine's sum of function k
-//     slack(k, row_error)            what every bound of function k holds besides
-//     define(source, i, values, bounds, room)  all values by the definition, with what rounding may have changed
+// A Kernel is as in exact_cascade.hpp, except for
+//     rounding(RowSums<Real>)        returns a function of k: the bound of function k's rounding errors
+//     slack(k, row_error)            part of every bound of function k that is not rounding
+//     define(source, i, values, bounds, room)  all values by the definition, with bounds of their rounding errors
 #pragma once
 
 #include "../outputs/outputs.hpp"
