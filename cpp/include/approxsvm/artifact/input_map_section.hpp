@@ -1,5 +1,5 @@
-// Reads the section input_map in place (models/FORMAT.md, "input_map"): every MUST is checked before a pointer is
-// handed out. predict/input_map.hpp does what it says.
+// Reads the section input_map in place (models/FORMAT.md, "input_map"). Every MUST is checked before a pointer is
+// returned. predict/input_map.hpp evaluates the map.
 #pragma once
 
 #include "stages/stages.hpp"
@@ -7,7 +7,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The stage at p; returns where the next one is. The bytes have been validated.
+// The stage at p; returns the start of the next one. The bytes have been validated.
 template <Parts parts = all_parts>
 inline const unsigned char* read_stage(const unsigned char* p, std::size_t n_inputs, MapStage& stage) {
     const StageHeader header = read_at<StageHeader>(p, 0);
@@ -31,8 +31,8 @@ inline void for_stages(const InputMapView& map, const Use& use) {
     }
 }
 
-// Checks stage number `index`, which begins at a byte of the section; `at` becomes where the next one is. False, too,
-// of a stage that the parts leave out.
+// Checks stage number `index`, which begins at a byte of the section; `at` becomes the start of the next one. Also
+// false for a stage that the parts leave out.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline bool read_checked_stage(Check& check, const unsigned char* bytes, std::size_t n_bytes,
                                               std::size_t n_inputs, std::uint64_t index, MapStage& stage,
@@ -49,7 +49,7 @@ APPROXSVM_COLD inline bool read_checked_stage(Check& check, const unsigned char*
     });
 }
 
-// Whether all stages of a section are affine, as far as they are there.
+// Whether all stages present in a section are affine.
 APPROXSVM_COLD inline bool only_scales(const unsigned char* bytes, std::size_t n_bytes) {
     if (n_bytes < sizeof(InputMapHeader)) return true;
     const InputMapHeader counts = read_at<InputMapHeader>(bytes, 0);
@@ -64,7 +64,7 @@ APPROXSVM_COLD inline bool only_scales(const unsigned char* bytes, std::size_t n
     return true;
 }
 
-// Whether NaN in a used column becomes a number on its way.
+// Whether the map turns NaN in a used column into a number.
 template <Parts parts = all_parts>
 inline bool takes_nan(const InputMapView& map, std::size_t column) {
     std::size_t n = map.n_columns, j = column;
@@ -79,7 +79,7 @@ inline bool takes_nan(const InputMapView& map, std::size_t column) {
     return j == nan_replaced;
 }
 
-// The raw column that input j of a stage comes from, or j where it comes from several.
+// The raw column that input j of a stage comes from, or j if it depends on several.
 template <Parts parts = all_parts>
 inline std::size_t raw_column(const InputMapView& map, std::size_t stage_number, std::size_t j) {
     for (std::size_t wanted = stage_number; wanted-- > 0;) {
@@ -95,7 +95,7 @@ inline std::size_t raw_column(const InputMapView& map, std::size_t stage_number,
     return map.columns[j];
 }
 
-// Describes the section's map, or says that it is broken. `bytes` is null where there is no map.
+// Describes the section's map, or reports that it is broken. `bytes` is null if there is no map.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline Status read_input_map(const unsigned char* bytes, std::size_t n_bytes, std::size_t n_raw_features,
                                             std::size_t n_features, InputMapView& map, ArtifactFault* fault = nullptr) {

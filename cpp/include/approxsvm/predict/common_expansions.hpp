@@ -158,7 +158,7 @@ class CommonExpansions {
         common.degree = degree;
     }
 
-    // The same numbers as decision_value and bound_of give, row by row side by side.
+    // Computes what decision_value and bound_of compute, for rows side by side.
     template <std::size_t Stride>
     void note_values(const Expansion& expansion, std::size_t k, const float* weights, const double* inner,
                      const BlockOfRows<Stride>& common) {

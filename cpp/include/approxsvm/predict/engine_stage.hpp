@@ -38,10 +38,10 @@ struct Batch {
     std::size_t most_alone(std::size_t n_lanes) const { return alone_eighths * n_lanes / 8; }
 };
 
-// For a single row, the support vectors are in the lanes, and loading them takes most of the time. The row takes this
-// share of the cost of a full register of rows: its own share plus a third if lanes are few or exp is most of the work;
-// with sixteen lanes, 1.7 times its share from the first-level cache, else 2.6 times (ijcnn1, usps, covtype, pendigits
-// and svmguide1 on a Zen 5).
+// For a single row, the support vectors are in the lanes, and loading them takes most of the time. Compared with its
+// share of a full register of rows, it costs 4/3 as much if lanes are few or exp is most of the work. With sixteen
+// lanes it costs 1.7 times as much from the first-level cache, else 2.6 times (ijcnn1, usps, covtype, pendigits and
+// svmguide1 on a Zen 5).
 inline std::size_t alone_eighths_of(const ModelView& model) {
     constexpr std::size_t first_level_bytes = std::size_t{1} << 14;
     if (lanes < 16 || model.n_features <= 8) return 6;

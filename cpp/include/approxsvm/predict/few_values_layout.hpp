@@ -276,8 +276,8 @@ class FewValuesWriter {
         }
         close_gaps(4 * few.n_parts);
     }
-    // The values that each feature takes in the first n support vectors, the last once more where they are less than
-    // 16; false where they are more.
+    // Finds the values of each feature in the first n support vectors; repeats the last one if there are fewer than 16.
+    // False if there are more.
     APPROXSVM_COLD bool find_values(std::size_t n) const {
         std::uint8_t* const counts = memory_.codes_of_zeros;
         for (std::size_t j = 0; j < d_; ++j) {
