@@ -77,8 +77,8 @@ APPROXSVM_INLINE void add_tile(const Real* panel, const Real* linear, std::size_
     }
 }
 
-// Rows of the last, short panel, the matrix rows first_row .. first_row + Rows against all columns from their own
-// diagonal on; u is the block from the panel's first column on, of which there are n_columns.
+// The matrix rows first_row .. first_row + Rows of the last, short panel, times all columns from the diagonal on; u is
+// the block from the panel's first column on, n_columns columns.
 template <int Rows, int Registers, class Real>
 APPROXSVM_INLINE void add_short_tile(const Real* panel, const Real* linear, const Real* u, int first_row, int n_columns,
                                      typename RegisterOf<Real>::type (&total)[Registers],

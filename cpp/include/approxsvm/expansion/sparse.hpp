@@ -104,7 +104,8 @@ inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::
             ++row.n_nonzero;
         } else {
             add_exactly(row.unseen_sq_norm, unseen_error, static_cast<double>(value) * static_cast<double>(value));
-            if (value != Real{0} && row.unseen_sq_norm == 0.0) row.unseen_sq_norm = 0x1p-1074;  // not 0: it exists
+            if (value != Real{0} && row.unseen_sq_norm == 0.0)
+                row.unseen_sq_norm = 0x1p-1074;  // not 0, the feature exists
             if (column < 0) ++row.values, ++row.columns;
         }
     }
