@@ -117,7 +117,7 @@ class InputMap:
         return replace(self, stages=(*self.stages, stage))
 
     def then_affine(self, **parts: Any) -> InputMap:
-        """Append an `Affine` step of numbers or arrays, one in all or one per feature."""
+        """Append an `Affine` step of numbers or arrays: one for all features, or one per feature."""
         return self.then_stage(Affine.of(self.n_features, **parts))
 
     def then_select(self, features: npt.ArrayLike) -> InputMap:

@@ -14,7 +14,7 @@ from approxsvm.frames.text_columns import NONE, UNKNOWN
 from approxsvm.ir.compensated import FloatArray
 from approxsvm.ir.steps.step import NO_NAN, IntArray, PerOutput, Step, Stored, check, check_source
 
-# Texts of a column: those whose positions were its codes before, and those whose positions are its codes now.
+# Texts of a column: the ones whose positions were its codes before, and the ones whose positions are its codes now.
 TextChange = tuple[Sequence[str], Sequence[str]]
 # Special values: the feature itself, a refused row, and a NaN for a later table to replace.
 SAME = np.inf
