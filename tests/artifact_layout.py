@@ -186,7 +186,7 @@ class Layout:
         """Read the numbers of a record; messages call them `name of` or `also`."""
         found = SimpleNamespace()
         for name, code, n in SCHEMA["records"][tag]:
-            numbers = ENUMERATIONS.get({"kind": "stage_kind"}.get(name, name))
+            numbers = ENUMERATIONS.get({"kind": "op_kind"}.get(name, name))
             implied = below(len(numbers)) if numbers else equal(0) if name == "reserved" else ANY
             if code == "d":
                 implied = FROM_0
@@ -233,7 +233,7 @@ class Layout:
         return {
             "direction": mode == "certified" and h.kernel == 0 and h.degree == 2 and one,
             "varying": mode == "certified" and h.n_centers > 1,
-            "presumption": mode in ("certified", "exact") and h.kernel == 0 and self.has_pairs,
+            "speculation": mode in ("certified", "exact") and h.kernel == 0 and self.has_pairs,
             "subspaces": mode == "exact" and is_gaussian and (one or self.has_pairs),
             "subspace_expansion": "subspaces" in self.sections and one,
             "input_map": mode != "ensemble",
@@ -331,8 +331,8 @@ class Layout:
         self.take("d", n, "phase|number", within(LIMITS["max_phase"]))
         self.rest("d", "number", FINITE)
 
-    def presumption(self) -> None:
-        head = self.record("presumption", n_landmarks=below(self.n_sv + 1))
+    def speculation(self) -> None:
+        head = self.record("speculation", n_landmarks=below(self.n_sv + 1))
         self.take("I", head.n_landmarks, "landmark", below(self.n_sv))
         self.pad()
         self.rest("f", "weight", FINITE)
@@ -422,7 +422,7 @@ class Layout:
     def stage(self, n: int) -> int:
         """The stage that n features come into; returns how many come out."""
         kind, parts, m = struct.unpack_from("<IIQ", self.data, self.at)
-        name = list(ENUMERATIONS["stage_kind"])[kind]
+        name = list(ENUMERATIONS["op_kind"])[kind]
         pieces, degree = (parts // 8 + m, parts % 8) if name == "pieces" else (parts + m, 0)
         source = ("I", m, "input of output", below(n))
         ends = ("I", m, "end of the edges of output", below(pieces - m + 1))

@@ -35,11 +35,11 @@ from zoo import class_numbers, oracle
 from zoo.balls import Ball, Extended
 
 import approxsvm
-from approxsvm.backends.c99.device_steps import on_device
+from approxsvm.backends.c99.device_ops import on_device
 from approxsvm.backends.c99.sums import sums_of
 from approxsvm.errors import UnsupportedModelError
+from approxsvm.ir.ops import Step
 from approxsvm.ir.outputs import ClassProbability
-from approxsvm.ir.steps import Step
 
 pytestmark = [pytest.mark.native, NEEDS_GCC]
 # Without optimization, which takes most of the time under sanitizers, and changes no bit.

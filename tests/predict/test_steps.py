@@ -25,10 +25,9 @@ from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
-from approxsvm.ir import steps
 from approxsvm.ir.input_map import InputMap
-from approxsvm.ir.steps.pieces import Pieces
-from approxsvm.ir.steps.table import GIVES_NAN, REFUSED, SAME, Steps, Table
+from approxsvm.ir.ops.lookup import GIVES_NAN, REFUSED, SAME, Steps, Table
+from approxsvm.ir.ops.piecewise_polynomial import Pieces
 
 CODES = [3, 4]
 
@@ -143,11 +142,11 @@ def test_piecewise_polynomials_hold_their_errors(seed):
     origins = np.append(edges, 0.5) * (seed % 3 > 0)
     coefs = rng.normal(size=(len(edges) + 1, degree + 1)) * 10.0 ** rng.integers(-3, 4)
     pieces = Pieces(edges, origins, coefs)
-    stage = steps.Piecewise.of(1, [(0, pieces)])
+    op = steps.Piecewise.of(1, [(0, pieces)])
     x = np.concatenate([rng.normal(size=60), edges, np.nextafter(edges, -np.inf), edges + 1e-9])[:, np.newaxis]
     errors = 10.0 ** rng.integers(-17, 1, size=x.shape) * (rng.random(x.shape) < 0.8)
-    y, bounds = stage.run(x, errors, is_source=False)
-    own = stage.run(x, errors)[1]
+    y, bounds = op.run(x, errors, is_source=False)
+    own = op.run(x, errors)[1]
     for k in range(len(x)):
         at = Fraction(float(x[k, 0]))
         for share in [*np.linspace(-1, 1, 9), *rng.uniform(-1, 1, 9)]:
@@ -222,20 +221,20 @@ def test_tables_of_tables(seed):
     rng = np.random.default_rng(seed)
     first = Table.of(3, [(int(j), random_steps(rng)) for j in rng.integers(0, 3, 5)])
     second = Table.of(5, [(int(j), random_steps(rng)) for j in rng.permutation(5)])
-    joined = InputMap.identity(3).then_stage(first).then_stage(second)
-    assert len(joined.stages) == 1
+    joined = InputMap.identity(3).then_op(first).then_op(second)
+    assert len(joined.ops) == 1
     x = np.round(rng.normal(size=(200, 3)), 2)
     x[rng.random(x.shape) < 0.1] = np.nan
-    one, two = InputMap.identity(3).then_stage(first), InputMap.identity(5).then_stage(second)
+    one, two = InputMap.identity(3).then_op(first), InputMap.identity(5).then_op(second)
     fine = ~one._run(x).outside
     fine[fine] = ~two._run(first.run(x[fine])[0]).outside
     assert np.array_equal(~joined._run(x).outside, fine)
     apart = second.run(first.run(x[fine])[0])[0]
-    assert np.array_equal(joined.stages[0].run(x[fine])[0], apart, equal_nan=True)
+    assert np.array_equal(joined.ops[0].run(x[fine])[0], apart, equal_nan=True)
     kept = rng.permutation(5)[:3]
     chosen = joined.then_select(kept)
     used = chosen.columns
-    assert np.array_equal(chosen.stages[0].run(x[fine][:, used])[0], apart[:, kept], equal_nan=True)
+    assert np.array_equal(chosen.ops[0].run(x[fine][:, used])[0], apart[:, kept], equal_nan=True)
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from approxsvm.ir import steps
 from approxsvm.ir.cosine_model import CosineModel
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import KernelModel
+from approxsvm.ir.ops.lookup import SAME, Steps
+from approxsvm.ir.ops.piecewise_polynomial import Pieces
 from approxsvm.ir.outputs import (
     DensityMarks,
     IsotonicCalibrator,
@@ -26,8 +27,6 @@ from approxsvm.ir.outputs import (
     TemperatureCalibration,
 )
 from approxsvm.ir.single_model import SingleModel
-from approxsvm.ir.steps.pieces import Pieces
-from approxsvm.ir.steps.table import SAME, Steps
 from approxsvm.ir.taylor_model import TaylorModel
 from zoo import class_numbers, oracle
 from zoo.balls import Ball, Extended
@@ -159,65 +158,65 @@ STEPS: dict[str, Any] = {
 }
 
 
-def stepped(stage: Any, x: list[Any]) -> list[Any]:
+def stepped(op: Any, x: list[Any]) -> list[Any]:
     """Real numbers behind a step; raise ValueError where it refuses them."""
-    kind = type(stage)
+    kind = type(op)
     if kind is steps.Projection:
-        off = [a - mpf(c) for a, c in zip(x, stage.center, strict=True)]
-        return [mpmath.fdot(off, map(mpf, w)) + mpf(b) for w, b in zip(stage.matrix.T, stage.bias, strict=True)]
+        off = [a - mpf(c) for a, c in zip(x, op.center, strict=True)]
+        return [mpmath.fdot(off, map(mpf, w)) + mpf(b) for w, b in zip(op.matrix.T, op.bias, strict=True)]
     if kind is steps.Monomials:
-        return [mpmath.fprod([*x, mpf(1)][j] for j in factors) for factors in stage.factors]
+        return [mpmath.fprod([*x, mpf(1)][j] for j in factors) for factors in op.factors]
     if kind is steps.Normalizer:
-        own = [abs(a) for a, group in zip(x, stage.groups, strict=True) if group]
-        norm = {"l1": mpmath.fsum(own), "l2": mpmath.sqrt(mpmath.fdot(own, own)), "max": max(own)}[stage.norm]
-        return [a / norm if group and norm >= mpf(10) * 2**-52 else a for a, group in zip(x, stage.groups, strict=True)]
+        own = [abs(a) for a, group in zip(x, op.groups, strict=True) if group]
+        norm = {"l1": mpmath.fsum(own), "l2": mpmath.sqrt(mpmath.fdot(own, own)), "max": max(own)}[op.norm]
+        return [a / norm if group and norm >= mpf(10) * 2**-52 else a for a, group in zip(x, op.groups, strict=True)]
     if kind in (steps.Table, steps.Piecewise, steps.Waves):
-        return [stepped_output(stage, k, x[j]) for k, j in enumerate(stage.source)]
-    return [stepped_feature(stage, j, a) for j, a in enumerate(x)]
+        return [stepped_output(op, k, x[j]) for k, j in enumerate(op.source)]
+    return [stepped_feature(op, j, a) for j, a in enumerate(x)]
 
 
-def stepped_output(stage: Any, k: int, x: Any) -> Any:
-    if isinstance(stage, steps.Table):
-        value = stage.steps[k].values[bisect_right(stage.steps[k].edges, x)]
+def stepped_output(op: Any, k: int, x: Any) -> Any:
+    if isinstance(op, steps.Table):
+        value = op.steps[k].values[bisect_right(op.steps[k].edges, x)]
         return x if value == SAME else mpf(value)
-    if isinstance(stage, steps.Piecewise):
-        edges, origins, coefs = stage.pieces[k]
+    if isinstance(op, steps.Piecewise):
+        edges, origins, coefs = op.pieces[k]
         piece = bisect_right(edges, x)
         return mpmath.fsum(mpf(c) * (x - mpf(origins[piece])) ** k for k, c in enumerate(coefs[piece]))
-    if np.isinf(stage.amplitudes[k]):
+    if np.isinf(op.amplitudes[k]):
         return x
     if x < 0:
         raise ValueError
-    wave = mpmath.sin if stage.sines[k] else mpmath.cos
-    return mpf(stage.amplitudes[k]) * mpmath.sqrt(x) * wave(mpf(stage.frequencies[k]) * mpmath.log(x)) if x else x
+    wave = mpmath.sin if op.sines[k] else mpmath.cos
+    return mpf(op.amplitudes[k]) * mpmath.sqrt(x) * wave(mpf(op.frequencies[k]) * mpmath.log(x)) if x else x
 
 
-def stepped_feature(stage: Any, j: int, x: Any) -> Any:
-    if isinstance(stage, steps.Affine):
+def stepped_feature(op: Any, j: int, x: Any) -> Any:
+    if isinstance(op, steps.Affine):
         for name, operation in AFFINE.items():
-            if getattr(stage, name) is not None:
-                x = operation(x, mpf(getattr(stage, name)[j]))
+            if getattr(op, name) is not None:
+                x = operation(x, mpf(getattr(op, name)[j]))
         return x
-    if isinstance(stage, steps.InverseNormal):
-        if not stage.taken[j]:
+    if isinstance(op, steps.InverseNormal):
+        if not op.taken[j]:
             return x
         t = max(min(x, 1 - x), mpf(2) ** -24)
         y = mpmath.findroot(lambda y: mpmath.ncdf(y) - t, float(mpmath.erfinv(2 * t - 1)) * 2**0.5)
         return y if x < 0.5 else -y
-    numbers = {"interval": "second", "logarithm": "offset", "power": "powers"}[stage.kind]
-    number = getattr(stage, numbers)[j]
+    numbers = {"interval": "second", "logarithm": "offset", "power": "powers"}[op.kind]
+    number = getattr(op, numbers)[j]
     if np.isinf(number):
         return x
     number = mpf(number)
-    if isinstance(stage, steps.Interval):
-        low = mpf(stage.low[j])
-        if stage.rule == "turns":
+    if isinstance(op, steps.Interval):
+        low = mpf(op.low[j])
+        if op.rule == "turns":
             return low + (x - low) % number
         if low <= x <= number:
             return x
         raise ValueError
-    if isinstance(stage, steps.Logarithm) or stage.method == "box-cox":
-        number, x = (mpf(0), x + number) if isinstance(stage, steps.Logarithm) else (number, x)
+    if isinstance(op, steps.Logarithm) or op.method == "box-cox":
+        number, x = (mpf(0), x + number) if isinstance(op, steps.Logarithm) else (number, x)
         if x <= 0:
             raise ValueError
         return (x**number - 1) / number if number else mpmath.log(x)
@@ -240,16 +239,16 @@ FRONTS = {
 @pytest.mark.parametrize("name", STEPS)
 def test_mapped_rows_are_within_their_slack(name: str, front: str) -> None:
     map_ = InputMap.identity(N)
-    for stage in (*FRONTS[front], STEPS[name]):
-        map_ = InputMap(N, map_.columns, (*map_.stages, stage))
+    for op in (*FRONTS[front], STEPS[name]):
+        map_ = InputMap(N, map_.columns, (*map_.ops, op))
     rows = np.random.default_rng(0).uniform(-0.2, 1.1, (40, N))
     rows[:4] = [[0.25, 0.5, 0.0], [0.5, 1e-9, 1e-20], [0.0, 0.0, 0.0], [7.03, 0.9999999999, -3.0]]
     found = mapped(map_, rows)
     for k, row in enumerate(rows):
         try:
             exact = [mpf(float(a)) for a in row]
-            for stage in map_.stages:
-                exact = stepped(stage, exact)
+            for op in map_.ops:
+                exact = stepped(op, exact)
         except ValueError:
             assert np.isnan(found.mid[k]).all()
         else:

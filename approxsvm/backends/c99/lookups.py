@@ -17,8 +17,8 @@ from approxsvm.backends.c99.program import model_text
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.frames.text_columns import NONE
 from approxsvm.ir.kernel_model import FloatArray
-from approxsvm.ir.steps import Table
-from approxsvm.ir.steps.table import REFUSED, SAME, Steps
+from approxsvm.ir.ops import Lookup
+from approxsvm.ir.ops.lookup import REFUSED, SAME, Steps
 
 # Replacements of infinity and NaN in C: the unchanged feature, and a refused row (program/lookup.h).
 _SAME: Final = 3.0e301
@@ -28,7 +28,7 @@ _LARGEST: Final = 1.0e300
 _CHECKED: Final = Steps.of([], [SAME], REFUSED)
 
 
-def most_looked_up(table: Table, before: FloatArray) -> FloatArray:
+def most_looked_up(table: Lookup, before: FloatArray) -> FloatArray:
     """Return the maximum absolute value of each output, for features up to `before`.
 
     Raises
@@ -46,7 +46,7 @@ def most_looked_up(table: Table, before: FloatArray) -> FloatArray:
     return most
 
 
-def lookup_arrays(table: Table, columns: npt.NDArray[np.intp]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+def lookup_arrays(table: Lookup, columns: npt.NDArray[np.intp]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
     """Yield the arrays of a table; raw columns that the table ignores come last, because they are checked, too."""
     limit = float(np.finfo(np.float64).max)
     unused = np.setdiff1d(np.arange(table.n_features), table.source)

@@ -251,7 +251,7 @@ enum class Values : std::uint8_t {
 struct Fault {
     std::size_t row;
     double found, expected;
-    StageKind step = StageKind::affine;  // for outside_domain
+    OpKind step = OpKind::affine;  // for outside_domain
 };
 
 // How rows are to be evaluated.
