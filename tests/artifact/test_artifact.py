@@ -78,7 +78,7 @@ outputs: addend, # to #; bytes, #; bytes, at least #; calibration_shape, #; cali
     positive, #; positive, # to #; probability, #; probability, at least #; slope before knot #, # to #; sum of the
     weights, a finite number; sum of the weights, at least #; weight of member #, at least #
 polynomial: bytes, #
-presumption: bytes, #; bytes, at least #
+speculation: bytes, #; bytes, at least #
 quadratic: bytes, #
 router: bytes, #; bytes, at least #; start #, # to #
 subspaces: bytes, #; bytes, at least #; coefficient #, the sign of #, which is in the same list

@@ -36,7 +36,7 @@ from approxsvm.backends.onnx.graph import _Export
 from approxsvm.cli import main
 from approxsvm.errors import InputError, MissingPackageError, OpenAnswersWarning
 from approxsvm.ir.cosine_model import CosineModel
-from approxsvm.ir.steps import Logarithm
+from approxsvm.ir.ops import Logarithm
 from approxsvm.reference import decision_values as reference
 from approxsvm.runtime.evaluator import BOUNDS, VALUES
 

@@ -62,10 +62,10 @@ struct RouterView {
 struct InputMapView {
     std::size_t n_columns;         // raw columns that are used
     const std::uint32_t* columns;  // (n_columns,)
-    std::size_t n_stages;
-    const unsigned char* stages;
-    std::size_t widest;                                     // the most features before, between and after stages
-    bool has_projection, has_inverse_normal, scales_alone;  // which stages there are
+    std::size_t n_ops;
+    const unsigned char* ops;
+    std::size_t widest;                                     // the most features before, between and after ops
+    bool has_projection, has_inverse_normal, scales_alone;  // which ops there are
     bool takes_all_columns;                                 // in their order
     std::size_t n_checked;  // raw columns that refuse more than their features do, used or not
     const CheckedColumn* checked;
@@ -251,7 +251,7 @@ enum class Values : std::uint8_t {
 struct Fault {
     std::size_t row;
     double found, expected;
-    StageKind step = StageKind::affine;  // of outside_domain
+    OpKind step = OpKind::affine;  // of outside_domain
 };
 
 // How rows are to be evaluated.

@@ -8,11 +8,11 @@
 
 namespace approxsvm {
 
-// What a kind of stage needs; a number follows.
-inline const char* domain_of(StageKind kind) {
+// What a kind of op needs; a number follows.
+inline const char* domain_of(OpKind kind) {
     switch (kind) {
 #define APPROXSVM_DOMAIN(kind, words) \
-    case StageKind::kind:             \
+    case OpKind::kind:                \
         return words;
 #include "artifact/schema.inc"
         default:

@@ -21,7 +21,7 @@
 
 #include <cmath>
 
-#include "../carver.hpp"
+#include "../arena.hpp"
 #include "../simd/bits.hpp"
 #include "../simd/exp.hpp"
 
@@ -146,8 +146,8 @@ inline void sq_steps(const FewValues& few, const FewRow& row, std::size_t first_
 }
 
 // The sum of coef[i] exp(-g h[i]) over n lanes, at most few_chunk: sums in float32 in four lines, each of at most
-// few_path numbers, whose sums are added up in float64.
-constexpr std::size_t few_path = few_chunk / static_cast<std::size_t>(lanes) / 4;
+// few_depth numbers, whose sums are added up in float64.
+constexpr std::size_t few_depth = few_chunk / static_cast<std::size_t>(lanes) / 4;
 static_assert(few_panel % (4 * static_cast<std::size_t>(lanes)) == 0);
 
 // kernel(i) is that of lanes i, i + 1, ...

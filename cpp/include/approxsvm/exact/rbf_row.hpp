@@ -80,8 +80,8 @@ struct PartOfPair {
 };
 
 // Adds n_panels panels of a class, with row `number` of its coefficients; `values` are the kernel values of their
-// lanes. Sums of the lanes are float64, and so are the products, by paths of fewer additions than the class has support
-// vectors.
+// lanes. Sums of the lanes are float64, and so are the products, at depths of fewer additions than the class has
+// support vectors.
 template <class Real>
 inline void add_to_part(const ClassKernelSum<Real>& engine, std::size_t first_panel, std::size_t n_panels,
                         std::size_t number, double t, const Real* values, PartOfPair& part) {

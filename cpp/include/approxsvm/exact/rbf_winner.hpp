@@ -1,15 +1,15 @@
 // The exact engine for the pairs of one class: a class that wins its n_classes - 1 pairs is the winner, whatever the
 // other pairs. Its pairs need its own support vectors and those of other classes with a coefficient in their pair with
-// it: a fifth to a half of all in models of many classes, with a single coefficient each. Rows that are presumed to
+// it: a fifth to a half of all in models of many classes, with a single coefficient each. Rows that are speculated to
 // belong to the class are evaluated together, one SIMD lane per row. A small network on some of the support vectors
-// (the landmarks) presumes the class of a row.
+// (the landmarks) speculates the class of a row.
 //
 // Kernel values are those of rbf.hpp in float32. The coefficients are float32, too, and so are the sums over at most
-// listed_tiles tiles: a product has listed_path roundings before it is added up in float64. The support vectors of a
+// listed_tiles tiles: a product has listed_depth roundings before it is added up in float64. The support vectors of a
 // class have coefficients of one sign in a pair, as LIBSVM's duals do, so the two sums of a pair also give its moduli.
 #pragma once
 
-#include "../carver.hpp"
+#include "../arena.hpp"
 #include "rbf_classes.hpp"
 
 namespace approxsvm {
@@ -18,7 +18,7 @@ inline namespace APPROXSVM_TARGET {
 // Tiles whose inner products are computed together: as many support vectors as in block_panels.
 constexpr std::size_t listed_tiles = block_panels * panel_width<float> / tile_rows;
 // The coefficient's rounding, the tile_rows additions within a tile and those of the tiles, and the product's.
-constexpr double listed_path = static_cast<double>(tile_rows) + static_cast<double>(listed_tiles) + 2.0;
+constexpr double listed_depth = static_cast<double>(tile_rows) + static_cast<double>(listed_tiles) + 2.0;
 
 // Moduli of coefficients that float32 adds up without overflow or relevant underflow: products below 2^-126 are off by
 // at most as much, which is 2^-66 of a coefficient.
@@ -107,11 +107,11 @@ struct ListMemory {
     std::uint32_t* lanes;
     float *half_sq_norms, *coef;
 
-    ListMemory(std::size_t n_tiles, std::size_t n_sums, Carver& carver)
-        : offsets(carver.take<std::size_t>(n_tiles * tile_rows)),
-          lanes(carver.take<std::uint32_t>(n_tiles * tile_rows)),
-          half_sq_norms(carver.take<float>(n_tiles * tile_rows)),
-          coef(carver.take<float>(n_tiles * tile_rows, n_sums)) {}
+    ListMemory(std::size_t n_tiles, std::size_t n_sums, Arena& arena)
+        : offsets(arena.take<std::size_t>(n_tiles * tile_rows)),
+          lanes(arena.take<std::uint32_t>(n_tiles * tile_rows)),
+          half_sq_norms(arena.take<float>(n_tiles * tile_rows)),
+          coef(arena.take<float>(n_tiles * tile_rows, n_sums)) {}
 };
 
 struct WinnerMemory {
@@ -125,16 +125,16 @@ struct WinnerMemory {
     std::uint32_t* const lane_of;  // (n_sv,): where support vectors are in the panels
     const ListMemory own, others;
 
-    WinnerMemory(const PairCoefficients& pairs, Carver& carver)
+    WinnerMemory(const PairCoefficients& pairs, Arena& arena)
         : n_tiles_(pairs),
           n_(n_tiles_.is_usable ? pairs.n_classes : 0),
           is_usable(n_tiles_.is_usable),
-          own_of(carver.take<std::size_t>(n_ + 1)),
-          others_of(carver.take<std::size_t>(n_ * n_ + 1)),
-          panel_of(carver.take<std::size_t>(n_ + 1)),
-          lane_of(carver.take<std::uint32_t>(is_usable ? pairs.n_sv : 0)),
-          own(n_tiles_.own, n_ > 0 ? n_ - 1 : 0, carver),
-          others(n_tiles_.others, 1, carver) {}
+          own_of(arena.take<std::size_t>(n_ + 1)),
+          others_of(arena.take<std::size_t>(n_ * n_ + 1)),
+          panel_of(arena.take<std::size_t>(n_ + 1)),
+          lane_of(arena.take<std::uint32_t>(is_usable ? pairs.n_sv : 0)),
+          own(n_tiles_.own, n_ > 0 ? n_ - 1 : 0, arena),
+          others(n_tiles_.others, 1, arena) {}
 };
 
 // Fills a list, tile after tile.

@@ -94,7 +94,7 @@ inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::
     const Index begin = rows.row_starts[i], end = rows.row_starts[i + 1];
     Status status = Status::ok;
     row = {rows.values + begin, rows.columns + begin, 0, 0.0};
-    double unseen_error = 0.0;  // there may be more unknown features than the bound's path allows for
+    double unseen_error = 0.0;  // there may be more unknown features than the bound's depth allows for
     for (Index k = begin; k < end; ++k) {
         const Index column = rows.columns[k];
         const Real value = rows.values[k];

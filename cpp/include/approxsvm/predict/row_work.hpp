@@ -56,12 +56,12 @@ APPROXSVM_COLD inline double work_of_subspaces(const ModelView& view) {
     return work;
 }
 
-// Several classes by the pairs of presumed winners (winner_row.hpp), up to float32.
+// Several classes by the pairs of speculated winners (winner_row.hpp), up to float32.
 APPROXSVM_COLD inline double work_of_winner(const ModelView& view, std::size_t n_lanes) {
     const std::size_t n = view.n_labels, d = view.n_features;
     double work = n_attempts * work_of_subspaces(view) + work_of_kernels(n_lanes, d) + work_of_network(view);
-    // The lists of a class and the two parts of each of its pairs, two sums each: of each presumed class when it is
-    // presumed and when votes are counted, and then of all classes.
+    // The lists of a class and the two parts of each of its pairs, two sums each: of each speculated class when it is
+    // speculated and when votes are counted, and then of all classes.
     std::size_t most = 0, all = 0;
     for (std::size_t w = 0; w < n; ++w) {
         const std::size_t own = listed_at_most(KernelSumMemory<float>::n_lanes(view.class_counts[w]));

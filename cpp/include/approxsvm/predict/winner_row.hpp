@@ -1,4 +1,4 @@
-// A row by itself through the pairs of the classes that it is presumed to belong to. Pairs that a stage decides stay
+// A row by itself through the pairs of the classes that it is speculated to belong to. Pairs that a stage decides stay
 // decided, and the next stage adds up those support vectors alone that belong to the undecided ones: in few
 // coordinates, in all features in float32, in float64. Where no class wins all its pairs, votes may still be certain.
 #pragma once
@@ -9,26 +9,26 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The most classes that are presumed for a row, one after another.
+// The most classes that are speculated for a row, one after another.
 constexpr int n_attempts = 4;
 
-// Memory of one thread for the pairs of presumed winners.
+// Memory of one thread for the pairs of speculated winners.
 struct WinnerRoom {
     float *scores = nullptr, *partial = nullptr;  // (n_labels, rows side by side), as many rows as whole tiles take
     double *own = nullptr, *others = nullptr;     // (n_labels, rows side by side)
     struct QueuedRow* queues = nullptr;           // (n_levels, n_labels, block_rows)
     std::size_t* n_rows = nullptr;                // (n_levels, n_labels)
     // Of one row: the kernel values of all lanes, and before those of the landmarks; (n_labels, tile_rows) for lists;
-    // what is known of each pair, and of each class whether its kernel values are there and whether it was presumed.
+    // what is known of each pair, and of each class whether its kernel values are there and whether it was speculated.
     float* values = nullptr;
     double* lists = nullptr;
     PartOfPair* parts = nullptr;  // (n_labels,)
     Outcome* known = nullptr;     // (n_pairs,)
-    bool *has_values = nullptr, *was_presumed = nullptr;
+    bool *has_values = nullptr, *was_speculated = nullptr;
     std::uint32_t* tally = nullptr;  // (2, n_labels)
 
     WinnerRoom() = default;
-    WinnerRoom(const ModelView& model, const CallRows& call, Carver& carver);
+    WinnerRoom(const ModelView& model, const CallRows& call, Arena& arena);
 };
 
 // The outcome of the pairs of a class for a row: whether it certainly wins all of them, and which class certainly beats
@@ -91,22 +91,22 @@ class WinnerRow {
         row_ = i;
         n_in_float64_ = 0;
         for (std::size_t pair = 0; pair < view_.n_decisions; ++pair) memory_.known[pair] = Outcome::unknown;
-        for (std::size_t c = 0; c < n_; ++c) memory_.has_values[c] = memory_.was_presumed[c] = false;
+        for (std::size_t c = 0; c < n_; ++c) memory_.has_values[c] = memory_.was_speculated[c] = false;
     }
     void know(std::size_t pair, Outcome outcome) { memory_.known[pair] = outcome; }
 
-    // False where w has been presumed before.
-    bool presume(std::size_t w) {
-        const bool is_new = !memory_.was_presumed[w];
-        memory_.was_presumed[w] = true;
+    // False where w has been speculated before.
+    bool speculate(std::size_t w) {
+        const bool is_new = !memory_.was_speculated[w];
+        memory_.was_speculated[w] = true;
         return is_new;
     }
 
-    // The class that the network presumes row i to belong to, which need not have begun.
-    std::size_t presumed(std::size_t i) {
+    // The class that the network speculates row i to belong to, which need not have begun.
+    std::size_t speculated(std::size_t i) {
         const float half_sq_norm = load(i);
-        return prepared_.winner.presumed_class(block_, half_sq_norm, memory_.scores, memory_.values, memory_.lists,
-                                               memory_.own);
+        return prepared_.winner.speculated_class(block_, half_sq_norm, memory_.scores, memory_.values, memory_.lists,
+                                                 memory_.own);
     }
 
     // The undecided pairs of w: in the coordinates of a level, ...
@@ -186,14 +186,14 @@ class WinnerRow {
     }
     Stage stage() const { return n_in_float64_ > 0 ? by_float64 : by_float32; }
 
-    // Whether votes elect a class for certain: by the pairs of the presumed classes in float32, by all pairs, by those
-    // of the presumed classes in float64.
+    // Whether votes elect a class for certain: by the pairs of the speculated classes in float32, by all pairs, by
+    // those of the speculated classes in float64.
     bool is_elected(std::size_t& winner) {
-        for_presumed([this](std::size_t w) { judge_in_float32(w, true); });
+        for_speculated([this](std::size_t w) { judge_in_float32(w, true); });
         if (is_certain(winner)) return true;
         for (std::size_t w = 0; w < n_; ++w) judge_in_float32(w, true);
         if (is_certain(winner)) return true;
-        for_presumed([this](std::size_t w) {
+        for_speculated([this](std::size_t w) {
             if (affords_float64(w)) judge_in_float64(w);
         });
         return is_certain(winner);
@@ -205,9 +205,9 @@ class WinnerRow {
         beaten_by_ = n_;
     }
     template <class Visit>
-    void for_presumed(const Visit& visit) {
+    void for_speculated(const Visit& visit) {
         for (std::size_t w = 0; w < n_; ++w) {
-            if (memory_.was_presumed[w]) visit(w);
+            if (memory_.was_speculated[w]) visit(w);
         }
     }
     bool is_certain(std::size_t& winner) {
@@ -318,7 +318,7 @@ class WinnerRow {
     const SubspaceRoom subspaces_;
     std::size_t row_ = 0;
     std::size_t n_in_float64_ = 0;  // lanes
-    double worst_ = 0.0;            // the largest margin of those that beat the presumed class
+    double worst_ = 0.0;            // the largest margin of those that beat the speculated class
     std::size_t beaten_by_ = 0;
 };
 
