@@ -153,7 +153,7 @@ class DeviceRows:
         if self.lookup is None:
             text = source.RAW + source.NOT_FINITE.replace("#UNLESS#", f"if (!({missing})) " if missing else "")
         else:
-            missing = missing.replace("@COLUMN@", "@table_source@@[j]")
+            missing = missing.replace("@COLUMN@", "@lookup_source@@[j]")
             text = LOOKED_UP.replace("#UNLESS#", f" && !({missing})" if missing else "")
         checked = source.CHECKED.replace("#WRONG#", "sum" if self.lookup is None else "wrong") if checks else ""
         yield text.replace("#CHECKED#", checked)

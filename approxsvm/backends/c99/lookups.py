@@ -66,7 +66,7 @@ def written(numbers: FloatArray) -> FloatArray:
 LOOKED_UP: Final = """\
 /* What a lookup has for feature j of a row; NaN where the row is refused. */
 static inline double @looked_up@@(const float row[], int j) {
-    const double x = (double)row[@table_source@@[j]];
+    const double x = (double)row[@lookup_source@@[j]];
     const int begin = j > 0 ? (int)@lookup_ends@@[j - 1] : 0;
     approxsvm_lookup lookup;
     double found;

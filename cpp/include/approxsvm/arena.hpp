@@ -1,4 +1,4 @@
-// Memory that a caller lends, cut into pieces.
+// Divides a block of memory that the caller provides.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Hands out pieces of one piece of memory, each on a cache line; with no memory it only counts. Where addresses have 32
-// bits, a small file may ask for more than half of them, which counts as more than anybody has.
+// Hands out consecutive pieces of one block, each on its own cache line. Without memory it only counts. On 32-bit
+// systems, a small file may ask for more than half of the address space; that counts as too much.
 class Arena {
   public:
     explicit Arena(void* memory) : start_(reinterpret_cast<std::uintptr_t>(memory)) {}
 
-    // Room for n_items times so many each, whose product need not fit in 32 bits.
+    // Space for n_items times n_each numbers. The product need not fit in 32 bits.
     template <class T>
     T* take(std::size_t n_items, std::size_t of_each = 1) {
         if (has_32_bits && used_ == too_many_bytes) return nullptr;
@@ -27,8 +27,7 @@ class Arena {
         return piece;
     }
 
-    // Bytes that suffice for these pieces at any address, this one's or another; all that a size_t can say where they
-    // are too many.
+    // Number of bytes that suffices for these pieces at any address. If there are too many, the largest size_t.
     std::size_t bytes_anywhere() const {
         const std::size_t before_first = used_ == 0 ? 0 : (0 - start_) % 64;
         return used_ == too_many_bytes ? too_many_bytes : used_ - before_first + 64;
@@ -38,7 +37,7 @@ class Arena {
     static constexpr bool has_32_bits = sizeof(std::size_t) < sizeof(std::uint64_t);
     static constexpr std::size_t too_many_bytes = ~std::size_t{0}, most_bytes = too_many_bytes / 2 - 64;
 
-    // With 32 bits at most 2^32, so that no product with another size_t is beyond 64.
+    // At most 2^32 on 32-bit systems, so that a product with another size_t fits in 64 bits.
     static constexpr std::uint64_t capped(std::uint64_t n_bytes) {
         constexpr std::uint64_t limit = std::uint64_t{1} << 32;
         return has_32_bits && n_bytes > limit ? limit : n_bytes;

@@ -1,5 +1,5 @@
-// Reads the section input_map in place (models/FORMAT.md, "input_map"): every MUST is checked before a pointer is
-// handed out. predict/input_map.hpp does what it says.
+// Reads the section input_map in place (models/FORMAT.md, "input_map"). Every MUST is checked before a pointer is
+// returned. predict/input_map.hpp evaluates the map.
 #pragma once
 
 #include "ops/ops.hpp"
@@ -7,7 +7,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The op at p; returns where the next one is. The bytes have been validated.
+// The op at p; returns the start of the next one. The bytes have been validated.
 template <Parts parts = all_parts>
 inline const unsigned char* read_op(const unsigned char* p, std::size_t n_inputs, MapOp& op) {
     const OpHeader header = read_at<OpHeader>(p, 0);
@@ -30,8 +30,8 @@ inline void for_ops(const InputMapView& map, const Use& use) {
     }
 }
 
-// Checks op number `index`, which begins at a byte of the section; `at` becomes where the next one is. False, too,
-// of an op that the parts leave out.
+// Checks op number `index`, which begins at a byte of the section; `at` becomes the start of the next one. Also
+// false for an op that the parts leave out.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline bool read_checked_op(Check& check, const unsigned char* bytes, std::size_t n_bytes,
                                            std::size_t n_inputs, std::uint64_t index, MapOp& op, std::size_t& at) {
@@ -47,7 +47,7 @@ APPROXSVM_COLD inline bool read_checked_op(Check& check, const unsigned char* by
     });
 }
 
-// Whether all ops of a section are affine, as far as they are there.
+// Whether all ops present in a section are affine.
 APPROXSVM_COLD inline bool only_scales(const unsigned char* bytes, std::size_t n_bytes) {
     if (n_bytes < sizeof(InputMapHeader)) return true;
     const InputMapHeader counts = read_at<InputMapHeader>(bytes, 0);
@@ -62,7 +62,7 @@ APPROXSVM_COLD inline bool only_scales(const unsigned char* bytes, std::size_t n
     return true;
 }
 
-// Whether NaN in a used column becomes a number on its way.
+// Whether the map turns NaN in a used column into a number.
 template <Parts parts = all_parts>
 inline bool takes_nan(const InputMapView& map, std::size_t column) {
     std::size_t n = map.n_columns, j = column;
@@ -76,7 +76,7 @@ inline bool takes_nan(const InputMapView& map, std::size_t column) {
     return j == nan_replaced;
 }
 
-// The raw column that input j of an op comes from, or j where it comes from several.
+// The raw column that input j of an op comes from, or j if it depends on several.
 template <Parts parts = all_parts>
 inline std::size_t raw_column(const InputMapView& map, std::size_t op_number, std::size_t j) {
     for (std::size_t wanted = op_number; wanted-- > 0;) {
@@ -92,7 +92,7 @@ inline std::size_t raw_column(const InputMapView& map, std::size_t op_number, st
     return map.columns[j];
 }
 
-// Describes the section's map, or says that it is broken. `bytes` is null where there is no map.
+// Describes the section's map, or reports that it is broken. `bytes` is null if there is no map.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline Status read_input_map(const unsigned char* bytes, std::size_t n_bytes, std::size_t n_raw_features,
                                             std::size_t n_features, InputMapView& map, ArtifactFault* fault = nullptr) {
@@ -107,7 +107,7 @@ APPROXSVM_COLD inline Status read_input_map(const unsigned char* bytes, std::siz
     const std::size_t n_columns = counts.n_columns;
     check(field::input_map_n_raw_features, counts.n_raw_features, equal_to(n_raw_features));
     check(field::input_map_n_columns, n_columns, from_to(0, max_n_features));
-    check(field::input_map_by_column, counts.by_column, from_to(0, 1));  // which tables ask for
+    check(field::input_map_by_column, counts.by_column, from_to(0, 1));  // tables use it
     if (check.status() != Status::ok) return check.status();
     const std::size_t columns_end = sizeof(InputMapHeader) + 4 * n_columns, ops_begin = (columns_end + 7) / 8 * 8;
     if (!check(field::any_size, n_bytes, at_least(ops_begin)) || !check.zeros(bytes, columns_end, ops_begin))

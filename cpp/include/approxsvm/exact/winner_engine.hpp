@@ -1,6 +1,6 @@
-// The engine in float32 for the pairs of one class, with the network that speculates which class wins a row, so that
-// the engine begins with that one's pairs. Scores of the classes are weights of the landmarks' kernel values, of the
-// coordinates u, and constants.
+// The float32 engine for the pairs of one class, and the network that guesses which class wins a row, so that the
+// engine begins with that class's pairs. The scores of the classes are weighted sums of the landmarks' kernel values,
+// of the coordinates u, and constants.
 #pragma once
 
 #include "../artifact/speculation_section.hpp"
@@ -11,10 +11,10 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 struct Speculation {
-    std::size_t n_classes, n_tiles;  // no classes without a network
+    std::size_t n_classes, n_tiles;  // n_classes is 0 without a network
     ListOfVectors landmarks;
-    KernelSum<float> copies;  // of the landmarks side by side, in the list's order, for rows alone
-    const float* linear;      // panels of a vector for each class, as support vectors are in theirs
+    KernelSum<float> copies;  // copies of the landmarks in the list's order, for single rows
+    const float* linear;      // panels of one vector per class, laid out like support vectors
     const float* constants;   // (n_classes,), rounded up to whole tiles
 };
 
@@ -30,7 +30,7 @@ struct SpeculationMemory {
           half_sq_norms(arena.take<float>(n_lanes)),
           linear(arena.take<float>(kernel_expansion_panels<float>(n_classes) * panel_width<float>, n_features)),
           constants(arena.take<float>(tiles_for(n_classes) * tile_rows)) {}
-    // Of a model that has the section, where it is used.
+    // For a model that has the section, if it is used.
     SpeculationMemory(const ModelView& view, bool is_used, Arena& arena)
         : SpeculationMemory(is_used ? view.n_labels : 0, view.n_features,
                             is_used ? speculation_of(view).n_landmarks : 0, arena) {}
@@ -56,7 +56,7 @@ class SpeculationWriter {
         constexpr std::size_t width = panel_width<float>;
         memory_.linear[(c / width * n_features_ + feature) * width + c % width] = narrowed(weight);
     }
-    // The support vector in that lane, with a weight for each class.
+    // Adds the support vector in this lane, with one weight per class.
     void add_landmark(std::size_t lane, const float* weights) {
         constexpr std::size_t width = panel_width<float>;
         landmarks_.add(lane, [=](std::size_t c) { return weights[c]; });
@@ -65,7 +65,7 @@ class SpeculationWriter {
         for (std::size_t j = 0; j < n_features_; ++j) to[j * width] = from[j * width];
         memory_.half_sq_norms[n_added_++] = kernels_.half_sq_norms[lane];
     }
-    // Complete after all of these.
+    // Complete after all landmarks have been added.
     Speculation speculation() {
         landmarks_.end_list();
         KernelSum<float> copies = kernels_;
@@ -86,8 +86,8 @@ class SpeculationWriter {
     std::size_t n_added_ = 0;
 };
 
-// The section's weights are of z - center; those of the engine whose vectors are `kernels` are of scaled rows about its
-// own center, or zeros where that is null.
+// The weights of the section apply to z - center. Those of the engine that has the vectors `kernels` apply to scaled
+// rows about its own center, or about zero if the center is null.
 APPROXSVM_COLD inline Speculation fill_speculation(const ModelView& view, const SpeculationMemory& memory,
                                                    const KernelSum<float>& kernels, const std::uint32_t* lane_of,
                                                    const double* engine_center) {
@@ -111,8 +111,8 @@ APPROXSVM_COLD inline Speculation fill_speculation(const ModelView& view, const 
     return writer.speculation();
 }
 
-// The class with the best score for each row of a block. `scores` has room for n_classes rounded up to tiles times the
-// rows of the block.
+// The class with the best score for each row of a block. `scores` has space for n_classes, rounded up to tiles, times
+// the rows of the block.
 template <int Registers>
 inline void speculated_classes_block(const KernelSum<float>& kernels, const Speculation& speculation,
                                      const float* block, const float* half_sq_norm, float* scores,
@@ -138,8 +138,8 @@ inline void speculated_classes_block(const KernelSum<float>& kernels, const Spec
     }
 }
 
-// As speculated_classes_block. `scores` has room for whole panels of classes, `values` for whole panels of landmarks,
-// `room` for n_classes * tile_rows numbers and `sums` for n_classes.
+// Does for one row what speculated_classes_block does for a block. `scores` has space for whole panels of classes,
+// `values` for whole panels of landmarks, `room` for n_classes * tile_rows numbers and `sums` for n_classes.
 inline std::size_t speculated_class_row(const Speculation& speculation, const float* u, float half_sq_norm,
                                         float* scores, float* values, double* room, double* sums) {
     const std::size_t n = speculation.n_classes;
@@ -159,19 +159,19 @@ inline std::size_t speculated_class_row(const Speculation& speculation, const fl
     return best;
 }
 
-// --- its work in multiply-adds (predict/row_work.hpp)
+// --- work in multiply-adds (predict/row_work.hpp)
 
-// So many entries of a list as tiles of any target's width.
+// Number of list entries, rounded up to tiles of any target's width.
 constexpr std::size_t listed_at_most(std::size_t n_vectors) {
     return n_vectors + 7;
 }
 
-// Of the kernel values of so many lanes.
+// Work of the kernel values of these lanes.
 inline double work_of_kernels(std::size_t n_lanes, std::size_t n_features) {
     return static_cast<double>(n_lanes) * (static_cast<double>(n_features) + work_of_exp);
 }
 
-// Of the network at a row; 0 without one.
+// Work of the network at a row; 0 without one.
 inline double work_of_network(const ModelView& view) {
     if (!view.sections[section::speculation]) return 0.0;
     const std::size_t n = view.n_labels, d = view.n_features, n_landmarks = speculation_of(view).n_landmarks;

@@ -1,4 +1,4 @@
-// What the stages of all kinds of models need of a thread's memory.
+// The thread memory that the stages of all kinds of models need.
 #pragma once
 
 #include "definition.hpp"
@@ -9,10 +9,10 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Rows are routed to their centers this many at a time.
+// Number of rows that are routed to their centers at a time.
 constexpr std::size_t route_rows = 16384;
 
-// Scratch of a part, empty where a list leaves it out.
+// Scratch memory of a part; empty if a list leaves the part out.
 template <bool is_there, class Room, class... Arguments>
 inline Room room_of(Arguments&&... arguments) {
     if constexpr (is_there)
@@ -21,16 +21,16 @@ inline Room room_of(Arguments&&... arguments) {
         return Room();
 }
 
-// Scratch memory of one thread: a block of rows for the first stage, one for the later ones, the non-zeros of sparse
-// rows for either engine and its sums, the centers of routed rows, and the values of all pairs of classes for a block
-// of rows.
+// Scratch memory of one thread: a block of rows for the first stage and one for the later ones, the sparse rows'
+// non-zeros for each engine and its sums, the centers of routed rows, and the values of all pairs of classes for a
+// block of rows.
 struct EvaluationMemory {
     float *first_block, *later_block;
     NonzeroRoom nonzeros32, nonzeros64;
     float* products32;
     double* products64;
     double *sums32, *sums64, *pair_values, *pair_bounds, *pair_moved;
-    double *row_values, *row_bounds;  // of one row
+    double *row_values, *row_bounds;  // for one row
     std::uint32_t *routing, *tally, *block_wins;
     WinnerRoom winner;
     SubspaceRoom subspaces;
@@ -49,7 +49,7 @@ struct EvaluationMemory {
         later_block = arena.take<float>(block > defined ? block : defined);
         const bool classes = has_classes(model);
         const std::size_t n_labels = classes ? std::size_t{model.n_labels} : 0;
-        const std::size_t n_sums = classes ? n_labels * n_labels : model.n_decisions + 1;  // or weighted moduli
+        const std::size_t n_sums = classes ? n_labels * n_labels : model.n_decisions + 1;  // or moduli
         const std::size_t room = has_engines(model) ? sums_room(n_sums, call) : 0;
         nonzeros32 = NonzeroRoom::of<float>(model, call, arena);
         nonzeros64 = NonzeroRoom::of<double>(model, call, arena);

@@ -1,7 +1,7 @@
-// How raw rows become rows of a model: columns are picked, then ops follow, operation after operation in float64 as
-// the source has them, so that a row is the source's own, bit for bit, up to the first op that sums or calls the C
-// library (models/FORMAT.md, "input_map"; artifact/ops has the kinds). Beside each row goes a bound of its distance
-// to the same function over the real numbers.
+// Maps raw rows to rows of a model: it picks columns, then applies ops. Up to the first op that sums or calls the
+// C library, it performs the source's operations in float64 one by one, so a row equals the source's own, bit for bit
+// (models/FORMAT.md, "input_map"; artifact/ops has the kinds). Each row comes with a bound of its distance to the
+// same function over the real numbers.
 #pragma once
 
 #include "../artifact/input_map_section.hpp"
@@ -12,9 +12,9 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// --- what errors grow by
+// --- growth of errors
 
-// Numbers that fill_map_gains fills for an op, and for all of them.
+// Number of numbers that fill_map_gains stores for each op, and for all ops.
 template <Parts parts = all_parts>
 inline std::size_t n_gains(const MapOp& op) {
     return OpsOf<parts>::with(op.kind, std::size_t{0}, [&](auto kind) { return kind.n_gains(op); });
@@ -26,7 +26,7 @@ inline std::size_t map_gain_doubles(const InputMapView& map) {
     return total;
 }
 
-// What errors of each op grow by, as its kind has it, rounded upwards.
+// Factors by which errors grow in each op, as its kind defines them, rounded upwards.
 template <Parts parts = all_parts>
 inline void fill_map_gains(const InputMapView& map, double* gains) {
     for_ops<parts>(map, [&](const MapOp& op) {
@@ -35,9 +35,9 @@ inline void fill_map_gains(const InputMapView& map, double* gains) {
     });
 }
 
-// --- one affine op alone, which is what scalers are
+// --- a single affine op, as scalers have
 
-// x = raw, less `subtract`, times `multiply`, over `divide`, each rounded by itself; returns the sum of squares.
+// x = raw, less `subtract`, times `multiply`, over `divide`, each rounded separately; returns the sum of squares.
 template <bool Subtracts, bool Multiplies, bool Divides>
 inline double scale_row(const MapOp& op, const double* raw, double* x) {
     const double *subtract = op.parts[part::subtract], *multiply = op.parts[part::multiply],
@@ -52,8 +52,8 @@ inline double scale_row(const MapOp& op, const double* raw, double* x) {
     });
 }
 
-// The only op of a map that has neither limits nor errors of its own: rows in one or two passes, their errors from
-// norms instead of from each number, which run_affine() explains.
+// Evaluates a map whose only op is affine, without limits or errors of its own: one or two passes over a row, with
+// its error computed from norms instead of from each number, as run_affine() explains.
 class ScalerAlone {
   public:
     ScalerAlone(const InputMapView& map, const double* gains, const SourceRows& source = {}) {
@@ -80,11 +80,11 @@ class ScalerAlone {
         underflow_ += of_norms[2];
     }
 
-    // Whether the map is one.
+    // Whether the map has this form.
     explicit operator bool() const { return scale_ != nullptr; }
 
-    // Maps the selected columns of a row; false where squares leave float64 or come near its end, as they do for rows
-    // that are not finite: RowMapper knows what to do.
+    // Maps the selected columns of a row. False if squares leave float64 or come near its limits, as those of
+    // non-finite rows do; RowMapper handles these rows.
     bool map(const double* raw, double* x, double& error) const {
         double sq = scale_(op_, raw, x);
         if (!is_safe(sq)) return false;
@@ -117,11 +117,11 @@ class ScalerAlone {
 
 // --- rows
 
-// Whether a step of the source lets a number pass that stands in a column that it checks.
+// Whether a step of the source accepts this number in a column that it checks.
 inline bool takes(const CheckedColumn& checked, double x) {
     return is_finite(x) || (x != x && checked.takes_nan != 0);
 }
-// Whether the selected columns of a row are finite, or NaN where that becomes a number.
+// Whether the selected columns of a row are finite, or NaN in columns where NaN becomes a number.
 template <Parts parts = all_parts>
 inline bool takes_row(const InputMapView& map, const double* x) {
     if (all_finite(x, 1, map.n_columns)) return true;
@@ -131,7 +131,7 @@ inline bool takes_row(const InputMapView& map, const double* x) {
     return true;
 }
 
-// Numbers of memory for a RowMapper.
+// Numbers of memory that a RowMapper needs.
 inline std::size_t map_doubles(const InputMapView& map) {
     return 4 * map_rows_together * map.widest;
 }
@@ -140,17 +140,17 @@ inline std::size_t map_doubles(const InputMapView& map) {
 template <Parts parts = all_parts>
 class RowMapper {
   public:
-    // `gains` is what fill_map_gains filled, `memory` has room for map_doubles(map) numbers.
+    // `gains` was filled by fill_map_gains; `memory` has space for map_doubles(map) numbers.
     RowMapper(const InputMapView& map, const double* gains, double* memory, const SourceRows& source = {})
         : map_(map), gains_(gains), stride_(map.widest), memory_(memory), source_(source) {}
 
-    // Where the selected columns of row r go, (n_columns,), before map() is called.
+    // Where to store the selected columns of row r, (n_columns,), before map() is called.
     double* row(std::size_t r) const { return memory_ + r * stride_; }
-    // Where what they are off by goes, if anything.
+    // Where to store their errors, if they have any.
     double* errors_of_row(std::size_t r) const { return memory_ + (map_rows_together + r) * stride_; }
 
-    // Maps the first n rows; `exactly` rounds projections once, which is slow. `has_errors` says that their errors are
-    // given, `is_source` that the rows are the source's own all the same.
+    // Maps the first n rows. `exactly` rounds projections only once, which is slow. `has_errors`: their errors are
+    // given. `is_source`: the rows are nevertheless the source's own.
     void map(std::size_t n, bool exactly, MappedRow (&rows)[map_rows_together], bool has_errors = false,
              bool is_source = true) const {
         const std::size_t room = map_rows_together * stride_;
@@ -196,7 +196,7 @@ class RowMapper {
   private:
     double* row(double* first, std::size_t r) const { return first + r * stride_; }
 
-    // Numbers that have left float64 on their way, which the source's next step refuses.
+    // Rejects numbers that have left float64 on their way, as the source's next step does.
     void note_infinities(double* x, std::size_t n_features, std::size_t n, MappedRow* rows) const {
         for (std::size_t r = 0; r < n; ++r) {
             bool any = false;
@@ -205,7 +205,7 @@ class RowMapper {
         }
     }
 
-    // What the op has refused names a raw column in place of its own input.
+    // Names a raw column in place of the input that the op has refused.
     void name_columns(const MapOp& op, std::size_t number, std::size_t n, MappedRow* rows) const {
         for (std::size_t r = 0; r < n; ++r) {
             Fault& fault = rows[r].outside;
