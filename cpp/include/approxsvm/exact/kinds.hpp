@@ -38,7 +38,7 @@ inline const void* lay_out_as(GaussianKernels, const ModelView&, Arena&, bool) {
     return nullptr;
 }
 
-// Takes memory and fills it, unless the carver only counts. Does nothing for a Gaussian kernel.
+// Takes memory and fills it, unless the arena only counts. Does nothing for a Gaussian kernel.
 template <Parts parts>
 inline const void* lay_out_kind(const ModelView& view, Arena& arena, bool only_counts) {
     return with_kind<parts>(view, [&](auto kind) { return lay_out_as(kind, view, arena, only_counts); });
