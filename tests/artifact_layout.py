@@ -414,16 +414,16 @@ class Layout:
         self.take("I", head.n_columns, "column", below(n_raw))
         self.pad()
         n = head.n_columns
-        for _ in range(head.n_stages):
-            n = self.stage(n)
+        for _ in range(head.n_ops):
+            n = self.op(n)
         while self.at < self.end:
             self.record("checked_column", column=below(n_raw))
 
-    def stage(self, n: int) -> int:
-        """The stage that n features come into; returns how many come out."""
+    def op(self, n: int) -> int:
+        """The op that n features come into; returns how many come out."""
         kind, parts, m = struct.unpack_from("<IIQ", self.data, self.at)
         name = list(ENUMERATIONS["op_kind"])[kind]
-        pieces, degree = (parts // 8 + m, parts % 8) if name == "pieces" else (parts + m, 0)
+        pieces, degree = (parts // 8 + m, parts % 8) if name == "piecewise_polynomial" else (parts + m, 0)
         source = ("I", m, "input of output", below(n))
         ends = ("I", m, "end of the edges of output", below(pieces - m + 1))
         edges = ("d", pieces - m, "edge", FINITE)
@@ -435,23 +435,23 @@ class Layout:
             "projection": (equal(0), [("d", n + n * m + m, "number of the projection", FINITE),
                                       ("d", m, "bias_error|number of the projection", FROM_0)]),
             "logarithm": (equal(0), [("d", n, "offset of the logarithm", OR_STAYS)]),
-            "table": (ANY, [source, ends, edges, ("d", pieces, "value", OR_REFUSED),
+            "lookup": (ANY, [source, ends, edges, ("d", pieces, "value", OR_REFUSED),
                             ("d", m, "number for NaN of output", OR_REFUSED)]),
             "normalizer": (below(3), [("I", n, "group of feature", ANY)]),
             "power": (below(2), [("d", n, "power of feature", OR_STAYS)]),
-            "pieces": (ANY, [source, ends, edges, ("d", pieces, "origin of piece", FINITE),
+            "piecewise_polynomial": (ANY, [source, ends, edges, ("d", pieces, "origin of piece", FINITE),
                              ("d", pieces * (degree + 1), "coefficient", FINITE)]),
             "monomials": (Rule(1, LIMITS["max_factors"]), [("I", m * parts, "factor", below(n + 1))]),
             "inverse_normal": (equal(0), [("I", n, "choice of feature", FLAG)]),
-            "waves": (equal(0), [source, ("I", m, "sine of output", FLAG),
+            "periodic_features": (equal(0), [source, ("I", m, "sine of output", FLAG),
                                  ("d", m, "amplitude of output", NOT_NEGATIVE),
                                  ("d", m, "frequency of output", FINITE)]),
             "interval": (below(2), [("d", n, "low", FINITE), ("d", n, "high", OR_STAYS)]),
         }  # fmt: skip
         may_be, arrays = per_kind[name]
-        keeps = name not in ("projection", "table", "pieces", "monomials", "waves")
+        keeps = name not in ("projection", "lookup", "piecewise_polynomial", "monomials", "periodic_features")
         n_outputs = equal(n) if keeps else below(LIMITS["max_n_features"] + 1)
-        self.record("stage", of="of stage", parts=may_be, n_outputs=n_outputs)
+        self.record("op", of="of op", parts=may_be, n_outputs=n_outputs)
         for array in arrays:
             self.take(*array)
             if array[0] == "I" and self.at % 8:

@@ -37,6 +37,7 @@ from approxsvm import Artifact
 from approxsvm.artifact.outputs import pack_outputs
 from approxsvm.compiler import compile as compile_model
 from approxsvm.frontends import read_any
+from approxsvm.ir import ops
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.ops.lookup import Steps
@@ -91,16 +92,16 @@ def maps() -> Iterator[bytes]:
     scaled = identity.then_affine(**parts, relative_error=1e-17 * ones)
     yield replace(scaled, by_column=True, checked={0: True, 2: False}).packed()
     for op in (
-        steps.Projection.about(ones, np.eye(3)),
-        steps.Logarithm.of(3, 4.0),
-        steps.Table(3, source, (looks_up,) * 3),
-        steps.Normalizer("l2", np.array([1, 1, 0])),
-        steps.Power("yeo-johnson", three),
-        steps.Piecewise(3, source, (bends,) * 3),
-        steps.Monomials(3, np.array([[0, 1], [2, 2], [1, 3]])),
-        steps.InverseNormal(np.array([True, False, True])),
-        steps.Waves(3, source, np.array([True, False, False]), np.array([1.0, 2.0, np.inf]), three),
-        steps.Interval("turns", ones, three),
+        ops.Projection.about(ones, np.eye(3)),
+        ops.Logarithm.of(3, 4.0),
+        ops.Lookup(3, source, (looks_up,) * 3),
+        ops.Normalizer("l2", np.array([1, 1, 0])),
+        ops.Power("yeo-johnson", three),
+        ops.PiecewisePolynomial(3, source, (bends,) * 3),
+        ops.Monomials(3, np.array([[0, 1], [2, 2], [1, 3]])),
+        ops.InverseNormal(np.array([True, False, True])),
+        ops.PeriodicFeatures(3, source, np.array([True, False, False]), np.array([1.0, 2.0, np.inf]), three),
+        ops.Interval("turns", ones, three),
     ):
         yield identity.then_op(op).packed()
 

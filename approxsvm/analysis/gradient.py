@@ -45,7 +45,7 @@ from approxsvm.expansion.monomials import storage_order
 from approxsvm.frames.rows import chunks, zero_unused
 from approxsvm.ir.compensated import FloatArray, norms_above
 from approxsvm.ir.constants import UNIT64
-from approxsvm.ir.ops import Affine, Projection, Step
+from approxsvm.ir.ops import Affine, Op, Projection
 from approxsvm.ir.ops.op import Mapper
 from approxsvm.ir.schema import FORM_HEADER, POLYNOMIAL_HEADER
 from approxsvm.runtime.evaluator import Evaluator, pairs_in_order
@@ -160,7 +160,7 @@ class _Function:
         return sums, errors * _UP + len(self.map.columns) * UNIT64 * absolute
 
 
-def _step_of(op: Step) -> tuple[Step, Mapper, Mapper | None]:
+def _step_of(op: Op) -> tuple[Op, Mapper, Mapper | None]:
     """Pair a step with its map and, if it clips, with its map before clipping."""
     if isinstance(op, Affine) and (op.low is not None or op.high is not None):
         return op, op.mapper(), replace(op, low=None, high=None).mapper()

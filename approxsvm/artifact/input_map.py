@@ -8,7 +8,7 @@ import numpy as np
 
 from approxsvm.artifact.section_reader import SectionReader
 from approxsvm.ir.input_map import InputMap
-from approxsvm.ir.ops import OP_KINDS, Step
+from approxsvm.ir.ops import OP_KINDS, Op
 from approxsvm.ir.schema import record
 
 # Layout: header, columns, the steps in order, the checked columns; each at a multiple of 8 bytes.
@@ -22,7 +22,7 @@ def unpack_input_map(content: Any) -> InputMap:
     reader = SectionReader(content)
     n_columns, n_ops, n_raw, by_column = reader.take(_HEADER)
     columns = reader.array("<u4", n_columns).astype(np.intp)
-    ops: list[Step] = []
+    ops: list[Op] = []
     n = n_columns
     for _ in range(n_ops):
         ops.append(_op(reader, n))
@@ -31,6 +31,6 @@ def unpack_input_map(content: Any) -> InputMap:
     return InputMap(n_raw, columns, tuple(ops), by_column=bool(by_column), checked=checked)
 
 
-def _op(reader: SectionReader, n: int) -> Step:
+def _op(reader: SectionReader, n: int) -> Op:
     kind, parts, n_outputs = reader.take(_STAGE)
     return OP_KINDS[kind].read(reader, parts, n, n_outputs)

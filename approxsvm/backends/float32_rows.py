@@ -36,10 +36,10 @@ def _lost_numbers(artifact: Artifact) -> Iterator[tuple[int, float]]:
 
     Intervals of several float64 numbers are bins or gaps between numbers; they contain float32 numbers or need none.
     """
-    table = leading_lookup(artifact)
-    if table is None or artifact.input_map is None:
+    lookup = leading_lookup(artifact)
+    if lookup is None or artifact.input_map is None:
         return
-    for source, steps in zip(table.source, table.steps, strict=True):
+    for source, steps in zip(lookup.source, lookup.steps, strict=True):
         edges = steps.edges[:-1]
         is_single = np.nextafter(edges, np.inf) == steps.edges[1:]
         with np.errstate(over="ignore"):

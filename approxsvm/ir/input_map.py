@@ -2,7 +2,7 @@
 
 ir/ops defines the steps. Nothing is folded: scaling and lookup steps compute in float64, in this order, the same
 operations as scikit-learn's transformers on dense float64 rows. So a mapped row is the source's, bit for bit, up to the
-first step of another kind. Only the core maps rows (cpp/include/approxsvm/artifact/ops), as predictors do.
+first op of another kind. Only the core maps rows (cpp/include/approxsvm/artifact/ops), as predictors do.
 
 Two functions bound rounding. `mapped_with_errors` bounds, row by row, the distance from the function with the same
 parameters over the real numbers; lookups see the source's float64 numbers if all steps before them are the source's bit
@@ -84,7 +84,7 @@ class InputMap:
         waiting = [list(m.ops) for m in maps]
         widths = [len(m.columns) for m in maps]
         while any(waiting):
-            # Maps wait at a step until all maps with a step of that group have reached it; the others pass through.
+            # Maps wait at an op until all maps with an op of that group have reached it; the others pass through.
             kind = next(k for k in OPS if any(ops and isinstance(ops[0], k) for ops in waiting))
             group = next(ops[0].group for ops in waiting if ops and isinstance(ops[0], kind))
             now = [ops.pop(0) if ops and ops[0].group == group else None for ops in waiting]
@@ -108,7 +108,7 @@ class InputMap:
         return not (self.ops or self.by_column) and np.array_equal(self.columns, np.arange(self.n_raw_features))
 
     def then_op(self, op: Op) -> InputMap:
-        """Append a step, unless it changes nothing."""
+        """Append an op, unless it changes nothing."""
         if op.is_identity and op.n_features == self.n_features:
             return self
         merged = op.merged(self.ops[-1]) if self.ops else None
@@ -157,7 +157,7 @@ class InputMap:
         return chosen
 
     def looked_at(self, *, takes_nan: bool) -> InputMap:
-        """Return the map before a step that rejects infinity in each feature, and NaN unless `takes_nan`."""
+        """Return the map before an op that rejects infinity in each feature, and NaN unless `takes_nan`."""
         checks = ({column: takes_nan or self._takes_nan(k)} for k, column in enumerate(self.columns.tolist()))
         return replace(self, checked=_all_checks([self.checked, *checks]))
 
@@ -173,7 +173,7 @@ class InputMap:
     def apply(self, rows: Any) -> FloatArray:
         """Map raw rows, dense or sparse, which must be finite in the used columns.
 
-        Raises InputError if a mapped number exceeds float64 or a step rejects one; the message names the row.
+        Raises InputError if a mapped number exceeds float64 or an op rejects one; the message names the row.
         """
         return self._checked(rows, self._run(rows))
 
@@ -188,7 +188,7 @@ class InputMap:
     def source_rounding(self, rows: Any) -> FloatArray:
         """Bound the distance of the source's float64 arithmetic from the function over the real numbers, per row.
 
-        Both start from the source's rows before the first step that is not the source's bit for bit.
+        Both start from the source's rows before the first op that is not the source's bit for bit.
         """
         first = next((k for k, op in enumerate(self.ops) if not op.as_source), None)
         if first is None:
@@ -308,7 +308,7 @@ class InputMap:
         return np.array(dense[:, self.columns], dtype=np.float64, order="C")
 
     def _checked(self, rows: Any, mapped: _Mapped) -> FloatArray:
-        """Return the mapped rows; raise InputError if one has left float64 or the domain of a step."""
+        """Return the mapped rows; raise InputError if one has left float64 or the domain of an op."""
         self._check_domain(mapped)
         if not mapped.has_left.any():
             return mapped.values
@@ -331,9 +331,9 @@ class _Mapped(NamedTuple):
 
     values: FloatArray
     distances: FloatArray  # bound on the distance from the function over the real numbers
-    has_left: npt.NDArray[np.bool_]  # whether a number left float64, at the end or before a step that might hide it
-    outside: npt.NDArray[np.bool_]  # whether a step rejects a number
-    refused: tuple[int, int, float, float] | None  # first such row: row, kind of step, number, limit
+    has_left: npt.NDArray[np.bool_]  # whether a number left float64, at the end or before an op that might hide it
+    outside: npt.NDArray[np.bool_]  # whether an op rejects a number
+    refused: tuple[int, int, float, float] | None  # first such row: row, kind of op, number, limit
 
 
 def _all_checks(several: Iterable[Mapping[int, bool]]) -> dict[int, bool]:

@@ -24,7 +24,7 @@ timed when a model is compiled.
   the bound that depends on the row's direction; above, `degrees` and the coefficients above degree 2. All rows of a
   block take a further degree if one of them is still undecided.
 * With several classes or functions, each form costs 1,000 more, or 1.6 w / m times as much in smaller blocks. Degrees
-  above 2 are evaluated only for the few classes that may win. In the exact engine, the pairs of a speculated winner cost
+  above 2 are evaluated only for the few classes that may win. In the exact engine, pairs of a speculated winner cost
   1.5 x for a support vector, as these are not contiguous, and 40 for each instead of `kernel` (measured on a Xeon with
   AVX-512).
 """

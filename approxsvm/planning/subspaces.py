@@ -79,7 +79,7 @@ class Subspaces:
 
     sections: dict[str, bytes]  # sections of the artifact
     cost: Cost  # average cost of a row, including the exact engine after the stages
-    speculated_cost: float  # cost without the speculation on the class
+    speculated_cost: float  # cost without speculating on the class
     reason: str  # the choice in words
     tried: TriedPlan  # the choice in numbers
 
@@ -363,7 +363,7 @@ def in_subspaces(
     numbers: tuple[int, ...],  # coordinates, ascending
     degree: int = 0,  # degree of an expansion that replaces the first sums; 0 for none
     *,
-    X: Any = None,  # (n_rows, n_features): sample rows for speculation on the class
+    X: Any = None,  # (n_rows, n_features): sample rows, to speculate on the class
     center: CenterChoice = "mean",
     tolerance: float = math.inf,  # promised error of values; infinite if only labels count
     on_grid: bool = False,  # whether to store coordinates as 16-bit integers

@@ -70,9 +70,9 @@ std::vector<Sums> sparse_sums(const EngineModel<Engine>& model, const typename E
 /// Every sum within its bound; exactly nothing from an empty class.
 template <class Engine>
 void judge(const EngineModel<Engine>& model, const Reference& truth, const Sums& sums, const std::string& what,
-           std::size_t depth) {
+           std::size_t path) {
     for (std::size_t f = 0; f < model.n_sums; ++f) {
-        const long double bound = error_bound(model, truth, f, depth), error = std::fabs(sums[f] - truth.sums[f]);
+        const long double bound = error_bound(model, truth, f, path), error = std::fabs(sums[f] - truth.sums[f]);
         const std::uint32_t n = model.counts[f / (model.n_functions + 1)];
         EXPECT(error <= bound && (n > 0 || sums[f] == 0.0),
                what + (sizeof(typename Engine::Real) == 4 ? " of float, " : " of double, ") +
@@ -93,8 +93,8 @@ void check_rows(const EngineModel<Engine>& model, Random& random, std::size_t n_
     const auto sparse_alone = [&](std::size_t r) {
         return sparse_sums(model, model.by_panels, Rows<Real>{rows[r]})[0];
     };
-    const std::size_t depth = inner_product_depth(model.n_features);
-    const std::size_t column_path = std::max(depth, Engine::kernels(model.by_columns).columns.max_values);
+    const std::size_t path = inner_product_depth(model.n_features);
+    const std::size_t column_path = std::max(path, Engine::kernels(model.by_columns).columns.max_values);
     for (std::size_t r = 0; r < n_rows; ++r) {
         EXPECT(same(block[r], one[r]) && same(block[r], two[r]), "a block's width changes a result");
         if ((r + 1) % sparse_block_rows > 1) continue;  // the rows about the end of a block
@@ -103,9 +103,9 @@ void check_rows(const EngineModel<Engine>& model, Random& random, std::size_t n_
     for (std::size_t k = 0; k < n_judged && k < n_rows; ++k) {
         const std::size_t r = k % 2 == 0 ? k : n_rows - k;
         const Reference truth = reference(model, rows[r]);
-        judge(model, truth, block[r], "block", depth);
-        judge(model, truth, row_sums(model, rows[r]), "row", depth);
-        judge(model, truth, sparse[r], "sparse row", depth);
+        judge(model, truth, block[r], "block", path);
+        judge(model, truth, row_sums(model, rows[r]), "row", path);
+        judge(model, truth, sparse[r], "sparse row", path);
         EXPECT(same(sparse[r], sparse_alone(r)), "a sparse row depends on its neighbours");
         judge(model, truth, columns[r], "columns", column_path);
     }
@@ -196,8 +196,8 @@ TEST(what_is_out_of_reach_changes_nothing) {
 }
 
 TEST(inner_product_path_covers_every_chunk) {
-    const std::size_t depths[][2] = {{0, 0}, {1, 2}, {16, 17}, {123, 24}, {512, 48}, {780, 57}};
-    for (const auto& [d, depth] : depths) CHECK_EQ(inner_product_depth(d), depth);
+    const std::size_t paths[][2] = {{0, 0}, {1, 2}, {16, 17}, {123, 24}, {512, 48}, {780, 57}};
+    for (const auto& [d, path] : paths) CHECK_EQ(inner_product_depth(d), path);
     for (std::size_t d = 1; d < 2000; ++d)
         CHECK(inner_product_depth(d) <= std::min<std::size_t>(32, d) + (d + 31) / 32);
 }

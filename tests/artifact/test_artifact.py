@@ -65,7 +65,7 @@ feature_names: bytes, #; bytes, at least #
 header: file_bytes, #; identifier of table entry #, #; label_kind, at least #; n_labels, at least #; the file bytes, at
     least #
 higher: bytes, #
-input_map: bytes, #; bytes, at least #; column #, #; factor #, #; n_stages, # to #; number of features at the end, #;
+input_map: bytes, #; bytes, at least #; column #, #; factor #, #; n_ops, # to #; number of features at the end, #;
     parts, #
 labels: bytes, #; bytes, at least #; label # is text #, another than label #; label # is text #, that of the ensemble;
     label #, another than label #; label #, one of the ensemble's; label #, that of the ensemble; n_labels, #; size of

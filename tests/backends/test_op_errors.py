@@ -23,6 +23,7 @@ from zoo.mapped_rows import mapped
 import approxsvm
 from approxsvm.backends.onnx.graph import _Export
 from approxsvm.backends.onnx.rows_graph import map_rows
+from approxsvm.ir import ops
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.ops.lookup import SAME, Steps
 from approxsvm.ir.ops.piecewise_polynomial import Pieces
@@ -32,34 +33,34 @@ N = 3
 BINS = Steps.of([0.31, 0.51], [SAME, 1.0, -2.0])
 CURVE = Pieces(np.array([0.51]), np.array([0.1, 0.7]), np.array([[0.3, -1.0, 2.0], [1.0, 0.4, -0.7]]))
 ALL, TURN = np.arange(N), np.array([[1.0, 0.3], [-1.0, 0.7], [0.0, -1.0]])  # sums cancel
-STEPS: dict[str, Any] = {
-    "affine": steps.Affine.of(N, subtract=0.3, multiply=1.7, divide=0.9, low=-0.5, high=1.5),
-    **{f"{part} alone": steps.Affine.of(N, **{part: 0.7}) for part in ("subtract", "multiply", "divide", "add")},
-    "affine, parameters off": steps.Affine.of(N, multiply=3.0, add=0.1, relative_error=1e-9),
-    "projection": steps.Projection(np.full(N, 300.3), TURN, np.full(2, 0.2), np.zeros(2)),
-    "projection, bias off": steps.Projection(np.full(N, 300.3), TURN, np.full(2, 0.2), np.full(2, 1e-9)),
-    "table": steps.Table.of(N, [(0, BINS), (2, Steps.of([], [SAME]))]),
-    "pieces": steps.Piecewise.of(N, [(0, CURVE), (2, CURVE)]),
-    "turns": steps.Interval("turns", np.full(N, 0.31), np.array([0.2, np.inf, np.inf])),
-    "turns far from 0": steps.Interval("turns", np.full(N, 300.7), np.array([0.5, np.inf, np.inf])),
-    "ends": steps.Interval("refuses", np.full(N, 0.31), np.array([0.8, np.inf, np.inf])),
-    "quantiles": steps.InverseNormal(np.array([True, True, False])),
-    "waves": steps.Waves(
+OPS: dict[str, Any] = {
+    "affine": ops.Affine.of(N, subtract=0.3, multiply=1.7, divide=0.9, low=-0.5, high=1.5),
+    **{f"{part} alone": ops.Affine.of(N, **{part: 0.7}) for part in ("subtract", "multiply", "divide", "add")},
+    "affine, parameters off": ops.Affine.of(N, multiply=3.0, add=0.1, relative_error=1e-9),
+    "projection": ops.Projection(np.full(N, 300.3), TURN, np.full(2, 0.2), np.zeros(2)),
+    "projection, bias off": ops.Projection(np.full(N, 300.3), TURN, np.full(2, 0.2), np.full(2, 1e-9)),
+    "lookup": ops.Lookup.of(N, [(0, BINS), (2, Steps.of([], [SAME]))]),
+    "piecewise_polynomial": ops.PiecewisePolynomial.of(N, [(0, CURVE), (2, CURVE)]),
+    "turns": ops.Interval("turns", np.full(N, 0.31), np.array([0.2, np.inf, np.inf])),
+    "turns far from 0": ops.Interval("turns", np.full(N, 300.7), np.array([0.5, np.inf, np.inf])),
+    "ends": ops.Interval("refuses", np.full(N, 0.31), np.array([0.8, np.inf, np.inf])),
+    "quantiles": ops.InverseNormal(np.array([True, True, False])),
+    "periodic_features": ops.PeriodicFeatures(
         N, ALL, np.array([True, False, True]), np.array([1.0, 0.7, np.inf]), np.array([0.9, 7.0, 0.0])
     ),
-    "logarithm": steps.Logarithm(np.array([0.0, np.inf, np.inf])),
-    "logarithm of a sum": steps.Logarithm(np.array([0.3, np.inf, np.inf])),
-    "box-cox": steps.Power("box-cox", np.array([0.4, -1.3, np.inf])),
-    "yeo-johnson, a logarithm": steps.Power("yeo-johnson", np.array([0.0, np.inf, np.inf])),
-    "yeo-johnson, nearly a logarithm": steps.Power("yeo-johnson", np.array([9e-13, np.inf, np.inf])),
-    "yeo-johnson": steps.Power("yeo-johnson", np.array([1.7, 0.0, np.inf])),
-    "products": steps.Monomials.of_powers([[2, 1, 0], [0, 1, 2], [0, 0, 3]]),
-    **{f"{norm} norm": steps.Normalizer(norm, np.array([1, 1, 0])) for norm in ("l1", "l2", "max")},
+    "logarithm": ops.Logarithm(np.array([0.0, np.inf, np.inf])),
+    "logarithm of a sum": ops.Logarithm(np.array([0.3, np.inf, np.inf])),
+    "box-cox": ops.Power("box-cox", np.array([0.4, -1.3, np.inf])),
+    "yeo-johnson, a logarithm": ops.Power("yeo-johnson", np.array([0.0, np.inf, np.inf])),
+    "yeo-johnson, nearly a logarithm": ops.Power("yeo-johnson", np.array([9e-13, np.inf, np.inf])),
+    "yeo-johnson": ops.Power("yeo-johnson", np.array([1.7, 0.0, np.inf])),
+    "products": ops.Monomials.of_powers([[2, 1, 0], [0, 1, 2], [0, 0, 3]]),
+    **{f"{norm} norm": ops.Normalizer(norm, np.array([1, 1, 0])) for norm in ("l1", "l2", "max")},
 }
 # Parameters over the real numbers, where these are others.
 MEANT = {
-    "affine, parameters off": steps.Affine.of(N, multiply=3.0 * (1 + 0.9e-9), add=0.1),
-    "projection, bias off": steps.Projection(np.full(N, 300.3), TURN, np.full(2, 0.2 + 0.9e-9), np.zeros(2)),
+    "affine, parameters off": ops.Affine.of(N, multiply=3.0 * (1 + 0.9e-9), add=0.1),
+    "projection, bias off": ops.Projection(np.full(N, 300.3), TURN, np.full(2, 0.2 + 0.9e-9), np.zeros(2)),
 }
 # What stands in front: nothing, or what loses digits, with the source's own arithmetic or another.
 FIRST, _, LAST = np.eye(N)
@@ -68,9 +69,9 @@ FRONTS: dict[str, Callable[[InputMap], InputMap]] = {
     "alone": lambda x: x,
     "the first scaled": lambda x: x.then_affine(add=FAR * FIRST).then_affine(subtract=FAR * FIRST),
     "the last scaled": lambda x: x.then_affine(add=FAR * LAST).then_affine(subtract=FAR * LAST),
-    "projected": lambda x: x.then_op(steps.Projection(np.full(N, -FAR), np.eye(N), np.full(N, -FAR), np.zeros(N))),
+    "projected": lambda x: x.then_op(ops.Projection(np.full(N, -FAR), np.eye(N), np.full(N, -FAR), np.zeros(N))),
 }
-CASES = [(name, front) for name in STEPS for front in FRONTS]
+CASES = [(name, front) for name in OPS for front in FRONTS]
 PROGRAM = """
 static void case_{k}(FILE *rows, FILE *answers) {{
     static float row[{n}];
@@ -87,8 +88,8 @@ static void case_{k}(FILE *rows, FILE *answers) {{
 
 def compiled(name: str, front: str) -> tuple[Any, Any]:
     """A model of what the step gives, and what is meant."""
-    meant = FRONTS[front](InputMap.identity(N)).then_op(MEANT.get(name, STEPS[name]))
-    map_ = FRONTS[front](InputMap.identity(N)).then_op(STEPS[name])
+    meant = FRONTS[front](InputMap.identity(N)).then_op(MEANT.get(name, OPS[name]))
+    map_ = FRONTS[front](InputMap.identity(N)).then_op(OPS[name])
     return sums_of(map_.n_features, input_map=map_), SimpleNamespace(input_map=meant)
 
 
@@ -159,15 +160,15 @@ def test_errors_hold_in_graphs_and_in_the_core(name: str, front: str, rows: Any)
 def behind_unknown(step: Any) -> InputMap:
     """A step behind the logarithm of what may be 0, whose error is infinite."""
     scaled = FRONTS["the first scaled"](FRONTS["the first scaled"](InputMap.identity(N)))
-    return scaled.then_op(steps.Logarithm(np.array([0.0, np.inf, np.inf]))).then_op(step)
+    return scaled.then_op(ops.Logarithm(np.array([0.0, np.inf, np.inf]))).then_op(step)
 
 
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("name", OPS)
 def test_what_is_unknown_of_a_number_stays_unknown(name: str) -> None:
     rows = np.array([[1.3e-4, 0.3, 0.6], [1.83e-4, 0.3, 0.6]])
-    map_ = behind_unknown(STEPS[name])
+    map_ = behind_unknown(OPS[name])
     rows = rows[map_.takes(rows)]
-    real = mapped(behind_unknown(MEANT.get(name, STEPS[name])), rows)
+    real = mapped(behind_unknown(MEANT.get(name, OPS[name])), rows)
     for exactly in (False, True):
         values, errors = map_.mapped_with_errors(rows, exactly=exactly)
         off = np.sqrt(((values - real.mid) ** 2).sum(axis=1))
@@ -209,7 +210,7 @@ def test_every_bound_of_a_model_knows_what_its_map_loses(name: str, plan: dict[s
 @pytest.mark.native
 @NEEDS_GCC
 def test_errors_hold_in_headers(rows: Any, tmp_path: Path) -> None:
-    map_ = FRONTS["projected"](InputMap.identity(N)).then_op(STEPS["turns"]).then_op(STEPS["pieces"])
+    map_ = FRONTS["projected"](InputMap.identity(N)).then_op(OPS["turns"]).then_op(OPS["piecewise_polynomial"])
     unknown = sums_of(map_.n_features, input_map=map_), SimpleNamespace(input_map=map_)
     assert_held_in_headers([*(compiled(*case) for case in CASES), unknown], rows, tmp_path)
 
@@ -217,9 +218,9 @@ def test_errors_hold_in_headers(rows: Any, tmp_path: Path) -> None:
 # Sums that lose all of their terms but the first: no test of few terms needs a bound that grows with their number.
 LONG = 200
 SUMS: dict[str, tuple[Any, float]] = {
-    "l1 norm": (steps.Normalizer("l1", np.ones(LONG, int)), 0.9 * 2.0**-53),
-    "l2 norm": (steps.Normalizer("l2", np.ones(LONG, int)), 0.9 * 2.0**-26.5),
-    "projection": (steps.Projection.about(0.0, np.ones((LONG, 1))), 0.9 * 2.0**-53),
+    "l1 norm": (ops.Normalizer("l1", np.ones(LONG, int)), 0.9 * 2.0**-53),
+    "l2 norm": (ops.Normalizer("l2", np.ones(LONG, int)), 0.9 * 2.0**-26.5),
+    "projection": (ops.Projection.about(0.0, np.ones((LONG, 1))), 0.9 * 2.0**-53),
 }
 
 

@@ -114,7 +114,7 @@ CPP_FLOORS = [
     ["model_view"],
     ["row_fault"],
     ["simd"],
-    ["carver"],
+    ["arena"],
     ["bounds"],
     ["expansion"],
     ["artifact"],

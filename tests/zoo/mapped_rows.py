@@ -17,13 +17,13 @@ from approxsvm.ir.ops import (
     Interval,
     InverseNormal,
     Logarithm,
+    Lookup,
     Monomials,
     Normalizer,
-    Piecewise,
+    PeriodicFeatures,
+    PiecewisePolynomial,
     Power,
     Projection,
-    Table,
-    Waves,
 )
 from zoo.balls import Ball, Extended, quiet
 
@@ -93,7 +93,7 @@ def _affine(op: Affine, rows: _Rows) -> tuple[Ball, Array | None]:
     return x.clip(low, high), None if own is None else np.clip(own, low, high)
 
 
-def _table(op: Table, rows: _Rows) -> tuple[Ball, Array | None]:
+def _table(op: Lookup, rows: _Rows) -> tuple[Ball, Array | None]:
     columns, own = [], []
     for j, (edges, values, nan) in zip(op.source, op.steps, strict=True):
         first, last = rows.find(j, edges)
@@ -135,7 +135,7 @@ def _monomials(op: Monomials, rows: _Rows) -> tuple[Ball, Array | None]:
     return y, own_y
 
 
-def _piecewise(op: Piecewise, rows: _Rows) -> tuple[Ball, Array | None]:
+def _piecewise(op: PiecewisePolynomial, rows: _Rows) -> tuple[Ball, Array | None]:
     columns = []
     for j, (edges, origins, coefs) in zip(op.source, op.pieces, strict=True):
         first, last = rows.find(j, edges)
@@ -160,7 +160,7 @@ def _inverse_normal(op: InverseNormal, rows: _Rows) -> tuple[Ball, Array | None]
     return y.where(is_low, -y).where(op.taken, p), None
 
 
-def _waves(op: Waves, rows: _Rows) -> tuple[Ball, Array | None]:
+def _waves(op: PeriodicFeatures, rows: _Rows) -> tuple[Ball, Array | None]:
     x, taken = rows.x[:, op.source], ~op.passes
     rows.refuse(taken & (rows.at[:, op.source] < 0))
     root = x.sqrt()
@@ -216,12 +216,12 @@ def _projection(op: Projection, rows: _Rows) -> tuple[Ball, Array | None]:
 
 _STEPS: dict[type, Callable[[Any, _Rows], tuple[Ball, Array | None]]] = {
     Affine: _affine,
-    Table: _table,
+    Lookup: _table,
     Interval: _interval,
     Monomials: _monomials,
-    Piecewise: _piecewise,
+    PiecewisePolynomial: _piecewise,
     InverseNormal: _inverse_normal,
-    Waves: _waves,
+    PeriodicFeatures: _waves,
     Logarithm: _logarithm,
     Power: _power,
     Normalizer: _normalizer,

@@ -1,13 +1,13 @@
 """Steps of an input map on a device: the records (backends/ops), and the C function generated from them.
 
 If an input map does more than scale, the whole row is mapped in float64 using balls: a value and a radius for each
-number. Values and radii are the core's, whose C code is called (cpp/include/approxsvm/program). Successive steps that
-act on one feature at a time share a loop; a step that reads several features starts a new one. Only inputs of such
-steps are stored: radii of the last step are summed immediately, and numbers not affected by rounding have no radius.
+number. Values and radii are the core's, whose C code is called (cpp/include/approxsvm/program). Successive ops that
+act on one feature at a time share a loop; an op that reads several features starts a new one. Only inputs of such
+steps are stored: radii of the last op are summed immediately, and numbers not affected by rounding have no radius.
 
-Until the first step that is not bit-for-bit the source's arithmetic, x is also the source's number.
+Until the first op that is not bit-for-bit the source's arithmetic, x is also the source's number.
 
-A missing value remains NaN until the table that replaces it. A row refused by a step becomes NaN at the end.
+A missing value remains NaN until the lookup that replaces it. A row refused by an op becomes NaN at the end.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NOT_TAKEN: Final = 1e301
 
 
 class Before(NamedTuple):
-    """Known properties of the inputs of a step.
+    """Known properties of the inputs of an op.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Before(NamedTuple):
 
 
 class Gathers(NamedTuple):
-    """A step whose outputs read several inputs, stored in x, and in radius if `has_radii`.
+    """An op whose outputs read several inputs, stored in x, and in radius if `has_radii`.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Gathers(NamedTuple):
 
 
 class OnDevice(NamedTuple):
-    """The record of a kind of step.
+    """The record of a kind of op.
 
     Attributes
     ----------
@@ -114,12 +114,12 @@ class OnDevice(NamedTuple):
 
 
 def one_by_one(k: int, op: Any, before: Before) -> Gathers:
-    """Return the `Gathers` of a step whose output j reads only the input op.source[j]."""
+    """Return the `Gathers` of an op whose output j reads only the input op.source[j]."""
     return Gathers(in_place=bool((op.source >= np.arange(op.n_outputs)).all()))
 
 
 def on_device(op: Op) -> OnDevice:
-    """Return the record of a step's kind; raise UnsupportedModelError if it has no record."""
+    """Return the record of an op's kind; raise UnsupportedModelError if it has no record."""
     record: OnDevice = exported(op, "ON_DEVICE", "C")
     return record
 

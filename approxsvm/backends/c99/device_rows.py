@@ -1,6 +1,6 @@
 """Mapping of a raw row to the inputs of a device function, with a bound on the distance from the source's mapped row.
 
-A table, if any, comes first (lookups.py); its results are exact.
+A lookup, if any, comes first (lookups.py); its results are exact.
 
 If all ops of the input map only scale, coordinates are mapped on demand in float64, and the table of bounds includes
 their error (device_bounds.py). After any other kind of step, and before sums (sums.py), the whole row is mapped first,
@@ -30,7 +30,7 @@ Arrays = Iterator[tuple[str, npt.NDArray[Any]]]
 
 
 def device_ops(artifact: Artifact) -> tuple[Op, ...]:
-    """Return the ops of an artifact's input map that change anything, without a leading table.
+    """Return the ops of an artifact's input map that change anything, without a leading lookup.
 
     Raises
     ------
@@ -39,10 +39,10 @@ def device_ops(artifact: Artifact) -> tuple[Op, ...]:
     """
     if artifact.input_map is None:
         return ()
-    table = leading_lookup(artifact)
+    lookup = leading_lookup(artifact)
     all_float32 = np.full(len(artifact.input_map.columns), float(np.finfo(np.float32).max))
-    most = all_float32 if table is None else most_looked_up(table, all_float32)
-    ops = [op for op in artifact.input_map.ops[0 if table is None else 1 :] if not op.is_identity]
+    most = all_float32 if lookup is None else most_looked_up(lookup, all_float32)
+    ops = [op for op in artifact.input_map.ops[0 if lookup is None else 1 :] if not op.is_identity]
     for op in ops:
         most = largest_after(op, most)
     return tuple(ops)
@@ -62,7 +62,7 @@ class DeviceRows:
 
     def __init__(self, artifact: Artifact, codes: InputCodes | None, wholly: bool) -> None:
         self.artifact, self.codes = artifact, codes
-        self.table, self.ops = leading_lookup(artifact), device_ops(artifact)
+        self.lookup, self.ops = leading_lookup(artifact), device_ops(artifact)
         self.has_map = artifact.input_map is not None
         self.scalers = tuple(op for op in self.ops if isinstance(op, Affine))
         only_scales = len(self.scalers) == len(self.ops)
@@ -77,31 +77,31 @@ class DeviceRows:
 
     @property
     def n_first(self) -> int:
-        """Number of inputs of the first op: columns, or outputs of the table."""
+        """Number of inputs of the first op: columns, or outputs of the lookup."""
         assert self.artifact.input_map is not None
-        return len(self.artifact.input_map.columns) if self.table is None else self.table.n_outputs
+        return len(self.artifact.input_map.columns) if self.lookup is None else self.lookup.n_outputs
 
     @property
     def first_columns(self) -> npt.NDArray[np.intp]:
         """Raw columns of these inputs."""
         assert self.artifact.input_map is not None
         columns = self.artifact.input_map.columns
-        return columns if self.table is None else columns[self.table.source]
+        return columns if self.lookup is None else columns[self.lookup.source]
 
     @property
     def takes_nan(self) -> npt.NDArray[np.bool_]:
-        """Mask of the checked numbers that may be missing because a later table replaces NaN."""
+        """Mask of the checked numbers that may be missing because a later lookup replaces NaN."""
         if self.artifact.input_map is None:
             return np.zeros(0, np.bool_)
         replaced = any(isinstance(op, Lookup) for op in self.ops)
         taken = np.isin(self.first_columns, self.artifact.input_map.columns_of_nan()) & replaced
-        n_unused = 0 if self.table is None else self.table.n_features - len(np.unique(self.table.source))
+        n_unused = 0 if self.lookup is None else self.lookup.n_features - len(np.unique(self.lookup.source))
         return np.append(taken, np.zeros(n_unused, np.bool_))
 
     @property
     def refused(self) -> str:
         """Description of the rows that have no mapped row."""
-        beside = "" if self.table is None else ", or has what tables refuse"
+        beside = "" if self.lookup is None else ", or has what lookups refuse"
         return f"that is not finite{beside}{', or has what a step does not take' if self.has_domain else ''}"
 
     @property
@@ -127,8 +127,8 @@ class DeviceRows:
         if self.artifact.input_map is None:
             return
         columns = self.artifact.input_map.columns
-        if self.table is not None:
-            yield from lookup_arrays(self.table, columns)
+        if self.lookup is not None:
+            yield from lookup_arrays(self.lookup, columns)
         elif len(columns) != self.artifact.n_raw_features or (columns != np.arange(len(columns))).any():
             yield "columns_", smallest(columns)
         if self.folded:
@@ -150,18 +150,18 @@ class DeviceRows:
             yield text.replace("#CHECKED#", source.CHECKED_CODES if checks else "")
             return
         missing = "@takes_nan@@[j] && row[@COLUMN@] != row[@COLUMN@]" if self.takes_nan.any() else ""
-        if self.table is None:
+        if self.lookup is None:
             text = source.RAW + source.NOT_FINITE.replace("#UNLESS#", f"if (!({missing})) " if missing else "")
         else:
-            missing = missing.replace("@COLUMN@", "@table_source@@[j]")
+            missing = missing.replace("@COLUMN@", "@lookup_source@@[j]")
             text = LOOKED_UP.replace("#UNLESS#", f" && !({missing})" if missing else "")
-        checked = source.CHECKED.replace("#WRONG#", "sum" if self.table is None else "wrong") if checks else ""
+        checked = source.CHECKED.replace("#WRONG#", "sum" if self.lookup is None else "wrong") if checks else ""
         yield text.replace("#CHECKED#", checked)
 
     @property
     def _given(self) -> str:
         """C expression for input j of the first op."""
-        return "(double)@raw@@(row, @COLUMN@)" if self.table is None else "@looked_up@@(row, j)"
+        return "(double)@raw@@(row, @COLUMN@)" if self.lookup is None else "@looked_up@@(row, j)"
 
     def coordinate(self) -> str:
         """Return the function for a coordinate of a row relative to a center, in scaled units."""

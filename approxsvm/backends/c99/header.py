@@ -192,8 +192,8 @@ class _Unit:
         if codes:
             numbers["largest_code"] = codes.largest
         n_used = artifact.n_features if artifact.input_map is None else len(artifact.input_map.columns)
-        if self.rows.table is not None:
-            numbers["n_looked_up_"] = len(self.arrays["table_source_"])
+        if self.rows.lookup is not None:
+            numbers["n_looked_up_"] = len(self.arrays["lookup_source_"])
         if "checked_columns_" in self.arrays:
             numbers["n_checked_"] = len(self.arrays["checked_columns_"])
         return numbers | {"n_mapped_": artifact.n_features, "n_used_": n_used} | self.function.constants()
@@ -354,7 +354,7 @@ class CHeader:
             yield "lookup.h"
         for unit in self.units:
             if unit.rows.is_whole:
-                yield from ["ball.h", *op_programs(unit.rows.stages)]
+                yield from ["ball.h", *op_programs(unit.rows.ops)]
 
     def _named(self, template: str) -> str:
         """Insert the names of the whole header, shared by a single model; #k# becomes the prefix of member k."""

@@ -19,7 +19,8 @@ import numpy as np
 from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.backends.ops import exported
 from approxsvm.ir.input_map import InputMap
-from approxsvm.ir.ops import Interval, Lookup, Op, PeriodicFeatures, PiecewisePolynomial
+from approxsvm.ir.ops import Interval, Lookup, Op
+from approxsvm.ir.ops.op import PerOutput
 
 # Eight times the unit roundoff, per operation.
 ROUNDING: Final = 2.0**-50
@@ -92,10 +93,8 @@ def added(g: GraphBuilder, first: str | None, second: str) -> str:
 def _made_nan(g: GraphBuilder, op: Op, x: str, y: str) -> str:
     """Return a mask of numbers that the step turned into NaN, or of NaN that it does not pass on."""
     made = g.op("IsNaN", y)
-    if op.by_feature or isinstance(op, Lookup | PeriodicFeatures | PiecewisePolynomial):
-        came = g.op(
-            "IsNaN", g.columns(x, op.source) if isinstance(op, Lookup | PeriodicFeatures | PiecewisePolynomial) else x
-        )
+    if op.by_feature or isinstance(op, PerOutput):
+        came = g.op("IsNaN", g.columns(x, op.source) if isinstance(op, PerOutput) else x)
         if isinstance(op, Lookup):
             came = g.op("And", came, np.array([np.isinf(steps.nan) for steps in op.steps]))
         made = g.op("And", made, g.op("Not", came))

@@ -1,4 +1,4 @@
-"""Export of input steps, one file per kind: `nodes` for ONNX graphs, the record `ON_DEVICE` for C99 headers."""
+"""Export of input ops, one file per kind: `nodes` for ONNX graphs, the record `ON_DEVICE` for C99 headers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from approxsvm.ir.ops import Op
 
 
 def exported(op: Op, what: str, export: str) -> Any:
-    """Return the attribute `what` of the module for a step's kind.
+    """Return the attribute `what` of the module for an op's kind.
 
     Raises
     ------
     UnsupportedModelError
-        The export does not support this kind of step.
+        The export does not support this kind of op.
     """
     name = f"{__name__}.{op.kind}"
     found = getattr(import_module(name), what, None) if find_spec(name) else None

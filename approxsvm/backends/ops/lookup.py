@@ -1,4 +1,4 @@
-"""Export of tables that follow other steps (cpp/include/approxsvm/program/lookup.h)."""
+"""Export of lookups that follow other ops (cpp/include/approxsvm/program/lookup.h)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def nodes(g: GraphBuilder, op: Lookup, x: str, error: str | None, is_source: boo
     n_pieces = max((len(steps.values) for steps in op.steps), default=1)
     if n_pieces > _MOST_PIECES:
         raise UnsupportedModelError(
-            f"a table of this pipeline has {n_pieces:,} pieces, but the ONNX export has {_MOST_PIECES} at most: "
+            f"a lookup of this pipeline has {n_pieces:,} pieces, but the ONNX export has {_MOST_PIECES} at most: "
             "apply that step in front of the graph, and compile and export what follows it"
         )
     picked = g.columns(x, op.source)
@@ -74,16 +74,16 @@ def _numbers(op: Lookup) -> dict[str, npt.NDArray[Any]]:
 def _looking_up(k: int, op: Lookup, before: Before) -> list[str]:
     return [
         f"const int of = (int)@source_{k}@@[j], begin = (int)@ends_{k}@@[j];",
-        "approxsvm_lookup table;",
+        "approxsvm_lookup lookup;",
         "double found;",
-        f"table.edges = @edges_{k}@@ + begin;",
-        f"table.values = @found_{k}@@ + begin + j;",
-        f"table.n_edges = (int)@ends_{k}@@[j + 1] - begin;",
-        f"table.missing = @missing_{k}@@[j];",
+        f"lookup.edges = @edges_{k}@@ + begin;",
+        f"lookup.values = @found_{k}@@ + begin + j;",
+        f"lookup.n_edges = (int)@ends_{k}@@[j + 1] - begin;",
+        f"lookup.missing = @missing_{k}@@[j];",
         *before.picked("b", "of"),
-        "found = approxsvm_lookup_find(&table, b.value);",
+        "found = approxsvm_lookup_find(&lookup, b.value);",
         "is_refused |= approxsvm_lookup_refuses(found);",
-        f"b = approxsvm_lookup_ball(&table, b, found, {int(before.is_source)});",
+        f"b = approxsvm_lookup_ball(&lookup, b, found, {int(before.is_source)});",
     ]
 
 

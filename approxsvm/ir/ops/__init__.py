@@ -1,4 +1,4 @@
-"""The kinds of steps that make up an input map, one per file."""
+"""The kinds of ops that make up an input map, one per file."""
 
 from __future__ import annotations
 
@@ -50,4 +50,4 @@ OPS: Final[tuple[type[Op], ...]] = (
     Normalizer,
 )
 # Sorted by their numbers in artifacts.
-OP_KINDS: Final = tuple(sorted(OPS, key=lambda step: number_of("op_kind", step.kind)))
+OP_KINDS: Final = tuple(sorted(OPS, key=lambda op: number_of("op_kind", op.kind)))

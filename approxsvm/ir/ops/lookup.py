@@ -1,4 +1,4 @@
-"""Tables: each output is a step function of one feature, as in binarizers, binning, encoders and imputers."""
+"""Lookups: each output is a step function of one feature, as in binarizers, binning, encoders and imputers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from approxsvm.frames.text_columns import NONE, UNKNOWN
 from approxsvm.ir.compensated import FloatArray
 from approxsvm.ir.ops.op import NO_NAN, IntArray, Op, PerOutput, Stored, check, check_source
 
-# Texts of a column: the ones whose positions were its codes before, and the ones whose positions are its codes now.
+# Texts of a column: those whose positions were its codes before, and those whose positions are its codes now.
 TextChange = tuple[Sequence[str], Sequence[str]]
-# Special values: the feature itself, a refused row, and a NaN for a later table to replace.
+# Special values: the feature itself, a refused row, and a NaN for a later lookup to replace.
 SAME = np.inf
 REFUSED = np.nan
 GIVES_NAN = -np.inf
@@ -79,33 +79,33 @@ class Steps(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Lookup(PerOutput):
-    """Op functions: output k is steps[k] at feature source[k]; build with `of`."""
+    """Step functions: output k is steps[k] at feature source[k]; build with `of`."""
 
-    kind = "table"
+    kind = "lookup"
     as_source = True
 
     steps: tuple[Steps, ...]
 
     def __post_init__(self) -> None:
-        check_source("a table", self.source, len(self.steps), self.n_features)
+        check_source("a lookup", self.source, len(self.steps), self.n_features)
         for edges, values, nan in self.steps:
             check("values", values, (len(edges) + 1,), finite=False)
             numbers = np.append(values, nan)
             beyond = numbers[np.isfinite(numbers) & (np.abs(numbers) > 1e300)]
             if len(beyond):
-                raise ModelFormatError(f"a value of a table is {beyond[0]:.6g}, but must be from -1e300 to 1e300")
+                raise ModelFormatError(f"a value of a lookup is {beyond[0]:.6g}, but must be from -1e300 to 1e300")
             check("edges", edges, edges.shape)
             if (edges[1:] <= edges[:-1]).any():
-                raise ModelFormatError("the edges of a table do not ascend")
+                raise ModelFormatError("the edges of a lookup do not ascend")
 
     @classmethod
     def of(cls, n_features: int, columns: Sequence[tuple[int, Steps]]) -> Lookup:
-        """Build a table from a source feature and a step function for each output."""
+        """Build a lookup from a source feature and a step function for each output."""
         return cls(n_features, np.array([j for j, _ in columns], np.intp), tuple(steps for _, steps in columns))
 
     @classmethod
     def picks(cls, n_features: int, features: IntArray) -> Lookup:
-        """Build a table that selects features without changing them."""
+        """Build a lookup that selects features without changing them."""
         return cls.of(n_features, [(int(j), _ITSELF) for j in features])
 
     @property
@@ -123,7 +123,7 @@ class Lookup(PerOutput):
         return any((steps.values == GIVES_NAN).any() for steps in self.steps)
 
     def refusing_nan(self) -> Lookup:
-        """Return this table with NaN refused, for use where no later table replaces it."""
+        """Return this lookup with NaN refused, for use where no later lookup replaces it."""
         values = (np.where(steps.values == GIVES_NAN, REFUSED, steps.values) for steps in self.steps)
         kept = tuple(steps._replace(values=some) for steps, some in zip(self.steps, values, strict=True))
         return Lookup(self.n_features, self.source, kept)
@@ -134,7 +134,7 @@ class Lookup(PerOutput):
         return [(k, number if value == SAME else value) for k, value in found]
 
     def of_texts(self, codes: Mapping[int, TextChange]) -> tuple[Lookup, dict[int, TextChange]]:
-        """Return the table adapted to new text codes, and the outputs that then carry those codes."""
+        """Return the lookup adapted to new text codes, and the outputs that then carry those codes."""
         sources = list(zip(self.source.tolist(), self.steps, strict=True))
         steps = tuple(_of_texts(steps, *codes[j]) if j in codes else steps for j, steps in sources)
         given = {k: codes[j] for k, (j, steps) in enumerate(sources) if j in codes and (steps.values == SAME).any()}
@@ -145,7 +145,7 @@ class Lookup(PerOutput):
         return np.isin(np.arange(self.n_features), self.source[np.array(refusing, np.bool_)])
 
     def select(self, features: IntArray) -> tuple[Lookup, IntArray]:
-        """Return the table of some outputs; rows refused by other outputs of the same features stay refused."""
+        """Return the lookup of some outputs; rows refused by other outputs of the same features stay refused."""
         used = np.unique(self.source[features])
         kept = [self.steps[k] for k in features]
         for j in used.tolist():
@@ -156,7 +156,7 @@ class Lookup(PerOutput):
         return Lookup(len(used), np.searchsorted(used, self.source[features]), tuple(kept)), used
 
     def merged(self, before: Op) -> Lookup | None:
-        """Merge this table with the one before: a composition of tables is a table."""
+        """Merge this lookup with the one before: a composition of lookups is a lookup."""
         if not isinstance(before, Lookup):
             return None
         is_lost = ~np.isin(np.arange(before.n_features), before.source[self.source])
@@ -203,15 +203,15 @@ class Lookup(PerOutput):
     def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> Lookup:
         columns, first = [], 0
         for op, n in zip(ops, widths, strict=True):
-            table = cls.picks(n, np.arange(n)) if op is None else op
-            columns += [(first + int(j), steps) for j, steps in zip(table.source, table.steps, strict=True)]
+            lookup = cls.picks(n, np.arange(n)) if op is None else op
+            columns += [(first + int(j), steps) for j, steps in zip(lookup.source, lookup.steps, strict=True)]
             first += n
         return cls.of(first, columns)
 
     def stored(self) -> Stored:
         """Return the number of edges, and the arrays: sources, ends of the edges, edges, values, values for NaN."""
         if self.gives_nan:
-            raise ModelFormatError("a table gives NaN for a number")
+            raise ModelFormatError("a lookup gives NaN for a number")
         ends = np.cumsum([len(steps.edges) for steps in self.steps], dtype=np.uint32)
         numbers = [
             np.concatenate([np.zeros(0), *(steps.edges for steps in self.steps)]),

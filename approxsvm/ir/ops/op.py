@@ -1,4 +1,4 @@
-"""The interface of the steps applied before a kernel; each kind of step has one class in one file."""
+"""The interface of the ops applied before a kernel; each kind of op has one class in one file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UP = 1.0 + 2.0**-30
 NO_NAN = -1
 
 
-class Step(ABC):
+class Op(ABC):
     """One op of an input map."""
 
     kind: ClassVar[str]  # its name in artifact/schema.inc
@@ -51,13 +51,13 @@ class Step(ABC):
         return False
 
     @abstractmethod
-    def select(self, features: IntArray) -> tuple[Step, IntArray | None] | None:
+    def select(self, features: IntArray) -> tuple[Op, IntArray | None] | None:
         """Return the op restricted to some outputs, and the features that it then takes (None: the same as before).
 
         Return a single None if every output needs all the others.
         """
 
-    def merged(self, before: Step) -> Step | None:
+    def merged(self, before: Op) -> Op | None:
         """Return one op equivalent to `before` followed by this one, or None if they cannot be merged."""
         return None
 
@@ -106,7 +106,7 @@ class Step(ABC):
 
     @classmethod
     @abstractmethod
-    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> Step:
+    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> Op:
         """Combine ops of one group, on adjacent features, into one op; None passes its features through."""
 
     def packed(self) -> bytes:
@@ -122,7 +122,7 @@ class Step(ABC):
 
     @classmethod
     @abstractmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Step:
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Op:
         """Read an op written by `stored`."""
 
     @abstractmethod
@@ -131,8 +131,8 @@ class Step(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class PerFeature(Step):
-    """A step with parameters per feature; features in one op share the same `choice`."""
+class PerFeature(Op):
+    """An op with parameters per feature; features in one op share the same `choice`."""
 
     by_feature = True
     # The fields that hold one number per feature, each with the number that leaves a feature unchanged.
@@ -165,12 +165,12 @@ class PerFeature(Step):
                 f"the {self.choice} of an input step is {getattr(self, self.choice)!r}, expected one of {self.choices}"
             )
 
-    def select(self, features: IntArray) -> tuple[Step, IntArray]:
+    def select(self, features: IntArray) -> tuple[Op, IntArray]:
         """Return the op of some features, by position."""
         return replace(self, **{name: getattr(self, name)[features] for name in self.neutral}), features
 
     @classmethod
-    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> Step:
+    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> Op:
         """Combine ops of adjacent features into one."""
         arrays = {
             name: np.concatenate(
@@ -187,15 +187,15 @@ class PerFeature(Step):
         return parts, [getattr(self, name) for name in self.neutral]
 
     @classmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Step:
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Op:
         """Read an op written by `stored`."""
         chosen = {cls.choice: cls.choices[parts]} if cls.choice else {}
         return cls(**chosen, **{name: reader.numbers(n_features) for name in cls.neutral})
 
 
 @dataclass(frozen=True, eq=False)
-class PerOutput(Step):
-    """A step whose outputs each depend on one feature."""
+class PerOutput(Op):
+    """An op whose outputs each depend on one feature."""
 
     n_features: int
     source: IntArray  # shape (n_outputs,)
@@ -213,7 +213,7 @@ class PerOutput(Step):
 def packed_map(
     n_raw_features: int,
     columns: IntArray,
-    ops: Sequence[Step],
+    ops: Sequence[Op],
     by_column: bool = False,
     checked: Mapping[int, bool] | None = None,
 ) -> bytes:

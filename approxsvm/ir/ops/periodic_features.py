@@ -16,9 +16,9 @@ from approxsvm.ir.ops.op import IntArray, PerOutput, Stored, check, check_source
 
 @dataclass(frozen=True, eq=False)
 class PeriodicFeatures(PerOutput):
-    """PeriodicFeatures a sqrt(x) cos(w log x), or with sin, of feature source[k] for each output k; x >= 0, and 0 maps to 0."""
+    """Waves a sqrt(x) cos(w log x), or with sin, of feature source[k] for each output k; x >= 0, and 0 maps to 0."""
 
-    kind = "waves"
+    kind = "periodic_features"
 
     sines: npt.NDArray[np.bool_]  # shape (n_outputs,); True for sin
     # shape (n_outputs,); each number is rounded once; no amplitude is negative. An infinite amplitude means that the

@@ -40,7 +40,7 @@ class Pieces(NamedTuple):
 class PiecewisePolynomial(PerOutput):
     """PiecewisePolynomial polynomials: output k is pieces[k] at feature source[k]; all pieces store the same degree."""
 
-    kind = "pieces"
+    kind = "piecewise_polynomial"
 
     pieces: tuple[Pieces, ...]
 

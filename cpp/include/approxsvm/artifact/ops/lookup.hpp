@@ -71,14 +71,14 @@ struct LookupOp : AnyOp {
             std::size_t begin = 0;
             for (std::size_t k = 0; k < op.n_outputs; begin = op.integers[1][k], ++k) {
                 const std::size_t j = op.integers[0][k];
-                const approxsvm_lookup table{op.parts[0] + begin, op.parts[1] + begin + k,
-                                             static_cast<int>(op.integers[1][k] - begin), op.parts[2][k]};
+                const approxsvm_lookup lookup{op.parts[0] + begin, op.parts[1] + begin + k,
+                                              static_cast<int>(op.integers[1][k] - begin), op.parts[2][k]};
                 const approxsvm_ball x{on.x[at + j], on.has_errors ? on.error[at + j] : 0.0};
-                const double found = approxsvm_lookup_find(&table, x.value);
+                const double found = approxsvm_lookup_find(&lookup, x.value);
                 if (approxsvm_lookup_refuses(found)) on.refuse(r, kind, x.value, static_cast<double>(j));
-                const approxsvm_ball y = approxsvm_lookup_ball(&table, x, found, on.is_source || on.source.in_float32);
+                const approxsvm_ball y = approxsvm_lookup_ball(&lookup, x, found, on.is_source || on.source.in_float32);
                 on.y[at + k] = y.value;
-                on.y_error[at + k] = on.source.in_float32 ? moved_in_float32(table, x, y.value) : y.radius;
+                on.y_error[at + k] = on.source.in_float32 ? moved_in_float32(lookup, x, y.value) : y.radius;
             }
         }
     }
@@ -96,19 +96,19 @@ struct LookupOp : AnyOp {
 
     // The largest distance of a float32 source from y: it may round an edge, or the threshold, which is the number
     // below. If the radius is 0, x is the source's own number, and only an edge whose rounding reaches x can matter.
-    static double moved_in_float32(const approxsvm_lookup& table, approxsvm_ball x, double y) {
+    static double moved_in_float32(const approxsvm_lookup& lookup, approxsvm_ball x, double y) {
         const double slack = unit32 * std::fabs(x.value) * 1.01 + tiny32;
         if (!(x.radius <= largest_double)) return HUGE_VAL;  // the source may refuse the row
         double reach = slack;
         if (x.radius > 0.0) {
             reach = (x.radius + slack) * 1.01;
         } else {
-            const int i = approxsvm_piece(x.value, table.edges, table.n_edges);
-            const bool is_open = (i > 0 && is_open_to(x.value, table.edges[i - 1])) ||
-                                 (i < table.n_edges && is_open_to(x.value, table.edges[i]));
+            const int i = approxsvm_piece(x.value, lookup.edges, lookup.n_edges);
+            const bool is_open = (i > 0 && is_open_to(x.value, lookup.edges[i - 1])) ||
+                                 (i < lookup.n_edges && is_open_to(x.value, lookup.edges[i]));
             if (!is_open) return 0.0;
         }
-        return approxsvm_lookup_moved(&table, {x.value, reach}, reach, y);
+        return approxsvm_lookup_moved(&lookup, {x.value, reach}, reach, y);
     }
     static bool is_open_to(double x, double edge) {
         const double below = std::nextafter(edge, -HUGE_VAL);

@@ -5,13 +5,13 @@
 #include "interval.hpp"
 #include "inverse_normal.hpp"
 #include "logarithm.hpp"
+#include "lookup.hpp"
 #include "monomials.hpp"
 #include "normalizer.hpp"
-#include "pieces.hpp"
+#include "periodic_features.hpp"
+#include "piecewise_polynomial.hpp"
 #include "power.hpp"
 #include "projection.hpp"
-#include "table.hpp"
-#include "waves.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
