@@ -129,7 +129,7 @@ std::string subject(const ArtifactFault& fault) {
     std::string text = names_of_fields[fault.field];
     if (fault.index != no_index) {
         if (fault.field >= field::entry_identifier && fault.field <= field::entry_size) text += " of table entry";
-        if (fault.field >= field::stage_kind && fault.field <= field::stage_n_outputs) text += " of stage";
+        if (fault.field >= field::op_kind && fault.field <= field::op_n_outputs) text += " of op";
         text += " " + std::to_string(fault.index);
     }
     return section.empty() ? text : text + " of section " + section;

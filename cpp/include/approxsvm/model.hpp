@@ -48,7 +48,7 @@ class ModelOf {
     // Bytes that prepare() needs, at any alignment; 0 before open().
     std::size_t memory_bytes() const {
         if (!is_open()) return 0;
-        Carver counter(nullptr);
+        Arena counter(nullptr);
         const Memory memory(view_, counter);
         return counter.bytes_anywhere();
     }
@@ -58,8 +58,8 @@ class ModelOf {
         prepared_ = nullptr;
         if (!is_open()) return Status::not_open;
         if (!memory || memory.size < memory_bytes()) return Status::buffer_too_small;
-        Carver carver(memory.data);
-        const Memory pieces(view_, carver);
+        Arena arena(memory.data);
+        const Memory pieces(view_, arena);
         const ModelView& view = *new (pieces.view) ModelView(view_);
         prepared_ = &lay_out<parts>(view, pieces.prepared);
         return Status::ok;
@@ -168,8 +168,8 @@ class ModelOf {
         ModelView* view;
         unsigned char* prepared;
 
-        Memory(const ModelView& model, Carver& carver)
-            : view(carver.take<ModelView>(1)), prepared(carver.take<unsigned char>(prepared_bytes<parts>(model))) {}
+        Memory(const ModelView& model, Arena& arena)
+            : view(arena.take<ModelView>(1)), prepared(arena.take<unsigned char>(prepared_bytes<parts>(model))) {}
     };
 
     bool is_open() const { return view_.n_raw_features > 0; }

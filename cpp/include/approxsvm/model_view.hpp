@@ -61,10 +61,10 @@ struct RouterView {
 struct InputMapView {
     std::size_t n_columns;         // number of raw columns used
     const std::uint32_t* columns;  // (n_columns,)
-    std::size_t n_stages;
-    const unsigned char* stages;
-    std::size_t widest;                                     // most features before, between and after stages
-    bool has_projection, has_inverse_normal, scales_alone;  // which stages exist
+    std::size_t n_ops;
+    const unsigned char* ops;
+    std::size_t widest;                                     // most features before, between and after ops
+    bool has_projection, has_inverse_normal, scales_alone;  // which ops exist
     bool takes_all_columns;                                 // in order
     std::size_t n_checked;                                  // raw columns with checks of their own, used or not
     const CheckedColumn* checked;
@@ -251,7 +251,7 @@ enum class Values : std::uint8_t {
 struct Fault {
     std::size_t row;
     double found, expected;
-    StageKind step = StageKind::affine;  // for outside_domain
+    OpKind step = OpKind::affine;  // for outside_domain
 };
 
 // How rows are to be evaluated.

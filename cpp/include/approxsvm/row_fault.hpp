@@ -8,11 +8,11 @@
 
 namespace approxsvm {
 
-// The requirement of a kind of stage; a number follows.
-inline const char* domain_of(StageKind kind) {
+// The requirement of a kind of op; a number follows.
+inline const char* domain_of(OpKind kind) {
     switch (kind) {
 #define APPROXSVM_DOMAIN(kind, words) \
-    case StageKind::kind:             \
+    case OpKind::kind:                \
         return words;
 #include "artifact/schema.inc"
         default:

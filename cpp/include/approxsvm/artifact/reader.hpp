@@ -10,7 +10,7 @@
 #include "header.hpp"
 #include "input_map_section.hpp"
 #include "outputs_section.hpp"
-#include "presumption_section.hpp"
+#include "speculation_section.hpp"
 #include "subspaces_section.hpp"
 #include "support_vectors.hpp"
 #include "texts.hpp"
@@ -152,11 +152,11 @@ APPROXSVM_COLD inline Status read_kernel(const SectionTable& sections, ModelView
 
 // Reads the network that guesses the winner among several classes.
 template <Parts parts>
-APPROXSVM_COLD inline Status read_any_presumption(const SectionTable& sections, ModelView& model,
+APPROXSVM_COLD inline Status read_any_speculation(const SectionTable& sections, ModelView& model,
                                                   ArtifactFault* fault) {
-    if constexpr (has(parts, one_vs_one)) return read_presumption(sections, model, fault);
-    Check check(fault, section::presumption, Status::bad_section);
-    is_where_wanted(check, sections[section::presumption], model, false);
+    if constexpr (has(parts, one_vs_one)) return read_speculation(sections, model, fault);
+    Check check(fault, section::speculation, Status::bad_section);
+    is_where_wanted(check, sections[section::speculation], model, false);
     return check.status();
 }
 
@@ -177,10 +177,10 @@ template <Parts parts>
 APPROXSVM_COLD inline Status read_any_input_map(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const unsigned char* const bytes = sections.at(section::input_map);
     model.has_input_map = bytes != nullptr;
-    constexpr Parts stages = has(parts, pipelines) ? pipelines : scalers;
+    constexpr Parts ops = has(parts, pipelines) ? pipelines : scalers;
     if (bytes && !has(parts, scalers)) return note_parts<parts>(model, scalers);
-    const Status status = read_input_map<stages>(bytes, sections[section::input_map].bytes, model.n_raw_features,
-                                                 model.n_features, model.input_map, fault);
+    const Status status = read_input_map<ops>(bytes, sections[section::input_map].bytes, model.n_raw_features,
+                                              model.n_features, model.input_map, fault);
     if (status == Status::left_out) return note_parts<parts>(model, pipelines);
     return status == Status::ok && bytes ? note_parts<parts>(model, model.input_map.scales_alone ? scalers : pipelines)
                                          : status;
@@ -208,7 +208,7 @@ APPROXSVM_COLD inline Status read_model(const SectionTable& sections, ModelView&
     if (status == Status::ok) status = read_any_input_map<parts>(sections, model, fault);
     if (status != Status::ok) return status;
     for (Status (*const read)(const SectionTable&, ModelView&, ArtifactFault*) :
-         {read_kernel<parts>, read_exact_model, read_any_presumption<parts>, read_all_subspaces<parts>,
+         {read_kernel<parts>, read_exact_model, read_any_speculation<parts>, read_all_subspaces<parts>,
           read_decisions}) {
         status = read(sections, model, fault);
         if (status != Status::ok) return status;

@@ -12,7 +12,7 @@
 //
 //     u W_j N              w_j, rounded to Real (division by 2 pi: 2 roundings of float64)
 //     u W_j N              z, rounded to Real
-//     path u W_j N         the sum of products, by inner_product_path; moduli add up to W_j N at most (Cauchy)
+//     depth u W_j N         the sum of products, by inner_product_depth; moduli add up to W_j N at most (Cauchy)
 //     3 u                  p_j: within half a turn after its whole turns are gone
 //     u (W_j N + 1)        the last addition
 //
@@ -20,7 +20,7 @@
 // pi times that, plus cosine_error_units. With the slope S = sum |c_j| ||omega_j|| and A1 = sum |c_j|, the error of the
 // sum is at most
 //
-//     (path + 5) u N S + (8 pi + 8) u A1,    8 pi + 8 < 34,
+//     (depth + 5) u N S + (8 pi + 8) u A1,    8 pi + 8 < 34,
 //
 // plus (n + 8) u64 A1 for adding up the terms. Moving a row by e changes f by at most e S, and by at most 2 A1.
 #pragma once
@@ -28,9 +28,9 @@
 #include <cmath>
 #include <new>
 
+#include "../arena.hpp"
 #include "../artifact/cosines_section.hpp"
 #include "../bounds/certificate.hpp"
-#include "../carver.hpp"
 #include "../simd/compensated.hpp"
 #include "../simd/cosine.hpp"
 #include "rbf_classes.hpp"
@@ -61,16 +61,16 @@ struct CosinePieces {
     float* phases32;
     double *phases64, *coef32, *coef64, *vector;
 
-    APPROXSVM_COLD CosinePieces(const ModelView& view, Carver& carver) {
-        prepared = carver.take<CosineSums>(1);
-        in32 = carver.take<unsigned char>(kernel_expansion_bytes<float>(view.n_terms, view.n_features));
-        in64 = carver.take<unsigned char>(kernel_expansion_bytes<double>(view.n_terms, view.n_features));
-        phases32 = carver.take<float>(KernelSumMemory<float>::n_lanes(view.n_terms));
-        phases64 = carver.take<double>(KernelSumMemory<double>::n_lanes(view.n_terms));
+    APPROXSVM_COLD CosinePieces(const ModelView& view, Arena& arena) {
+        prepared = arena.take<CosineSums>(1);
+        in32 = arena.take<unsigned char>(kernel_expansion_bytes<float>(view.n_terms, view.n_features));
+        in64 = arena.take<unsigned char>(kernel_expansion_bytes<double>(view.n_terms, view.n_features));
+        phases32 = arena.take<float>(KernelSumMemory<float>::n_lanes(view.n_terms));
+        phases64 = arena.take<double>(KernelSumMemory<double>::n_lanes(view.n_terms));
         const std::size_t n_functions = view.n_decisions > 1 ? view.n_decisions : 0;
-        coef32 = carver.take<double>(KernelSumMemory<float>::n_lanes(view.n_terms), n_functions);
-        coef64 = carver.take<double>(KernelSumMemory<double>::n_lanes(view.n_terms), n_functions);
-        vector = carver.take<double>(view.n_features);
+        coef32 = arena.take<double>(KernelSumMemory<float>::n_lanes(view.n_terms), n_functions);
+        coef64 = arena.take<double>(KernelSumMemory<double>::n_lanes(view.n_terms), n_functions);
+        vector = arena.take<double>(view.n_features);
     }
 };
 
@@ -133,10 +133,10 @@ class CosineRounding {
                                       std::size_t n_terms) {
         // A norm misses numbers whose squares underflow: up to 2^20 of 2^-149, or of 2^-1074.
         constexpr double tiny_norm = narrow ? 0x1p-64 : 0x1p-500, underflow = narrow ? 0x1p-100 : 0x1p-960;
-        const double path = static_cast<double>(inner_product_path(n_terms));
-        const double norm = std::sqrt(static_cast<double>(sq_norm)) * (1.0 + (path + 8.0) * u) + tiny_norm;
+        const double depth = static_cast<double>(inner_product_depth(n_terms));
+        const double norm = std::sqrt(static_cast<double>(sq_norm)) * (1.0 + (depth + 8.0) * u) + tiny_norm;
         is_known_ = 1.0001 * sum.largest_norm * norm + 2.0 <= (narrow ? max_turns32 : max_turns64);
-        of_slope_ = (path + 5.0) * norm;
+        of_slope_ = (depth + 5.0) * norm;
         const double underflown = underflow * (1.0 + norm) * (1.0 + sum.largest_norm);
         of_moduli_ = 1.01 * ((static_cast<double>(model.n_terms) + 8.0) * unit64 + underflown);
     }
@@ -347,11 +347,11 @@ inline void cosines_by_definition(const ModelView& model, const CosineSums& sums
         for (std::size_t k = 0; k < n_functions; ++k)
             add_exactly(values[k], cosines.coef[k * cosines.n + j] * cosine, lost[k]);
     }
-    const double n = static_cast<double>(cosines.n), path = static_cast<double>(d) + 4.0, norm = norm_above(z, d);
+    const double n = static_cast<double>(cosines.n), depth = static_cast<double>(d) + 4.0, norm = norm_above(z, d);
     for (std::size_t k = 0; k < n_functions; ++k) {
         const DecisionNumbers& decision = model.decisions[k];
         const double a1 = decision.sum_moduli, value = values[k] += lost[k];
-        const double angles = 2.02 * path * path * unit64 * unit64 * norm * decision.total;
+        const double angles = 2.02 * depth * depth * unit64 * unit64 * norm * decision.total;
         const double added = 2.0 * (n + 4.0) * (n + 4.0) * unit64 * unit64 * (a1 + std::fabs(decision.intercept));
         const double most = 2.0 * a1;
         bounds[k] = 1.001 * ((angles < most ? angles : most) + 20.0 * unit64 * a1 + unit64 * std::fabs(value) + added) +

@@ -21,7 +21,7 @@
 
 #include <cmath>
 
-#include "../carver.hpp"
+#include "../arena.hpp"
 #include "../simd/bits.hpp"
 #include "../simd/exp.hpp"
 
@@ -145,9 +145,9 @@ inline void sq_steps(const FewValues& few, const FewRow& row, std::size_t first_
     looked_up_sums(panels, few.n_parts, n_panels, row.tables, few.run_ends, h);
 }
 
-// Sums coef[i] exp(-g h[i]) over n lanes, at most few_chunk. Four float32 accumulators sum at most few_path numbers
+// Sums coef[i] exp(-g h[i]) over n lanes, at most few_chunk. Four float32 accumulators sum at most few_depth numbers
 // each; float64 adds them up.
-constexpr std::size_t few_path = few_chunk / static_cast<std::size_t>(lanes) / 4;
+constexpr std::size_t few_depth = few_chunk / static_cast<std::size_t>(lanes) / 4;
 static_assert(few_panel % (4 * static_cast<std::size_t>(lanes)) == 0);
 
 // kernel(i) is the kernel value of the lanes i, i + 1, ...

@@ -28,20 +28,20 @@ inline auto with_kind(const ModelView& model, const Call& call) {
 }
 
 template <class Kind>
-const void* lay_out_as(Kind, const ModelView& view, Carver& carver, bool only_counts) {
-    const typename Kind::Pieces pieces(view, carver);
+const void* lay_out_as(Kind, const ModelView& view, Arena& arena, bool only_counts) {
+    const typename Kind::Pieces pieces(view, arena);
     if (only_counts) return nullptr;
     lay_out(view, pieces);
     return pieces.prepared;
 }
-inline const void* lay_out_as(GaussianKernels, const ModelView&, Carver&, bool) {
+inline const void* lay_out_as(GaussianKernels, const ModelView&, Arena&, bool) {
     return nullptr;
 }
 
-// Takes memory and fills it, unless the carver only counts. Does nothing for a Gaussian kernel.
+// Takes memory and fills it, unless the arena only counts. Does nothing for a Gaussian kernel.
 template <Parts parts>
-inline const void* lay_out_kind(const ModelView& view, Carver& carver, bool only_counts) {
-    return with_kind<parts>(view, [&](auto kind) { return lay_out_as(kind, view, carver, only_counts); });
+inline const void* lay_out_kind(const ModelView& view, Arena& arena, bool only_counts) {
+    return with_kind<parts>(view, [&](auto kind) { return lay_out_as(kind, view, arena, only_counts); });
 }
 
 }  // namespace APPROXSVM_TARGET

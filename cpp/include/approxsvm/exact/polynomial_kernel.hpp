@@ -12,9 +12,9 @@
 #include <cmath>
 #include <new>
 
+#include "../arena.hpp"
 #include "../artifact/support_vectors.hpp"
 #include "../bounds/certificate.hpp"
-#include "../carver.hpp"
 #include "../expansion/decision_function.hpp"
 #include "../expansion/form.hpp"
 #include "../model_view.hpp"
@@ -65,7 +65,7 @@ inline ModuliAndSlope moduli_of(const PolynomialMoments& kernel, std::size_t dec
 }
 
 // How b_i was computed: the number of roundings, and the largest effect of underflow, times 2^-1000.
-struct ProductPath {
+struct ProductDepth {
     double roundings;
     double underflow;
 };
@@ -73,10 +73,10 @@ struct ProductPath {
 // For a sigmoid kernel, whose slope is at most 1 and whose values are in [-1, 1]: b_i has the error below, and tanh
 // rounds. Neither of these, nor moving the row, changes a kernel value by more than 2.
 inline double sigmoid_bound(const ModelView& model, const DecisionNumbers& numbers, const ModuliAndSlope& sums,
-                            const ProductPath& path, double row_error) {
+                            const ProductDepth& depth, double row_error) {
     const double a1 = numbers.sum_moduli, n_sv = static_cast<double>(model.n_sv);
     if (!(sums.moduli < infinity)) return infinity;
-    const double of_arguments = 1.02 * unit64 * (path.roundings + 5.0) * sums.moduli;
+    const double of_arguments = 1.02 * unit64 * (depth.roundings + 5.0) * sums.moduli;
     const double moved = row_error != 0.0 ? row_error * sums.slope : 0.0, changed = of_arguments + moved;
     const double of_sum = 1.02 * unit64 * (n_sv + 16.0 + tanh_error_units) + model.coef_error;
     return 1.0001 * ((changed < 2.0 * a1 ? changed : 2.0 * a1) + of_sum * a1 + numbers.value_error) +
@@ -86,19 +86,19 @@ inline double sigmoid_bound(const ModelView& model, const DecisionNumbers& numbe
 // Bounds the error of a sum over all support vectors at a row of this norm. The exact row may be row_error away, with
 // no larger norm.
 //
-// b_i has the error u (path + 2) B_i: the summation depth of its inner product, plus coef0 and the rounding of gamma
+// b_i has the error u (depth + 2) B_i: the summation depth of its inner product, plus coef0 and the rounding of gamma
 // x_i. Underflow adds less than u times 2^-1000 (1 + ||z||), or |gamma| times as much if gamma is multiplied last; it
 // counts as one more rounding, with B_i made larger by it. A power p takes p - 1 roundings and changes by p B_i^(p-1)
 // per unit of b_i. Each product with a_i goes through at most n_sv + 16 additions and roundings. The coefficients
 // themselves have the relative error coef_error.
 inline double polynomial_bound(const ModelView& model, const PolynomialMoments& kernel, std::size_t decision,
-                               const ProductPath& path, double norm, double row_error) {
+                               const ProductDepth& depth, double norm, double row_error) {
     const DecisionNumbers& numbers = model.decisions[decision];
     const double p = kernel.degree, n_sv = static_cast<double>(model.n_sv);
-    const double coef0 = kernel.coef0 + 0x1p-1000 * (1.0 + norm + path.underflow);
+    const double coef0 = kernel.coef0 + 0x1p-1000 * (1.0 + norm + depth.underflow);
     const ModuliAndSlope sums = moduli_of(kernel, decision, norm, coef0);
-    if (model.kernel == KernelKind::sigmoid) return sigmoid_bound(model, numbers, sums, path, row_error);
-    const double relative = 1.02 * unit64 * (p * (path.roundings + 5.0) + n_sv + 16.0) + model.coef_error;
+    if (model.kernel == KernelKind::sigmoid) return sigmoid_bound(model, numbers, sums, depth, row_error);
+    const double relative = 1.02 * unit64 * (p * (depth.roundings + 5.0) + n_sv + 16.0) + model.coef_error;
     // A sum without support vectors has no moduli; avoid 0 times infinity.
     const double moved = row_error != 0.0 ? row_error * sums.slope : 0.0;
     return 1.0001 * (relative * sums.moduli + moved + numbers.value_error) + 0x1p-51 * std::fabs(numbers.intercept) +
@@ -143,13 +143,13 @@ struct PolynomialPieces {
     FormNorms* form_norms;
     unsigned char* engine;
 
-    APPROXSVM_COLD PolynomialPieces(const ModelView& view, Carver& carver) {
-        prepared = carver.take<PolynomialKernel>(1);
+    APPROXSVM_COLD PolynomialPieces(const ModelView& view, Arena& arena) {
+        prepared = arena.take<PolynomialKernel>(1);
         const std::size_t n_moments = static_cast<std::size_t>(moments_degree(view)) + 1;
-        moments = carver.take<double>(has_engines(view) ? n_moments * view.n_decisions : 0);
-        vector = carver.take<double>(view.n_features);
-        form_norms = carver.take<FormNorms>(view.form ? view.n_decisions : 0);
-        engine = carver.take<unsigned char>(has_polynomial_engine(view) ? polynomial_engine_bytes(view) : 0);
+        moments = arena.take<double>(has_engines(view) ? n_moments * view.n_decisions : 0);
+        vector = arena.take<double>(view.n_features);
+        form_norms = arena.take<FormNorms>(view.form ? view.n_decisions : 0);
+        engine = arena.take<unsigned char>(has_polynomial_engine(view) ? polynomial_engine_bytes(view) : 0);
     }
 };
 

@@ -13,7 +13,7 @@
 // sparse.
 #pragma once
 
-#include "../carver.hpp"
+#include "../arena.hpp"
 #include "../simd/exp.hpp"
 #include "../simd/norms.hpp"
 #include "../simd/simd.hpp"
@@ -61,11 +61,11 @@ struct VectorMemory {
     bool by_columns;
     SparseColumnsMemory<Real> columns;
 
-    VectorMemory(std::size_t n_lanes, std::size_t n_features, std::size_t n_values, Carver& carver)
-        : panels(carver.take<Real>(n_values == in_panels ? n_lanes : 0, n_features)),
-          half_sq_norms(carver.take<Real>(n_lanes)),
+    VectorMemory(std::size_t n_lanes, std::size_t n_features, std::size_t n_values, Arena& arena)
+        : panels(arena.take<Real>(n_values == in_panels ? n_lanes : 0, n_features)),
+          half_sq_norms(arena.take<Real>(n_lanes)),
           by_columns(n_values != in_panels),
-          columns(by_columns ? n_lanes : 0, by_columns ? n_features : 0, by_columns ? n_values : 0, carver) {}
+          columns(by_columns ? n_lanes : 0, by_columns ? n_features : 0, by_columns ? n_values : 0, arena) {}
 };
 
 // Lays out support vectors, lane by lane, and computes their norms.
@@ -133,10 +133,10 @@ struct KernelSumMemory {
     double *coef, *coef_moduli;
     VectorMemory<Real> vectors;
 
-    KernelSumMemory(std::size_t n_sv, std::size_t n_features, std::size_t n_values, Carver& carver)
-        : coef(carver.take<double>(n_lanes(n_sv))),
-          coef_moduli(carver.take<double>(n_lanes(n_sv))),
-          vectors(n_lanes(n_sv), n_features, n_values, carver) {}
+    KernelSumMemory(std::size_t n_sv, std::size_t n_features, std::size_t n_values, Arena& arena)
+        : coef(arena.take<double>(n_lanes(n_sv))),
+          coef_moduli(arena.take<double>(n_lanes(n_sv))),
+          vectors(n_lanes(n_sv), n_features, n_values, arena) {}
 
     static constexpr std::size_t n_lanes(std::size_t n_sv) {
         return kernel_expansion_panels<Real>(n_sv) * panel_width<Real>;
@@ -146,7 +146,7 @@ struct KernelSumMemory {
 // Bytes of memory that a KernelSum points into.
 template <class Real>
 inline std::size_t kernel_expansion_bytes(std::size_t n_sv, std::size_t n_features, std::size_t n_values = in_panels) {
-    Carver counter(nullptr);
+    Arena counter(nullptr);
     const KernelSumMemory<Real> memory(n_sv, n_features, n_values, counter);
     return counter.bytes_anywhere();
 }
@@ -158,7 +158,7 @@ class KernelExpansionWriter {
     // Fills a KernelSum, one support vector at a time, in kernel_expansion_bytes of memory that the caller provides.
     KernelExpansionWriter(void* memory, std::size_t n_sv, std::size_t n_features, double half_theta,
                           std::size_t n_values = in_panels)
-        : KernelExpansionWriter(Carver(memory), n_sv, n_features, half_theta, n_values) {}
+        : KernelExpansionWriter(Arena(memory), n_sv, n_features, half_theta, n_values) {}
 
     // See VectorWriter.
     void count(std::size_t feature) { vectors_.count(feature); }
@@ -190,9 +190,9 @@ class KernelExpansionWriter {
     }
 
   private:
-    APPROXSVM_COLD KernelExpansionWriter(Carver carver, std::size_t n_sv, std::size_t n_features, double half_theta,
+    APPROXSVM_COLD KernelExpansionWriter(Arena arena, std::size_t n_sv, std::size_t n_features, double half_theta,
                                          std::size_t n_values)
-        : memory_(n_sv, n_features, n_values, carver),
+        : memory_(n_sv, n_features, n_values, arena),
           vectors_(memory_.vectors, KernelSumMemory<Real>::n_lanes(n_sv), n_features, half_theta),
           n_sv_(n_sv),
           n_features_(n_features),

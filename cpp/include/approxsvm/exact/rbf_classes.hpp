@@ -63,18 +63,18 @@ struct ClassKernelSumMemory {
     VectorMemory<Real> vectors;
 
     ClassKernelSumMemory(std::size_t n_panels, std::size_t n_numbers, std::size_t n_features, std::size_t n_values,
-                         Carver& carver)
-        : coef(carver.take<double>(n_panels * panel_width<Real>, n_numbers)),
-          class_of_panel(carver.take<std::uint32_t>(n_panels)),
-          first_of_panel(carver.take<std::uint32_t>(n_panels)),
-          vectors(n_panels * panel_width<Real>, n_features, n_values, carver) {}
+                         Arena& arena)
+        : coef(arena.take<double>(n_panels * panel_width<Real>, n_numbers)),
+          class_of_panel(arena.take<std::uint32_t>(n_panels)),
+          first_of_panel(arena.take<std::uint32_t>(n_panels)),
+          vectors(n_panels * panel_width<Real>, n_features, n_values, arena) {}
 };
 
 // Bytes of memory that a ClassKernelSum points into.
 template <class Real>
 inline std::size_t class_kernel_bytes(const ClassSizes& sizes, std::size_t n_features,
                                       std::size_t n_values = in_panels) {
-    Carver counter(nullptr);
+    Arena counter(nullptr);
     const std::size_t n_panels = class_kernel_panels<Real>(sizes);
     const ClassKernelSumMemory<Real> memory(n_panels, sizes.n_numbers, n_features, n_values, counter);
     return counter.bytes_anywhere();
@@ -87,7 +87,7 @@ class ClassKernelExpansionWriter {
     // half_theta = gamma / input_scale^2. The counts must outlive the writer.
     ClassKernelExpansionWriter(void* memory, const ClassSizes& sizes, std::size_t n_features, double half_theta,
                                std::size_t n_values = in_panels)
-        : ClassKernelExpansionWriter(Carver(memory), sizes, n_features, half_theta, n_values) {}
+        : ClassKernelExpansionWriter(Arena(memory), sizes, n_features, half_theta, n_values) {}
 
     // See VectorWriter.
     void count(std::size_t feature) { vectors_.count(feature); }
@@ -132,13 +132,13 @@ class ClassKernelExpansionWriter {
   private:
     static constexpr std::size_t width = panel_width<Real>;
 
-    APPROXSVM_COLD ClassKernelExpansionWriter(Carver carver, const ClassSizes& sizes, std::size_t n_features,
+    APPROXSVM_COLD ClassKernelExpansionWriter(Arena arena, const ClassSizes& sizes, std::size_t n_features,
                                               double half_theta, std::size_t n_values)
         : sizes_(sizes),
           n_features_(n_features),
           n_panels_(class_kernel_panels<Real>(sizes)),
           half_theta_(half_theta),
-          memory_(n_panels_, sizes.n_numbers, n_features, n_values, carver),
+          memory_(n_panels_, sizes.n_numbers, n_features, n_values, arena),
           vectors_(memory_.vectors, n_panels_ * width, n_features, half_theta) {
         std::size_t panel = 0;
         for (std::size_t c = 0; c < sizes.n_classes; ++c) {

@@ -69,9 +69,9 @@ struct GridKernels {
 struct GridMemory {
     std::int32_t *panels, *sq_norms;
 
-    GridMemory(std::size_t n_lanes, std::size_t n_coordinates, Carver& carver)
-        : panels(carver.take<std::int32_t>(n_lanes, pairs_for(n_coordinates))),
-          sq_norms(carver.take<std::int32_t>(n_lanes)) {}
+    GridMemory(std::size_t n_lanes, std::size_t n_coordinates, Arena& arena)
+        : panels(arena.take<std::int32_t>(n_lanes, pairs_for(n_coordinates))),
+          sq_norms(arena.take<std::int32_t>(n_lanes)) {}
 };
 
 // Reads the first n_coordinates of vectors that have `stride` each.

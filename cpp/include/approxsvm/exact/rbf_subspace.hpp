@@ -12,9 +12,9 @@
 // function also give its moduli.
 #pragma once
 
+#include "../arena.hpp"
 #include "../artifact/subspaces_section.hpp"
 #include "../bounds/certificate.hpp"
-#include "../carver.hpp"
 #include "rbf_grid.hpp"
 
 namespace approxsvm {
@@ -52,15 +52,15 @@ struct SubspaceSumsMemory {
     VectorMemory<float> vectors;
 
     SubspaceSumsMemory(const SubspaceGroup& group, std::size_t n_forms, std::size_t n_coordinates, bool is_on_grid,
-                       Carver& carver)
+                       Arena& arena)
         : n_own_tiles(tiles_for(group.n_own)),
           n_other_tiles(tiles_of_others(group, n_forms)),
           n_lanes(KernelSumMemory<float>::n_lanes(group.n_own + group.n_others)),
-          others_of(carver.take<std::size_t>(n_forms + 1)),
-          own(n_own_tiles, n_forms, carver),
-          others(n_other_tiles, 1, carver),
-          on_grid(is_on_grid ? n_lanes : 0, n_coordinates, carver),
-          vectors(n_lanes, is_on_grid ? 0 : n_coordinates, in_panels, carver) {}
+          others_of(arena.take<std::size_t>(n_forms + 1)),
+          own(n_own_tiles, n_forms, arena),
+          others(n_other_tiles, 1, arena),
+          on_grid(is_on_grid ? n_lanes : 0, n_coordinates, arena),
+          vectors(n_lanes, is_on_grid ? 0 : n_coordinates, in_panels, arena) {}
 
   private:
     static std::size_t tiles_of_others(const SubspaceGroup& group, std::size_t n_forms) {
@@ -85,12 +85,12 @@ struct SubspacesMemory {
     double* vector;  // (n_coordinates,)
     unsigned char* rest;
 
-    SubspacesMemory(const ModelView& model, Carver& carver) {
+    SubspacesMemory(const ModelView& model, Arena& arena) {
         const std::size_t n_stages = model.subspaces.n_stages;
-        sums = carver.take<SubspaceSums>(n_stages * n_subspace_groups(model));
-        residuals = carver.take<float>(n_stages > 0 ? n_cells * n_residual_terms : 0);
-        vector = carver.take<double>(model.subspaces.n_coordinates);
-        Carver counter(nullptr);
+        sums = arena.take<SubspaceSums>(n_stages * n_subspace_groups(model));
+        residuals = arena.take<float>(n_stages > 0 ? n_cells * n_residual_terms : 0);
+        vector = arena.take<double>(model.subspaces.n_coordinates);
+        Arena counter(nullptr);
         for_subspace_groups(model, [&](std::size_t, const SubspaceGroup& group) {
             take_basis(model, counter);
             const bool is_on_grid = grid_step_of(model, group) > 0.0f;
@@ -98,12 +98,12 @@ struct SubspacesMemory {
                 SubspaceSumsMemory(group, n_subspace_forms(model), model.subspaces.coordinates[k], is_on_grid, counter);
             }
         });
-        rest = carver.take<unsigned char>(counter.bytes_anywhere());
+        rest = arena.take<unsigned char>(counter.bytes_anywhere());
     }
 
-    static float* take_basis(const ModelView& model, Carver& carver) {
+    static float* take_basis(const ModelView& model, Arena& arena) {
         const std::size_t n_panels = kernel_expansion_panels<float>(model.subspaces.n_coordinates);
-        return carver.take<float>(n_panels * panel_width<float>, model.n_features);
+        return arena.take<float>(n_panels * panel_width<float>, model.n_features);
     }
 };
 
@@ -187,9 +187,9 @@ APPROXSVM_COLD inline Subspaces fill_subspaces(const ModelView& model, const Sub
     const std::size_t n_stages = model.subspaces.n_stages, n_forms = n_subspace_forms(model);
     if (n_stages == 0) return {};
     const std::size_t first_summed = n_stages - n_summed_stages(model);
-    Carver carver(memory.rest);
+    Arena arena(memory.rest);
     for_subspace_groups(model, [&](std::size_t g, const SubspaceGroup& group) {
-        const float* const basis = fill_basis_panels(model, group, SubspacesMemory::take_basis(model, carver));
+        const float* const basis = fill_basis_panels(model, group, SubspacesMemory::take_basis(model, arena));
         const float step = grid_step_of(model, group);
         for (std::size_t k = 0; k < n_stages; ++k) {
             const std::size_t n_coordinates = model.subspaces.coordinates[k];
@@ -199,7 +199,7 @@ APPROXSVM_COLD inline Subspaces fill_subspaces(const ModelView& model, const Sub
                 sums.kernels.n_features = n_coordinates;
             } else {
                 const std::size_t n_coef = n_forms * group.n_own + group.n_others;
-                const SubspaceSumsMemory pieces(group, n_forms, n_coordinates, step > 0.0f, carver);
+                const SubspaceSumsMemory pieces(group, n_forms, n_coordinates, step > 0.0f, arena);
                 sums = fill_subspace_sums(model, group, n_coordinates, group.coef + (k - first_summed) * n_coef, step,
                                           pieces, memory.vector);
             }

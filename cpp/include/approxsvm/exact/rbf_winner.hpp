@@ -5,11 +5,11 @@
 // of the support vectors (the landmarks) guesses the class of a row.
 //
 // Kernel values are those of rbf.hpp in float32. Coefficients are float32 too, and so are sums over at most
-// listed_tiles tiles: a product goes through listed_path roundings before it is added up in float64. Within a pair, the
-// coefficients of a class have one sign, as LIBSVM's duals do, so the two sums of a pair also give its moduli.
+// listed_tiles tiles: a product goes through listed_depth roundings before it is added up in float64. Within a pair,
+// the coefficients of a class have one sign, as LIBSVM's duals do, so the two sums of a pair also give its moduli.
 #pragma once
 
-#include "../carver.hpp"
+#include "../arena.hpp"
 #include "rbf_classes.hpp"
 
 namespace approxsvm {
@@ -19,7 +19,7 @@ inline namespace APPROXSVM_TARGET {
 constexpr std::size_t listed_tiles = block_panels * panel_width<float> / tile_rows;
 // Roundings of a product: the coefficient's, the tile_rows additions within a tile, those of the tiles, and the
 // product's own.
-constexpr double listed_path = static_cast<double>(tile_rows) + static_cast<double>(listed_tiles) + 2.0;
+constexpr double listed_depth = static_cast<double>(tile_rows) + static_cast<double>(listed_tiles) + 2.0;
 
 // Range of sums of coefficient moduli that float32 adds up without overflow or relevant underflow. Products below
 // 2^-126 have an error below that, which is 2^-66 of a coefficient.
@@ -109,11 +109,11 @@ struct ListMemory {
     std::uint32_t* lanes;
     float *half_sq_norms, *coef;
 
-    ListMemory(std::size_t n_tiles, std::size_t n_sums, Carver& carver)
-        : offsets(carver.take<std::size_t>(n_tiles * tile_rows)),
-          lanes(carver.take<std::uint32_t>(n_tiles * tile_rows)),
-          half_sq_norms(carver.take<float>(n_tiles * tile_rows)),
-          coef(carver.take<float>(n_tiles * tile_rows, n_sums)) {}
+    ListMemory(std::size_t n_tiles, std::size_t n_sums, Arena& arena)
+        : offsets(arena.take<std::size_t>(n_tiles * tile_rows)),
+          lanes(arena.take<std::uint32_t>(n_tiles * tile_rows)),
+          half_sq_norms(arena.take<float>(n_tiles * tile_rows)),
+          coef(arena.take<float>(n_tiles * tile_rows, n_sums)) {}
 };
 
 struct WinnerMemory {
@@ -127,16 +127,16 @@ struct WinnerMemory {
     std::uint32_t* const lane_of;  // (n_sv,): positions of support vectors in the panels
     const ListMemory own, others;
 
-    WinnerMemory(const PairCoefficients& pairs, Carver& carver)
+    WinnerMemory(const PairCoefficients& pairs, Arena& arena)
         : n_tiles_(pairs),
           n_(n_tiles_.is_usable ? pairs.n_classes : 0),
           is_usable(n_tiles_.is_usable),
-          own_of(carver.take<std::size_t>(n_ + 1)),
-          others_of(carver.take<std::size_t>(n_ * n_ + 1)),
-          panel_of(carver.take<std::size_t>(n_ + 1)),
-          lane_of(carver.take<std::uint32_t>(is_usable ? pairs.n_sv : 0)),
-          own(n_tiles_.own, n_ > 0 ? n_ - 1 : 0, carver),
-          others(n_tiles_.others, 1, carver) {}
+          own_of(arena.take<std::size_t>(n_ + 1)),
+          others_of(arena.take<std::size_t>(n_ * n_ + 1)),
+          panel_of(arena.take<std::size_t>(n_ + 1)),
+          lane_of(arena.take<std::uint32_t>(is_usable ? pairs.n_sv : 0)),
+          own(n_tiles_.own, n_ > 0 ? n_ - 1 : 0, arena),
+          others(n_tiles_.others, 1, arena) {}
 };
 
 // Fills a list, tile after tile.

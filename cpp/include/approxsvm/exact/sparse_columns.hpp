@@ -4,7 +4,7 @@
 // registers are used.
 #pragma once
 
-#include "../carver.hpp"
+#include "../arena.hpp"
 #include "../simd/simd.hpp"
 
 namespace approxsvm {
@@ -49,12 +49,12 @@ struct SparseColumnsMemory {
     std::uint8_t* frequent;
     Real* of_frequent;
 
-    SparseColumnsMemory(std::size_t n_lanes, std::size_t n_features, std::size_t n_values, Carver& carver)
-        : bounds(carver.take<std::uint32_t>(n_features + 1)),
-          lanes(carver.take<std::uint32_t>(n_values)),
-          values(carver.take<Real>(n_values)),
-          frequent(carver.take<std::uint8_t>(n_features)),
-          of_frequent(carver.take<Real>(most_frequent(n_lanes, n_values), n_lanes)) {}
+    SparseColumnsMemory(std::size_t n_lanes, std::size_t n_features, std::size_t n_values, Arena& arena)
+        : bounds(arena.take<std::uint32_t>(n_features + 1)),
+          lanes(arena.take<std::uint32_t>(n_values)),
+          values(arena.take<Real>(n_values)),
+          frequent(arena.take<std::uint8_t>(n_features)),
+          of_frequent(arena.take<Real>(most_frequent(n_lanes, n_values), n_lanes)) {}
 };
 
 // Fills memory for n_values values: counts all of them first, then adds the support vectors lane by lane.

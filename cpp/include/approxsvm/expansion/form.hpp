@@ -122,7 +122,7 @@ APPROXSVM_COLD inline FormNorms norms_of_form(const PolynomialForm& form, std::s
 // products, and in each product with a coordinate.
 inline double form_bound(const PolynomialForm& form, const FormNorms& norms, std::size_t n_features, double norm,
                          double row_error) {
-    const double path = 1.01 * (2.0 * static_cast<double>(n_features) + 8.0) * unit64;
+    const double depth = 1.01 * (2.0 * static_cast<double>(n_features) + 8.0) * unit64;
     const double* numbers = form.numbers;
     // Multiply by one norm at a time, because the square of a small one may be zero.
     const double moduli = std::fabs(numbers[form_part::constant]) + norms.linear * norm + norms.quadratic * norm * norm;
@@ -130,7 +130,7 @@ inline double form_bound(const PolynomialForm& form, const FormNorms& norms, std
                          numbers[form_part::quadratic_error] * norm * norm;
     const double moved =
         row_error != 0.0 ? row_error * (norms.linear + norms.quadratic * (2.0 * norm + row_error)) : 0.0;
-    return (path * moduli + terms + moved) * (1.0 + 1e-9) + 0x1p-1000 * (1.0 + norm);
+    return (depth * moduli + terms + moved) * (1.0 + 1e-9) + 0x1p-1000 * (1.0 + norm);
 }
 
 }  // namespace APPROXSVM_TARGET

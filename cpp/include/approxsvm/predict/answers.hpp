@@ -39,20 +39,20 @@ struct ValueMemory {
     std::uint8_t *stages, *open_stages;
     std::size_t* open;
 
-    ValueMemory(const ModelView& model, const CallRows& call, Carver& carver)
-        : ValueMemory(model, call.at_most(answer_piece_rows(model)), carver) {}
+    ValueMemory(const ModelView& model, const CallRows& call, Arena& arena)
+        : ValueMemory(model, call.at_most(answer_piece_rows(model)), arena) {}
 
   private:
-    ValueMemory(const ModelView& model, std::size_t n_rows, Carver& carver)
-        : values(carver.take<double>(keeps_values(model) ? n_rows * model.n_decisions : 0)),
-          bounds(carver.take<double>(keeps_values(model) ? n_rows * model.n_decisions : 0)),
-          shares(carver.take<double>(n_answers(model))),
-          lowest(carver.take<double>(n_answers(model))),
-          highest(carver.take<double>(n_answers(model))),
-          room(carver.take<double>(outputs_doubles(n_answers(model)))),
-          stages(carver.take<std::uint8_t>(n_rows)),
-          open_stages(carver.take<std::uint8_t>(keeps_values(model) ? n_rows : 0)),
-          open(carver.take<std::size_t>(keeps_values(model) ? n_rows : 0)) {}
+    ValueMemory(const ModelView& model, std::size_t n_rows, Arena& arena)
+        : values(arena.take<double>(keeps_values(model) ? n_rows * model.n_decisions : 0)),
+          bounds(arena.take<double>(keeps_values(model) ? n_rows * model.n_decisions : 0)),
+          shares(arena.take<double>(n_answers(model))),
+          lowest(arena.take<double>(n_answers(model))),
+          highest(arena.take<double>(n_answers(model))),
+          room(arena.take<double>(outputs_doubles(n_answers(model)))),
+          stages(arena.take<std::uint8_t>(n_rows)),
+          open_stages(arena.take<std::uint8_t>(keeps_values(model) ? n_rows : 0)),
+          open(arena.take<std::size_t>(keeps_values(model) ? n_rows : 0)) {}
 };
 
 // For one model, including the memory that its rows need.
@@ -61,8 +61,8 @@ struct AnswerMemory {
     MappingMemory mapping;
 
     template <Parts parts>
-    AnswerMemory(const PreparedModel& prepared, const CallOf<parts>& call, Carver& carver)
-        : values(*prepared.view, call, carver), mapping(prepared, call, carver) {}
+    AnswerMemory(const PreparedModel& prepared, const CallOf<parts>& call, Arena& arena)
+        : values(*prepared.view, call, arena), mapping(prepared, call, arena) {}
 };
 
 // Whether an ensemble asks its members for labels instead of values.
@@ -80,14 +80,14 @@ struct EnsembleMemory {
     void* member;
 
     template <Parts parts>
-    EnsembleMemory(const PreparedModel& prepared, const CallOf<parts>& call, Carver& carver)
-        : of_functions(*prepared.view, call, carver) {
+    EnsembleMemory(const PreparedModel& prepared, const CallOf<parts>& call, Arena& arena)
+        : of_functions(*prepared.view, call, arena) {
         const ModelView& model = *prepared.view;
         const std::size_t n_rows = call.at_most(answer_piece_rows(model)), n_labels = model.n_labels;
         std::size_t n_decisions = 1, member_bytes = 0;
         for (std::size_t k = 0; k < model.n_members; ++k) {
             const ModelView& view = *prepared.members[k]->view;
-            Carver counter(nullptr);
+            Arena counter(nullptr);
             if (asks_for_labels(model)) {
                 [[maybe_unused]] const AnswerMemory memory(*prepared.members[k], call, counter);
             } else {
@@ -96,21 +96,21 @@ struct EnsembleMemory {
             n_decisions = view.n_decisions > n_decisions ? view.n_decisions : n_decisions;
             member_bytes = counter.bytes_anywhere() > member_bytes ? counter.bytes_anywhere() : member_bytes;
         }
-        values = carver.take<double>(n_rows * n_decisions);
-        bounds = carver.take<double>(n_rows * n_decisions);
+        values = arena.take<double>(n_rows * n_decisions);
+        bounds = arena.take<double>(n_rows * n_decisions);
         const std::size_t n_sums = n_labels > 0 ? n_labels : 1;
-        sums = carver.take<double>(n_rows * n_sums);
-        lowest = carver.take<double>(n_rows * n_sums);
-        highest = carver.take<double>(n_rows * n_labels);
-        shares = carver.take<double>(n_labels);
-        low = carver.take<double>(n_labels);
-        high = carver.take<double>(n_labels);
-        room = carver.take<double>(outputs_doubles(n_labels));
-        stages = carver.take<std::uint8_t>(n_rows);
-        certified = carver.take<std::uint8_t>(n_rows);
-        labels = carver.take<std::uint32_t>(n_rows);
-        open = carver.take<std::size_t>(n_rows);
-        member = carver.take<unsigned char>(member_bytes);
+        sums = arena.take<double>(n_rows * n_sums);
+        lowest = arena.take<double>(n_rows * n_sums);
+        highest = arena.take<double>(n_rows * n_labels);
+        shares = arena.take<double>(n_labels);
+        low = arena.take<double>(n_labels);
+        high = arena.take<double>(n_labels);
+        room = arena.take<double>(outputs_doubles(n_labels));
+        stages = arena.take<std::uint8_t>(n_rows);
+        certified = arena.take<std::uint8_t>(n_rows);
+        labels = arena.take<std::uint32_t>(n_rows);
+        open = arena.take<std::size_t>(n_rows);
+        member = arena.take<unsigned char>(member_bytes);
     }
 };
 
@@ -123,7 +123,7 @@ inline CallOf<parts> rows_of_call(const RowSource& rows, const Request& request)
 // Bytes of scratch memory for answer() per thread, in calls of up to n_rows rows.
 template <Parts parts = all_parts>
 inline std::size_t workspace_bytes(const PreparedModel& prepared, std::size_t n_rows = any_number_of_rows) {
-    Carver counter(nullptr);
+    Arena counter(nullptr);
     if constexpr (has(parts, ensembles)) {
         if (prepared.view->n_members > 0) {
             [[maybe_unused]] const EnsembleMemory memory(prepared, CallOf<parts>(n_rows), counter);
@@ -448,8 +448,8 @@ class EnsembleAnswers {
         wanted.values = {memory_.values, n_values};
         wanted.bounds = {memory_.bounds, n_values};
         wanted.stages = {memory_.stages, n};
-        Carver carver(memory_.member);
-        const MappingMemory memory(member, rows_of_call<parts>(rows, request), carver);
+        Arena arena(memory_.member);
+        const MappingMemory memory(member, rows_of_call<parts>(rows, request), arena);
         const Status status = evaluate_raw<parts>(member, rows, request, wanted, counts_, memory);
         if (status == Status::ok) note_stages(k, n, stages);
         return status;
@@ -529,8 +529,8 @@ class EnsembleAnswers {
         wanted.labels = {memory_.labels, n};
         if (certify) wanted.certified = {memory_.certified, n};
         wanted.stages = {memory_.stages, n};
-        Carver carver(memory_.member);
-        const AnswerMemory memory(member, rows_of_call<parts>(rows, request), carver);
+        Arena arena(memory_.member);
+        const AnswerMemory memory(member, rows_of_call<parts>(rows, request), arena);
         const Status status = answer_single<parts>(member, rows, request, wanted, counts_, memory);
         if (status == Status::ok) note_stages(k, n, stages);
         return status;
@@ -729,16 +729,16 @@ inline Status answer(const PreparedModel& prepared, const RowSource& rows, const
     const Status status = check_request(*prepared.view, rows.n_rows(), request, out);
     if (status != Status::ok) return status;
     const CallOf<parts> call = rows_of_call<parts>(rows, request);
-    Carver carver(workspace);
+    Arena arena(workspace);
     if constexpr (has(parts, ensembles)) {
         if (prepared.view->n_members > 0) {
-            const EnsembleMemory memory(prepared, call, carver);
-            if (carver.bytes_anywhere() > n_bytes) return Status::buffer_too_small;
+            const EnsembleMemory memory(prepared, call, arena);
+            if (arena.bytes_anywhere() > n_bytes) return Status::buffer_too_small;
             return EnsembleAnswers<parts>(prepared, counts, memory).answer(rows, request, out);
         }
     }
-    const AnswerMemory memory(prepared, call, carver);
-    if (carver.bytes_anywhere() > n_bytes) return Status::buffer_too_small;
+    const AnswerMemory memory(prepared, call, arena);
+    if (arena.bytes_anywhere() > n_bytes) return Status::buffer_too_small;
     return answer_single<parts>(prepared, rows, request, out, counts, memory);
 }
 

@@ -82,7 +82,7 @@ inline double direction_bound(const ModelView& model, const ExpansionNumbers& nu
     const double theta = 2.0 * static_cast<double>(model.half_theta) * (1.0 + 0x1p-20);
     const double computed = form > 0.0f ? theta * numbers.direction_scale * static_cast<double>(form) : 0.0;
     const double rounding =
-        1.01 * unit32 * (form_path(model.n_features, 2) + 4.0) * numbers.direction_trace + numbers.direction_error;
+        1.01 * unit32 * (form_depth(model.n_features, 2) + 4.0) * numbers.direction_trace + numbers.direction_error;
     const double gaussian = std::exp(-static_cast<double>(half_s) * (1.0 - widen));
     double sum = 1.0;
     for (int k = model.first_remainder_degree - 1; k > 3; --k) sum = 1.0 + sum * 2.0 * s / k;

@@ -45,7 +45,7 @@ class ClassCascade : public CommonExpansions {
           block_wins_(memory.block_wins),
           block_(memory.later_block),
           winner_(prepared, source, request, batch, slope_, block_, memory.winner, memory.subspaces),
-          presumes_(labels_only_ && winner_.is_there()),
+          speculates_(labels_only_ && winner_.is_there()),
           engine32_(prepared, source, batch, {prepared.class32.expansion, memory.products32}, block_, memory.nonzeros32,
                     memory.sums32),
           engine64_(prepared, source, batch, {prepared.class64.expansion, memory.products64}, block_, memory.nonzeros64,
@@ -121,7 +121,7 @@ class ClassCascade : public CommonExpansions {
 
     void send_to_float32(std::size_t i) {
         if (few_is_first_ && answer_by_few_values(i)) return;
-        if (!presumes_ || !winner_.presumes()) return engine32_.send(i, offer32());
+        if (!speculates_ || !winner_.speculates()) return engine32_.send(i, offer32());
         if (begins_sparse(i)) return;
         winner_.send(i, settle_winner(), pass_on());
     }
@@ -130,7 +130,7 @@ class ClassCascade : public CommonExpansions {
     }
 
     Status finish() {
-        if (presumes_) winner_.finish(settle_winner(), pass_on());
+        if (speculates_) winner_.finish(settle_winner(), pass_on());
         engine32_.finish(offer32());
         engine64_.finish(offer64());
         return Status::ok;
@@ -157,18 +157,18 @@ class ClassCascade : public CommonExpansions {
     void refine_label(std::size_t i, std::size_t wins, const double* values, const double* bounds, std::size_t stride) {
         if (wins == n_classes_ - 1) return settle_label(i, majority_class(), by_expansion);
         if (few_is_first_ && answer_by_few_values(i)) return;
-        if (!presumes_) return engine32_.send(i, offer32());
+        if (!speculates_) return engine32_.send(i, offer32());
         // Values are read here, because the engine of sparse rows may now answer an earlier row in the same memory.
-        std::size_t presumed = majority_class();
+        std::size_t speculated = majority_class();
         winner_.begin(i, [&](const auto& know) {
             for_pairs_of(majority_class(), [&](std::size_t pair, Outcome won, std::size_t c) {
                 const Outcome outcome = outcome_of(values[pair * stride], bounds[pair * stride]);
-                if (outcome != won && outcome != Outcome::unknown) presumed = c;
+                if (outcome != won && outcome != Outcome::unknown) speculated = c;
                 know(pair, outcome);
             });
         });
         if (begins_sparse(i)) return;
-        winner_.send(i, presumed, settle_winner(), pass_on());
+        winner_.send(i, speculated, settle_winner(), pass_on());
     }
 
     // --- the exact engines
@@ -394,7 +394,7 @@ class ClassCascade : public CommonExpansions {
     std::uint32_t* const block_wins_;  // (n_labels, block_rows)
     float* const block_;
     WinnerStage<parts> winner_;
-    const bool presumes_;
+    const bool speculates_;
     EngineOf<parts, float, ClassSums<float>> engine32_;
     EngineOf<parts, double, ClassSums<double>> engine64_;
     IfPart<parts, few_values, FewValuesStage> few_;

@@ -78,14 +78,14 @@ inline void for_kernels_by_definition(const PreparedModel& prepared, const RowSo
     const ModelView& model = *prepared.view;
     double* const z = reinterpret_cast<double*>(memory);
     const double unseen = source.load(i, nullptr, 1.0, z, 1);
-    const double steepest = kernel_slope(model.gamma), d_path = (static_cast<double>(model.n_features) + 8.0) * unit64;
+    const double steepest = kernel_slope(model.gamma), d_depth = (static_cast<double>(model.n_features) + 8.0) * unit64;
     Distances distances(model, z);
     APPROXSVM_COUNT_WORK(2.0 * static_cast<double>(model.n_sv) * (static_cast<double>(model.n_features) + work_of_exp));
     for (std::size_t k = 0; k < model.n_sv; ++k) {
         const double sq_distance = distances.next() + unseen;
         double moved = 0.0;
         if (row_error != 0.0) {  // or NaN
-            const double r = std::sqrt(sq_distance) * (1.0 + d_path), nearest = r * (1.0 - 2.0 * d_path) - row_error;
+            const double r = std::sqrt(sq_distance) * (1.0 + d_depth), nearest = r * (1.0 - 2.0 * d_depth) - row_error;
             const double least = nearest > 0.0 ? nearest : 0.0, most = r + row_error;
             // exp rounds to zero only below 2^-1000, even after multiplication by an overflown distance.
             const double gaussian = std::exp(-model.gamma * least * least);

@@ -218,14 +218,14 @@ struct NonzeroRoom {
     std::size_t n_bytes;
 
     template <class Real>
-    static NonzeroRoom of(const ModelView& model, const CallRows& call, Carver& carver) {
+    static NonzeroRoom of(const ModelView& model, const CallRows& call, Arena& arena) {
         // non-zeros that a row may have
         const std::size_t d = model.n_features, of_one = by_columns(model) ? d : d / 3;
         const bool is_for_one = by_columns(model) || call.side_by_side == 1;
         const std::size_t n_bytes = !has_engines(model) ? 0
                                     : is_for_one        ? of_one * (sizeof(Real) + sizeof(std::int32_t))
                                                         : workspace_bytes(d);
-        return {carver.take<unsigned char>(n_bytes), n_bytes};
+        return {arena.take<unsigned char>(n_bytes), n_bytes};
     }
     template <class Real>
     std::size_t capacity() const {

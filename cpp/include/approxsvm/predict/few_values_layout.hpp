@@ -116,24 +116,24 @@ struct FewValuesMemory {
     float *coef, *digits;
     std::uint32_t *first_features, *run_ends, *first_squares;
 
-    FewValuesMemory(const ModelView& view, bool is_candidate, Carver& carver) {
+    FewValuesMemory(const ModelView& view, bool is_candidate, Arena& arena) {
         const FewSegments segments(view);
         const std::size_t d = is_candidate ? view.n_features : 0, n_lanes = is_candidate ? segments.n_lanes() : 0;
-        lowest = carver.take<double>(is_candidate ? d + lanes64 : 0);  // whole registers
-        range = carver.take<double>(is_candidate ? d + lanes64 : 0);
-        codes_of_zeros = carver.take<std::uint8_t>(d);
-        squares = carver.take<std::uint8_t[16]>(d, most_steps + 1);
-        joint = carver.take<std::uint8_t[16]>(d);
-        joint_values = carver.take<double[16]>(d);
-        first_features = carver.take<std::uint32_t>(is_candidate ? d + 1 : 0);
-        run_ends = carver.take<std::uint32_t>(d);
-        first_squares = carver.take<std::uint32_t>(d);
-        starts = carver.take<std::size_t>(is_candidate ? segments.n() + 1 : 0);
-        vectors = carver.take<unsigned char>(n_lanes / few_panel, is_candidate ? panel_bytes_before(d) : 0);
-        coef = carver.take<float>(n_lanes, is_candidate ? segments.n_functions() : 0);
-        coef64 = carver.take<double>(n_lanes, is_candidate ? segments.n_functions() : 0);
-        digits = carver.take<float>(is_candidate ? most_digits * digit_values : 0);
-        kernels64 = carver.take<double>(is_candidate ? most_sq_steps + 1 : 0);
+        lowest = arena.take<double>(is_candidate ? d + lanes64 : 0);  // whole registers
+        range = arena.take<double>(is_candidate ? d + lanes64 : 0);
+        codes_of_zeros = arena.take<std::uint8_t>(d);
+        squares = arena.take<std::uint8_t[16]>(d, most_steps + 1);
+        joint = arena.take<std::uint8_t[16]>(d);
+        joint_values = arena.take<double[16]>(d);
+        first_features = arena.take<std::uint32_t>(is_candidate ? d + 1 : 0);
+        run_ends = arena.take<std::uint32_t>(d);
+        first_squares = arena.take<std::uint32_t>(d);
+        starts = arena.take<std::size_t>(is_candidate ? segments.n() + 1 : 0);
+        vectors = arena.take<unsigned char>(n_lanes / few_panel, is_candidate ? panel_bytes_before(d) : 0);
+        coef = arena.take<float>(n_lanes, is_candidate ? segments.n_functions() : 0);
+        coef64 = arena.take<double>(n_lanes, is_candidate ? segments.n_functions() : 0);
+        digits = arena.take<float>(is_candidate ? most_digits * digit_values : 0);
+        kernels64 = arena.take<double>(is_candidate ? most_sq_steps + 1 : 0);
     }
 };
 

@@ -18,17 +18,17 @@ struct FewRoom {
     float* kernels;  // of all lanes, for several functions
 
     FewRoom() : values(nullptr), sums(nullptr), columns(nullptr), codes(nullptr), row(), kernels(nullptr) {}
-    FewRoom(const FewValues& few, const ModelView& model, Carver& carver) {
+    FewRoom(const FewValues& few, const ModelView& model, Arena& arena) {
         const FewSegments segments(model);
         const std::size_t d = few.is_usable ? model.n_features : 0;
-        values = carver.take<double>(few.is_usable ? d + lanes64 : 0);
-        sums = carver.take<double>(few.is_usable ? segments.n() : 0, segments.n_functions());
-        columns = carver.take<std::int32_t>(d);
-        codes = carver.take<std::uint8_t>(few.is_usable ? d + 7 : 0);
-        row.planes = carver.take<std::uint32_t>(few.is_usable ? (d + 31) / 32 : 0);
-        row.tables = carver.take<std::uint8_t[16]>(d);
-        row.factors = carver.take<float[16]>(few.has_factors ? word_codes * few.n_parts : 0);
-        kernels = carver.take<float>(few.is_usable && has_classes(model) ? segments.n_lanes() : 0);
+        values = arena.take<double>(few.is_usable ? d + lanes64 : 0);
+        sums = arena.take<double>(few.is_usable ? segments.n() : 0, segments.n_functions());
+        columns = arena.take<std::int32_t>(d);
+        codes = arena.take<std::uint8_t>(few.is_usable ? d + 7 : 0);
+        row.planes = arena.take<std::uint32_t>(few.is_usable ? (d + 31) / 32 : 0);
+        row.tables = arena.take<std::uint8_t[16]>(d);
+        row.factors = arena.take<float[16]>(few.has_factors ? word_codes * few.n_parts : 0);
+        kernels = arena.take<float>(few.is_usable && has_classes(model) ? segments.n_lanes() : 0);
     }
 };
 
@@ -36,7 +36,7 @@ struct FewRoom {
 // the underflow of coefficients and products.
 //
 // In float32: an entry of a digit table has the relative error u, and so do products of entries: 2 n_digits - 1
-// roundings in all. Coefficients round once, their products once more unless fused, and a sum has the depth few_path.
+// roundings in all. Coefficients round once, their products once more unless fused, and a sum has the depth few_depth.
 // The moduli are computed as well, which the factor covers. Chunks are summed in float64. Exponents: g = gamma step^2
 // rounds twice and g h once, so K has the relative error 3 u64 g h; exp adds two units in the last place. An entry
 // below 2^-126 is zero; elsewhere g h is below 88 for each digit, which 2^-40 covers. So kernel values below 2^-126 may
@@ -50,7 +50,7 @@ struct FewErrors {
     static FewErrors of_float32(const FewValues& few) {
         const double n = static_cast<double>(few.starts[few.n_segments]) + 16.0;
         return {
-            1.02 * unit32 * (2.0 * static_cast<double>(few.n_digits) + few_path + 1.0) + 1.01 * n * unit64 + 0x1p-40,
+            1.02 * unit32 * (2.0 * static_cast<double>(few.n_digits) + few_depth + 1.0) + 1.01 * n * unit64 + 0x1p-40,
             few.grid_error + 0x1p-120 * n, 0x1p-145 * n * few.coef_scale};
     }
     // By factors exp(-y_g), with y_g = gamma times the squared distance in the features of group g: y_g has the
@@ -61,9 +61,9 @@ struct FewErrors {
     static FewErrors of_factors(const FewValues& few) {
         const double n = static_cast<double>(few.starts[few.n_segments]) + 16.0;
         const double n_groups = static_cast<double>(few.n_groups);
-        const double path = 3.0 * n_groups + 20.0 + few_path + 2.0;
+        const double depth = 3.0 * n_groups + 20.0 + few_depth + 2.0;
         const double in_float64 = 20.0 * (static_cast<double>(few.n_features) + 8.0) * unit64;
-        return {1.02 * (unit32 * path + in_float64) + 1.01 * n * unit64, 1e-13, 0x1p-145 * n * few.coef_scale};
+        return {1.02 * (unit32 * depth + in_float64) + 1.01 * n * unit64, 1e-13, 0x1p-145 * n * few.coef_scale};
     }
     static FewErrors of_float64(const FewValues& few) {
         const double n = static_cast<double>(few.starts[few.n_segments]) + 16.0;

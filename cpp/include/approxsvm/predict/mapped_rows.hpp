@@ -16,22 +16,22 @@ inline std::size_t mapped_piece_rows(const ModelView& model) {
     return rows < 2 * block_rows ? 2 * block_rows : rows < route_rows ? rows : route_rows;
 }
 
-// Scratch memory of one thread: a chunk of mapped rows, their errors, one raw row, and the memory of the stages.
+// Scratch memory of one thread: a chunk of mapped rows, their errors, one raw row, and the memory of the ops.
 struct MappingMemory {
-    double *mapped = nullptr, *errors = nullptr, *raw = nullptr, *stages = nullptr, *bounds = nullptr;
+    double *mapped = nullptr, *errors = nullptr, *raw = nullptr, *ops = nullptr, *bounds = nullptr;
     EvaluationMemory evaluation;
 
     template <Parts parts>
-    MappingMemory(const PreparedModel& prepared, const CallOf<parts>& call, Carver& carver)
-        : evaluation(prepared, call, carver) {
+    MappingMemory(const PreparedModel& prepared, const CallOf<parts>& call, Arena& arena)
+        : evaluation(prepared, call, arena) {
         const ModelView& model = *prepared.view;
         if (!model.has_input_map) return;
         const std::size_t n = call.at_most(mapped_piece_rows(model));
-        mapped = carver.take<double>(n * model.n_features);
-        errors = carver.take<double>(n);
-        raw = carver.take<double>(model.n_raw_features);
-        stages = carver.take<double>(map_doubles(model.input_map));
-        bounds = carver.take<double>(model.tolerance_asked ? n : 0, model.n_decisions);
+        mapped = arena.take<double>(n * model.n_features);
+        errors = arena.take<double>(n);
+        raw = arena.take<double>(model.n_raw_features);
+        ops = arena.take<double>(map_doubles(model.input_map));
+        bounds = arena.take<double>(model.tolerance_asked ? n : 0, model.n_decisions);
     }
 };
 
@@ -47,7 +47,7 @@ class RowMapping {
           fault_(request.fault),
           source_{request.source_unit > unit64, rows.is_sparse()},
           scaler_(view_.input_map, prepared.map_gains, source_),
-          mapper_(view_.input_map, prepared.map_gains, memory.stages, source_) {}
+          mapper_(view_.input_map, prepared.map_gains, memory.ops, source_) {}
 
     // Maps the rows [first, first + n) into the memory's first n rows. Rows whose error matters are mapped in twice the
     // precision.
@@ -225,7 +225,7 @@ inline Status evaluate_mapped(const PreparedModel& prepared, const RowSource& ro
     return Status::ok;
 }
 
-// Evaluates all raw rows of a source: values, bounds, stages, and labels by votes. The workspace holds a MappingMemory.
+// Evaluates all raw rows of a source: values, bounds, ops, and labels by votes. The workspace holds a MappingMemory.
 template <Parts parts>
 inline Status evaluate_raw(const PreparedModel& prepared, const RowSource& rows, const Request& request,
                            const Evaluation& out, std::uint64_t* counts, const MappingMemory& memory) {

@@ -39,7 +39,7 @@ class PolynomialEvaluator {
                     value_[k] = row.sums[k * row.stride] + view_.decisions[k].intercept;
                 }
             }
-            find_bounds(i, row.half_sq_norm, {static_cast<double>(inner_product_path(row.n_terms)), 0.0});
+            find_bounds(i, row.half_sq_norm, {static_cast<double>(inner_product_depth(row.n_terms)), 0.0});
             judge(i, by_float64);
         });
     }
@@ -180,7 +180,7 @@ class PolynomialEvaluator {
     }
 
     // Bounds of sums over all support vectors.
-    void find_bounds(std::size_t i, double sq_norm, const ProductPath& path) {
+    void find_bounds(std::size_t i, double sq_norm, const ProductDepth& depth) {
         double norm = 0.0;
         if (sq_norm > 0x1p-900 && sq_norm < 0x1p1000) {
             norm = norm_above(sq_norm, nullptr, view_.n_features);
@@ -190,7 +190,7 @@ class PolynomialEvaluator {
         }
         const double moved = row_error(i);
         for (std::size_t k = 0; k < n_decisions_; ++k) {
-            bound_[k] = polynomial_bound(view_, kernel_.moments, k, path, norm + moved, moved);
+            bound_[k] = polynomial_bound(view_, kernel_.moments, k, depth, norm + moved, moved);
         }
     }
 

@@ -4,10 +4,10 @@
 
 #include <new>
 
+#include "../arena.hpp"
 #include "../artifact/reader.hpp"
 #include "../artifact/support_vectors.hpp"
 #include "../bounds/certificate.hpp"
-#include "../carver.hpp"
 #include "../exact/kinds.hpp"
 #include "../exact/rbf.hpp"
 #include "../exact/rbf_classes.hpp"
@@ -210,37 +210,37 @@ struct PreparedPieces : EnginePieces {
     ModelView* expansion = nullptr;  // expansion of a subspace, and the memory of its layout
     unsigned char* of_expansion = nullptr;
 
-    APPROXSVM_COLD PreparedPieces(const ModelView& view, Carver& carver, bool only_counts)
-        : winner(view, pair_coefficients(view), carver),
-          in_subspaces(view, carver),
-          few(view, may_have_few_values(view), carver) {
+    APPROXSVM_COLD PreparedPieces(const ModelView& view, Arena& arena, bool only_counts)
+        : winner(view, pair_coefficients(view), arena),
+          in_subspaces(view, arena),
+          few(view, may_have_few_values(view), arena) {
         const std::size_t d = view.n_features;
-        model = carver.take<PreparedModel>(1);
+        model = arena.take<PreparedModel>(1);
         if (view.subspaces.expansion) {
-            expansion = carver.take<ModelView>(1);
-            of_expansion = carver.take<unsigned char>(single_prepared_bytes<parts>(subspace_expansion_of(view)));
+            expansion = arena.take<ModelView>(1);
+            of_expansion = arena.take<unsigned char>(single_prepared_bytes<parts>(subspace_expansion_of(view)));
         }
-        zeros = carver.take<float>(n_zeros(view));
-        map_gains = carver.take<double>(view.has_input_map ? map_gain_doubles<parts>(view.input_map) : 0);
-        of_kind = lay_out_kind<parts>(view, carver, only_counts);
+        zeros = arena.take<float>(n_zeros(view));
+        map_gains = arena.take<double>(view.has_input_map ? map_gain_doubles<parts>(view.input_map) : 0);
+        of_kind = lay_out_kind<parts>(view, arena, only_counts);
         if (!is_gaussian(view)) return;
-        basis = carver.take<float>(n_bases(view) * n_cells * n_bound_terms);
-        weights = carver.take<float>(view.n_centers * view.n_forms, n_bound_terms);
-        bounds = carver.take<double>(has_folded_center(view) ? n_bases(view) * n_cells : 0);
-        folded = carver.take<double>(has_folded_center(view) ? folded_doubles(d) : 0);
-        vector = carver.take<double>(d);
-        features = carver.take<std::uint32_t>(engine_at_reference(view) ? d : 0);
-        engine_center = carver.take<double>(has_engines(view) ? d : 0);
-        narrowing = carver.take<double>(2 * (has_several(view) ? view.n_decisions : std::size_t{view.n_labels}));
-        exact32 = carver.take<unsigned char>(has_engines(view) ? engine_bytes<float>(view) : 0);
-        exact64 = carver.take<unsigned char>(has_engines(view) ? engine_bytes<double>(view) : 0);
+        basis = arena.take<float>(n_bases(view) * n_cells * n_bound_terms);
+        weights = arena.take<float>(view.n_centers * view.n_forms, n_bound_terms);
+        bounds = arena.take<double>(has_folded_center(view) ? n_bases(view) * n_cells : 0);
+        folded = arena.take<double>(has_folded_center(view) ? folded_doubles(d) : 0);
+        vector = arena.take<double>(d);
+        features = arena.take<std::uint32_t>(engine_at_reference(view) ? d : 0);
+        engine_center = arena.take<double>(has_engines(view) ? d : 0);
+        narrowing = arena.take<double>(2 * (has_several(view) ? view.n_decisions : std::size_t{view.n_labels}));
+        exact32 = arena.take<unsigned char>(has_engines(view) ? engine_bytes<float>(view) : 0);
+        exact64 = arena.take<unsigned char>(has_engines(view) ? engine_bytes<double>(view) : 0);
     }
 };
 
 // For a model that is not an ensemble.
 template <Parts parts>
 APPROXSVM_COLD inline std::size_t single_prepared_bytes(const ModelView& view) {
-    Carver counter(nullptr);
+    Arena counter(nullptr);
     const PreparedPieces<parts> pieces(view, counter, true);
     return counter.bytes_anywhere();
 }
@@ -257,16 +257,16 @@ struct PreparedMembers {
     const PreparedModel** members;
     std::uint32_t* label_positions;
 
-    APPROXSVM_COLD PreparedMembers(const ModelView& view, Carver& carver) {
+    APPROXSVM_COLD PreparedMembers(const ModelView& view, Arena& arena) {
         std::size_t n_labels = 0;
         for_members(view, [&](const ModelView& member) {
             n_labels += knows_positions(view) ? member.n_labels : 0;
             return Status::ok;
         });
-        model = carver.take<PreparedModel>(1);
-        views = carver.take<ModelView>(view.n_members);
-        members = carver.take<const PreparedModel*>(view.n_members);
-        label_positions = carver.take<std::uint32_t>(n_labels);
+        model = arena.take<PreparedModel>(1);
+        views = arena.take<ModelView>(view.n_members);
+        members = arena.take<const PreparedModel*>(view.n_members);
+        label_positions = arena.take<std::uint32_t>(n_labels);
     }
 };
 
@@ -274,7 +274,7 @@ struct PreparedMembers {
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline std::size_t prepared_bytes(const ModelView& view) {
     if (!has(parts, ensembles) || view.n_members == 0) return single_prepared_bytes<parts>(view);
-    Carver counter(nullptr);
+    Arena counter(nullptr);
     PreparedMembers pieces(view, counter);
     for_members(view, [&](const ModelView& member) {
         counter.take<unsigned char>(single_prepared_bytes<parts>(member));
@@ -292,24 +292,24 @@ constexpr double unit_of = sizeof(Real) == 4 ? unit32 : unit64;
 // a support vector, which may have many more non-zeros. Norms are computed in float64, so in float32 their error is
 // negligible.
 template <class Real>
-inline std::size_t products_path(const KernelSum<Real>& e, std::size_t n_terms) {
+inline std::size_t products_depth(const KernelSum<Real>& e, std::size_t n_terms) {
     const bool by_columns = e.columns.n_lanes > 0;
     const std::size_t in_common = n_terms < e.columns.max_values ? n_terms : e.columns.max_values;
     const std::size_t of_norm = sizeof(Real) == sizeof(float) ? 0
-                                : by_columns                  ? path_in_lanes(e.columns.max_values)
-                                                              : inner_product_path(e.n_features);
-    std::size_t path = inner_product_path(n_terms);
-    if (by_columns && in_common > path) path = in_common;
-    return of_norm > path ? of_norm : path;
+                                : by_columns                  ? depth_in_lanes(e.columns.max_values)
+                                                              : inner_product_depth(e.n_features);
+    std::size_t depth = inner_product_depth(n_terms);
+    if (by_columns && in_common > depth) depth = in_common;
+    return of_norm > depth ? of_norm : depth;
 }
 
 // Bounds the rounding error of an exact engine's sum at a row with n_terms non-zero coordinates and h = gamma ||z -
 // center||^2 = half_sq_norm. Infinite if the cancellation in a distance may be harmful.
 //
-// The argument of exp for support vector i has the error d_i = u (path + 8) (sqrt(h_i) + sqrt(h))^2 <= 2 u (path + 8)
+// The argument of exp for support vector i has the error d_i = u (depth + 8) (sqrt(h_i) + sqrt(h))^2 <= 2 u (depth + 8)
 // (h_i + h). While d_i <= 2^-5, the kernel value has the relative error 1.05 (2.125 d_i + 6.1 u) at most. Summed over
-// |a_i| K_i this is 1.05 (2.125 * 2 u (path + 8) (H + h S) + 6.1 u S) with S = sum |a_i| K_i and H = sum |a_i| h_i K_i.
-// The engine computes Q = t S + H, t a typical h_i, so that S <= Q / t and H + h S <= max(1, h / t) Q.
+// |a_i| K_i this is 1.05 (2.125 * 2 u (depth + 8) (H + h S) + 6.1 u S) with S = sum |a_i| K_i and H = sum |a_i| h_i
+// K_i. The engine computes Q = t S + H, t a typical h_i, so that S <= Q / t and H + h S <= max(1, h / t) Q.
 struct RowRounding {
     double of_reached, most_reached, row_share, of_all_moduli;
     double underflow;  // infinite if there is no bound
@@ -328,7 +328,7 @@ class EngineBound {
     // The row's part in the bounds of all decision functions.
     APPROXSVM_NOINLINE RowRounding of_row(double half_sq_norm, std::size_t n_terms) const {
         constexpr double u = unit_of<Real>;
-        const double per_reach = 1.01 * u * (static_cast<double>(products_path(engine_, n_terms)) + 8.0);
+        const double per_reach = 1.01 * u * (static_cast<double>(products_depth(engine_, n_terms)) + 8.0);
         const double reach = root_of_furthest_ + std::sqrt(half_sq_norm);
         // Rounding moves the row by u times its distance to the center, and changes f by at most sqrt(2 gamma / e) A1
         // times that.
@@ -368,7 +368,7 @@ constexpr double far_beyond = 4.0;
 
 // Rounding errors of kernel values and sums in float32 (rbf_winner.hpp). Let r = sqrt(h) and r_i = sqrt(h_i) be the
 // distances of row and support vector from the center in units of 1 / sqrt(gamma). As EngineBound derives, the argument
-// of exp has the error d_i = p (r_i + r)^2, p = u (path + 8), and K_i the relative error 1.05 (2.125 d_i + 6.1 u).
+// of exp has the error d_i = p (r_i + r)^2, p = u (depth + 8), and K_i the relative error 1.05 (2.125 d_i + 6.1 u).
 //
 // Up to r_i = r + g, g = far_beyond, that is at most what it is there, or at the furthest support vector: a factor of
 // the moduli. Beyond, with r_i = r + g + t, K_i <= exp(-(g + t)^2) is next to nothing, and so is the rest,
@@ -377,15 +377,15 @@ constexpr double far_beyond = 4.0;
 // as t exp(-2 g t) <= 1 / (2 g e) and t^2 exp(-2 g t) <= 1 / (g e)^2. Rounding of the norms moves g by less than 2^-12,
 // as d_i <= 2^-5, and the rest by less than a hundredth.
 //
-// The sums add listed_path roundings in float32; what underflows is below 2^-60 of each coefficient. Infinite if the
+// The sums add listed_depth roundings in float32; what underflows is below 2^-60 of each coefficient. Infinite if the
 // cancellation in a distance may be harmful.
 APPROXSVM_NOINLINE inline ListedErrors listed_errors(const KernelSum<float>& e, double half_sq_norm) {
-    const double per_reach = 1.01 * unit32 * (static_cast<double>(inner_product_path(e.n_features)) + 8.0);
+    const double per_reach = 1.01 * unit32 * (static_cast<double>(inner_product_depth(e.n_features)) + 8.0);
     const double furthest = std::sqrt(static_cast<double>(e.max_half_sq_norm)), own = std::sqrt(half_sq_norm);
     if (!(per_reach * (furthest + own) * (furthest + own) <= 0x1p-5)) return {infinity, infinity};
     const double listed = own + far_beyond, reach = (listed < furthest ? listed : furthest) + own;
     const double kernels = 1.05 * (2.125 * per_reach * reach * reach + 6.1 * unit32);
-    const double sums = 1.01 * listed_path * unit32 + 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64;
+    const double sums = 1.01 * listed_depth * unit32 + 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64;
     constexpr double of_gap = 1.1254e-7;  // exp(-far_beyond^2)
     const double of_far = listed < furthest ? 2.3 * per_reach * of_gap * (0.19 * own + 0.38) : 0.0;
     return {1.002 * (kernels + 1.1 * sums), 1.1 * of_far + 0x1p-58};
@@ -393,7 +393,7 @@ APPROXSVM_NOINLINE inline ListedErrors listed_errors(const KernelSum<float>& e, 
 
 // Bounds the sums of kernel values on a grid (rbf_grid.hpp).
 inline ListedErrors grid_errors(std::size_t n_sv) {
-    const double sums = 1.01 * listed_path * unit32 + 1.01 * (static_cast<double>(n_sv) + 8.0) * unit64;
+    const double sums = 1.01 * listed_depth * unit32 + 1.01 * (static_cast<double>(n_sv) + 8.0) * unit64;
     return {1.002 * (1.05 * (grid_errors_of_moduli + 6.1) * unit32 + 1.1 * sums),
             1.1 * grid_errors_of_far * unit32 + 0x1p-58};
 }
@@ -638,8 +638,8 @@ APPROXSVM_COLD inline void lay_out_gaussian(const ModelView& view, const Prepare
 // Fills memory of single_prepared_bytes().
 template <Parts parts>
 APPROXSVM_COLD inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) {
-    Carver carver(memory);
-    const PreparedPieces<parts> pieces(view, carver, false);
+    Arena arena(memory);
+    const PreparedPieces<parts> pieces(view, arena, false);
     PreparedModel& model = *new (pieces.model) PreparedModel{};
     model.view = &view;
     model.at_reference = engine_at_reference(view);
@@ -662,8 +662,8 @@ APPROXSVM_COLD inline const PreparedModel& lay_out_single(const ModelView& view,
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline const PreparedModel& lay_out(const ModelView& view, void* memory) {
     if (!has(parts, ensembles) || view.n_members == 0) return lay_out_single<parts>(view, memory);
-    Carver carver(memory);
-    PreparedMembers pieces(view, carver);
+    Arena arena(memory);
+    PreparedMembers pieces(view, arena);
     PreparedModel& model = *new (pieces.model) PreparedModel{};
     model.view = &view;
     model.members = pieces.members;
@@ -676,7 +676,7 @@ APPROXSVM_COLD inline const PreparedModel& lay_out(const ModelView& view, void* 
             *next++ = static_cast<std::uint32_t>(position_in(view, kept, c));
         }
         pieces.members[k++] =
-            &lay_out_single<parts>(kept, carver.take<unsigned char>(single_prepared_bytes<parts>(kept)));
+            &lay_out_single<parts>(kept, arena.take<unsigned char>(single_prepared_bytes<parts>(kept)));
         return Status::ok;
     });
     return model;

@@ -14,13 +14,13 @@ struct ReplayMemory {
     double *values, *bounds;
 
     template <Parts parts>
-    ReplayMemory(const PreparedModel& prepared, const CallOf<parts>& call, Carver& carver)
-        : evaluation(prepared, call, carver) {
+    ReplayMemory(const PreparedModel& prepared, const CallOf<parts>& call, Arena& arena)
+        : evaluation(prepared, call, arena) {
         const ModelView& model = *prepared.view;
-        expansion = carver.take<unsigned char>(decision_function_bytes(model.n_features));
-        row = carver.take<float>(model.n_features);
-        values = carver.take<double>(block_rows * model.n_decisions);
-        bounds = carver.take<double>(block_rows * model.n_decisions);
+        expansion = arena.take<unsigned char>(decision_function_bytes(model.n_features));
+        row = arena.take<float>(model.n_features);
+        values = arena.take<double>(block_rows * model.n_decisions);
+        bounds = arena.take<double>(block_rows * model.n_decisions);
     }
 };
 
@@ -29,7 +29,7 @@ template <Parts parts = all_parts>
 inline std::size_t replay_bytes(const PreparedModel& prepared) {
     std::size_t most = 0;
     const auto need = [&](const PreparedModel& model) {
-        Carver counter(nullptr);
+        Arena counter(nullptr);
         [[maybe_unused]] const ReplayMemory memory(model, CallOf<parts>(any_number_of_rows), counter);
         most = counter.bytes_anywhere() > most ? counter.bytes_anywhere() : most;
     };
@@ -141,8 +141,8 @@ inline Status replay(const PreparedModel& prepared, void* memory) {
         if (status != Status::ok) return status;
     }
     if (prepared.view->n_members > 0) return Status::ok;
-    Carver carver(memory);
-    const ReplayMemory room(prepared, CallOf<parts>(any_number_of_rows), carver);
+    Arena arena(memory);
+    const ReplayMemory room(prepared, CallOf<parts>(any_number_of_rows), arena);
     const Status status = replay_expansions<parts>(prepared, room);
     return status == Status::ok ? replay_exact_model<parts>(prepared, room) : status;
 }

@@ -30,11 +30,11 @@ struct ResidualOfRow {
 // functions in the table therefore change by at most a factor exp(2 off) from the end of their cell.
 inline ResidualOfRow residual_of_row(const SubspaceSums& sums, const float* table, std::size_t n_features,
                                      double half_s, double half_s_in) {
-    const double path = static_cast<double>(inner_product_path(n_features)) + 4.0,
-                 path_in = static_cast<double>(inner_product_path(sums.kernels.n_features)) + 4.0;
-    const double of_products = std::sqrt(static_cast<double>(sums.kernels.n_features)) * path;
+    const double depth = static_cast<double>(inner_product_depth(n_features)) + 4.0,
+                 depth_in = static_cast<double>(inner_product_depth(sums.kernels.n_features)) + 4.0;
+    const double of_products = std::sqrt(static_cast<double>(sums.kernels.n_features)) * depth;
     const double moved = 1.01 * (unit32 * (1.0 + of_products) + sums.skew) * std::sqrt(2.0 * half_s) + 0x1p-60;
-    const double off = 1.01 * (unit32 * (path * half_s + path_in * half_s_in) + std::sqrt(2.0 * half_s_in) * moved +
+    const double off = 1.01 * (unit32 * (depth * half_s + depth_in * half_s_in) + std::sqrt(2.0 * half_s_in) * moved +
                                0.5 * moved * moved) +
                        0x1p-60;
     ResidualOfRow row{};
@@ -77,26 +77,26 @@ struct SubspaceRoom {
     double* lists = nullptr;                           // for one row: (n_forms, tile_rows)
 
     SubspaceRoom() = default;
-    SubspaceRoom(const ModelView& model, const CallRows& call, Carver& carver) {
+    SubspaceRoom(const ModelView& model, const CallRows& call, Arena& arena) {
         if (model.subspaces.n_stages == 0) return;
         const std::size_t room = n_subspace_forms(model) * call.side_by_side;
         const std::size_t n_coordinates = model.subspaces.n_coordinates;
-        coordinates = carver.take<float>(call.side_by_side > 1
-                                             ? tiles_for(n_coordinates) * tile_rows * block_rows
-                                             : kernel_expansion_panels<float>(n_coordinates) * panel_width<float>);
-        partial = carver.take<float>(room);
-        scratch = carver.take<float>(model.subspaces.expansion && call.side_by_side > 1 ? 4 * block_rows : 0);
-        codes = carver.take<std::int32_t>(multiplies_pairs ? pairs_for(n_coordinates) : 0,
-                                          call.side_by_side > 1 ? block_rows : 1);
-        own = carver.take<double>(room);
-        others = carver.take<double>(room);
+        coordinates = arena.take<float>(call.side_by_side > 1
+                                            ? tiles_for(n_coordinates) * tile_rows * block_rows
+                                            : kernel_expansion_panels<float>(n_coordinates) * panel_width<float>);
+        partial = arena.take<float>(room);
+        scratch = arena.take<float>(model.subspaces.expansion && call.side_by_side > 1 ? 4 * block_rows : 0);
+        codes = arena.take<std::int32_t>(multiplies_pairs ? pairs_for(n_coordinates) : 0,
+                                         call.side_by_side > 1 ? block_rows : 1);
+        own = arena.take<double>(room);
+        others = arena.take<double>(room);
         std::size_t n_lanes = 0;
         for_subspace_groups(model, [&](std::size_t, const SubspaceGroup& group) {
             const std::size_t n = KernelSumMemory<float>::n_lanes(group.n_own + group.n_others);
             if (n > n_lanes) n_lanes = n;
         });
-        values = carver.take<float>(n_lanes);
-        lists = carver.take<double>(n_subspace_forms(model) * tile_rows);
+        values = arena.take<float>(n_lanes);
+        lists = arena.take<double>(n_subspace_forms(model) * tile_rows);
     }
 };
 

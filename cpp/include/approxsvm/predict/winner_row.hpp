@@ -25,11 +25,11 @@ struct WinnerRoom {
     double* lists = nullptr;
     PartOfPair* parts = nullptr;  // (n_labels,)
     Outcome* known = nullptr;     // (n_pairs,)
-    bool *has_values = nullptr, *was_presumed = nullptr;
+    bool *has_values = nullptr, *was_speculated = nullptr;
     std::uint32_t* tally = nullptr;  // (2, n_labels)
 
     WinnerRoom() = default;
-    WinnerRoom(const ModelView& model, const CallRows& call, Carver& carver);
+    WinnerRoom(const ModelView& model, const CallRows& call, Arena& arena);
 };
 
 // The outcome of the pairs of a class for a row: whether it certainly wins all of them, and which class certainly beats
@@ -92,22 +92,22 @@ class WinnerRow {
         row_ = i;
         n_in_float64_ = 0;
         for (std::size_t pair = 0; pair < view_.n_decisions; ++pair) memory_.known[pair] = Outcome::unknown;
-        for (std::size_t c = 0; c < n_; ++c) memory_.has_values[c] = memory_.was_presumed[c] = false;
+        for (std::size_t c = 0; c < n_; ++c) memory_.has_values[c] = memory_.was_speculated[c] = false;
     }
     void know(std::size_t pair, Outcome outcome) { memory_.known[pair] = outcome; }
 
     // False if w has been guessed before.
-    bool presume(std::size_t w) {
-        const bool is_new = !memory_.was_presumed[w];
-        memory_.was_presumed[w] = true;
+    bool speculate(std::size_t w) {
+        const bool is_new = !memory_.was_speculated[w];
+        memory_.was_speculated[w] = true;
         return is_new;
     }
 
     // The class that the network guesses for row i, which need not have begun.
-    std::size_t presumed(std::size_t i) {
+    std::size_t speculated(std::size_t i) {
         const float half_sq_norm = load(i);
-        return prepared_.winner.presumed_class(block_, half_sq_norm, memory_.scores, memory_.values, memory_.lists,
-                                               memory_.own);
+        return prepared_.winner.speculated_class(block_, half_sq_norm, memory_.scores, memory_.values, memory_.lists,
+                                                 memory_.own);
     }
 
     // The undecided pairs of w: in the coordinates of a level, ...
@@ -190,11 +190,11 @@ class WinnerRow {
     // Whether votes certainly elect a class: by the pairs of the guessed classes in float32, by all pairs, by the pairs
     // of the guessed classes in float64.
     bool is_elected(std::size_t& winner) {
-        for_presumed([this](std::size_t w) { judge_in_float32(w, true); });
+        for_speculated([this](std::size_t w) { judge_in_float32(w, true); });
         if (is_certain(winner)) return true;
         for (std::size_t w = 0; w < n_; ++w) judge_in_float32(w, true);
         if (is_certain(winner)) return true;
-        for_presumed([this](std::size_t w) {
+        for_speculated([this](std::size_t w) {
             if (affords_float64(w)) judge_in_float64(w);
         });
         return is_certain(winner);
@@ -206,9 +206,9 @@ class WinnerRow {
         beaten_by_ = n_;
     }
     template <class Visit>
-    void for_presumed(const Visit& visit) {
+    void for_speculated(const Visit& visit) {
         for (std::size_t w = 0; w < n_; ++w) {
-            if (memory_.was_presumed[w]) visit(w);
+            if (memory_.was_speculated[w]) visit(w);
         }
     }
     bool is_certain(std::size_t& winner) {

@@ -16,24 +16,24 @@ struct QueuedRow {
     int attempt;
 };
 
-inline WinnerRoom::WinnerRoom(const ModelView& model, const CallRows& call, Carver& carver) {
+inline WinnerRoom::WinnerRoom(const ModelView& model, const CallRows& call, Arena& arena) {
     if (!has_class_engines(model)) return;
     const std::size_t n = model.n_labels, room = n * call.side_by_side;
     const std::size_t n_levels = model.subspaces.n_stages + 1;
-    scores = carver.take<float>(call.side_by_side > 1 ? tiles_for(n) * tile_rows * block_rows
-                                                      : kernel_expansion_panels<float>(n) * panel_width<float>);
-    partial = carver.take<float>(room);
-    own = carver.take<double>(room);
-    others = carver.take<double>(room);
-    queues = carver.take<QueuedRow>(call.side_by_side > 1 ? n_levels * room : 0);
-    n_rows = carver.take<std::size_t>(n_levels * n);
-    values = carver.take<float>(class_kernel_panels<float>(sizes_of_classes(model)), panel_width<float>);
-    lists = carver.take<double>(n * tile_rows);
-    parts = carver.take<PartOfPair>(n);
-    known = carver.take<Outcome>(model.n_decisions);
-    has_values = carver.take<bool>(n);
-    was_presumed = carver.take<bool>(n);
-    tally = carver.take<std::uint32_t>(2 * n);
+    scores = arena.take<float>(call.side_by_side > 1 ? tiles_for(n) * tile_rows * block_rows
+                                                     : kernel_expansion_panels<float>(n) * panel_width<float>);
+    partial = arena.take<float>(room);
+    own = arena.take<double>(room);
+    others = arena.take<double>(room);
+    queues = arena.take<QueuedRow>(call.side_by_side > 1 ? n_levels * room : 0);
+    n_rows = arena.take<std::size_t>(n_levels * n);
+    values = arena.take<float>(class_kernel_panels<float>(sizes_of_classes(model)), panel_width<float>);
+    lists = arena.take<double>(n * tile_rows);
+    parts = arena.take<PartOfPair>(n);
+    known = arena.take<Outcome>(model.n_decisions);
+    has_values = arena.take<bool>(n);
+    was_speculated = arena.take<bool>(n);
+    tally = arena.take<std::uint32_t>(2 * n);
 }
 
 template <Parts parts>
@@ -79,17 +79,17 @@ class WinnerStage {
     }
 
     bool is_there() const { return prepared_.winner.is_usable; }
-    bool presumes() const { return is_there() && prepared_.winner.presumes(); }
+    bool speculates() const { return is_there() && prepared_.winner.speculates(); }
 
     // Adds row i; the network guesses its winner.
     template <class Settle, class PassOn>
     void send(std::size_t i, const Settle& settle, const PassOn& pass_on) {
         if (batch_.engines_alone) {
             row_.begin(i);
-            return answer_alone(0, {i, 1}, row_.presumed(i), settle, pass_on);
+            return answer_alone(0, {i, 1}, row_.speculated(i), settle, pass_on);
         }
         unknown_[n_unknown_++] = i;
-        if (n_unknown_ == block_rows) presume(settle, pass_on);
+        if (n_unknown_ == block_rows) speculate(settle, pass_on);
     }
     // Begins row i with the pairs that are decided: known_of(know) calls know(pair, outcome) for each. A batch ignores
     // them, because its rows are evaluated side by side.
@@ -112,7 +112,7 @@ class WinnerStage {
     template <class Settle, class PassOn>
     void finish(const Settle& settle, const PassOn& pass_on) {
         if (!is_there()) return;
-        presume(settle, pass_on);
+        speculate(settle, pass_on);
         // Rows go to later levels, or back to the first level of another class.
         for (std::size_t level = 0; level < n_levels_; level = first_level_with_rows()) {
             for (std::size_t w = 0; w < view_.n_labels; ++w) {
@@ -127,7 +127,7 @@ class WinnerStage {
     void answer_alone(std::size_t level, const QueuedRow& queued, std::size_t w, const Settle& settle,
                       const PassOn& pass_on) {
         const std::size_t last = n_levels_ - 1, n = view_.n_labels, i = queued.row;
-        row_.presume(w);
+        row_.speculate(w);
         for (auto attempt = queued.attempt;;) {
             WinnerOutcome outcome = level < last ? row_.judge_in_subspace(w, level) : row_.judge_in_float32(w);
             bool is_open = !outcome.wins_all && outcome.beaten_by == n;
@@ -143,7 +143,7 @@ class WinnerStage {
             }
             if (outcome.wins_all) return settle(i, w, level < last ? by_subspace : row_.stage());
             if (is_open) return pass_on(i, false);
-            if (attempt++ >= n_attempts || !row_.presume(outcome.beaten_by)) {
+            if (attempt++ >= n_attempts || !row_.speculate(outcome.beaten_by)) {
                 // In a batch, other rows share the engine of all pairs.
                 if (batch_.engines_alone && row_.is_elected(w)) return settle(i, w, row_.stage());
                 return pass_on(i, !batch_.engines_alone);
@@ -170,24 +170,24 @@ class WinnerStage {
     static constexpr std::size_t second_level_bytes = std::size_t{1} << 20;
 
     template <class Settle, class PassOn>
-    void presume(const Settle& settle, const PassOn& pass_on) {
+    void speculate(const Settle& settle, const PassOn& pass_on) {
         const std::size_t n = n_unknown_;
         n_unknown_ = 0;
         if (n == 0) return;
         std::size_t rows[block_rows];
         for (std::size_t r = 0; r < n; ++r) rows[r] = unknown_[r];
-        std::uint32_t presumed[block_rows];
+        std::uint32_t speculated[block_rows];
         if (batch_.alone_in_engine(n)) {
-            for (std::size_t r = 0; r < n; ++r) presumed[r] = static_cast<std::uint32_t>(row_.presumed(rows[r]));
+            for (std::size_t r = 0; r < n; ++r) speculated[r] = static_cast<std::uint32_t>(row_.speculated(rows[r]));
         } else {
             with_registers_for<has(parts, batches)>(n, lanes, [&](auto registers) {
                 float half_sq_norm[block_rows];
                 this->template load<registers.value>(rows, n, half_sq_norm);
-                prepared_.winner.template presume_block<registers.value>(block_, half_sq_norm, memory_.scores,
-                                                                         presumed);
+                prepared_.winner.template speculate_block<registers.value>(block_, half_sq_norm, memory_.scores,
+                                                                           speculated);
             });
         }
-        for (std::size_t r = 0; r < n; ++r) queue(0, {rows[r], 1}, presumed[r], settle, pass_on);
+        for (std::size_t r = 0; r < n; ++r) queue(0, {rows[r], 1}, speculated[r], settle, pass_on);
     }
 
     std::size_t queue_of(std::size_t level, std::size_t w) const { return level * view_.n_labels + w; }
