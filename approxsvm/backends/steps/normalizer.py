@@ -55,7 +55,9 @@ def nodes(g: GraphBuilder, stage: Normalizer, x: str, error: str | None, is_sour
 
 def _lost(stage: Normalizer, n: int) -> float:
     """Bound what underflow removes from the norm of n numbers; dense rows are not divided by norms so small."""
-    return n * 2.0**-536 if stage.norm == "l2" and stage.rows == "sparse" else TINY
+    if stage.rows != "sparse":
+        return 0.0
+    return n * 2.0**-536 if stage.norm == "l2" else TINY
 
 
 def _normalized(stage: Normalizer, most: FloatArray) -> list[FloatArray]:
@@ -80,9 +82,9 @@ def _measuring(k: int, stage: Normalizer, before: Before) -> Gathers:
         n = len(features)
         length = f"approxsvm_length(approxsvm_{stage.norm}, {n}, {{}} + {features[0]})"
         came = "0.0" if before.is_exact else length.format("radius")
-        summed = 0 if stage.norm == "max" else n
+        summed, lost = 0 if stage.norm == "max" else n, _lost(stage, n).hex()
         lines.append(
-            f"norms[{group - 1}] = approxsvm_norm({length.format('x')}, {came}, {summed}, 0x1p-53, {_lost(stage, n).hex()});"
+            f"norms[{group - 1}] = approxsvm_norm({length.format('x')}, {came}, {summed}, 0x1p-53, {lost});"
         )
     return Gathers(between=lines, in_place=True, arrays={"approxsvm_ball norms": len(lines)})
 

@@ -8,7 +8,7 @@
 
 /* The ball of a norm of n numbers whose radii have the norm `came`. The relative error of a sum of n absolute values or
    squares is gamma_(n + 3), in any order of summation; `lost` bounds what underflow removes from it: of squares, n
-   times 0x1p-536. A maximum (n = 0) is not rounded. */
+   times 0x1p-536, which only counts for tiny norms. A maximum (n = 0) is not rounded. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_norm(double length, double came, int n, double unit, double lost) {
     const double rounding = n > 0 ? 1.01 * ((double)n + 3.0) * unit : 0.0;
     approxsvm_ball norm;

@@ -69,10 +69,9 @@ struct NormalizerStage : AnyStage {
     }
 
     // Returns the norm. No bound if it may lie on either side of the least norm; rows of known zeros are the same on
-    // both. With float32, the source uses least_norm32 for dense rows and loses squares below tiny32. Nor is there a
-    // bound if the source's own sum of absolute values or squares may overflow.
+    // both. With float32, the source uses least_norm32 for dense rows. Nor is there a bound if the source's own sum of
+    // absolute values or squares may overflow. What underflow removes from squares only counts for tiny norms.
     static double normalize(Norm which, Rows rows, const SourceRows& source, std::size_t n, double* x, double* error) {
-        constexpr double lost_square = 0x1p-74;
         const double u = source.unit(), tiny = source.tiny();
         const double n_numbers = static_cast<double>(n);
         const bool divides_any = rows == sparse || (rows == as_raw && source.is_sparse);
@@ -84,9 +83,7 @@ struct NormalizerStage : AnyStage {
             error[j] *= scale;
         }
         const double length = norm(which, x, n), came = norm(which, error, n),
-                     lost = source.in_float32               ? lost_square * n_numbers
-                            : rows == sparse && which == l2 ? 0x1p-536 * n_numbers
-                                                            : tiny;
+                     lost = rows == sparse && which == l2 ? n_numbers * (source.in_float32 ? 0x1p-74 : 0x1p-536) : 0.0;
         const approxsvm_ball ball = approxsvm_norm(length, came, which == max ? 0 : static_cast<int>(n), u, lost);
         const double nearest = length - ball.radius, farthest = length + ball.radius,
                      above_any = source.in_float32 && !divides_any ? least_norm32 * scale : least;
