@@ -19,8 +19,8 @@ from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.ir.compensated import FloatArray
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import MAX_FEATURES, MAX_KERNEL_DEGREE, KernelModel, Task
+from approxsvm.ir.ops import Projection
 from approxsvm.ir.outputs import Outputs, PairwiseSigmoid, class_pairs
-from approxsvm.ir.steps import Projection
 from approxsvm.system.packages import import_package
 
 _ML: Final = "ai.onnx.ml"
@@ -276,7 +276,7 @@ def _clip(map_: InputMap, fixed: list[FloatArray], attributes: Mapping[str, Any]
 
 
 def _project(map_: InputMap, fixed: list[FloatArray], attributes: Mapping[str, Any]) -> InputMap:
-    return map_.then_stage(Projection.about(0.0, fixed[0]))
+    return map_.then_op(Projection.about(0.0, fixed[0]))
 
 
 def _select(map_: InputMap, fixed: list[FloatArray], attributes: Mapping[str, Any]) -> InputMap:

@@ -86,13 +86,13 @@ class _Findings:
     rounded: _Noted | None = None
     by_column: bool = False
 
-    def add(self, kind: str, computes: DType, is_stage: bool, words: str, giver: str, rows: _Rows) -> None:
+    def add(self, kind: str, computes: DType, is_op: bool, words: str, giver: str, rows: _Rows) -> None:
         """Record a step that does not compute in float64; float64 rows are then rejected at once."""
         if kind == _PLAIN:
             raise UnsupportedModelError(
                 f"{words} would compute in {computes.name}, which {giver} returns: refit with dtype=np.float64 there"
             )
-        if kind == FLOAT32 and computes == _F32 and is_stage:
+        if kind == FLOAT32 and computes == _F32 and is_op:
             self.rounded = self.rounded or (words, [])
             self.rounded[1].append(rows.columns)
         else:
@@ -170,7 +170,7 @@ def _after_step(step: Any, rule: _Rule, rows: _Rows, findings: _Findings, name: 
     words = _words(step, name)
     dtypes: dict[str, _Arriving] = {}
     # Steps of the input map: the core's bounds include their operations in float32.
-    is_stage = recognise(step).role == "step"  # type: ignore[union-attr]  # it has a rule
+    is_op = recognise(step).role == "step"  # type: ignore[union-attr]  # it has a rule
     for raw, arriving in rows.dtypes.items():
         gives: dict[DType, str] = {}
         for dtype, giver in arriving.items():
@@ -180,7 +180,7 @@ def _after_step(step: Any, rule: _Rule, rows: _Rows, findings: _Findings, name: 
                 raise UnsupportedModelError(f"{words}: {error}") from None
             gives.setdefault(behaviour.gives, giver if behaviour.gives == dtype else words)
             if behaviour.computes != _F64:
-                findings.add(raw, behaviour.computes, is_stage, words, giver, rows)
+                findings.add(raw, behaviour.computes, is_op, words, giver, rows)
         dtypes[raw] = gives
     for raw in _differs_if_sparse(step):
         findings.refuse(raw, words, rows)

@@ -35,6 +35,7 @@ from approxsvm.ir.constants import UNIT64
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import KernelModel
+from approxsvm.ir.ops import Interval
 from approxsvm.ir.outputs import (
     ClassProbability,
     DecisionShape,
@@ -49,7 +50,6 @@ from approxsvm.ir.outputs import (
 )
 from approxsvm.ir.shared_kernels import difference, of_functions, shared_rows
 from approxsvm.ir.single_model import SingleModel
-from approxsvm.ir.steps import Interval
 
 _UP = 1.0 + 2.0**-30
 _CONSTANT = "constant"
@@ -409,7 +409,7 @@ def _limit_rows(machine: KernelModel, limit: float) -> KernelModel:
     """Restrict a machine to rows whose numbers, after its input map, are within a limit; others are rejected."""
     before = machine.input_map or InputMap.identity(machine.n_features, machine.feature_names)
     ends = np.full(machine.n_features, limit)
-    return replace(machine, input_map=before.then_stage(Interval("refuses", -ends, ends)))
+    return replace(machine, input_map=before.then_op(Interval("refuses", -ends, ends)))
 
 
 def read_one_vs_rest(estimator: Any, read: Read) -> Model:
