@@ -86,15 +86,11 @@ struct OutputsView {
         decision_shape;  // of several classes: a value for each pair, a score for each class, or its own value
     LabelRule label_rule;
     ProbabilityKind probability;
-    bool couple_two_classes;          // pairwise_sigmoid
-    std::uint32_t positive;           // calibrations of two classes: whose probability it is that was calibrated; of
-                                      // more: whether shares of nothing are alike, and else 0
+    std::uint32_t positive;           // a flag of the kind of probabilities (program/probabilities.h)
     DecisionShape calibration_shape;  // one_vs_rest_calibration of several classes: what was calibrated
-    std::uint32_t n_calibrators;
-    const unsigned char* calibrators;  // one_vs_rest_calibration
-    const double* numbers;             // of the kind of probabilities, as many as schema.inc says
-    const double* threshold;           // label rules of thresholds: it, and the label that it is for, 0 or 1
-    const double* weights;             // (n_members,) of an ensemble, where it has its own; null for equal ones
+    const double* numbers;            // of the kind of probabilities
+    const double* threshold;          // label rules of thresholds: it, and the label that it is for, 0 or 1
+    const double* weights;            // (n_members,) of an ensemble, where it has its own; null for equal ones
     double addend;          // of such: what a weight is multiplied by where it counts against a label, or what a
                             // sum begins with
     std::size_t n_columns;  // of the values and probabilities that sums are of; each has as many weights, and an addend
