@@ -41,7 +41,7 @@ from approxsvm.backends.c99.input_codes import CodeType, InputCodes, input_codes
 from approxsvm.backends.c99.lookups import categories, category_arrays
 from approxsvm.backends.c99.program import model_text, program_text
 from approxsvm.backends.c99.sums import SumFunction
-from approxsvm.backends.float32_rows import check_float32_rows, leading_table
+from approxsvm.backends.float32_rows import check_float32_rows, leading_lookup
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.ir.outputs import class_pairs
 from approxsvm.system.output_files import write_whole
@@ -188,8 +188,8 @@ class _Unit:
         if codes:
             numbers["largest_code"] = codes.largest
         n_used = artifact.n_features if artifact.input_map is None else len(artifact.input_map.columns)
-        if self.rows.table is not None:
-            numbers["n_looked_up_"] = len(self.arrays["table_source_"])
+        if self.rows.lookup is not None:
+            numbers["n_looked_up_"] = len(self.arrays["lookup_source_"])
         if "checked_columns_" in self.arrays:
             numbers["n_checked_"] = len(self.arrays["checked_columns_"])
         numbers |= {"n_mapped_": artifact.n_features, "n_used_": n_used}
@@ -258,7 +258,7 @@ class CHeader:
             raise UnsupportedModelError(
                 "the C export takes rows of codes for one model alone: leave inputs='float32', or export each member"
             )
-        if inputs != "float32" and leading_table(artifact) is not None:
+        if inputs != "float32" and leading_lookup(artifact) is not None:
             raise UnsupportedModelError("the C export looks up rows of float32 numbers alone: leave inputs='float32'")
         self.artifact, self.name = artifact, name
         self.kind: CoefficientType = kinds[kinds.index(coefficients)]

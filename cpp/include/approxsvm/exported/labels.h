@@ -1,11 +1,13 @@
-/* Labels of one model in exported headers, and whether they are proven. `model` stands for the name of the header, and
-   each part is taken where a model needs it (backends/c99/program.py). */
+/* Labels of one model in exported headers, and their certificates. `model` is a placeholder for the header's name,
+   and a header contains only the parts that its model needs (backends/c99/program.py). */
 
 #ifdef MODEL_VOTES
+/* The first class with the most votes; a value above 0 is a vote for the first class of its pair. */
 static inline int model_winner_(const double values[]) {
     uint32_t votes[model_n_labels];
     return approxsvm_vote_winner(model_n_labels, values, votes);
 }
+/* Whether the winner is the same for every outcome of the pairs whose sign the bounds leave undecided. */
 static inline int model_is_settled_(const double values[], const float bounds[], int winner) {
     uint32_t counts[2 * model_n_labels];
     return approxsvm_certain_vote(model_n_labels, values, bounds, counts) == winner;
@@ -41,13 +43,15 @@ static inline void model_own_scores_(const double values[], double scores[]) {
     approxsvm_scores(&model_parameters_, values, scores, room);
 }
 /* Between what they lie for all values within the bounds. */
-static inline void model_own_score_ends_(const double values[], const float bounds[], double lowest[], double highest[]) {
+static inline void model_own_score_ends_(const double values[], const float bounds[], double lowest[],
+                                         double highest[]) {
     double room[3 * model_n_labels];
     approxsvm_score_ends(&model_parameters_, values, bounds, lowest, highest, room);
 }
 #endif
 
 #ifdef MODEL_BEST_SCORE
+/* The first class with the best score. */
 static inline int model_winner_(const double values[]) {
     double scores[model_n_labels];
     model_own_scores_(values, scores);
@@ -68,8 +72,8 @@ static inline float model_with_narrowing_(double value, float bound) {
 #endif
 
 #ifdef MODEL_LABEL
-/* The position of a row's label@ZERO@; whether it is proven to be the exact model's, -1 for
-   @STRANGE@, unless nobody asks. */
+/* The position of a row's label@ZERO@. Unless is_proven is null, it tells whether the label is proven to be the exact
+   model's; -1 for @STRANGE@. */
 static inline int model_label_(const model_ROW row[], int* is_proven) {
     double values[model_n_values];
     float bounds[model_n_values];
@@ -84,31 +88,31 @@ static inline int model_label_(const model_ROW row[], int* is_proven) {
 static inline int model_predict(const model_ROW row[]) {
     return model_label_(row, (int*)0);
 }
-/* The same, but -1 where the label is not proven to be the exact model's. */
+/* The position of the row's label, or -1 if the label is not proven to be the exact model's. */
 static inline int model_predict_if_certain(const model_ROW row[]) {
     int is_proven;
     const int label = model_label_(row, &is_proven);
     return is_proven > 0 ? label : -1;
 }
-/* 1 where the label is proven to be the exact model's, else 0. */
+/* 1 if the label is proven to be the exact model's, else 0. */
 static inline int model_is_certain(const model_ROW row[]) {
     return model_predict_if_certain(row) >= 0;
 }
 #endif
 
 #ifdef MODEL_CLASSIFY_TARGETS
-/* The positions of the row's labels in model_labels, model_n_targets of them; no matter which for @STRANGE@. */
+/* The positions of the row's model_n_targets labels in model_labels; unspecified for @STRANGE@. */
 static inline void model_predict(const model_ROW row[], int labels[]) {
     int is_proven[model_n_targets];
     model_targets_(row, labels, is_proven);
 }
-/* The same, but -1 where a label is not proven to be the exact model's. */
+/* The positions of the row's labels; -1 for a label that is not proven to be the exact model's. */
 static inline void model_predict_if_certain(const model_ROW row[], int labels[]) {
     int is_proven[model_n_targets], k;
     model_targets_(row, labels, is_proven);
     for (k = 0; k < model_n_targets; ++k) labels[k] = is_proven[k] > 0 ? labels[k] : -1;
 }
-/* 1 where all labels are proven to be the exact model's, else 0. */
+/* 1 if all labels are proven to be the exact model's, else 0. */
 static inline int model_is_certain(const model_ROW row[]) {
     int labels[model_n_targets], k;
     model_predict_if_certain(row, labels);

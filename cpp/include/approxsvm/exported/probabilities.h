@@ -1,5 +1,5 @@
-/* Probabilities in exported headers, and bounds of the exact ones. `model` stands for the name of the
-   header, and each part is taken where a model needs it (backends/c99/program.py). */
+/* Probabilities in exported headers, and bounds of their errors. `model` is a placeholder for the header's name, and
+   a header contains only the parts that its model needs (backends/c99/program.py). */
 
 #ifdef MODEL_SHARES
 /* Probabilities, and bounds of the exact ones. */
@@ -19,7 +19,7 @@ static inline void model_probabilities(const model_ROW row[], float probabilitie
     const int is_known = model_row_shares_(row, p, lowest, highest);
     for (c = 0; c < model_n_labels; ++c) probabilities[c] = is_known ? (float)p[c] : approxsvm_nan32();
 }
-/* What |probability - that of the exact values| never exceeds, for each of model_probabilities; 1 for @STRANGE@. */
+/* Upper bounds of |probability - exact probability|, for each of model_probabilities; 1 for @STRANGE@. */
 static inline void model_probability_bounds(const model_ROW row[], float bounds[]) {
     double p[model_n_labels], lowest[model_n_labels], highest[model_n_labels];
     int c;
@@ -32,7 +32,7 @@ static inline void model_probability_bounds(const model_ROW row[], float bounds[
 #endif
 
 #ifdef MODEL_ROW_SHARES
-/* Probabilities of a row, and their bounds; 0 for @STRANGE@. */
+/* Probabilities of a row and their intervals; returns 0 for @STRANGE@. */
 static inline int model_row_shares_(const model_ROW row[], double p[], double lowest[], double highest[]) {
     double values[model_n_values];
     float bounds[model_n_values];
@@ -64,8 +64,8 @@ static inline int model_is_most_probable_(const double lowest[], const double hi
 #endif
 
 #ifdef MODEL_LABEL_BY_SHARES
-/* The position of a row's label, by its probability@ZERO@; whether it is proven to be the exact model's, -1 for
-   @STRANGE@. */
+/* The position of a row's label, by its probability@ZERO@; is_proven tells whether it is proven to be the exact
+   model's, -1 for @STRANGE@. */
 static inline int model_label_(const model_ROW row[], int* is_proven) {
     double p[model_n_labels], lowest[model_n_labels], highest[model_n_labels];
     const int is_known = model_row_shares_(row, p, lowest, highest), winner = is_known ? model_most_probable_(p) : 0;
