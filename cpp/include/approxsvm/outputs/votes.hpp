@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../model_view.hpp"
-#include "../program.hpp"
+#include "../shared_code.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {

@@ -105,11 +105,10 @@ APPROXSVM_PROGRAM int approxsvm_is_finite(double x) {
     return approxsvm_abs(x) <= APPROXSVM_LARGEST;
 }
 
-/* The smallest double above x; infinity and NaN are returned unchanged. */
+/* The smallest double above x, for any x but -0 and NaN; infinity remains infinity. */
 APPROXSVM_PROGRAM double approxsvm_next_above(double x) {
     const uint64_t bits = approxsvm_bits_of_double(x);
-    if (!(x < approxsvm_infinity())) return x;
-    return x == 0.0 ? 0x1p-1074 : approxsvm_double_of_bits(x > 0.0 ? bits + 1 : bits - 1);
+    return approxsvm_double_of_bits(bits >> 63 ? bits - 1 : bits + (bits < (uint64_t)0x7FF << 52));
 }
 
 /* A product that no compiler fuses with a sum. */

@@ -61,8 +61,8 @@ APPROXSVM_ANSWER int approxsvm_is_elected(int n, int n_members, double addend, c
     scale = (1.0 - addend) * open + 8.0 * ((double)n_members + 4.0) * 0x1p-53 * scale;
     for (c = 0; c < n; ++c) {
         const double ahead = sure[winner] - sure[c];
-        if (open == 0.0 && ahead == 0.0) continue; /* equal whatever they are divided by */
-        if (c != winner && !(ahead > scale)) return 0;
+        if (ahead > scale || c == winner) continue;
+        if (open != 0.0 || ahead != 0.0) return 0; /* otherwise equal whatever they are divided by */
     }
     return 1;
 }

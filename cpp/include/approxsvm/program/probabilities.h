@@ -31,8 +31,10 @@ APPROXSVM_ANSWER approxsvm_interval approxsvm_sigmoid_ends(approxsvm_interval f,
     const double below = slope * (slope < 0.0 ? f.highest : f.lowest);
     const double above = slope * (slope < 0.0 ? f.lowest : f.highest);
     const double size = approxsvm_abs(intercept), low = below + intercept, high = above + intercept;
-    const double least = approxsvm_is_finite(low) ? low - 0x1p-51 * (approxsvm_abs(below) + size) : low;
-    const double most = approxsvm_is_finite(high) ? high + 0x1p-51 * (approxsvm_abs(above) + size) : high;
+    const double least =
+        !APPROXSVM_CHECKS || approxsvm_is_finite(low) ? low - 0x1p-51 * (approxsvm_abs(below) + size) : low;
+    const double most =
+        !APPROXSVM_CHECKS || approxsvm_is_finite(high) ? high + 0x1p-51 * (approxsvm_abs(above) + size) : high;
     const int is_known = least <= most; /* not infinity times 0 */
     approxsvm_interval p;
     p.lowest = is_known ? approxsvm_sigmoid(most) : 0.0;
@@ -137,9 +139,9 @@ APPROXSVM_ANSWER void approxsvm_make_coupling_matrix(int n, double* q) {
 APPROXSVM_ANSWER int approxsvm_is_coupled(int n, const double* q, const double* p, double* qp, double* pqp) {
     double product = 0.0, largest = 0.0;
     int t, j;
-    for (t = 0; t < n; ++t) {
+    for (t = 0; t < n; ++t, q += n) {
         double sum = 0.0;
-        for (j = 0; j < n; ++j) sum += q[t * n + j] * p[j];
+        for (j = 0; j < n; ++j) sum += q[j] * p[j];
         qp[t] = sum;
         product += p[t] * sum;
     }
@@ -161,12 +163,13 @@ APPROXSVM_ANSWER void approxsvm_couple(int n, double* q, double* qp, double* p) 
     approxsvm_make_coupling_matrix(n, q);
     for (t = 0; t < n; ++t) p[t] = 1.0 / (double)n;
     for (sweep = 0; sweep < n_sweeps && !approxsvm_is_coupled(n, q, p, qp, &pqp); ++sweep) {
-        for (t = 0; t < n; ++t) {
-            const double diagonal = q[t * n + t], step = (-qp[t] + pqp) / diagonal, scale = 1.0 + step;
+        const double* row = q;
+        for (t = 0; t < n; ++t, row += n) {
+            const double diagonal = row[t], step = (-qp[t] + pqp) / diagonal, scale = 1.0 + step;
             p[t] += step;
             pqp = (pqp + step * (step * diagonal + 2.0 * qp[t])) / scale / scale;
             for (j = 0; j < n; ++j) {
-                qp[j] = (qp[j] + step * q[t * n + j]) / scale;
+                qp[j] = (qp[j] + step * row[j]) / scale;
                 p[j] /= scale;
             }
         }

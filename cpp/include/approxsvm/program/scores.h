@@ -23,7 +23,7 @@ typedef struct {
 /* The interval of the exact value. */
 APPROXSVM_ANSWER approxsvm_interval approxsvm_around(double value, double bound) {
     const double reach = bound * (1.0 + 0x1p-52); /* not below the bound; each end is rounded once more */
-    const int is_known = !APPROXSVM_CHECKS || (bound >= 0.0 && approxsvm_is_finite(value));
+    const int is_known = approxsvm_is_known(value, bound);
     approxsvm_interval x;
     x.lowest = is_known ? -approxsvm_next_above(reach - value) : -approxsvm_infinity();
     x.highest = is_known ? approxsvm_next_above(value + reach) : approxsvm_infinity();
@@ -142,16 +142,14 @@ APPROXSVM_PROGRAM int approxsvm_class_by_threshold(double number, const double* 
     const int label = approxsvm_label_of_threshold(threshold);
     return number >= threshold[0] ? label : 1 - label;
 }
-APPROXSVM_PROGRAM int approxsvm_is_on_one_side(double lowest, double highest, const double* threshold) {
-    return lowest >= threshold[0] || highest < threshold[0];
-}
 
 APPROXSVM_ANSWER int approxsvm_class_by_value(double value, const double* threshold) {
     return approxsvm_class_by_threshold(approxsvm_label_of_threshold(threshold) ? -value : value, threshold);
 }
+/* The difference is rounded once, and so is its product. */
 APPROXSVM_ANSWER int approxsvm_is_certain_by_value(double value, double bound, const double* threshold) {
-    const approxsvm_interval f = approxsvm_around(approxsvm_label_of_threshold(threshold) ? -value : value, bound);
-    return approxsvm_is_on_one_side(f.lowest, f.highest, threshold);
+    const double ahead = (approxsvm_label_of_threshold(threshold) ? -value : value) - threshold[0];
+    return approxsvm_is_known(value, bound) && approxsvm_abs(ahead) * (1.0 - 0x1p-52) > bound;
 }
 APPROXSVM_ANSWER int approxsvm_class_by_share(const double* p, const double* threshold) {
     return approxsvm_class_by_threshold(p[approxsvm_label_of_threshold(threshold)], threshold);
@@ -159,5 +157,5 @@ APPROXSVM_ANSWER int approxsvm_class_by_share(const double* p, const double* thr
 APPROXSVM_ANSWER int approxsvm_is_certain_by_share(const double* lowest, const double* highest,
                                                    const double* threshold) {
     const int label = approxsvm_label_of_threshold(threshold);
-    return approxsvm_is_on_one_side(lowest[label], highest[label], threshold);
+    return lowest[label] >= threshold[0] || highest[label] < threshold[0];
 }

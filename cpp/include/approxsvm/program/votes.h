@@ -16,9 +16,13 @@
 /* The class of a pair for which the exact value votes, if that is certain. */
 enum { approxsvm_unknown, approxsvm_first, approxsvm_second };
 
-/* Comparisons are false for NaN, and an infinite value proves nothing. */
+/* Whether a value and its bound carry information: comparisons are false for NaN, and infinite values prove nothing. */
+APPROXSVM_PROGRAM int approxsvm_is_known(double value, double bound) {
+    return !APPROXSVM_CHECKS || (bound >= 0.0 && approxsvm_is_finite(value));
+}
+
 APPROXSVM_PROGRAM int approxsvm_outcome(double value, double bound) {
-    if (APPROXSVM_CHECKS && !(bound >= 0.0 && approxsvm_is_finite(value))) return approxsvm_unknown;
+    if (!approxsvm_is_known(value, bound)) return approxsvm_unknown;
     if (value > bound) return approxsvm_first;
     return value <= -bound ? approxsvm_second : approxsvm_unknown;
 }

@@ -6,8 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "../../program.hpp"
-#include "../../program.hpp"
+#include "../../shared_code.hpp"
 #include "../../simd/compensated.hpp"
 #include "../../simd/norms.hpp"
 #include "../../simd/simd.hpp"
