@@ -188,12 +188,14 @@ APPROXSVM_ANSWER void approxsvm_pairwise_sigmoid(const approxsvm_outputs* o, con
             room[j * n + i] = 1.0 - share;
         }
     }
-    if (n > 2 || o->positive) {
+    if (n > 2) {
         approxsvm_couple(n, room, room + n * n, p);
-        return;
+    } else if (o->positive) {
+        approxsvm_couple(2, room, room + 4, p); /* compilers unroll its loops */
+    } else {
+        p[0] = room[1];
+        p[1] = room[2];
     }
-    p[0] = room[1];
-    p[1] = room[2];
 }
 
 /* The coupling of three or more classes stops after a number of sweeps that the smallest change can change, so the
