@@ -1,6 +1,6 @@
 #include <pybind11/numpy.h>
 
-#include <approxsvm/outputs/libsvm_probabilities.hpp>
+#include <approxsvm/outputs/outputs.hpp>
 #include <approxsvm/predict/prepared.hpp>
 
 #include "kernel_block.hpp"
@@ -27,9 +27,9 @@ py::dict constants() {
     all["kernel_block_columns"] = kernel_block_columns;
     all["max_frequent"] = max_frequent;
     all["frequent_share"] = frequent_share;
-    all["least_probability"] = least_probability;
-    all["coupling_tolerance"] = coupling_tolerance;
-    all["coupling_sweeps"] = coupling_sweeps;
+    all["least_probability"] = APPROXSVM_LEAST_PAIR;
+    all["coupling_tolerance"] = APPROXSVM_COUPLING_TOLERANCE;
+    all["coupling_sweeps"] = APPROXSVM_COUPLING_SWEEPS;
     all["inverse_normal"] = py::array_t<double>({2, 2, 8}, approxsvm_inverse_normal_coefs());
     all["least_inverse_normal"] = APPROXSVM_LEAST_PROBABILITY;
     return all;

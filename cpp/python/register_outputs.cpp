@@ -55,7 +55,7 @@ class PyOutputs {
         check_classes();
         py::array_t<double> found = of_classes(n_rows);
         for_each_row(n_rows, [&, v = values.data(), s = found.mutable_data()](std::size_t row, double* room) {
-            approxsvm::one_vs_rest_scores(n_classes_, v + row * width(), s + row * n_classes_, room);
+            approxsvm_one_vs_rest_scores(static_cast<int>(n_classes_), v + row * width(), s + row * n_classes_, room);
         });
         return found;
     }
@@ -63,7 +63,7 @@ class PyOutputs {
     py::tuple one_vs_rest_interval(const Matrix& values, const Matrix& bounds) const {
         check_classes();
         return interval(values, bounds, [this](const double* v, const double* b, double* lo, double* hi, double* room) {
-            approxsvm::one_vs_rest_interval(n_classes_, v, b, lo, hi, room);
+            approxsvm_one_vs_rest_ends(static_cast<int>(n_classes_), v, b, lo, hi, room);
         });
     }
 

@@ -156,15 +156,21 @@ class Decider {
 
     /// Probabilities of one row; returns the position of its label, the most probable class.
     std::size_t find_probabilities(const double* values, double* probabilities) {
+        const auto& lists = libsvm_->probabilities;
+        if (numbers_.empty()) {
+            for (const char* name : {"probA", "probB", "prob_density_marks"}) {
+                const auto found = lists.find(name);
+                if (found != lists.end()) numbers_.insert(numbers_.end(), found->second.begin(), found->second.end());
+            }
+            room_.resize(outputs_doubles(n_classes_));
+        }
+        const approxsvm_outputs outputs{static_cast<int>(n_classes_), false, false, false, numbers_.data()};
         if (task_ == Task::one_class) {
-            probabilities[0] = inlier_probability(*values, libsvm_->probabilities.at("prob_density_marks").data());
-            probabilities[1] = 1.0 - probabilities[0];
+            approxsvm_density_marks(&outputs, values, probabilities, room_.data());
             return label_position(*values);
         }
-        room_.resize(coupling_doubles(n_classes_));
-        const auto& lists = libsvm_->probabilities;
-        return class_probabilities(n_classes_, values, lists.at("probA").data(), lists.at("probB").data(),
-                                   probabilities, room_.data());
+        approxsvm_pairwise_sigmoid(&outputs, values, probabilities, room_.data());
+        return first_largest(n_classes_, probabilities);
     }
 
     const dispatch::Predictor* const predictor_;
@@ -176,7 +182,7 @@ class Decider {
     std::optional<LibsvmSums> sums_;
     std::vector<std::uint8_t> stages_;
     std::vector<std::size_t> open_;
-    std::vector<double> room_;
+    std::vector<double> numbers_, room_;
     std::vector<std::uint32_t> votes_;
 };
 

@@ -11,6 +11,7 @@ import pytest
 from conftest import REPOSITORY
 
 from approxsvm.backends.c99 import source
+from approxsvm.backends.c99.program import model_text
 
 pytestmark = pytest.mark.native
 MOST = {1: 70, 2: 70, 3: 40, 4: 20, 5: 12, 6: 10}  # features, by degree
@@ -71,8 +72,9 @@ def test_paths_are_within_those_of_the_bounds(tmp_path: Path) -> None:
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("g++ is not installed")
-    pieces = [source.LINEAR, source.NORM_PLAIN.replace("@sq_norm", "@plain_sq_norm"), source.NORM_IN_LANES]
-    pieces += [source.QUADRATIC, source.PART_2, *(source.PART.format(k=k, below=k - 1) for k in range(3, 7))]
+    pieces = [model_text("NORM_PLAIN").replace("@sq_norm", "@plain_sq_norm")]
+    pieces += map(model_text, ("LINEAR", "NORM_IN_LANES", "QUADRATIC", "PART_2"))
+    pieces += [*(source.PART.format(k=k, below=k - 1) for k in range(3, 7))]
     text = re.sub(r"\bfloat\b|@T@", "Path", "".join(pieces)).replace("@", "")
     most = ", ".join(map(str, MOST.values()))
     (tmp_path / "paths.cpp").write_text(PROGRAM.replace("@TEXT@", text).replace("@MOST@", most))

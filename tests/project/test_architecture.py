@@ -114,7 +114,7 @@ CPP_FLOORS = [
     ["model_view"],
     ["row_fault"],
     ["simd"],
-    ["arena"],
+    ["arena", "shared_code"],
     ["bounds"],
     ["expansion"],
     ["artifact"],

@@ -15,6 +15,7 @@ from approxsvm.backends.c99.coefficients import CoefficientType, Part, parts_of
 from approxsvm.backends.c99.device_bounds import BoundTable
 from approxsvm.backends.c99.device_router import DeviceRouter, smallest
 from approxsvm.backends.c99.device_rows import DeviceRows
+from approxsvm.backends.c99.program import model_text
 from approxsvm.backends.c99.sums import LARGEST
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.constants import gaussian_slope
@@ -128,20 +129,20 @@ class Expansions:
 
     def functions(self) -> Iterator[str]:
         """Yield the functions up to `evaluate`."""
-        yield source.CELL
-        yield source.NORM_PLAIN if self.degree == 1 else source.NORM_IN_LANES
+        yield model_text("CELL")
+        yield model_text("NORM_PLAIN") if self.degree == 1 else model_text("NORM_IN_LANES")
         if self.degree == 1 or self.kind != "float32":
-            yield source.LINEAR
+            yield model_text("LINEAR")
         if self.degree >= 2:
-            yield source.QUADRATIC
+            yield model_text("QUADRATIC")
         if self.degree >= 3:
-            yield source.PART_2
+            yield model_text("PART_2")
         yield from (source.PART.format(k=k, below=k - 1) for k in range(3, self.degree + 1))
         yield self.rows.coordinate()
         if self.router:
-            yield source.ROUTER
+            yield model_text("ROUTER")
         if self.has_slices:
-            yield source.SLICE
+            yield model_text("SLICE")
         yield self._evaluate()
 
     def _evaluate(self) -> str:

@@ -38,7 +38,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
-from approxsvm.backends.c99 import source, sums_source
+from approxsvm.backends.c99 import source
 from approxsvm.backends.c99.device_ops import float32_above
 from approxsvm.backends.c99.device_router import smallest
 from approxsvm.backends.c99.device_rows import DeviceRows
@@ -227,11 +227,11 @@ class FewValues:
     def functions(self) -> Iterator[str]:
         """Yield the functions up to `evaluate`."""
         rows = self.rows
-        yield sums_source.ROOT
+        yield model_text("ROOT")
         if rows.is_whole:
             yield rows.whole_map()
-        yield _SQ_STEPS[self.grid.bits]
-        yield _SQ_DISTANCE
+        yield model_text(_SQ_STEPS[self.grid.bits])
+        yield model_text("SQ_DISTANCE")
         yield _EVALUATE.format(
             declare="    double x[@widest@@];\n".replace("@widest@@", str(rows.widest)) if rows.is_whole else "",
             moved=", moved = @map@@(row, x) * @per_step@@" if rows.is_whole else "",
@@ -246,12 +246,8 @@ def smallest_signed(numbers: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     return numbers.astype(np.int8 if np.abs(numbers).max(initial=0) < 128 else np.int16)
 
 
-_BITS: Final = model_text("few_values.h", "BITS")
-# The square of |a - b| = 2 high + low is low + 4 high + 4 high low; a borrow, as in 2 - 1 = 1, clears high.
-_PAIRS_OF_BITS: Final = model_text("few_values.h", "PAIRS_OF_BITS")
-_CODES: Final = model_text("few_values.h", "CODES")
-_SQ_STEPS: Final = {1: _BITS, 2: _PAIRS_OF_BITS, _MOST_BITS: _CODES}
-_SQ_DISTANCE: Final = model_text("few_values.h", "SQ_DISTANCE")
+# By bits of a code. The square of |a - b| = 2 high + low is low + 4 high + 4 high low; a borrow clears high: 2 - 1 = 1.
+_SQ_STEPS: Final = {1: "BITS", 2: "PAIRS_OF_BITS", _MOST_BITS: "CODES"}
 _EVALUATE: Final = """\
 /* All decision values and their bounds; 0 for @STRANGE@: NaN, with infinite bounds. */
 static inline int @evaluate@@(const @ROW@ row[], double values[], float bounds[]) {{

@@ -22,25 +22,24 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
-from approxsvm.backends.c99 import probabilities_source, source, sums_source
+from approxsvm.backends.c99 import source
 from approxsvm.backends.c99.answers import Answers
 from approxsvm.backends.c99.coefficients import CoefficientType
-from approxsvm.backends.c99.device_ops import op_programs
 from approxsvm.backends.c99.device_rows import DeviceRows
 from approxsvm.backends.c99.ensembles import (
     adds_scores,
     asks_members_for_labels,
     check_rule,
     rule_arrays,
+    rule_constants,
     rule_functions,
     rule_stack_bytes,
 )
 from approxsvm.backends.c99.expansions import Expansions
 from approxsvm.backends.c99.few_values import FewValues
 from approxsvm.backends.c99.input_codes import CodeType, InputCodes, input_codes
-from approxsvm.backends.c99.lookups import CATEGORY_CODE, categories, category_arrays
-from approxsvm.backends.c99.probabilities import has_shares
-from approxsvm.backends.c99.program import program_text
+from approxsvm.backends.c99.lookups import categories, category_arrays
+from approxsvm.backends.c99.program import model_text, program_text
 from approxsvm.backends.c99.sums import SumFunction
 from approxsvm.backends.float32_rows import check_float32_rows, leading_lookup
 from approxsvm.errors import InputError, UnsupportedModelError
@@ -132,10 +131,6 @@ def check_exportable(artifact: Artifact) -> None:
     if artifact.members:
         check_rule(artifact)
     check_float32_rows(artifact, "train on numbers that are, x.astype('float32')")
-    for one in (artifact, *artifact.members):
-        outputs = one.outputs
-        if not (one.averages or outputs.probability is None or has_shares(outputs.probability)):
-            raise UnsupportedModelError(f"the C export has no {type(outputs.probability).__name__} probabilities")
     for label in artifact.labels.tolist():
         if isinstance(label, str) and "\0" in label:
             raise UnsupportedModelError(
@@ -158,6 +153,7 @@ class _Unit:
         kind: CoefficientType,
         codes: InputCodes | None,
         helpers: str,
+        is_member: bool,
         votes: bool,
         in_sums: bool,
     ) -> None:
@@ -175,7 +171,7 @@ class _Unit:
             self.function = Expansions(artifact, self.rows, kind)
         else:
             self.function = FewValues.of(artifact, self.rows) or SumFunction(artifact, self.rows)
-        self.answers = Answers(artifact, only_labels=votes, in_sums=in_sums)
+        self.answers = Answers(artifact, votes or not is_member, only_labels=votes, in_sums=in_sums)
         self.arrays = {**dict(self.rows.arrays()), **dict(self.function.arrays()), **self.answers.arrays}
 
     @property
@@ -197,7 +193,8 @@ class _Unit:
             numbers["n_looked_up_"] = len(self.arrays["lookup_source_"])
         if "checked_columns_" in self.arrays:
             numbers["n_checked_"] = len(self.arrays["checked_columns_"])
-        return numbers | {"n_mapped_": artifact.n_features, "n_used_": n_used} | self.function.constants()
+        numbers |= {"n_mapped_": artifact.n_features, "n_used_": n_used}
+        return numbers | self.function.constants()
 
     def text(self) -> Iterator[str]:
         """Yield arrays and functions, up to decision values, probabilities or labels, as needed."""
@@ -268,11 +265,11 @@ class CHeader:
         self.kind: CoefficientType = kinds[kinds.index(coefficients)]
         self.codes = None if inputs == "float32" else input_codes(artifact, cast(CodeType, inputs), X)
         members = {f"{name}_member_{k}": member for k, member in enumerate(artifact.members)} or {name: artifact}
-        rule = asks_members_for_labels(artifact), adds_scores(artifact)
+        rule = bool(artifact.members), asks_members_for_labels(artifact), adds_scores(artifact)
         self.units = [_Unit(member, prefix, self.kind, self.codes, name, *rule) for prefix, member in members.items()]
         self.labels = dict(self._labels())
         own = Answers(artifact) if artifact.members else self.units[0].answers
-        self.has_shares = artifact.averages or own.shares is not None
+        self.has_shares = artifact.averages or own.kind is not None
         self.arrays = rule_arrays(artifact) if artifact.members else {}
         self.categories = categories(artifact)
         self.category_arrays = dict(category_arrays(artifact)) if self.categories else {}
@@ -335,7 +332,7 @@ class CHeader:
             source.texts_array(f"{self.name}_categories", self.categories),
             *(source.array(f"{self.name}_{name}", numbers) for name, numbers in self.category_arrays.items()),
             _enum(self.name, {"n_text_columns_": len(self.category_arrays["text_columns_"])}),
-            self._named(CATEGORY_CODE),
+            self._named(model_text("CATEGORY_CODE")),
         ]
 
     def _helpers(self) -> Iterator[str]:
@@ -343,19 +340,12 @@ class CHeader:
         of_units = (template for unit in self.units for template in unit.templates())
         everything = "".join([*of_units, *self._functions()])
         yield source.SIZES
-        yield from program_text(["bits.h", *self._programs(everything)])
-        yield source.EXP
-        yield sums_source.NARROWED
-
-    def _programs(self, text: str) -> Iterator[str]:
-        """Yield the core's C files that are needed by a text."""
-        if re.search(r"approxsvm_(exp|tanh|cos_or_sin|root)\(", text):
-            yield "functions.h"
-        if "approxsvm_lookup" in text:
-            yield "lookup.h"
-        for unit in self.units:
-            if unit.rows.is_whole:
-                yield from ["ball.h", *op_programs(unit.rows.ops)]
+        helpers = model_text("EXP") + model_text("NARROWED")
+        own = Answers(self.artifact).parameters if self.artifact.members else {}
+        every = [found for found in (own, *(unit.answers.parameters for unit in self.units)) if found]
+        same = {name: number for name, number in (every or [{}])[0].items() if {one[name] for one in every} == {number}}
+        yield from program_text(everything + helpers, same)
+        yield helpers
 
     def _named(self, template: str) -> str:
         """Insert the names of the whole header, shared by a single model; #k# becomes the prefix of member k."""
@@ -372,7 +362,7 @@ class CHeader:
         n_values = 0 if self.artifact.averages else self.artifact.n_decisions
         sizes = {"n_features": self.artifact.n_raw_features, "n_values": n_values, "n_labels": n_labels}
         sizes |= {"n_targets": self.artifact.n_targets if self.artifact.of_targets else 0}
-        return {name: size for name, size in sizes.items() if size}
+        return {name: size for name, size in sizes.items() if size} | rule_constants(self.artifact)
 
     def _functions(self) -> Iterator[str]:
         """Yield the public functions, and those that combine several models."""
@@ -380,16 +370,16 @@ class CHeader:
         if artifact.members:
             yield from rule_functions(artifact, [f"#{k}#" for k in range(len(self.units))])
         if artifact.n_decisions:
-            yield source.NARROWING
+            yield model_text("NARROWING")
             yield source.DECISION_VALUES.format(values_are=self._values_are())
         if self.has_shares:
-            yield probabilities_source.PROBABILITIES
+            yield model_text("PROBABILITIES")
         if artifact.task == "regression":
             yield from self._regress()
             return
         if not artifact.members:
             yield from self.units[0].answers.labels()
-        yield source.CLASSIFY_TARGETS if artifact.of_targets else source.CLASSIFY
+        yield model_text("CLASSIFY_TARGETS" if artifact.of_targets else "CLASSIFY")
 
     def _made_of(self) -> str:
         """Return the remaining arguments of the call."""
@@ -415,7 +405,7 @@ class CHeader:
 
     def _regress(self) -> Iterator[str]:
         if self.artifact.n_decisions == 1:
-            yield source.REGRESS
+            yield model_text("REGRESS")
         tolerance = float(self.artifact.header["tolerance"])
         what = "the value" if self.artifact.n_decisions == 1 else "each value"
         if tolerance == math.inf:

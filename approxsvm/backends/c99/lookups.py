@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99.device_router import smallest
-from approxsvm.backends.c99.program import model_text
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.frames.text_columns import NONE
 from approxsvm.ir.kernel_model import FloatArray
@@ -89,8 +88,6 @@ static inline float @not_finite@@(const float row[]) {
 #CHECKED#    return wrong;
 }
 """
-
-CATEGORY_CODE: Final = model_text("texts.h", "CATEGORY_CODE")
 
 
 def category_arrays(artifact: Artifact) -> Iterator[tuple[str, npt.NDArray[Any]]]:

@@ -1,44 +1,56 @@
 """C code of exported headers: cpp/include/approxsvm/program, shared with the core, and cpp/include/approxsvm/exported.
 
-The latter has one part per feature of a model; in its names, `model` is a placeholder for the name of the header.
+Of the former, a header contains what it needs. The latter has one part per feature of a model; in its names, `model` is
+a placeholder for the name of the header.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from approxsvm.system.installed_headers import get_include
 
-# Macros that the core defines differently.
-_MACROS: Final = {
-    "APPROXSVM_PROGRAM ": "static inline ",
-    "APPROXSVM_ROOT(": "approxsvm_root(",
-    "APPROXSVM_PRODUCT(": "approxsvm_product(",
-}
+_NAMES: Final = re.compile(r"\b(?:approxsvm|APPROXSVM)_\w+")
+_COMMENTS: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
+# Macros that the core defines differently, and their definitions in headers.
+_MACROS: Final = re.compile(r"#ifndef (APPROXSVM_\w+).*\n#define \1 (.*)\n#endif\n")
 
 
-def program_text(files: Iterable[str]) -> Iterator[str]:
-    """Return the text of files and their includes, each once and in order, with the placeholders of source.py."""
-    seen: dict[str, None] = {}
-    for name in files:
-        seen |= dict.fromkeys(_with_included(name))
-    for name in seen:
-        text = re.sub(r"#ifndef APPROXSVM_\w+.*?#endif\n", "", _read(name), flags=re.DOTALL)
-        text = re.sub(r'#(pragma once|include "\w+\.h")\n', "", text)
-        for macro, own in _MACROS.items():
-            text = text.replace(macro, own)
-        yield text
+class _Paragraph(NamedTuple):
+    text: str
+    names: frozenset[str]
+    title: int  # paragraph that opens the file
 
 
-def model_text(file: str, part: str) -> str:
-    """Return a part of cpp/include/approxsvm/exported, with the placeholders of source.py."""
-    found = re.search(rf"^#ifdef MODEL_{part}\n(.*?)^#endif\n", _read(file, "exported"), re.DOTALL | re.MULTILINE)
-    assert found, f"{file} has no {part}"
-    return re.sub(r"\bmodel_(\w+)", _marked, found[1])
+def program_text(text: str, parameters: Mapping[str, int]) -> Iterator[str]:
+    """Yield the definitions of all names that a text uses, and of all names used by these, in order.
+
+    Parameters of outputs with the same value everywhere replace fields of `approxsvm_outputs`.
+    """
+    paragraphs, defined = _program()
+    needed: set[int] = set()
+    names = _names(text)
+    while names:
+        place = defined.get(names.pop())
+        if place is not None and place not in needed:
+            needed |= {place, paragraphs[place].title}
+            names |= paragraphs[place].names
+    for k in sorted(needed):
+        yield re.sub(r"\bo->(\w+)", lambda field: str(parameters.get(field[1], field[0])), paragraphs[k].text)
+
+
+def is_shared(name: str) -> bool:
+    """Return whether the C code shared with the core defines a name."""
+    return name in _program()[1]
+
+
+def model_text(name: str) -> str:
+    """Return a part of cpp/include/approxsvm/exported, with placeholders as in source.py."""
+    return re.sub(r"\bmodel_(\w+)", _marked, _parts()[name])
 
 
 def _marked(name: re.Match[str]) -> str:
@@ -48,12 +60,40 @@ def _marked(name: re.Match[str]) -> str:
     return f"@{name[1][:-1]}@@" if name[1].endswith("_") else f"@{name[1]}"
 
 
-def _with_included(name: str) -> Iterator[str]:
-    for other in re.findall(r'#include "(\w+\.h)"', _read(name)):
-        yield from _with_included(other)
-    yield name
+def _names(text: str) -> set[str]:
+    return set(_NAMES.findall(_COMMENTS.sub("", text)))
 
 
 @cache
-def _read(name: str, folder: str = "program") -> str:
-    return Path(get_include(), "approxsvm", folder, name).read_text(encoding="utf-8")
+def _parts() -> dict[str, str]:
+    texts = "".join(path.read_text(encoding="utf-8") for path in _files("exported"))
+    return dict(re.findall(r"^#ifdef MODEL_(\w+)\n(.*?)^#endif\n", texts, re.DOTALL | re.MULTILINE))
+
+
+@cache
+def _program() -> tuple[list[_Paragraph], dict[str, int]]:
+    """Return the paragraphs of all files, those that are included first, and the place that defines each name."""
+    texts = {path.name: path.read_text(encoding="utf-8") for path in _files("program")}
+    macros = dict(_MACROS.findall("".join(texts.values())))
+    paragraphs: list[_Paragraph] = []
+    defined: dict[str, int] = {}
+    for file in dict.fromkeys(included for name in texts for included in _with_included(name, texts)):
+        text = re.sub(r'#(pragma once|include "\w+\.h")\n', "", _MACROS.sub("", texts[file]))
+        text = _NAMES.sub(lambda name: macros.get(name[0], name[0]), text)
+        title = len(paragraphs)
+        for paragraph in re.split(r"\n\n(?=\S)", text.strip()):
+            names = _names(paragraph)
+            for name in names:
+                defined.setdefault(name, len(paragraphs))
+            paragraphs.append(_Paragraph(paragraph + "\n", frozenset(names), title))
+    return paragraphs, defined
+
+
+def _with_included(name: str, texts: dict[str, str]) -> Iterator[str]:
+    for other in re.findall(r'#include "(\w+\.h)"', texts[name]):
+        yield from _with_included(other, texts)
+    yield name
+
+
+def _files(folder: str) -> Iterable[Path]:
+    return sorted(Path(get_include(), "approxsvm", folder).glob("*.h"))

@@ -20,8 +20,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.backends.c99.program import model_text
-
 LINE_LENGTH: Final = 120
 _C_TYPES: Final = {
     "float32": "float",
@@ -120,24 +118,6 @@ typedef char @int_has_32_bits@@[sizeof(int) >= 4 ? 1 : -1];
 typedef char @literals_are_double@@[sizeof(1.0) == sizeof(double) ? 1 : -1];
 """
 
-EXP: Final = model_text("float32.h", "EXP")
-
-# The bit patterns of nonnegative float32 numbers are ordered like their values: exponent and top mantissa bits give the
-# cell number.
-CELL: Final = model_text("expansions.h", "CELL")
-
-LINEAR: Final = model_text("expansions.h", "LINEAR")
-
-# The first panels hold eight matrix rows each, one per lane; the remainder, at most 28 numbers, is processed one by
-# one.
-QUADRATIC: Final = model_text("expansions.h", "QUADRATIC")
-
-NORM_PLAIN: Final = model_text("expansions.h", "NORM_PLAIN")
-
-NORM_IN_LANES: Final = model_text("expansions.h", "NORM_IN_LANES")
-
-PART_2: Final = model_text("expansions.h", "PART_2")
-
 PART: Final = """\
 static inline float @part_{k}@@(const @T@ **next, int n, const float u[]) {{
     float total = 0.0f;
@@ -146,11 +126,6 @@ static inline float @part_{k}@@(const @T@ **next, int n, const float u[]) {{
     return total;
 }}
 """
-
-ROUTER: Final = model_text("expansions.h", "ROUTER")
-
-# Newton's method yields a number not less than the root, from any starting point.
-SLICE: Final = model_text("expansions.h", "SLICE")
 
 # Rows of numbers, and rows of codes.
 RAW: Final = """\
@@ -235,28 +210,6 @@ REFUSE: Final = """\
 
 # --- labels
 
-# No array is cleared by a loop, which compilers would turn into memset. The first pair of a class sets its tally.
-VOTES: Final = model_text("labels.h", "VOTES")
-
-TWO_CLASSES: Final = model_text("labels.h", "TWO_CLASSES")
-
-# The label of a threshold, chosen if the value in its favour is at least the threshold. The difference is rounded once.
-THRESHOLD: Final = """\
-static inline int @winner@@(const double values[]) { return #SIGN#values[0] >= #THRESHOLD# ? #LABEL# : #OTHER#; }
-static inline int @is_settled@@(const double values[], const float bounds[], int winner) {
-    const double above = #SIGN#values[0] - #THRESHOLD#, ahead = winner == #LABEL# ? above : -above;
-    return ahead * (1.0 - 0x1p-50) > (double)bounds[0];
-}
-"""
-
-# The error of sums is a few roundings of their absolute values; of scores, a few roundings of numbers up to n_labels.
-SCORES: Final = model_text("labels.h", "SCORES")
-
-# The function of each class is its score.
-SCORES_OF_EACH: Final = model_text("labels.h", "SCORES_OF_EACH")
-
-BEST_SCORE: Final = model_text("labels.h", "BEST_SCORE")
-
 # --- public functions
 
 DECISION_VALUES: Final = """\
@@ -276,19 +229,6 @@ static inline void @error_bounds(const @ROW@ row[], float bounds[]) {{
     for (k = 0; k < @n_values; ++k) bounds[k] = @with_narrowing@@(values[k], bounds[k]);
 }}
 """
-
-# Values are narrowed to float32 when returned; the error is at most half a unit in the last place.
-NARROWING: Final = model_text("labels.h", "NARROWING")
-
-# Labels from values.
-LABEL: Final = model_text("labels.h", "LABEL")
-
-CLASSIFY: Final = model_text("labels.h", "CLASSIFY")
-
-CLASSIFY_TARGETS: Final = model_text("labels.h", "CLASSIFY_TARGETS")
-
-# For a single target.
-REGRESS: Final = model_text("labels.h", "REGRESS")
 
 IS_WITHIN: Final = """\
 /* 1 where {what} is proven to be {certain_means}, else 0. */

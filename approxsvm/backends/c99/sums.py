@@ -62,6 +62,7 @@ from approxsvm.backends.c99 import source, sums_source
 from approxsvm.backends.c99.device_ops import float32_above
 from approxsvm.backends.c99.device_router import smallest
 from approxsvm.backends.c99.device_rows import DeviceRows
+from approxsvm.backends.c99.program import model_text
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.compensated import norms_above
 from approxsvm.ir.constants import UNIT32, UNIT64, gaussian_slope
@@ -351,7 +352,7 @@ def _quadratic_form(artifact: Artifact) -> Sums:
             "degree_2_": _float32(packed[:, d:], "forms"),
             "intercepts_": constants.copy(),
         },
-        text=source.QUADRATIC + sums_source.FORM,
+        text=model_text("QUADRATIC") + model_text("FORM"),
         majorant=_longer(majorant, longer),
         slope=_longer(np.column_stack([linear + linear_errors, 2.0 * (quadratic + quadratic_errors)]), longer),
         most=None,
@@ -488,8 +489,8 @@ class SumFunction:
 
     def functions(self) -> Iterator[str]:
         """Yield the functions up to `evaluate`."""
-        yield source.NORM_IN_LANES
-        yield sums_source.ROOT
+        yield model_text("NORM_IN_LANES")
+        yield model_text("ROOT")
         yield self.sums.text
         rows = self.rows
         if self.sums.is_centered:

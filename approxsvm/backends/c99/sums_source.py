@@ -4,14 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from approxsvm.backends.c99.program import model_text
-
-# Newton's method yields a number not less than the root, from any starting point.
-ROOT: Final = model_text("float32.h", "ROOT")
-
-# Numbers of a row mapped in double; those too large to be evaluated remain so.
-NARROWED: Final = model_text("float32.h", "NARROWED")
-
 TERMS: Final = """\
 /* Of term i times its coefficients, for each function that it takes part in. */
 static inline void @sums@@(const float u[], double values[]) {
@@ -58,8 +50,6 @@ def power(degree: int) -> str:
 
 SIGMOID: Final = _PRODUCT + " + @coef0@@;\n        term = approxsvm_tanh(term);"
 OF_COS: Final = _PRODUCT + " + @phases@@[i];\n        term = approxsvm_cos_or_sin(term, 0);"
-
-FORM: Final = model_text("expansions.h", "FORM")
 
 EVALUATE: Final = """\
 /* A polynomial in r with coefficients of at least 0, rounded upwards. */

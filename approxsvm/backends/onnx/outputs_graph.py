@@ -1,9 +1,8 @@
 """Outputs as graphs: votes, scores, probabilities, and the predicted class, from decision values.
 
-The functions mirror cpp/include/approxsvm/outputs, operator by operator. With bounds, `certain` tells for each row
-whether every decision value within its bound leads to the same class: votes are counted as if every undecided pair
-voted against the winner, and scores and probabilities are monotone in each value, so the ends of the values' intervals
-give the ends of theirs. `SLACK` covers the rounding of the functions themselves, and a tie is never certain.
+Values and intervals have the rules of votes.h, scores.h, probabilities.h and ensembles.h in
+cpp/include/approxsvm/program, which derive them. `SLACK` covers the rounding of the functions themselves, and a tie is
+never certain.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import numpy.typing as npt
 
 from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.backends.onnx.known_values import KnownValues
+from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.constants import COUPLING_SWEEPS, COUPLING_TOLERANCE, LEAST_PROBABILITY
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.outputs import (
@@ -69,8 +69,7 @@ class ClassOutputs:
             return self._two_columns(self._first_probability(probability, self.known.values))
         if isinstance(probability, TemperatureCalibration):
             return self.g.op("Softmax", self.g.op("Mul", self.scores, probability.inverse_temperature), axis=1)
-        assert isinstance(probability, OneVsRestCalibration)
-        return self._normalized(probability)
+        return self._normalized(_calibration(probability))
 
     # --- the class
 
@@ -194,7 +193,7 @@ class ClassOutputs:
             return g.op("Min", g.op("Max", result, LEAST_PROBABILITY), 1.0 - LEAST_PROBABILITY)
         if isinstance(probability, TemperatureCalibration):  # softmax of f and -f, in either orientation
             return self._sigmoid(values, -2.0 * probability.inverse_temperature, 0.0)
-        assert isinstance(probability, OneVsRestCalibration)
+        probability = _calibration(probability)
         oriented = values if probability.positive == 0 else g.op("Neg", values)
         result = self._without_excess(self._calibrated(probability.calibrators[0], oriented))
         return result if probability.positive == 0 else g.op("Sub", 1.0, result)
@@ -333,6 +332,19 @@ class ClassOutputs:
 
     def _beats_all(self, predicted: str, low: str, high: str, slack: float) -> str:
         return beats_all(self.g, predicted, low, high, self.n_classes, slack)
+
+
+def _calibration(probability: ClassProbability) -> OneVsRestCalibration:
+    """Return the remaining kind of probabilities.
+
+    Raises
+    ------
+    UnsupportedModelError
+        It is of another kind.
+    """
+    if isinstance(probability, OneVsRestCalibration):
+        return probability
+    raise UnsupportedModelError(f"the ONNX export does not support {probability.kind} probabilities")
 
 
 def beats_all(g: GraphBuilder, winner: str, low: str, high: str, n_classes: int, slack: float) -> str:

@@ -84,13 +84,9 @@ struct OutputsView {
     DecisionShape decision_shape;  // several classes: one value per pair, one score per class, or one value per class
     LabelRule label_rule;
     ProbabilityKind probability;
-    bool couple_two_classes;  // pairwise_sigmoid
-    // Two classes: the class whose probability was calibrated. More: 1 if probabilities that sum to 0 become equal.
-    std::uint32_t positive;
+    std::uint32_t positive;           // a flag of the kind of probabilities (program/probabilities.h)
     DecisionShape calibration_shape;  // one_vs_rest_calibration of several classes: the calibrated quantity
-    std::uint32_t n_calibrators;
-    const unsigned char* calibrators;  // one_vs_rest_calibration
-    const double* numbers;             // parameters of the probabilities, as many as schema.inc says
+    const double* numbers;            // parameters of the probabilities
     // Label rules with a threshold: the threshold and the position (0 or 1) of its label.
     const double* threshold;
     const double* weights;  // (n_members,) of an ensemble; null if they are equal

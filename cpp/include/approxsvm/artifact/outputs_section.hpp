@@ -47,20 +47,6 @@ APPROXSVM_COLD inline bool numbers_are_valid(Check& check, const ProbabilityRule
     return check.status() == Status::ok;
 }
 
-// A monotone function of a value, read in place.
-struct Calibrator {
-    std::size_t n_knots;    // 0 for a sigmoid ...
-    const double* numbers;  // ... with slope and intercept; else knots, followed by their heights
-};
-
-// The calibrator at p; returns the start of the next one. The bytes have been validated.
-APPROXSVM_COLD inline const unsigned char* read_calibrator(const unsigned char* p, Calibrator& calibrator) {
-    calibrator.n_knots = static_cast<std::size_t>(read_at<std::uint64_t>(p, 0));
-    calibrator.numbers = reinterpret_cast<const double*>(p + 8);
-    const std::size_t n_numbers = calibrator.n_knots == 0 ? 2 : 2 * calibrator.n_knots;
-    return p + 8 + 8 * n_numbers;
-}
-
 // Checks that knots ascend, heights do not descend, and slopes are normal numbers, so that the rounding error of
 // interpolation is relative to its result.
 APPROXSVM_COLD inline bool is_isotonic(Check& check, std::size_t n, const double* knots, const double* heights) {
@@ -75,21 +61,18 @@ APPROXSVM_COLD inline bool is_isotonic(Check& check, std::size_t n, const double
     return check.status() == Status::ok;
 }
 
-// Whether n calibrators fill the rest of the section from `at` on.
+// Whether n calibrators, each a number of knots and its numbers, fill the rest of the section from `at` on.
 APPROXSVM_COLD inline bool calibrators_are_valid(Check& check, const unsigned char* bytes, std::size_t n_bytes,
                                                  std::size_t at, std::size_t n) {
     for (std::size_t c = 0; c < n; ++c) {
         if (!check(field::any_size, n_bytes, at_least(at + 24))) return false;
         const std::uint64_t n_knots = read_at<std::uint64_t>(bytes, at);
         if (!check(field::outputs_n_knots, n_knots, from_to(0, (n_bytes - at - 8) / 16), c)) return false;
-        Calibrator calibrator;
-        const unsigned char* next = read_calibrator(bytes + at, calibrator);
-        if (!check.finite(field::any_number, calibrator.numbers, n_knots == 0 ? 2 : 2 * calibrator.n_knots))
-            return false;
-        if (n_knots > 0 &&
-            !is_isotonic(check, calibrator.n_knots, calibrator.numbers, calibrator.numbers + calibrator.n_knots))
-            return false;
-        at = static_cast<std::size_t>(next - bytes);
+        const double* numbers = reinterpret_cast<const double*>(bytes + at + 8);
+        const std::size_t n_numbers = static_cast<std::size_t>(n_knots == 0 ? 2 : 2 * n_knots);
+        if (!check.finite(field::any_number, numbers, n_numbers)) return false;
+        if (n_knots > 0 && !is_isotonic(check, n_numbers / 2, numbers, numbers + n_numbers / 2)) return false;
+        at += 8 + 8 * n_numbers;
     }
     return check(field::any_size, n_bytes, equal_to(at));
 }
@@ -118,7 +101,6 @@ APPROXSVM_COLD inline bool read_outputs_header(Check& check, const unsigned char
     const ProbabilityKind kind = static_cast<ProbabilityKind>(header.probability);
     const ProbabilityRules& rules = rules_of(kind);
     const bool classifies = task == Task::classification && n_labels >= 2, ensemble = of.n_members > 0,
-               coupled = kind == ProbabilityKind::pairwise_sigmoid,
                of_each_class = kind == ProbabilityKind::one_vs_rest_calibration,
                of_classes = classifies && rules.gives == Gives::of_classes;
     // An ensemble averages probabilities, counts votes or has labels side by side, unless its members are the functions
@@ -160,9 +142,7 @@ APPROXSVM_COLD inline bool read_outputs_header(Check& check, const unsigned char
     outputs.label_rule = static_cast<LabelRule>(header.label_rule);
     outputs.probability = kind;
     outputs.calibration_shape = static_cast<DecisionShape>(header.calibration_shape);
-    outputs.n_calibrators = header.n_calibrators;
-    outputs.couple_two_classes = coupled && header.positive == 1;
-    outputs.positive = coupled ? 0 : header.positive;
+    outputs.positive = header.positive;
     return check.status() == Status::ok;
 }
 
@@ -237,14 +217,13 @@ APPROXSVM_COLD inline Status read_outputs(const unsigned char* bytes, std::size_
         check(field::outputs_threshold_label, outputs.threshold[1], equal_to(is_second ? 1.0 : 0.0));
     }
     const std::size_t start = static_cast<std::size_t>(reinterpret_cast<const unsigned char*>(numbers) - bytes);
+    outputs.numbers = numbers;
     if (outputs.probability == ProbabilityKind::one_vs_rest_calibration) {
-        outputs.calibrators = bytes + start;
-        calibrators_are_valid(check, bytes, n_bytes, start, outputs.n_calibrators);
+        calibrators_are_valid(check, bytes, n_bytes, start, n_labels == 2 ? 1 : n_labels);
         return check.status();
     }
     const ProbabilityRules& rules = rules_of(outputs.probability);
     const std::size_t n = rules.n_numbers + rules.n_per_pair * (n_labels < 2 ? 0 : n_decisions_of(n_labels));
-    outputs.numbers = numbers;
     if (check(field::any_size, n_bytes, equal_to(start + 8 * n))) numbers_are_valid(check, rules, numbers, n);
     return check.status();
 }

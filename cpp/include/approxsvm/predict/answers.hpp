@@ -244,13 +244,10 @@ class ValueAnswers {
             }
             return is_finite(bounds[0]);
         }
-        if (!has_own_label_rule(view_) && view_.task == Task::one_class) return std::fabs(values[0]) > bounds[0];
         std::size_t winner;
         if constexpr (has(parts, probabilities))
             return certified_class(view_.outputs, n_answers(view_), values, bounds, winner, memory_.room);
-        const std::size_t n = n_answers(view_);
-        tally_votes(n, PairKnowledge{values, bounds, nullptr}, memory_.room, memory_.room + n);
-        return certain_winner(n, memory_.room, memory_.room + n, winner);
+        return certain_vote(n_answers(view_), values, bounds, reinterpret_cast<std::uint32_t*>(memory_.room), winner);
     }
 
     void find_probabilities(const Evaluation& found, std::size_t i, const Evaluation& out) const {
@@ -264,7 +261,7 @@ class ValueAnswers {
         for (std::size_t c = 0; c < n; ++c) {
             // Both are from 0 to 1.
             out.probability_bounds[i * n + c] =
-                std::fmin(farther_end(memory_.shares[c], memory_.lowest[c], memory_.highest[c]), 1.0);
+                std::fmin(approxsvm_farther_end(memory_.shares[c], memory_.lowest[c], memory_.highest[c]), 1.0);
         }
     }
 
@@ -359,6 +356,8 @@ class EnsembleAnswers {
                           });
     }
     double weight(std::size_t k) const { return view_.outputs.weights ? view_.outputs.weights[k] : 1.0; }
+    int n_c() const { return static_cast<int>(n_classes_); }
+    int n_members() const { return static_cast<int>(view_.n_members); }
 
     // --- means of probabilities
 
@@ -377,7 +376,7 @@ class EnsembleAnswers {
             for (std::size_t c = 0; c < n_classes_; ++c) {
                 if (out.probabilities) out.probabilities[i * n_classes_ + c] = sums[c];
                 if (out.probability_bounds)
-                    out.probability_bounds[i * n_classes_ + c] = farther_end(sums[c], lowest[c], highest[c]);
+                    out.probability_bounds[i * n_classes_ + c] = approxsvm_farther_end(sums[c], lowest[c], highest[c]);
             }
             if (out.certified) out.certified[i] = certain;
             if (out.labels) out.labels[i] = static_cast<std::uint32_t>(winner);
@@ -404,9 +403,7 @@ class EnsembleAnswers {
         return status;
     }
 
-    // Weighted means of the members' probabilities, summed in order, and of the ends of their intervals. The total of
-    // the weights, products, sums and divisions have less than 2 n_members + 2 roundings of numbers up to 1, both here
-    // and if the source adds up in another order.
+    // Weighted means of the members' probabilities, and their intervals.
     Status add_up(const RowSource& rows, const Request& request, const Span<std::uint8_t>& stages) const {
         const std::size_t n = rows.n_rows(), n_sums = n * n_classes_;
         for (std::size_t i = 0; i < n_sums; ++i) memory_.sums[i] = memory_.lowest[i] = memory_.highest[i] = 0.0;
@@ -422,18 +419,14 @@ class EnsembleAnswers {
                 probabilities_of(member.outputs, n_classes_, values, memory_.shares, memory_.room);
                 probability_interval(member.outputs, n_classes_, values, memory_.bounds + i * member.n_decisions,
                                      memory_.low, memory_.high, memory_.room);
-                for (std::size_t c = 0; c < n_classes_; ++c) {
-                    memory_.sums[i * n_classes_ + c] += w * memory_.shares[c];
-                    memory_.lowest[i * n_classes_ + c] += w * memory_.low[c];
-                    memory_.highest[i * n_classes_ + c] += w * memory_.high[c];
-                }
+                const std::size_t at = i * n_classes_;
+                approxsvm_add_shares(n_c(), w, memory_.shares, memory_.low, memory_.high, memory_.sums + at,
+                                     memory_.lowest + at, memory_.highest + at);
             }
         }
-        const double slack = 4.0 * (static_cast<double>(view_.n_members) + 1.0) * unit64;
-        for (std::size_t i = 0; i < n_sums; ++i) {
-            memory_.sums[i] /= total;
-            memory_.lowest[i] = memory_.lowest[i] / total - slack;
-            memory_.highest[i] = memory_.highest[i] / total + slack;
+        for (std::size_t at = 0; at < n_sums; at += n_classes_) {
+            approxsvm_divide_shares(n_c(), n_members(), total, memory_.sums + at, memory_.lowest + at,
+                                    memory_.highest + at);
         }
         return Status::ok;
     }
@@ -480,43 +473,21 @@ class EnsembleAnswers {
             const double w = weight(k);
             total += w;
             for (std::size_t i = 0; i < n; ++i) {
-                double *const sums = memory_.sums + i * n_classes_, *const lowest = memory_.lowest + i * n_classes_;
-                const std::size_t voted = positions[memory_.labels[i]];
-                for (std::size_t c = 0; c < n_classes_; ++c) {
-                    const double counts = voted == c ? w : against * w;
-                    sums[c] += counts;
-                    if (memory_.certified[i]) lowest[c] += counts;
-                }
-                if (!memory_.certified[i]) memory_.bounds[i] += w;
+                const std::size_t at = i * n_classes_;
+                approxsvm_count_vote(n_c(), static_cast<int>(positions[memory_.labels[i]]), memory_.certified[i], w,
+                                     against * w, memory_.sums + at, memory_.lowest + at, memory_.bounds + i);
             }
             positions += prepared_.members[k]->view->n_labels;
         }
         for (std::size_t i = 0; i < n; ++i) {
-            double* const sums = memory_.sums + i * n_classes_;
-            // As in scikit-learn, sums that differ only by rounding count as equal.
-            for (std::size_t c = 0; against != 0.0 && c < n_classes_; ++c) sums[c] /= total;
-            if (out.labels) out.labels[i] = static_cast<std::uint32_t>(first_largest(n_classes_, sums));
-            if (out.certified) out.certified[i] = is_certain_vote(memory_.lowest + i * n_classes_, memory_.bounds[i]);
+            const std::size_t at = i * n_classes_;
+            const int elected = approxsvm_elected(n_c(), against, total, memory_.sums + at);
+            if (out.labels) out.labels[i] = static_cast<std::uint32_t>(elected);
+            if (out.certified)
+                out.certified[i] =
+                    approxsvm_is_elected(n_c(), n_members(), against, memory_.lowest + at, memory_.bounds[i]) != 0;
         }
         return Status::ok;
-    }
-
-    // Compares the sums of the certain members with the total weight of the others. Each other member may move one
-    // label's sum relative to another's by (1 - addend) times its weight. If all members are certain, the sums are
-    // exact, unless they are divided by their total, which the source may round differently.
-    bool is_certain_vote(const double* sums, double open_weight) const {
-        if (open_weight == 0.0 && view_.outputs.addend == 0.0) return true;
-        double scale = open_weight;
-        for (std::size_t c = 0; c < n_classes_; ++c) scale += std::fabs(sums[c]);
-        const double slack = 8.0 * (static_cast<double>(view_.n_members) + 4.0) * unit64 * scale;
-        const double reach = (1.0 - view_.outputs.addend) * open_weight + slack;
-        const std::size_t winner = first_largest(n_classes_, sums);
-        for (std::size_t c = 0; c < n_classes_; ++c) {
-            const double ahead = sums[winner] - sums[c];
-            if (open_weight == 0.0 && ahead == 0.0) continue;  // equal whatever they are divided by
-            if (c != winner && !(ahead > reach)) return false;
-        }
-        return true;
     }
 
     // The labels of one member and, if wanted, whether its first stage proves them.
@@ -600,20 +571,17 @@ class EnsembleAnswers {
     // --- values added up
 
     // One sum, or one of each label: its addend and weights times what the members have, of a classifier probabilities
-    // or scores. The stored weights are within a unit of the real ones, and a product goes through at most n_columns +
-    // 1 additions: an exact sum is within
-    //     sum |w| e + (n_columns + 4) u (|addend| + sum |w x|)
-    // of the computed one, e being what bounds each number x.
+    // or scores (program/ensembles.h).
     Status add_values(const RowSource& rows, Request request, const Evaluation& out) const {
         const bool of_sums = is_of_sums(view_);
         const std::size_t n = rows.n_rows(), n_sums = of_sums ? n_classes_ : 1,
                           n_columns = of_sums ? view_.outputs.n_columns : view_.n_members, stride = n_columns + 1;
-        const double u = 1.01 * (static_cast<double>(n_columns) + 4.0) * unit64, *const weights = view_.outputs.weights;
+        const double u = approxsvm_unit_of_sum(static_cast<int>(n_columns)), *const weights = view_.outputs.weights;
         double *const sums = memory_.sums, *const bounds = memory_.lowest;
         const std::uint32_t* positions = prepared_.label_positions;
         for (std::size_t k = 0; k < n * n_sums; ++k) {
             sums[k] = weights[(k % n_sums) * stride + n_columns];
-            bounds[k] = u * std::fabs(sums[k]) + 0x1p-1000;
+            bounds[k] = approxsvm_bound_of_addend(u, sums[k]);
         }
         for (std::size_t k = 0, first = 0; k < view_.n_members; ++k) {
             const ModelView& member = *prepared_.members[k]->view;
@@ -636,8 +604,8 @@ class EnsembleAnswers {
                     e = memory_.low + label;
                 }
                 for (std::size_t s = 0; s < n_sums; ++s) {
-                    add_products(width, weights + s * stride + first, x, e, u, sums[i * n_sums + s],
-                                 bounds[i * n_sums + s]);
+                    approxsvm_add_products(static_cast<int>(width), weights + s * stride + first, x, e, u,
+                                           sums + i * n_sums + s, bounds + i * n_sums + s);
                 }
                 // Labels of sums are decided by their bounds, whichever stage these come from.
                 if (out.certified) out.certified[i] = (k == 0 || out.certified[i]) && (of_sums || is_proven(member, i));
@@ -657,17 +625,6 @@ class EnsembleAnswers {
         return Status::ok;
     }
 
-    // Products with a subnormal weight lose up to 2^-1074 of a value. Values with weight zero may be unbounded.
-    static void add_products(std::size_t n, const double* weights, const double* x, const double* e, double u,
-                             double& sum, double& bound) {
-        for (std::size_t j = 0; j < n; ++j) {
-            if (weights[j] == 0.0) continue;
-            const double modulus = std::fabs(weights[j]);
-            sum += weights[j] * x[j];
-            bound += 1.0001 * modulus * e[j] + (u * modulus + 0x1p-1074) * std::fabs(x[j]);
-        }
-    }
-
     // A classifier's probabilities, or its scores if it has none, with their bounds: `shares` and `low`.
     void find_columns(const ModelView& member, const double* values, const double* bounds) const {
         const std::size_t n = member.n_labels;
@@ -676,10 +633,11 @@ class EnsembleAnswers {
             probabilities_of(member.outputs, n, values, found, memory_.room);
             probability_interval(member.outputs, n, values, bounds, low, high, memory_.room);
         } else {
-            class_scores(member.outputs, n, values, found, memory_.room);
-            class_score_interval(member.outputs, n, values, bounds, low, high, memory_.room);
+            const approxsvm_outputs o = parameters_of(member.outputs, n);
+            approxsvm_scores(&o, values, found, memory_.room);
+            approxsvm_score_ends(&o, values, bounds, low, high, memory_.room);
         }
-        for (std::size_t c = 0; c < n; ++c) low[c] = farther_end(found[c], low[c], high[c]);
+        for (std::size_t c = 0; c < n; ++c) low[c] = approxsvm_farther_end(found[c], low[c], high[c]);
     }
 
     // --- values side by side

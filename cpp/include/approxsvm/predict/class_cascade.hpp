@@ -358,8 +358,7 @@ class ClassCascade : public CommonExpansions {
 
     bool label_is_certain() {
         std::size_t winner;
-        tally_votes(n_classes_, {value_, bound_, nullptr}, tally_, tally_ + n_classes_);
-        return certain_winner(n_classes_, tally_, tally_ + n_classes_, winner);
+        return certain_vote(n_classes_, value_, bound_, tally_, winner);
     }
 
     bool values_suffice() {

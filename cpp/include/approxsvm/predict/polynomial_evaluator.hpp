@@ -247,8 +247,7 @@ class PolynomialEvaluator {
         if (labels_only_ && has_classes(view_)) {
             const std::size_t n = view_.n_labels;
             std::size_t winner;
-            tally_votes(n, {value_, bound_, nullptr}, tally_, tally_ + n);
-            return certain_winner(n, tally_, tally_ + n, winner);
+            return certain_vote(n, value_, bound_, tally_, winner);
         }
         if (has_several(view_)) return beats_all_others(n_decisions_, value_, bound_);
         const double change = label_change(view_);

@@ -213,8 +213,7 @@ class WinnerRow {
     }
     bool is_certain(std::size_t& winner) {
         const auto known = [&](std::size_t pair) { return memory_.known[pair]; };
-        tally_outcomes(n_, known, memory_.tally, memory_.tally + n_);
-        return certain_winner(n_, memory_.tally, memory_.tally + n_, winner);
+        return certain_winner(n_, known, memory_.tally, winner);
     }
     // Number of lanes with support vectors of the undecided pairs of w in float64.
     std::size_t n_needed(std::size_t w) const {

@@ -8,6 +8,9 @@
 #ifndef APPROXSVM_PROGRAM
 #define APPROXSVM_PROGRAM static inline
 #endif
+#ifndef APPROXSVM_ANSWER /* of functions called once or twice a row, which the core does not force inline */
+#define APPROXSVM_ANSWER static inline
+#endif
 #ifndef APPROXSVM_PRODUCT /* of two numbers, rounded by itself */
 #define APPROXSVM_PRODUCT approxsvm_product
 #endif
@@ -96,6 +99,16 @@ APPROXSVM_PROGRAM double approxsvm_abs(double x) {
 #else
     return x < 0.0 ? -x : x;
 #endif
+}
+
+APPROXSVM_PROGRAM int approxsvm_is_finite(double x) {
+    return approxsvm_abs(x) <= APPROXSVM_LARGEST;
+}
+
+/* The smallest double above x, for any x but -0 and NaN; infinity remains infinity. */
+APPROXSVM_PROGRAM double approxsvm_next_above(double x) {
+    const uint64_t bits = approxsvm_bits_of_double(x);
+    return approxsvm_double_of_bits(bits >> 63 ? bits - 1 : bits + (bits < (uint64_t)0x7FF << 52));
 }
 
 /* A product that no compiler fuses with a sum. */

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "../../shared_code.hpp"
 #include "../../simd/compensated.hpp"
 #include "../../simd/norms.hpp"
 #include "../../simd/simd.hpp"
@@ -13,17 +14,6 @@
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
-
-// The C code shared with exported headers (program/) is compiled in the target's namespace; each op includes its
-// part.
-#if defined(APPROXSVM_PORTABLE)
-#define APPROXSVM_PROGRAM inline  // as fast there, and half the code
-#else
-#define APPROXSVM_PROGRAM APPROXSVM_INLINE
-#endif
-#define APPROXSVM_ROOT std::sqrt
-#define APPROXSVM_PRODUCT(a, b) ((a) * (b))  // -ffp-contract=off
-#include "../../program/ball.h"
 
 // One op, viewed in place. Absent parts are null.
 struct MapOp {

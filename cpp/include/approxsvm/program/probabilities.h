@@ -1,0 +1,413 @@
+/* Probabilities of classes: for each kind KIND of artifact/schema.inc,
+
+       approxsvm_KIND(outputs, values, probabilities, room)
+       approxsvm_KIND_ends(outputs, values, bounds, lowest, highest, room)
+
+   give the probabilities, and intervals that contain those of the exact values (scores.h says in which sense).
+   `room` is scratch space for APPROXSVM_SCRATCH_KIND numbers.
+
+   All functions but one are monotone in each value or score, so the ends of the intervals of values or scores map to
+   the ends of the probabilities' intervals; these are widened by more than their rounding. The core replaces exp by the
+   C library's, so that probabilities are LIBSVM's and scikit-learn's bit for bit; operations keep their order. */
+#pragma once
+#include "functions.h"
+#include "scores.h"
+#ifndef APPROXSVM_EXP /* within 4 u, or within 2^-1020 */
+#define APPROXSVM_EXP approxsvm_exp
+#endif
+#ifndef APPROXSVM_COUNT /* of knots, from the numbers of a calibrator */
+#define APPROXSVM_COUNT (int)
+#endif
+
+/* 1 / (1 + exp(x)), in a form that neither overflows nor loses small probabilities. */
+APPROXSVM_ANSWER double approxsvm_sigmoid(double x) {
+    const double e = APPROXSVM_EXP(x < 0.0 ? x : -x);
+    return x >= 0.0 ? e / (1.0 + e) : 1.0 / (1.0 + e);
+}
+
+/* The interval of 1 / (1 + exp(slope f + intercept)). Both terms may be large and cancel; then their rounding matters,
+   and it depends on whether the compiler fuses them. */
+APPROXSVM_ANSWER approxsvm_interval approxsvm_sigmoid_ends(approxsvm_interval f, double slope, double intercept) {
+    const double below = slope * (slope < 0.0 ? f.highest : f.lowest);
+    const double above = slope * (slope < 0.0 ? f.lowest : f.highest);
+    const double size = approxsvm_abs(intercept), low = below + intercept, high = above + intercept;
+    const double least =
+        !APPROXSVM_CHECKS || approxsvm_is_finite(low) ? low - 0x1p-51 * (approxsvm_abs(below) + size) : low;
+    const double most =
+        !APPROXSVM_CHECKS || approxsvm_is_finite(high) ? high + 0x1p-51 * (approxsvm_abs(above) + size) : high;
+    const int is_known = least <= most; /* not infinity times 0 */
+    approxsvm_interval p;
+    p.lowest = is_known ? approxsvm_sigmoid(most) : 0.0;
+    p.highest = is_known ? approxsvm_sigmoid(least) : 1.0;
+    return p;
+}
+
+/* Widens intervals by the rounding of their ends and of the probabilities: in sums over all classes (share_ends),
+   otherwise by a few units in the last place of numbers of at most 1. */
+APPROXSVM_ANSWER void approxsvm_widen(int n, double extra, double* lowest, double* highest) {
+    const double slack = (16.0 + 4.0 * (double)n) * 0x1p-53 + extra;
+    int c;
+    for (c = 0; c < n; ++c) {
+        lowest[c] = lowest[c] > slack ? lowest[c] - slack : 0.0;
+        highest[c] = highest[c] < 1.0 - slack ? highest[c] + slack : 1.0;
+    }
+}
+
+/* For two classes, given the interval of one of them. */
+APPROXSVM_ANSWER void approxsvm_two_ends(approxsvm_interval p, int of_class, double extra, double* lowest,
+                                         double* highest) {
+    lowest[of_class] = p.lowest;
+    highest[of_class] = p.highest;
+    lowest[1 - of_class] = 1.0 - p.highest;
+    highest[1 - of_class] = 1.0 - p.lowest;
+    approxsvm_widen(2, extra, lowest, highest);
+}
+
+/* Intervals without information: widen limits them to 0 and 1. */
+APPROXSVM_ANSWER void approxsvm_unknown_ends(int n, double* lowest, double* highest) {
+    int c;
+    for (c = 0; c < n; ++c) {
+        lowest[c] = -1.0;
+        highest[c] = 2.0;
+    }
+    approxsvm_widen(n, 0.0, lowest, highest);
+}
+
+/* Intervals of x_c / sum(x) over all x between lo and hi, which are at least 0; [0, 1] if the sum may be 0. `lo` and
+   `hi` are widened for their relative rounding and for the underflow of exp, after which no `hi` is 0.
+
+   x_c / (x_c + others) rises with x_c and falls with the others. The others are added up from both sides, because a
+   difference from the sum of all may cancel. Each number goes through n - 1 additions of numbers that are not negative,
+   and one division: the relative error of an end is at most n u, and so is that of the probabilities themselves, in
+   whatever order they are added up. Both are below the 4 n u of widen, because no probability exceeds 1. */
+APPROXSVM_ANSWER void approxsvm_share_ends(int n, double* lo, double* hi, double* lowest, double* highest) {
+    const double wider = 0x1p-50, tiny = 0x1p-1020;
+    double sum_lo = 0.0, sum_hi = 0.0;
+    int c;
+    for (c = n - 1; c >= 0; --c) {
+        const double low = lo[c] * (1.0 - wider) - tiny;
+        lo[c] = low > 0.0 ? low : 0.0;
+        hi[c] = hi[c] * (1.0 + wider) + tiny;
+        lowest[c] = sum_hi; /* over the classes after c */
+        highest[c] = sum_lo;
+        sum_lo += lo[c];
+        sum_hi += hi[c];
+    }
+    sum_lo = sum_hi = 0.0;
+    for (c = 0; c < n; ++c) {
+        lowest[c] = lo[c] / (lo[c] + (sum_hi + lowest[c]));
+        highest[c] = hi[c] / (hi[c] + (sum_lo + highest[c]));
+        sum_lo += lo[c];
+        sum_hi += hi[c];
+    }
+    approxsvm_widen(n, 0.0, lowest, highest);
+}
+
+/* --- pairwise_sigmoid: LIBSVM's probabilities. Two classes are coupled only if `positive` is set: scikit-learn's copy
+   of LIBSVM couples them, and stops up to APPROXSVM_COUPLING_TOLERANCE from the sigmoid. */
+#define APPROXSVM_SCRATCH_pairwise_sigmoid(n) ((n) * ((n) + 1))
+
+/* LIBSVM's constants: no pairwise probability is closer to 0 or 1; coupling ends if the classes differ by less than a
+   share of the tolerance, or after a number of sweeps that is at least the number of classes. */
+#define APPROXSVM_LEAST_PAIR 1e-7
+#define APPROXSVM_COUPLING_TOLERANCE 0.005
+#define APPROXSVM_COUPLING_SWEEPS 100
+
+/* Clips a probability away from 0 and 1. NaN becomes the smallest probability. */
+APPROXSVM_PROGRAM double approxsvm_clipped(double p) {
+    const double raised = p > APPROXSVM_LEAST_PAIR ? p : APPROXSVM_LEAST_PAIR;
+    return raised < 1.0 - APPROXSVM_LEAST_PAIR ? raised : 1.0 - APPROXSVM_LEAST_PAIR;
+}
+
+/* Turns q[i][j] = P(i given i or j) into the matrix Q of Wu, Lin and Weng, in place: Q_tt = sum over j != t of q_jt^2,
+   Q_tj = -q_jt q_tj. */
+APPROXSVM_ANSWER void approxsvm_make_coupling_matrix(int n, double* q) {
+    int t, j;
+    for (t = 0; t < n; ++t) {
+        double sum = 0.0;
+        for (j = 0; j < n; ++j) {
+            if (j != t) sum += q[j * n + t] * q[j * n + t];
+        }
+        q[t * n + t] = sum;
+    }
+    for (t = 0; t < n; ++t) {
+        for (j = t + 1; j < n; ++j) q[t * n + j] = q[j * n + t] = -q[j * n + t] * q[t * n + j];
+    }
+}
+
+/* Computes qp = Q p and p Q p, and returns whether p is close enough to a fixed point. */
+APPROXSVM_ANSWER int approxsvm_is_coupled(int n, const double* q, const double* p, double* qp, double* pqp) {
+    double product = 0.0, largest = 0.0;
+    int t, j;
+    for (t = 0; t < n; ++t, q += n) {
+        double sum = 0.0;
+        for (j = 0; j < n; ++j) sum += q[j] * p[j];
+        qp[t] = sum;
+        product += p[t] * sum;
+    }
+    for (t = 0; t < n; ++t) {
+        const double error = approxsvm_abs(qp[t] - product);
+        largest = error > largest ? error : largest;
+    }
+    *pqp = product;
+    return largest < APPROXSVM_COUPLING_TOLERANCE / (double)n;
+}
+
+/* Probabilities of n classes from those of all pairs: the second method of Wu, Lin and Weng, "Probability estimates for
+   multi-class classification by pairwise coupling" (JMLR 2004), which minimizes sum_ij (q_ji p_i - q_ij p_j)^2. `q`,
+   (n, n) with an arbitrary diagonal, is overwritten; `qp` is scratch space for n numbers. */
+APPROXSVM_ANSWER void approxsvm_couple(int n, double* q, double* qp, double* p) {
+    const int n_sweeps = n > APPROXSVM_COUPLING_SWEEPS ? n : APPROXSVM_COUPLING_SWEEPS;
+    double pqp;
+    int sweep, t, j;
+    approxsvm_make_coupling_matrix(n, q);
+    for (t = 0; t < n; ++t) p[t] = 1.0 / (double)n;
+    for (sweep = 0; sweep < n_sweeps && !approxsvm_is_coupled(n, q, p, qp, &pqp); ++sweep) {
+        const double* row = q;
+        for (t = 0; t < n; ++t, row += n) {
+            const double diagonal = row[t], step = (-qp[t] + pqp) / diagonal, scale = 1.0 + step;
+            p[t] += step;
+            pqp = (pqp + step * (step * diagonal + 2.0 * qp[t])) / scale / scale;
+            for (j = 0; j < n; ++j) {
+                qp[j] = (qp[j] + step * row[j]) / scale;
+                p[j] /= scale;
+            }
+        }
+    }
+}
+
+APPROXSVM_ANSWER void approxsvm_pairwise_sigmoid(const approxsvm_outputs* o, const double* values, double* p,
+                                                 double* room) {
+    const int n = o->n_classes, n_pairs = n * (n - 1) / 2;
+    int pair = 0, i, j;
+    for (i = 0; i < n; ++i) {
+        for (j = i + 1; j < n; ++j, ++pair) {
+            const double share =
+                approxsvm_clipped(approxsvm_sigmoid(values[pair] * o->numbers[pair] + o->numbers[n_pairs + pair]));
+            room[i * n + j] = share;
+            room[j * n + i] = 1.0 - share;
+        }
+    }
+    if (n > 2) {
+        approxsvm_couple(n, room, room + n * n, p);
+    } else if (o->positive) {
+        approxsvm_couple(2, room, room + 4, p); /* compilers unroll its loops */
+    } else {
+        p[0] = room[1];
+        p[1] = room[2];
+    }
+}
+
+/* The coupling of three or more classes stops after a number of sweeps that the smallest change can change, so the
+   intervals are [0, 1]. */
+APPROXSVM_ANSWER void approxsvm_pairwise_sigmoid_ends(const approxsvm_outputs* o, const double* values,
+                                                      const APPROXSVM_BOUND* bounds, double* lowest, double* highest,
+                                                      double* room) {
+    approxsvm_interval p;
+    (void)room;
+    if (o->n_classes > 2) {
+        approxsvm_unknown_ends(o->n_classes, lowest, highest);
+        return;
+    }
+    p = approxsvm_sigmoid_ends(approxsvm_around(values[0], (double)bounds[0]), o->numbers[0], o->numbers[1]);
+    p.lowest = approxsvm_clipped(p.lowest);
+    p.highest = approxsvm_clipped(p.highest);
+    approxsvm_two_ends(p, 0, o->positive ? APPROXSVM_COUPLING_TOLERANCE : 0.0, lowest, highest);
+}
+
+/* --- one_vs_rest_calibration: a calibrator for each of several classes, normalized, or one for the class `positive` of
+   two. Its numbers are the number of knots, all knots and all heights, or, without knots, slope and intercept of a
+   sigmoid. */
+#define APPROXSVM_SCRATCH_one_vs_rest_calibration(n) (5 * (n))
+
+/* numpy.interp's formula: constant outside the knots, exact at knots, and interpolated from the left between them. */
+APPROXSVM_ANSWER double approxsvm_interpolate(int n, const double* knots, const double* heights, double x) {
+    int left = 0, right = n; /* knots[left] <= x < knots[right] */
+    double slope;
+    if (!(x >= knots[0])) return x == x ? heights[0] : x;
+    while (right - left > 1) {
+        const int middle = left + (right - left) / 2, is_beyond = x >= knots[middle];
+        left = is_beyond ? middle : left;
+        right = is_beyond ? right : middle;
+    }
+    /* Knots of equal heights may be so far apart that their distance overflows. */
+    if (left + 1 == n || knots[left] == x || heights[left + 1] == heights[left]) return heights[left];
+    slope = (heights[left + 1] - heights[left]) / (knots[left + 1] - knots[left]);
+    return slope * (x - knots[left]) + heights[left];
+}
+
+APPROXSVM_ANSWER double approxsvm_calibrated(const double* calibrator, double value) {
+    const int n = APPROXSVM_COUNT(calibrator[0]);
+    if (n == 0) return approxsvm_sigmoid(value * calibrator[1] + calibrator[2]);
+    return approxsvm_interpolate(n, calibrator + 1, calibrator + 1 + n, value);
+}
+
+APPROXSVM_ANSWER approxsvm_interval approxsvm_calibrated_ends(const double* calibrator, approxsvm_interval f) {
+    approxsvm_interval p;
+    if (APPROXSVM_COUNT(calibrator[0]) == 0) return approxsvm_sigmoid_ends(f, calibrator[1], calibrator[2]);
+    p.lowest = approxsvm_calibrated(calibrator, f.lowest);
+    p.highest = approxsvm_calibrated(calibrator, f.highest);
+    return p;
+}
+
+APPROXSVM_PROGRAM const double* approxsvm_next_calibrator(const double* calibrator) {
+    const int n = APPROXSVM_COUNT(calibrator[0]);
+    return calibrator + 1 + (n == 0 ? 2 : 2 * n);
+}
+
+/* scikit-learn's guard: isotonic probabilities may exceed 1 by rounding. */
+#define APPROXSVM_MAX_EXCESS 1e-5
+
+APPROXSVM_PROGRAM double approxsvm_without_excess(double p) {
+    return p > 1.0 && p <= 1.0 + APPROXSVM_MAX_EXCESS ? 1.0 : p;
+}
+
+/* Probabilities of several classes that are all 0 are equal if `positive` is set, otherwise they stay 0. */
+APPROXSVM_ANSWER void approxsvm_one_vs_rest_calibration(const approxsvm_outputs* o, const double* values, double* p,
+                                                        double* room) {
+    const int n = o->n_classes, positive = o->positive;
+    const double *next = o->numbers, *inputs = values;
+    double total = 0.0;
+    int c;
+    if (n == 2) {
+        const double share = approxsvm_calibrated(next, positive ? -values[0] : values[0]);
+        p[positive] = approxsvm_without_excess(share);
+        p[1 - positive] = 1.0 - p[positive];
+        return;
+    }
+    if (!o->of_values) {
+        approxsvm_scores(o, values, room, room + n);
+        inputs = room;
+    }
+    for (c = 0; c < n; ++c, next = approxsvm_next_calibrator(next)) {
+        p[c] = approxsvm_calibrated(next, inputs[c]);
+        total += p[c];
+    }
+    for (c = 0; c < n; ++c) {
+        p[c] = total == 0.0 ? (positive ? 1.0 / (double)n : 0.0) : approxsvm_without_excess(p[c] / total);
+    }
+}
+
+APPROXSVM_ANSWER void approxsvm_one_vs_rest_calibration_ends(const approxsvm_outputs* o, const double* values,
+                                                             const APPROXSVM_BOUND* bounds, double* lowest,
+                                                             double* highest, double* room) {
+    const int n = o->n_classes;
+    const double* next = o->numbers;
+    double *const lo = room, *const hi = room + n;
+    int c;
+    if (n == 2) {
+        const approxsvm_interval f = approxsvm_around(o->positive ? -values[0] : values[0], (double)bounds[0]);
+        approxsvm_two_ends(approxsvm_calibrated_ends(next, f), o->positive, 0.0, lowest, highest);
+        return;
+    }
+    if (!o->of_values) approxsvm_score_ends(o, values, bounds, lo, hi, hi + n);
+    for (c = 0; c < n; ++c, next = approxsvm_next_calibrator(next)) {
+        approxsvm_interval f;
+        if (o->of_values) {
+            f = approxsvm_around(values[c], (double)bounds[c]);
+        } else {
+            f.lowest = lo[c];
+            f.highest = hi[c];
+        }
+        f = approxsvm_calibrated_ends(next, f);
+        lo[c] = f.lowest;
+        hi[c] = f.highest;
+    }
+    approxsvm_share_ends(n, lo, hi, lowest, highest);
+}
+
+/* --- temperature_calibration: softmax(inverse_temperature * scores), where two classes have scores f and -f */
+#define APPROXSVM_SCRATCH_temperature_calibration(n) (5 * (n))
+
+APPROXSVM_ANSWER void approxsvm_temperature_calibration(const approxsvm_outputs* o, const double* values, double* p,
+                                                        double* room) {
+    const int n = o->n_classes;
+    const double beta = o->numbers[0];
+    double best, largest, total = 0.0;
+    int overflows, c;
+    if (n == 2) { /* the same in either orientation */
+        p[0] = values[0];
+        p[1] = -values[0];
+    } else {
+        approxsvm_scores(o, values, p, room);
+    }
+    best = p[approxsvm_first_largest(n, p)];
+    largest = beta * best;
+    overflows = !approxsvm_is_finite(largest); /* then the largest is subtracted first */
+    for (c = 0; c < n; ++c) {
+        p[c] = APPROXSVM_EXP(overflows ? beta * (p[c] - best) : beta * p[c] - largest);
+        total += p[c];
+    }
+    for (c = 0; c < n; ++c) p[c] /= total;
+}
+
+APPROXSVM_ANSWER void approxsvm_temperature_calibration_ends(const approxsvm_outputs* o, const double* values,
+                                                             const APPROXSVM_BOUND* bounds, double* lowest,
+                                                             double* highest, double* room) {
+    const int n = o->n_classes;
+    const double beta = o->numbers[0];
+    double *const lo = room, *const hi = room + n;
+    double top = -approxsvm_infinity(), scale = 0.0;
+    int c;
+    if (n == 2) {
+        const approxsvm_interval f = approxsvm_around(values[0], (double)bounds[0]);
+        approxsvm_two_ends(approxsvm_sigmoid_ends(f, -2.0 * beta, 0.0), 0, 0.0, lowest, highest);
+        return;
+    }
+    approxsvm_score_ends(o, values, bounds, lo, hi, hi + n);
+    for (c = 0; c < n; ++c) {
+        lo[c] *= beta;
+        hi[c] *= beta;
+        top = hi[c] > top ? hi[c] : top;
+        scale = approxsvm_abs(lo[c]) > scale ? approxsvm_abs(lo[c]) : scale;
+        scale = approxsvm_abs(hi[c]) > scale ? approxsvm_abs(hi[c]) : scale;
+    }
+    if (!approxsvm_is_finite(scale)) {
+        approxsvm_unknown_ends(n, lowest, highest);
+        return;
+    }
+    /* Products and differences have an error of a few roundings of the largest, here and in the probabilities. */
+    for (c = 0; c < n; ++c) {
+        lo[c] = APPROXSVM_EXP(lo[c] - top - 0x1p-50 * scale);
+        hi[c] = APPROXSVM_EXP(hi[c] - top + 0x1p-50 * scale);
+    }
+    approxsvm_share_ends(n, lo, hi, lowest, highest);
+}
+
+/* --- density_marks: LIBSVM's probability that a row is an inlier of a one-class model, from the bin of its value among
+   ten ascending marks. At exactly the last mark, and for NaN, LIBSVM returns 0. */
+#define APPROXSVM_SCRATCH_density_marks(n) 1
+#define APPROXSVM_N_MARKS 10
+
+APPROXSVM_ANSWER double approxsvm_inlier(double value, const double* marks) {
+    int i;
+    if (value < marks[0]) return 0.001;
+    if (value > marks[APPROXSVM_N_MARKS - 1]) return 0.999;
+    for (i = 1; i < APPROXSVM_N_MARKS; ++i) {
+        if (value < marks[i]) return (double)i / (double)APPROXSVM_N_MARKS;
+    }
+    return 0.0;
+}
+
+APPROXSVM_ANSWER void approxsvm_density_marks(const approxsvm_outputs* o, const double* values, double* p,
+                                              double* room) {
+    (void)room;
+    p[0] = approxsvm_inlier(values[0], o->numbers);
+    p[1] = 1.0 - p[0];
+}
+
+APPROXSVM_ANSWER void approxsvm_density_marks_ends(const approxsvm_outputs* o, const double* values,
+                                                   const APPROXSVM_BOUND* bounds, double* lowest, double* highest,
+                                                   double* room) {
+    const double last = o->numbers[APPROXSVM_N_MARKS - 1];
+    const approxsvm_interval f = approxsvm_around(values[0], (double)bounds[0]);
+    approxsvm_interval p;
+    (void)room;
+    p.lowest = approxsvm_inlier(f.lowest, o->numbers);
+    p.highest = approxsvm_inlier(f.highest, o->numbers);
+    if (f.lowest <= last && last <= f.highest) { /* a rising step function elsewhere */
+        p.lowest = 0.0;
+        p.highest = p.highest > 0.9 ? p.highest : 0.9;
+    }
+    approxsvm_two_ends(p, 0, 0.0, lowest, highest);
+}

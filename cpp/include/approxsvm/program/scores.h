@@ -1,0 +1,161 @@
+/* Scores of classes, intervals for the scores of exact values, and labels by the largest score.
+
+   Values belong to pairs of classes (votes.h) or to each class. A bound limits the distance of a value from the exact
+   one; bounds that are infinite, NaN or negative carry no information, nor do values that are not finite. Intervals
+   contain the results of these functions for the exact values, and those of the same functions over the real numbers:
+   their own rounding is part of every interval. */
+#pragma once
+#include "votes.h"
+
+typedef struct {
+    double lowest, highest;
+} approxsvm_interval;
+
+/* Parameters of scores and probabilities. */
+typedef struct {
+    int n_classes;         /* at least 2: inliers and outliers are two classes */
+    int is_each;           /* whether each of several classes has a value, rather than each pair */
+    int positive;          /* a flag of the kind of probabilities */
+    int of_values;         /* whether several classes are calibrated by values, rather than scores */
+    const double* numbers; /* of the kind of probabilities, as stored in artifacts (models/FORMAT.md) */
+} approxsvm_outputs;
+
+/* The interval of the exact value. */
+APPROXSVM_ANSWER approxsvm_interval approxsvm_around(double value, double bound) {
+    const double reach = bound * (1.0 + 0x1p-52); /* not below the bound; each end is rounded once more */
+    const int is_known = approxsvm_is_known(value, bound);
+    approxsvm_interval x;
+    x.lowest = is_known ? -approxsvm_next_above(reach - value) : -approxsvm_infinity();
+    x.highest = is_known ? approxsvm_next_above(value + reach) : approxsvm_infinity();
+    return x;
+}
+
+/* Upper bound of the distance of a number from the farther end of its interval, after rounding of both. */
+APPROXSVM_PROGRAM double approxsvm_farther_end(double number, double lowest, double highest) {
+    const double above = highest - number, below = number - lowest;
+    return (above > below ? above : below) * (1.0 + 0x1p-51);
+}
+
+/* s / (3 (|s| + 1)); returns `limit` if the formula overflows. */
+APPROXSVM_PROGRAM double approxsvm_confidence(double sum, double limit) {
+    return approxsvm_abs(sum) <= 1e300 ? sum / (3.0 * (approxsvm_abs(sum) + 1.0)) : limit;
+}
+
+/* scikit-learn's one-vs-rest scores of one-vs-one values, votes + s / (3 (|s| + 1)) with the sum s of the values in
+   favour of a class. A value of 0 votes for the first class of its pair, unlike in votes.h. Sums start at -0, not 0,
+   for the reason given there. */
+APPROXSVM_ANSWER void approxsvm_one_vs_rest_scores(int n, const double* values, double* scores, double* sums) {
+    int i, j;
+    for (i = 0; i < n; ++i) scores[i] = sums[i] = -0.0;
+    for (i = 0; i < n; ++i) {
+        for (j = i + 1; j < n; ++j, ++values) {
+            sums[i] += *values;
+            sums[j] -= *values;
+            scores[*values < 0.0 ? j : i] += 1.0;
+        }
+    }
+    for (i = 0; i < n; ++i) scores[i] += 0.0 + sums[i] / (3.0 * (approxsvm_abs(sums[i]) + 1.0));
+}
+
+/* Intervals of these scores. An undecided pair may vote either way, so a class with one has an interval about 1 wide.
+   If all its pairs are certain, the interval is at most 2/3 of the sum of their bounds wide, as the slope of
+   s / (3 (|s| + 1)) is at most 1/3. The error of sums is at most n roundings of the absolute sum; scores add a few
+   roundings of n. `room` is scratch space for 3 n numbers. */
+APPROXSVM_ANSWER void approxsvm_one_vs_rest_ends(int n, const double* values, const APPROXSVM_BOUND* bounds,
+                                                 double* lowest, double* highest, double* room) {
+    const double unit = (double)n * 0x1p-53;
+    double *const sums = room, *const spread = room + n, *const moduli = spread + n;
+    int i, j;
+    for (i = 0; i < n; ++i) lowest[i] = highest[i] = sums[i] = spread[i] = moduli[i] = -0.0;
+    for (i = 0; i < n; ++i) {
+        for (j = i + 1; j < n; ++j, ++values, ++bounds) {
+            const double value = *values, given = (double)*bounds, bound = given >= 0.0 ? given : approxsvm_infinity();
+            const double first = value > bound, second = value < -bound;
+            sums[i] += value;
+            sums[j] -= value;
+            spread[i] += bound;
+            spread[j] += bound;
+            moduli[i] += approxsvm_abs(value);
+            moduli[j] += approxsvm_abs(value);
+            lowest[i] += first;
+            lowest[j] += second;
+            highest[i] += 1.0 - second;
+            highest[j] += 1.0 - first;
+        }
+    }
+    for (i = 0; i < n; ++i) {
+        const double reach = spread[i] * (1.0 + 4.0 * unit) + 4.0 * unit * moduli[i];
+        const int is_known = moduli[i] <= 1e300;
+        lowest[i] = is_known ? lowest[i] + (approxsvm_confidence(sums[i] - reach, -1.0 / 3.0) - 8.0 * unit)
+                             : -approxsvm_infinity();
+        highest[i] = is_known ? highest[i] + (approxsvm_confidence(sums[i] + reach, 1.0 / 3.0) + 8.0 * unit)
+                              : approxsvm_infinity();
+    }
+}
+
+/* The score of each class: its own value, or its one-vs-rest score; `room` is scratch space for n numbers. */
+APPROXSVM_ANSWER void approxsvm_scores(const approxsvm_outputs* o, const double* values, double* scores, double* room) {
+    int c;
+    (void)o; /* headers replace o->field by its number */
+    if (!o->is_each) {
+        approxsvm_one_vs_rest_scores(o->n_classes, values, scores, room);
+        return;
+    }
+    for (c = 0; c < o->n_classes; ++c) scores[c] = values[c];
+}
+
+/* Their intervals; `room` is scratch space for 3 n numbers. */
+APPROXSVM_ANSWER void approxsvm_score_ends(const approxsvm_outputs* o, const double* values,
+                                           const APPROXSVM_BOUND* bounds, double* lowest, double* highest,
+                                           double* room) {
+    int c;
+    (void)o;
+    if (!o->is_each) {
+        approxsvm_one_vs_rest_ends(o->n_classes, values, bounds, lowest, highest, room);
+        return;
+    }
+    for (c = 0; c < o->n_classes; ++c) {
+        const approxsvm_interval score = approxsvm_around(values[c], (double)bounds[c]);
+        lowest[c] = score.lowest;
+        highest[c] = score.highest;
+    }
+}
+
+/* Whether the number of the winner exceeds all others, within their intervals. Equal scores go to the first class;
+   probabilities that are equal up to rounding are not certain. */
+APPROXSVM_ANSWER int approxsvm_is_largest(int n, int winner, const double* lowest, const double* highest,
+                                          int ties_count) {
+    const double least = lowest[winner];
+    int c;
+    for (c = 0; c < n; ++c) {
+        if (c != winner && !(least > highest[c] || (ties_count && least == highest[c] && winner < c))) return 0;
+    }
+    return 1;
+}
+
+/* Label rules with a threshold: the class by a value or probability of the class threshold[1], which must reach
+   threshold[0], and whether it is certain. */
+APPROXSVM_PROGRAM int approxsvm_label_of_threshold(const double* threshold) {
+    return threshold[1] != 0.0;
+}
+APPROXSVM_PROGRAM int approxsvm_class_by_threshold(double number, const double* threshold) {
+    const int label = approxsvm_label_of_threshold(threshold);
+    return number >= threshold[0] ? label : 1 - label;
+}
+
+APPROXSVM_ANSWER int approxsvm_class_by_value(double value, const double* threshold) {
+    return approxsvm_class_by_threshold(approxsvm_label_of_threshold(threshold) ? -value : value, threshold);
+}
+/* The difference is rounded once, and so is its product. */
+APPROXSVM_ANSWER int approxsvm_is_certain_by_value(double value, double bound, const double* threshold) {
+    const double ahead = (approxsvm_label_of_threshold(threshold) ? -value : value) - threshold[0];
+    return approxsvm_is_known(value, bound) && approxsvm_abs(ahead) * (1.0 - 0x1p-52) > bound;
+}
+APPROXSVM_ANSWER int approxsvm_class_by_share(const double* p, const double* threshold) {
+    return approxsvm_class_by_threshold(p[approxsvm_label_of_threshold(threshold)], threshold);
+}
+APPROXSVM_ANSWER int approxsvm_is_certain_by_share(const double* lowest, const double* highest,
+                                                   const double* threshold) {
+    const int label = approxsvm_label_of_threshold(threshold);
+    return lowest[label] >= threshold[0] || highest[label] < threshold[0];
+}
