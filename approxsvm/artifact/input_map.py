@@ -13,7 +13,7 @@ from approxsvm.ir.schema import record
 
 # Layout: header, columns, the steps in order, the checked columns; each at a multiple of 8 bytes.
 _HEADER: Final = record("input_map")
-_STAGE: Final = record("op")
+_OP: Final = record("op")
 _CHECKED: Final = record("checked_column")
 
 
@@ -32,5 +32,5 @@ def unpack_input_map(content: Any) -> InputMap:
 
 
 def _op(reader: SectionReader, n: int) -> Op:
-    kind, parts, n_outputs = reader.take(_STAGE)
+    kind, parts, n_outputs = reader.take(_OP)
     return OP_KINDS[kind].read(reader, parts, n, n_outputs)

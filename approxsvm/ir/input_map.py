@@ -119,7 +119,7 @@ class InputMap:
         return replace(self, ops=(*self.ops, op))
 
     def then_affine(self, **parts: Any) -> InputMap:
-        """Append an `Affine` step of numbers or arrays, one in all or one per feature."""
+        """Append an `Affine` step of numbers or arrays: one for all features, or one per feature."""
         return self.then_op(Affine.of(self.n_features, **parts))
 
     def then_select(self, features: npt.ArrayLike) -> InputMap:

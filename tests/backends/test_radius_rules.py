@@ -46,7 +46,7 @@ def exactly(value: Any) -> Fraction:
 
 
 def power(x: float, p: float, *, shifted: bool = False, moved: float = 0.0, raised: float = 0.0) -> Any:
-    """A power whose exponent is off by `moved` units of float32, and x^p by `raised` units, as program/power.h allows."""
+    """Return a power whose exponent is off by `moved` units of float32, and x^p by `raised` units (power.h)."""
     a, p = mpmath.mpf(x) + shifted, mpmath.mpf(p) * (1 + U32 * moved)
     return (a**p * (1 + U32 * raised) - 1) / p
 

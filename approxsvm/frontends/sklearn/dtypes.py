@@ -1,11 +1,11 @@
 """Dtypes in which scikit-learn's steps compute: every step takes, computes in, and returns certain dtypes.
 
-The compiled map (ir/input_map.py) does what the source does to float64 rows. This module follows float64 rows, and rows
-of each other kind (frames/dtypes.py), through the source's objects. A source is rejected if it computes in less than
-float64 for float64 rows, because a step returns float32 or integers; the effects on other rows are stored for
+The compiled map (ir/input_map.py) does to float64 rows what the source does. This module follows float64 rows, and rows
+of every other kind (frames/dtypes.py), through the source's objects. If a step returns float32 or integers, the source
+computes in less than float64 even for float64 rows, and is rejected. The effects on other rows are stored for
 predictions.
 
-This is a separate traversal from the readers': no map depends on it, and wrappers build their models in many ways.
+This traversal is separate from the readers: no map depends on it, and wrappers build their models in many ways.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """scikit-learn's meta-estimators: their combination of members becomes one of the rules of an Ensemble.
 
-Members that have the same kernel after the same map of rows are combined to one model with shared vectors, so each
+Members that have the same kernel after the same map of rows are combined into one model with shared vectors, so each
 kernel is evaluated once for all members: sums of regressions, functions of classes, and machines for pairs of classes.
-Other uses of members are rejected, with a remedy.
+Other combinations of members are rejected, with a remedy.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def read_bagging_classifier(estimator: Any, read: Read) -> Model:
 
 
 def read_ada_boost(estimator: Any, read: Read) -> Model:
-    """Read a fitted AdaBoostClassifier: votes count with weights, partly also against each other class."""
+    """Read a fitted AdaBoostClassifier: votes have weights and partly also count against every other class."""
     members = _members(estimator, read)
     weights = np.asarray(estimator.estimator_weights_, np.float64)[: len(members)]
     if getattr(estimator, "algorithm", "SAMME") == "SAMME.R":

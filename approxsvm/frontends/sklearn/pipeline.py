@@ -446,7 +446,7 @@ def _check_takes_no_whole_texts(step: Any, name: str) -> None:
 
 
 def _check_columns(name: str, columns: Any, positions: Any, n_features: int) -> None:
-    """Raise ModelFormatError if a ColumnTransformer takes other columns of arrays than of frames."""
+    """Raise ModelFormatError if a ColumnTransformer takes different columns of arrays than of frames."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of scikit-learn 1.6, on access to the remaining columns
         given = [columns.start, columns.stop] if isinstance(columns, slice) else np.ravel(columns).tolist()

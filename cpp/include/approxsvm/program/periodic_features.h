@@ -13,7 +13,7 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_periodic(approxsvm_ball x, double a, 
     const double log = approxsvm_log(x.value > 0.0 ? x.value : 1.0, 0.0), size = a * APPROXSVM_ROOT(x.value);
     const double turn = w * log, nearest = x.value - x.radius;
     const double depth = approxsvm_abs(turn) * (6.0 * 0x1p-53 + 14.2 * unit + more) +
-                        more * (2.0 + 3.1415926535897932 * approxsvm_abs(w));
+                         more * (2.0 + 3.1415926535897932 * approxsvm_abs(w));
     double moved = 0.0;
     approxsvm_ball y;
     if (!(x.radius <= 0.0)) {
