@@ -100,6 +100,8 @@ def _answers_part(
     slack = definition.rounding(mapped, values) + noise
     texts = None if model.input_map is None else model.input_map.texts
     predictions = source_predictions(against, own_rows, texts=texts, given=given)
+    if isinstance(model, KernelModel) and model.task == "classification":  # distances of output codes are rounded
+        noise = noise + model.coef_error / UNIT64 * slack + model.value_error
     labels, certain = _labels_in_float64(definition, model, values, noise)
     if labels is None:
         misread = np.zeros(len(rows), bool)

@@ -111,6 +111,7 @@ ROWS: dict[str, Table] = {
     "whole": _floats(_WHOLE[:_N]),
     "above 1": _floats(np.column_stack([1.0 + _NUMBERS[:, :2], np.ones(_N), 1.0 + _CODES[:, 0], 1.0 + _NUMBERS[:, 2]])),
     "empty column": _floats(np.column_stack([_HOLES, np.full(_N, np.nan)])),
+    "large": _floats((2.0**23 + 1.0) * _WHOLE[:_N]),  # numbers whose squares are rounded
     "far": _floats(np.sign(_SIGNED) * 10.0 ** (3 + np.arange(_N) % 4)[:, np.newaxis]),
     "long": _floats(2.0**54 + 4.0 * _CODES),  # numbers that have no fractions
     "codes and numbers": _floats(np.hstack([_CODES[:, :2], _SIGNED[:, 2:]])),
@@ -920,6 +921,9 @@ def _entries() -> Iterator[Entry]:
             if name in _NARROW:
                 yield Entry(f"{name}, float32", fitted(linear), "float32", "two")
     yield from _exact_entries()
+    coded = multiclass.OutputCodeClassifier(_LinearSVC(), code_size=2, random_state=0)
+    for seed in range(3):
+        yield Entry(f"codes, tied {seed}", _tied(coded, seed), "large", "three")
     for name, estimator, target in _LIKELIEST:
         fit = lambda X, y, estimator=estimator: _LikeliestClass(clone(estimator).fit(X, y))  # noqa: E731
         inner = lambda source, _: source.inner  # noqa: E731

@@ -173,6 +173,8 @@ class Command(InTable):
         rows, given = (specimen.folder / f"{name}.{self.suffix}" for name in ("rows", "answers"))
         data = as_arrow(specimen, table)
         if self.suffix == "csv":
+            if not specimen.artifact.feature_names and len(table.kinds) > 2 and table.values[0, 0] % 1:
+                data = data.rename_columns(list(map(str, range(len(table.kinds)))))  # as pandas does for an array
             pyarrow.csv.write_csv(data, rows)
         else:
             pyarrow.parquet.write_table(data, rows)
