@@ -71,6 +71,60 @@ inline void listed_sums_row(const ListOfVectors& list, std::size_t n_sums, std::
     listed_sums_row(list, n_sums, first, end, [&](std::size_t k) { return values[list.lanes[k]]; }, room, sums);
 }
 
+// values[k] = K(u, the support vector of entry k), counted from the first tile, for the tiles [first, end) of a list, by
+// the vectors one after the other; as many are multiplied as there are lanes. u has zeros up to row_stride(n_features).
+// An inner product goes through min(n, 16) roundings, where it has n = row_stride / lanes registers, as many more as
+// it has sixteens of them, if there are several, and log2(lanes) in adding up the lanes: no more than
+// inner_product_path, as zeros are added without one. Whole registers are computed, the entries after the list's too.
+APPROXSVM_NOINLINE inline void kernels_of_list(const KernelSum<float>& kernels, const float* rows,
+                                               const ListOfVectors& list, std::size_t first, std::size_t end,
+                                               const float* u, float half_sq_norm, float* values) {
+    constexpr std::size_t width = lanes, chunk = 16 * width;
+    const std::size_t stride = row_stride(kernels.n_features);
+    const f32v theta = set1(kernels.theta), nought = set1(0.0f), minus_half_sq_norm = set1(-half_sq_norm);
+    APPROXSVM_COUNT_WORK(static_cast<double>((end - first) * tile_rows) *
+                         (static_cast<double>(kernels.n_features) + work_of_exp));
+    for (std::size_t k = first * tile_rows; k < end * tile_rows; k += width, values += width) {
+        f32v inner[1] = {nought};
+        for (std::size_t j = 0; j < stride; j += chunk) {
+            const std::size_t after = stride - j < chunk ? stride : j + chunk;
+            f32v sum[lanes];
+            APPROXSVM_UNROLL for (int i = 0; i < lanes; ++i) {
+                const float* const x = rows + list.lanes[k + static_cast<std::size_t>(i)] * stride;
+                sum[i] = mul(load(x + j), load(u + j));
+            }
+            for (std::size_t next = j + width; next < after; next += width) {
+                const f32v of_row = load(u + next);
+                APPROXSVM_UNROLL for (int i = 0; i < lanes; ++i) {
+                    const float* const x = rows + list.lanes[k + static_cast<std::size_t>(i)] * stride;
+                    sum[i] = fmadd(load(x + next), of_row, sum[i]);
+                }
+            }
+            inner[0] = add(inner[0], sums_of_registers(sum));
+        }
+        const f32v minus_half_sq_norms[1] = {sub(minus_half_sq_norm, load(list.half_sq_norms + k))};
+        to_kernel_values(theta, inner, minus_half_sq_norms, nought);
+        store(values, inner[0]);
+    }
+}
+
+// What the tiles [first, end) of a list of one sum add up to; values_at(k, room) says where the kernel values of the
+// entries from k on are, for which there is room.
+template <class ValuesAt>
+inline double listed_sum_row(const ListOfVectors& list, std::size_t first, std::size_t end, const ValuesAt& values_at) {
+    constexpr int halves = tile_rows < lanes ? 1 : 2;
+    constexpr std::size_t width = halves * static_cast<std::size_t>(lanes64);
+    APPROXSVM_COUNT_WORK(static_cast<double>((end - first) * tile_rows));
+    f64v sum[2] = {zero64(), zero64()};
+    for (std::size_t k = first * tile_rows; k < end * tile_rows; k += width) {
+        float room[lanes];
+        const f32v kernel = load(values_at(k, room)), coef = load(list.coef + k);
+        sum[0] = fmadd(widen_low(coef), widen_low(kernel), sum[0]);
+        if constexpr (halves == 2) sum[1] = fmadd(widen_high(coef), widen_high(kernel), sum[1]);
+    }
+    return sum_of_lanes(add(sum[0], sum[1]));
+}
+
 // --- a single pair of classes
 
 // Sums over the support vectors of one class in a pair: of a K, and of a (t + h_i) K, h_i = half_theta ||xh_i||^2. All

@@ -43,7 +43,14 @@ struct WinnerKernelSum {
     const std::size_t *own_of, *others_of;  // tiles: (n_classes + 1,) and (n_classes^2 + 1,)
     ListOfVectors own, others;
     const std::size_t* panel_of;  // (n_classes + 1,): first panel of each class
+    const float* rows;            // (lanes of the panels, row_stride(n_features)): the same vectors one after the other
 };
+
+// Numbers between vectors that lie one after the other, each with zeros up to whole registers.
+constexpr std::size_t row_stride(std::size_t n_features) {
+    constexpr std::size_t width = lanes;
+    return (n_features + width - 1) / width * width;
+}
 
 constexpr std::size_t tiles_for(std::size_t n_vectors) {
     return (n_vectors + tile_rows - 1) / tile_rows;
@@ -57,6 +64,12 @@ struct PairCoefficients {
     const std::uint32_t* counts = nullptr;  // (n_classes,)
     std::size_t n_classes = 0, n_sv = 0;
 
+    // Of their panels, as each class begins a new one.
+    std::size_t n_lanes() const {
+        std::size_t n = 0;
+        for (std::size_t c = 0; c < n_classes; ++c) n += kernel_expansion_panels<float>(counts[c]) * panel_width<float>;
+        return n;
+    }
     // Calls visit(w, c, k, a) for the coefficient a of every support vector k of class c in the pair with w != c.
     template <class Visit>
     void for_each(const Visit& visit) const {
@@ -123,9 +136,10 @@ struct WinnerMemory {
     const bool is_usable;
     std::size_t *const own_of, *const others_of, *const panel_of;
     std::uint32_t* const lane_of;  // (n_sv,): where support vectors are in the panels
+    float* const rows;
     const ListMemory own, others;
 
-    WinnerMemory(const PairCoefficients& pairs, Carver& carver)
+    WinnerMemory(const PairCoefficients& pairs, std::size_t n_features, Carver& carver)
         : n_tiles_(pairs),
           n_(n_tiles_.is_usable ? pairs.n_classes : 0),
           is_usable(n_tiles_.is_usable),
@@ -133,8 +147,9 @@ struct WinnerMemory {
           others_of(carver.take<std::size_t>(n_ * n_ + 1)),
           panel_of(carver.take<std::size_t>(n_ + 1)),
           lane_of(carver.take<std::uint32_t>(is_usable ? pairs.n_sv : 0)),
+          rows(carver.take<float>(is_usable ? pairs.n_lanes() : 0, row_stride(n_features))),
           own(n_tiles_.own, n_ > 0 ? n_ - 1 : 0, carver),
-          others(n_tiles_.others, 1, carver) {}
+          others(n_tiles_.others + (is_usable ? 1 : 0), 1, carver) {}
 };
 
 // Fills a list, tile after tile.
@@ -164,6 +179,11 @@ class ListWriter {
             add(last_, [](std::size_t) { return 0.0; });
         }
     }
+    // One more tile, for those who read whole registers.
+    void end_lists() {
+        do add(last_, [](std::size_t) { return 0.0; });
+        while (n_ % tile_rows != 0);
+    }
 
   private:
     const KernelSum<float>& kernels_;
@@ -171,6 +191,16 @@ class ListWriter {
     const std::size_t n_sums_;
     std::size_t n_ = 0, last_ = 0;
 };
+
+// The vectors in the first n_lanes lanes of panels, one after the other.
+APPROXSVM_COLD inline void fill_rows(const KernelSum<float>& kernels, std::size_t n_lanes, float* rows) {
+    constexpr std::size_t width = panel_width<float>;
+    const std::size_t n = kernels.n_features, stride = row_stride(n);
+    for (std::size_t lane = 0; lane < n_lanes; ++lane, rows += stride) {
+        const float* const in_panel = kernels.panels + lane / width * width * n + lane % width;
+        for (std::size_t j = 0; j < stride; ++j) rows[j] = j < n ? in_panel[j * width] : 0.0f;
+    }
+}
 
 // The lists of all classes, of support vectors in panels of classes (rbf_classes.hpp).
 APPROXSVM_COLD inline WinnerKernelSum fill_winner(const PairCoefficients& pairs, const KernelSum<float>& kernels,
@@ -198,7 +228,9 @@ APPROXSVM_COLD inline WinnerKernelSum fill_winner(const PairCoefficients& pairs,
     });
     others.end_list();
     while (list <= n * n) memory.others_of[list++] = others.n_tiles();
-    return {&kernels, n, memory.own_of, memory.others_of, own.list(), others.list(), memory.panel_of};
+    others.end_lists();
+    fill_rows(kernels, lane, memory.rows);
+    return {&kernels, n, memory.own_of, memory.others_of, own.list(), others.list(), memory.panel_of, memory.rows};
 }
 
 // --- sums

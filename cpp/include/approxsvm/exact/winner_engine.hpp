@@ -201,7 +201,7 @@ struct WinnerEngineMemory {
     PresumptionMemory presumption;
 
     WinnerEngineMemory(const ModelView& view, const PairCoefficients& pairs, Carver& carver)
-        : lists(pairs, carver), presumption(view, lists.is_usable && view.sections[section::presumption], carver) {}
+        : lists(pairs, view.n_features, carver), presumption(view, lists.is_usable && view.sections[section::presumption], carver) {}
 };
 
 APPROXSVM_COLD inline WinnerEngine fill_winner_engine(const ModelView& view, const PairCoefficients& pairs,
