@@ -275,7 +275,8 @@ APPROXSVM_INLINE f64v widen_high(f32v x) {
 // The sums of the lanes of r[0], r[1], ..., in the lanes of one register; log2(lanes) additions for each.
 APPROXSVM_INLINE f32v sums_of_registers(f32v (&r)[lanes]) {
     APPROXSVM_UNROLL for (int n = 0; n < lanes / 2; ++n) {
-        r[n] = add(APPROXSVM_MM(unpacklo_ps)(r[2 * n], r[2 * n + 1]), APPROXSVM_MM(unpackhi_ps)(r[2 * n], r[2 * n + 1]));
+        r[n] =
+            add(APPROXSVM_MM(unpacklo_ps)(r[2 * n], r[2 * n + 1]), APPROXSVM_MM(unpackhi_ps)(r[2 * n], r[2 * n + 1]));
     }
     APPROXSVM_UNROLL for (int n = 0; n < lanes / 4; ++n) {
         const auto a = APPROXSVM_MM(castps_pd)(r[2 * n]), b = APPROXSVM_MM(castps_pd)(r[2 * n + 1]);
