@@ -292,11 +292,11 @@ class WinnerRow {
         const std::size_t* const list = prepared_.winner.sums.others_of + w * n_ + c;
         return (list[1] - list[0]) * tile_rows;
     }
-    // Whether n listed support vectors take less than all of class c. They are scattered and take 1.5 times as much
+    // Whether n listed support vectors take less than all of class c. They are scattered and take twice as much
     // each. Once the lists of a row had as many as there are, no more are taken.
     bool is_cheaper_listed(std::size_t c, std::size_t n) const {
         const WinnerKernelSum& sums = prepared_.winner.sums;
-        return 3 * n < 2 * panel_width<float> * (sums.panel_of[c + 1] - sums.panel_of[c]) &&
+        return 2 * n < panel_width<float> * (sums.panel_of[c + 1] - sums.panel_of[c]) &&
                n_listed_ < sums.kernels->n_panels * panel_width<float>;
     }
     // Sees to the kernel values that the undecided pairs of w need, or leaves them to part_of_list.
