@@ -71,6 +71,44 @@ inline void listed_sums_row(const ListOfVectors& list, std::size_t n_sums, std::
     listed_sums_row(list, n_sums, first, end, [&](std::size_t k) { return values[list.lanes[k]]; }, room, sums);
 }
 
+// values[k] = K(u, the support vector of entry k), counted from the first tile, for the tiles [first, end) of a list,
+// by the vectors one after the other; as many are multiplied as there are lanes. u has zeros up to
+// row_stride(n_features). An inner product goes through min(n, 16) roundings, where it has n = row_stride / lanes
+// registers, as many more as it has sixteens of them, if there are several, and log2(lanes) in adding up the lanes: no
+// more than inner_product_path, as zeros are added without one. Whole registers are computed, the entries after the
+// list's too.
+APPROXSVM_NOINLINE inline void kernels_of_list(const KernelSum<float>& kernels, const float* rows,
+                                               const ListOfVectors& list, std::size_t first, std::size_t end,
+                                               const float* u, float half_sq_norm, float* values) {
+    constexpr std::size_t width = lanes, chunk = 16 * width;
+    const std::size_t stride = row_stride(kernels.n_features);
+    const f32v theta = set1(kernels.theta), nought = set1(0.0f), minus_half_sq_norm = set1(-half_sq_norm);
+    APPROXSVM_COUNT_WORK(static_cast<double>((end - first) * tile_rows) *
+                         (static_cast<double>(kernels.n_features) + work_of_exp));
+    for (std::size_t k = first * tile_rows; k < end * tile_rows; k += width, values += width) {
+        f32v inner[1] = {nought};
+        for (std::size_t j = 0; j < stride; j += chunk) {
+            const std::size_t after = stride - j < chunk ? stride : j + chunk;
+            f32v sum[lanes];
+            APPROXSVM_UNROLL for (int i = 0; i < lanes; ++i) {
+                const float* const x = rows + list.lanes[k + static_cast<std::size_t>(i)] * stride;
+                sum[i] = mul(load(x + j), load(u + j));
+            }
+            for (std::size_t next = j + width; next < after; next += width) {
+                const f32v of_row = load(u + next);
+                APPROXSVM_UNROLL for (int i = 0; i < lanes; ++i) {
+                    const float* const x = rows + list.lanes[k + static_cast<std::size_t>(i)] * stride;
+                    sum[i] = fmadd(load(x + next), of_row, sum[i]);
+                }
+            }
+            inner[0] = add(inner[0], sums_of_registers(sum));
+        }
+        const f32v minus_half_sq_norms[1] = {sub(minus_half_sq_norm, load(list.half_sq_norms + k))};
+        to_kernel_values(theta, inner, minus_half_sq_norms, nought);
+        store(values, inner[0]);
+    }
+}
+
 // --- a single pair of classes
 
 // Sums over the support vectors of one class in a pair: of a K, and of a (t + h_i) K, h_i = half_theta ||xh_i||^2. All
@@ -80,33 +118,52 @@ struct PartOfPair {
 };
 
 // Adds n_panels panels of a class, with row `number` of its coefficients; `values` are the kernel values of their
-// lanes. Products and sums are float64, and the summation depth is less than the class's number of support vectors.
-template <class Real>
-inline void add_to_part(const ClassKernelSum<Real>& engine, std::size_t first_panel, std::size_t n_panels,
-                        std::size_t number, double t, const Real* values, PartOfPair& part) {
-    constexpr std::size_t width = panel_width<Real>, step = static_cast<std::size_t>(lanes_of<Real>);
-    constexpr int halves = lanes_of<Real> / lanes64;
+// lanes. The summation depth is less than the class's number of support vectors.
+inline void add_to_part(const ClassKernelSum<double>& engine, std::size_t first_panel, std::size_t n_panels,
+                        std::size_t number, double t, const double* values, PartOfPair& part) {
+    constexpr std::size_t width = panel_width<double>;
     const double* coef = engine.coef + (first_panel * engine.n_numbers + number) * width;
-    const Real* half_sq_norms = engine.kernels.half_sq_norms + first_panel * width;
-    APPROXSVM_COUNT_WORK(2.0 * static_cast<double>(n_panels * cache_line_bytes) / 4.0);
+    const double* half_sq_norms = engine.kernels.half_sq_norms + first_panel * width;
+    APPROXSVM_COUNT_WORK(4.0 * static_cast<double>(n_panels * width));  // float64 twice
     const f64v typical = set1(t);
-    f64v sum[2] = {zero64(), zero64()}, weighted[2] = {zero64(), zero64()};
-    const auto add_lanes = [&](int h, f64v kernel, f64v half_sq_norm, const double* a) {
-        const f64v product = mul(load(a), kernel);
-        sum[h] = add(sum[h], product);
-        weighted[h] = fmadd(product, add(typical, half_sq_norm), weighted[h]);
-    };
+    f64v sum = zero64(), weighted = zero64();
     for (std::size_t p = 0; p < n_panels; ++p, coef += engine.n_numbers * width) {
-        for (std::size_t i = 0; i < width; i += step, values += step, half_sq_norms += step) {
-            const auto kernel = load(values), half_sq_norm = load(half_sq_norms);
-            add_lanes(0, widened<0>(kernel), widened<0>(half_sq_norm), coef + i);
-            if constexpr (halves == 2) {
-                add_lanes(1, widened<1>(kernel), widened<1>(half_sq_norm), coef + i + lanes64);
-            }
+        for (std::size_t i = 0; i < width; i += lanes64, values += lanes64, half_sq_norms += lanes64) {
+            const f64v product = mul(load(coef + i), load(values));
+            sum = add(sum, product);
+            weighted = fmadd(product, add(typical, load(half_sq_norms)), weighted);
         }
     }
-    part.sum += sum_of_lanes(add(sum[0], sum[1]));
-    part.weighted += sum_of_lanes(add(weighted[0], weighted[1]));
+    part.sum += sum_of_lanes(sum);
+    part.weighted += sum_of_lanes(weighted);
+}
+
+// The entries of a list that advance together: a register, or half of one if tiles are that short.
+constexpr std::size_t list_step = tile_rows < lanes ? tile_rows : lanes;
+
+// The part of the tiles [first, end) of a list with one coefficient for each entry. values_at(k, room) returns the
+// kernel values of list_step entries from k on, in room or elsewhere; a whole register is readable there.
+// Without weights the second sum is 0. Products of two floats are exact in float64.
+template <bool HasWeights, class ValuesAt>
+inline PartOfPair part_of_list(const ListOfVectors& list, std::size_t first, std::size_t end, double t,
+                               const ValuesAt& values_at) {
+    constexpr std::size_t width = list_step;
+    APPROXSVM_COUNT_WORK((HasWeights ? 2.0 : 1.0) * static_cast<double>((end - first) * tile_rows));
+    const f64v typical = set1(t);
+    f64v sum[2] = {zero64(), zero64()}, weighted[2] = {zero64(), zero64()};
+    const auto add_lanes = [&](int h, f64v kernel, f64v a, f64v half_sq_norm) APPROXSVM_INLINE_LAMBDA {
+        const f64v product = mul(a, kernel);
+        sum[h] = add(sum[h], product);
+        if constexpr (HasWeights) weighted[h] = fmadd(product, add(typical, half_sq_norm), weighted[h]);
+    };
+    for (std::size_t k = first * tile_rows; k < end * tile_rows; k += width) {
+        float room[lanes] = {};
+        const f32v kernel = load(values_at(k, room)), a = load(list.coef + k),
+                   half_sq_norm = load(list.half_sq_norms + k);
+        add_lanes(0, widen_low(kernel), widen_low(a), widen_low(half_sq_norm));
+        if constexpr (width == lanes) add_lanes(1, widen_high(kernel), widen_high(a), widen_high(half_sq_norm));
+    }
+    return {sum_of_lanes(add(sum[0], sum[1])), sum_of_lanes(add(weighted[0], weighted[1]))};
 }
 
 }  // namespace APPROXSVM_TARGET

@@ -44,7 +44,14 @@ struct WinnerKernelSum {
     const std::size_t *own_of, *others_of;  // tiles: (n_classes + 1,) and (n_classes^2 + 1,)
     ListOfVectors own, others;
     const std::size_t* panel_of;  // (n_classes + 1,): first panel of each class
+    const float* rows;            // (lanes of the panels, row_stride(n_features)): the same vectors, each contiguous
 };
+
+// Vectors that are contiguous are padded with zeros to whole registers.
+constexpr std::size_t row_stride(std::size_t n_features) {
+    constexpr std::size_t width = lanes;
+    return (n_features + width - 1) / width * width;
+}
 
 constexpr std::size_t tiles_for(std::size_t n_vectors) {
     return (n_vectors + tile_rows - 1) / tile_rows;
@@ -58,6 +65,12 @@ struct PairCoefficients {
     const std::uint32_t* counts = nullptr;  // (n_classes,)
     std::size_t n_classes = 0, n_sv = 0;
 
+    // Number of lanes of their panels. Each class begins a new panel.
+    std::size_t n_lanes() const {
+        std::size_t n = 0;
+        for (std::size_t c = 0; c < n_classes; ++c) n += kernel_expansion_panels<float>(counts[c]) * panel_width<float>;
+        return n;
+    }
     // Calls visit(w, c, k, a) for every class w and every support vector k of another class c; a is its coefficient in
     // the pair with w.
     template <class Visit>
@@ -125,9 +138,10 @@ struct WinnerMemory {
     const bool is_usable;
     std::size_t *const own_of, *const others_of, *const panel_of;
     std::uint32_t* const lane_of;  // (n_sv,): positions of support vectors in the panels
+    float* const rows;
     const ListMemory own, others;
 
-    WinnerMemory(const PairCoefficients& pairs, Arena& arena)
+    WinnerMemory(const PairCoefficients& pairs, std::size_t n_features, Arena& arena)
         : n_tiles_(pairs),
           n_(n_tiles_.is_usable ? pairs.n_classes : 0),
           is_usable(n_tiles_.is_usable),
@@ -135,8 +149,9 @@ struct WinnerMemory {
           others_of(arena.take<std::size_t>(n_ * n_ + 1)),
           panel_of(arena.take<std::size_t>(n_ + 1)),
           lane_of(arena.take<std::uint32_t>(is_usable ? pairs.n_sv : 0)),
+          rows(arena.take<float>(is_usable ? pairs.n_lanes() : 0, row_stride(n_features))),
           own(n_tiles_.own, n_ > 0 ? n_ - 1 : 0, arena),
-          others(n_tiles_.others, 1, arena) {}
+          others(n_tiles_.others + (is_usable ? 1 : 0), 1, arena) {}
 };
 
 // Fills a list, tile after tile.
@@ -166,6 +181,11 @@ class ListWriter {
             add(last_, [](std::size_t) { return 0.0; });
         }
     }
+    // Appends one tile, as whole registers are read from the last list.
+    void end_lists() {
+        do add(last_, [](std::size_t) { return 0.0; });
+        while (n_ % tile_rows != 0);
+    }
 
   private:
     const KernelSum<float>& kernels_;
@@ -173,6 +193,16 @@ class ListWriter {
     const std::size_t n_sums_;
     std::size_t n_ = 0, last_ = 0;
 };
+
+// The vectors in the first n_lanes lanes of panels, each contiguous.
+APPROXSVM_COLD inline void fill_rows(const KernelSum<float>& kernels, std::size_t n_lanes, float* rows) {
+    constexpr std::size_t width = panel_width<float>;
+    const std::size_t n = kernels.n_features, stride = row_stride(n);
+    for (std::size_t lane = 0; lane < n_lanes; ++lane, rows += stride) {
+        const float* const in_panel = kernels.panels + lane / width * width * n + lane % width;
+        for (std::size_t j = 0; j < stride; ++j) rows[j] = j < n ? in_panel[j * width] : 0.0f;
+    }
+}
 
 // The lists of all classes. Their support vectors are in panels by class (rbf_classes.hpp).
 APPROXSVM_COLD inline WinnerKernelSum fill_winner(const PairCoefficients& pairs, const KernelSum<float>& kernels,
@@ -200,7 +230,9 @@ APPROXSVM_COLD inline WinnerKernelSum fill_winner(const PairCoefficients& pairs,
     });
     others.end_list();
     while (list <= n * n) memory.others_of[list++] = others.n_tiles();
-    return {&kernels, n, memory.own_of, memory.others_of, own.list(), others.list(), memory.panel_of};
+    others.end_lists();
+    fill_rows(kernels, lane, memory.rows);
+    return {&kernels, n, memory.own_of, memory.others_of, own.list(), others.list(), memory.panel_of, memory.rows};
 }
 
 // --- sums

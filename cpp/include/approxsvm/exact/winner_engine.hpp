@@ -203,7 +203,8 @@ struct WinnerEngineMemory {
     SpeculationMemory speculation;
 
     WinnerEngineMemory(const ModelView& view, const PairCoefficients& pairs, Arena& arena)
-        : lists(pairs, arena), speculation(view, lists.is_usable && view.sections[section::speculation], arena) {}
+        : lists(pairs, view.n_features, arena),
+          speculation(view, lists.is_usable && view.sections[section::speculation], arena) {}
 };
 
 APPROXSVM_COLD inline WinnerEngine fill_winner_engine(const ModelView& view, const PairCoefficients& pairs,

@@ -59,13 +59,15 @@ APPROXSVM_COLD inline double work_of_subspaces(const ModelView& view) {
 // Work of several classes, by the pairs of guessed winners (winner_row.hpp), up to float32.
 APPROXSVM_COLD inline double work_of_winner(const ModelView& view, std::size_t n_lanes) {
     const std::size_t n = view.n_labels, d = view.n_features;
-    double work = n_attempts * work_of_subspaces(view) + work_of_kernels(n_lanes, d) + work_of_network(view);
-    // The lists of a class and both parts of each of its pairs, two sums each: for each guessed class when it is
-    // guessed and when votes are counted, and then for all classes.
+    // Kernel values of all classes, and of lists up to as many and then those of one more class, at most half.
+    double work =
+        n_attempts * work_of_subspaces(view) + 2.5 * work_of_kernels(n_lanes, d) + work_of_network(view);
+    // Both parts of each pair of a class, one sum each and then two: for each guessed class when it is guessed and when
+    // votes are counted, and then for all classes.
     std::size_t most = 0, all = 0;
     for (std::size_t w = 0; w < n; ++w) {
         const std::size_t own = listed_at_most(KernelSumMemory<float>::n_lanes(view.class_counts[w]));
-        const std::size_t sums = 3 * ((n - 1) * own + n_lanes) + listed_at_most(0) * n;
+        const std::size_t sums = 3 * ((n - 1) * own + n_lanes + 2 * listed_at_most(0) * n);
         most = sums > most ? sums : most;
         all += sums;
     }

@@ -204,12 +204,13 @@ inline double load_about_center(const PreparedModel& prepared, const RowSource& 
 }
 
 // Does the same as project_rows for the row u with half_s = gamma ||z - center||^2; returns gamma times the squared
-// norm of the coordinates.
+// norm of the coordinates. The first n_known of them are in the room, as the stage before left them.
 inline float project_row(const PreparedModel& prepared, const SubspaceSums& sums, const float* u, double half_s,
-                         const SubspaceRoom& room, ResidualOfRow& residual) {
+                         std::size_t n_known, const SubspaceRoom& room, ResidualOfRow& residual) {
     const ModelView& view = *prepared.view;
-    const std::size_t d = view.n_features, k = sums.kernels.n_features;
-    products_row(sums.basis, d, kernel_expansion_panels<float>(k), u, room.coordinates);
+    const std::size_t d = view.n_features, k = sums.kernels.n_features, first = n_known / panel_width<float>;
+    products_row(sums.basis + first * panel_width<float> * d, d, kernel_expansion_panels<float>(k) - first, u,
+                 room.coordinates + first * panel_width<float>);
     const float half_s_in = static_cast<float>(static_cast<double>(view.half_theta) * sq_norm(room.coordinates, k));
     residual = residual_of_row(sums, prepared.subspaces.residuals, d, half_s, static_cast<double>(half_s_in));
     return half_s_in;
@@ -218,11 +219,11 @@ inline float project_row(const PreparedModel& prepared, const SubspaceSums& sums
 // Does the same as subspace_sums for one row and the functions f with is_wanted(f); returns the error of the sums.
 template <class IsWanted>
 inline ListedErrors subspace_sums_of_row(const PreparedModel& prepared, std::size_t group, std::size_t stage,
-                                         const float* u, double half_s, const IsWanted& is_wanted,
+                                         const float* u, double half_s, std::size_t n_known, const IsWanted& is_wanted,
                                          const SubspaceRoom& room, ResidualOfRow& residual) {
     const Subspaces& subspaces = prepared.subspaces;
     const SubspaceSums& sums = subspaces.sums[group * subspaces.n_stages + stage];
-    const float half_s_in = project_row(prepared, sums, u, half_s, room, residual);
+    const float half_s_in = project_row(prepared, sums, u, half_s, n_known, room, residual);
     ListedErrors errors;
     if (sums.grid.is_there()) {
         std::int16_t* const codes = reinterpret_cast<std::int16_t*>(room.codes);
@@ -246,7 +247,7 @@ inline void expand_row_in_subspace(const PreparedModel& prepared, const float* u
                                    const SubspaceRoom& room, ResidualOfRow& residual, double& value, double& error) {
     const PreparedModel& inner = *prepared.subspace_expansion;
     const ModelView& view = *inner.view;
-    project_row(prepared, *prepared.subspaces.sums, u, half_s, room, residual);
+    project_row(prepared, *prepared.subspaces.sums, u, half_s, 0, room, residual);
     const Expansion expansion = expansion_of(view, 0);
     Value found = evaluate_row(view, expansion, room.coordinates);
     for (int k = 3; k <= view.degree; ++k) {
@@ -286,6 +287,7 @@ class SubspaceStage {
     template <class Settle, class PassOn>
     void answer_alone(std::size_t stage, std::size_t i, const Settle& settle, const PassOn& pass_on) {
         const double half_s = load_about_center(prepared_, source_, i, block_);
+        std::size_t n_known = 0;
         for (; stage < prepared_.subspaces.n_stages; ++stage) {
             ResidualOfRow residual;
             double value, modulus, error;
@@ -294,13 +296,14 @@ class SubspaceStage {
                 modulus = std::fabs(value);
             } else {
                 const ListedErrors listed = subspace_sums_of_row(
-                    prepared_, 0, stage, block_, half_s, [](std::size_t) { return true; }, room_, residual);
+                    prepared_, 0, stage, block_, half_s, n_known, [](std::size_t) { return true; }, room_, residual);
                 value = room_.own[0] + room_.others[0];
                 modulus = std::fabs(room_.own[0]) + std::fabs(room_.others[0]);
                 error = listed.of_moduli * modulus + listed.of_all_moduli * prepared_.view->decisions[0].sum_moduli;
             }
             const double bound = residual_bound(residual, *prepared_.subspaces.sums[stage].known, modulus, error);
             if (settle(i, residual.gaussian * value, bound)) return;
+            n_known = prepared_.subspaces.sums[stage].kernels.n_features;
         }
         pass_on(i);
     }

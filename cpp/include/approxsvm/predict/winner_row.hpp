@@ -18,10 +18,11 @@ struct WinnerRoom {
     double *own = nullptr, *others = nullptr;     // (n_labels, rows side by side)
     struct QueuedRow* queues = nullptr;           // (n_levels, n_labels, block_rows)
     std::size_t* n_rows = nullptr;                // (n_levels, n_labels)
-    // For one row: the kernel values of all lanes, and before them those of the landmarks; (n_labels, tile_rows) for
-    // lists; the state of each pair; and for each class, whether its kernel values are available and whether it was
-    // guessed.
-    float* values = nullptr;
+    // For one row: its coordinates, padded with zeros; the kernel values of all lanes, and before them those of the
+    // landmarks; the kernel values of a list; (n_labels, tile_rows) for lists; the state of each pair; and for each
+    // class, whether its kernel values are available and whether it was guessed. No engine uses the coordinates.
+    float *row = nullptr, *row_about_center = nullptr;
+    float *values = nullptr, *listed = nullptr;
     double* lists = nullptr;
     PartOfPair* parts = nullptr;  // (n_labels,)
     Outcome* known = nullptr;     // (n_pairs,)
@@ -90,7 +91,8 @@ class WinnerRow {
     // Begins row i; nothing is known about it.
     void begin(std::size_t i) {
         row_ = i;
-        n_in_float64_ = 0;
+        n_in_float64_ = n_listed_ = 0;
+        is_loaded_ = is_loaded_about_center_ = false;
         for (std::size_t pair = 0; pair < view_.n_decisions; ++pair) memory_.known[pair] = Outcome::unknown;
         for (std::size_t c = 0; c < n_; ++c) memory_.has_values[c] = memory_.was_speculated[c] = false;
     }
@@ -105,20 +107,22 @@ class WinnerRow {
 
     // The class that the network guesses for row i, which need not have begun.
     std::size_t speculated(std::size_t i) {
-        const float half_sq_norm = load(i);
-        return prepared_.winner.speculated_class(block_, half_sq_norm, memory_.scores, memory_.values, memory_.lists,
-                                                 memory_.own);
+        load(i);
+        return prepared_.winner.speculated_class(memory_.row, half_sq_norm_, memory_.scores, memory_.values,
+                                                 memory_.lists, memory_.own);
     }
 
-    // The undecided pairs of w: in the coordinates of a level, ...
-    WinnerOutcome judge_in_subspace(std::size_t w, std::size_t level) {
+    // The undecided pairs of w: in the coordinates of a level, of which n_known are left from the one before it, ...
+    WinnerOutcome judge_in_subspace(std::size_t w, std::size_t level, std::size_t n_known) {
         begin_class();
         if constexpr (has(parts, subspaces)) {
-            const double half_s = load_about_center(prepared_, source_, row_, block_);
+            float* const u = memory_.row_about_center;
+            if (!is_loaded_about_center_) half_s_ = load_about_center(prepared_, source_, row_, u);
+            is_loaded_about_center_ = true;
             ResidualOfRow residual;
             const auto is_wanted = [&](std::size_t f) { return is_needed(f < w ? f : f + 1, w); };
             const ListedErrors listed =
-                subspace_sums_of_row(prepared_, w, level, block_, half_s, is_wanted, subspaces_, residual);
+                subspace_sums_of_row(prepared_, w, level, u, half_s_, n_known, is_wanted, subspaces_, residual);
             for_margins_in_subspace<1>(prepared_, request_, slope_, subspaces_, w, level, is_wanted, &row_, 1,
                                        &residual, &listed,
                                        [&](std::size_t, std::size_t c, std::size_t pair, double margin, double bound) {
@@ -131,42 +135,29 @@ class WinnerRow {
     WinnerOutcome judge_in_float32(std::size_t w, bool needs_all = false) {
         begin_class();
         if (n_needed(w) == 0) return outcome(w);
-        const float half_sq_norm = load(row_);
-        const std::size_t* const panel_of = prepared_.winner.sums.panel_of;
-        std::size_t n_unknown = 0;
-        for (std::size_t c = 0; c < n_;) {  // adjacent classes together, as panels are
-            std::size_t end = c;
-            for (; end < n_ && is_needed(end, w); ++end) {
-                n_unknown += end != w;
-                if (memory_.has_values[end]) break;
-                memory_.has_values[end] = true;
-            }
-            if (end > c) {
-                kernels_row(*prepared_.winner.sums.kernels, panel_of[c], panel_of[end], block_, half_sq_norm,
-                            memory_.values);
-            }
-            c = end + 1;
-        }
-        // Lists are cheaper for many pairs, and their bound is wider.
-        if (3 * n_unknown > n_) {
-            add_lists(w, half_sq_norm);
+        if (!is_loaded_) load(row_);
+        choose_lists(w);
+        // The bound without the distances of the support vectors is wider, and decides nearly all of many pairs.
+        if (3 * n_undecided(w) > n_) {
+            judge_lists(w);
             const WinnerOutcome found = outcome(w);
             if (found.wins_all || (found.beaten_by < n_ && !needs_all)) return found;
         }
-        judge_pairs(w, prepared_.class32, half_sq_norm, [&](std::size_t c, const auto& add) {
-            add(panel_of[c], panel_of[c + 1] - panel_of[c], memory_.values + panel_of[c] * panel_width<float>);
-        });
+        judge_pairs(w, prepared_.class32, half_sq_norm_,
+                    [&](std::size_t a, std::size_t c, PartOfPair& part) { part = part_of_list<true>(a, c); });
         return outcome(w);
     }
-    // ... or in float64, where kernel values are those of a few panels at a time.
+    // ... or in float64, a few panels at a time.
     WinnerOutcome judge_in_float64(std::size_t w) {
         begin_class();
         n_in_float64_ += n_needed(w);
-        const KernelSum<double>& kernels = prepared_.class64.expansion.kernels;
+        const ClassEngine<double>& engine = prepared_.class64;
+        const KernelSum<double>& kernels = engine.expansion.kernels;
         double* const u = reinterpret_cast<double*>(block_);
         const double unseen = source_.load(row_, prepared_.engine_center, view_.input_scale, u, 1);
         const double half_sq_norm = half_sq_norm_row(kernels, u, view_.n_features) + view_.gamma * unseen;
-        judge_pairs(w, prepared_.class64, half_sq_norm, [&](std::size_t c, const auto& add) {
+        // add(first panel, their number, kernel values) for the support vectors of class c
+        const auto add_class = [&](std::size_t c, const auto& add) {
             alignas(cache_line_bytes) double values[chunk_lanes<double>];
             std::size_t panel = 0;
             for (std::size_t k = 0; k < c; ++k) panel += lanes64_of(k) / panel_width<double>;
@@ -176,6 +167,25 @@ class WinnerRow {
                 chunk_kernels(kernels, panel, n_panels, RowTerms<double>{u, view_.n_features}, half_sq_norm, values);
                 add(panel, n_panels, values);
             }
+        };
+        const auto add_part = [&](std::size_t a, std::size_t c, std::size_t first, std::size_t n, const double* values,
+                                  PartOfPair& part) {
+            add_to_part(engine.expansion, first, n, a < c ? a : a - 1, engine.typical_half_sq_norm, values, part);
+        };
+        for (std::size_t c = 0; c < n_; ++c) memory_.parts[c] = {};
+        add_class(w, [&](std::size_t first, std::size_t n, const double* values) {
+            for (std::size_t c = 0; c < n_; ++c) {
+                if (c != w && is_needed(c, w)) add_part(c, w, first, n, values, memory_.parts[c]);
+            }
+        });
+        judge_pairs(w, engine, half_sq_norm, [&](std::size_t a, std::size_t c, PartOfPair& part) {
+            if (c == w) {
+                part = memory_.parts[a];
+                return;
+            }
+            add_class(c, [&](std::size_t first, std::size_t n, const double* values) {
+                add_part(a, c, first, n, values, part);
+            });
         });
         return outcome(w);
     }
@@ -215,6 +225,11 @@ class WinnerRow {
         const auto known = [&](std::size_t pair) { return memory_.known[pair]; };
         return certain_winner(n_, known, memory_.tally, winner);
     }
+    std::size_t n_undecided(std::size_t w) const {
+        std::size_t n = 0;
+        for (std::size_t c = 0; c < n_; ++c) n += c != w && is_needed(c, w);
+        return n;
+    }
     // Number of lanes with support vectors of the undecided pairs of w in float64.
     std::size_t n_needed(std::size_t w) const {
         std::size_t n_lanes = 0;
@@ -247,61 +262,99 @@ class WinnerRow {
         return found;
     }
 
-    float load(std::size_t i) {
-        const double unseen = source_.load(i, prepared_.engine_center, view_.input_scale, block_, 1);
-        return half_sq_norm_row(*prepared_.winner.sums.kernels, block_, view_.n_features) +
-               static_cast<float>(view_.gamma * unseen);
+    void load(std::size_t i) {
+        const std::size_t d = view_.n_features;
+        const double unseen = source_.load(i, prepared_.engine_center, view_.input_scale, memory_.row, 1);
+        half_sq_norm_ =
+            half_sq_norm_row(*prepared_.winner.sums.kernels, memory_.row, d) + static_cast<float>(view_.gamma * unseen);
+        for (std::size_t j = d; j < row_stride(d); ++j) memory_.row[j] = 0.0f;
+        is_loaded_ = true;
     }
 
-    // Evaluates the undecided pairs of w by the lists, whose entries pick their kernel values.
-    void add_lists(std::size_t w, float half_sq_norm) {
+    // Kernel values of all support vectors of the classes with is_wanted(class).
+    template <class IsWanted>
+    void fill_values(const IsWanted& is_wanted) {
         const WinnerKernelSum& sums = prepared_.winner.sums;
-        const float* const values = memory_.values;
-        const ListedErrors errors =
-            winner_errors(prepared_, static_cast<double>(half_sq_norm), slope_, row_error_of(request_, row_));
-        listed_sums_row(sums.own, n_ - 1, sums.own_of[w], sums.own_of[w + 1], values, memory_.lists, memory_.own);
-        for_pairs_of_class(n_, w, [&](std::size_t c, std::size_t f, double sign, std::size_t pair) {
-            if (memory_.known[pair] != Outcome::unknown) return;
-            const std::size_t list = w * n_ + c;
-            double other;
-            listed_sums_row(sums.others, 1, sums.others_of[list], sums.others_of[list + 1], values, memory_.lists,
-                            &other);
-            const DecisionNumbers& decision = view_.decisions[pair];
-            const double moduli = std::fabs(memory_.own[f]) + std::fabs(other);
-            const double bound = errors.of_moduli * moduli + errors.of_all_moduli * decision.sum_moduli +
-                                 winner_bound_of_pair(prepared_, w, c, decision);
-            note(w, c, pair, sign * (memory_.own[f] + other + decision.intercept), bound);
+        for (std::size_t c = 0; c < n_;) {  // adjacent classes together, as panels are
+            std::size_t end = c;
+            for (; end < n_ && !memory_.has_values[end] && is_wanted(end); ++end) memory_.has_values[end] = true;
+            if (end > c) {
+                kernels_row(*sums.kernels, sums.panel_of[c], sums.panel_of[end], memory_.row, half_sq_norm_,
+                            memory_.values);
+            }
+            c = end + 1;
+        }
+    }
+
+    // The number of support vectors of class c in its pair with w, in whole tiles.
+    std::size_t n_listed(std::size_t w, std::size_t c) const {
+        const std::size_t* const list = prepared_.winner.sums.others_of + w * n_ + c;
+        return (list[1] - list[0]) * tile_rows;
+    }
+    // Whether n listed support vectors take less than all of class c. They are scattered and take twice as much
+    // each. Once the lists of a row had as many as there are, no more are taken.
+    bool is_cheaper_listed(std::size_t c, std::size_t n) const {
+        const WinnerKernelSum& sums = prepared_.winner.sums;
+        return 2 * n < panel_width<float> * (sums.panel_of[c + 1] - sums.panel_of[c]) &&
+               n_listed_ < sums.kernels->n_panels * panel_width<float>;
+    }
+    // Sees to the kernel values that the undecided pairs of w need, or leaves them to part_of_list.
+    void choose_lists(std::size_t w) {
+        std::size_t n_own = 0;
+        for (std::size_t c = 0; c < n_; ++c) n_own += c != w && is_needed(c, w) ? n_listed(c, w) : 0;
+        fill_values(
+            [&](std::size_t c) { return is_needed(c, w) && !is_cheaper_listed(c, c == w ? n_own : n_listed(w, c)); });
+    }
+    // The part of class c in its pair with a.
+    template <bool HasWeights>
+    PartOfPair part_of_list(std::size_t a, std::size_t c) {
+        const WinnerKernelSum& sums = prepared_.winner.sums;
+        const std::size_t first = sums.others_of[a * n_ + c], end = sums.others_of[a * n_ + c + 1];
+        const double t = prepared_.class32.typical_half_sq_norm;
+        if (memory_.has_values[c]) {
+            return approxsvm::part_of_list<HasWeights>(sums.others, first, end, t, [&](std::size_t k, float* room) {
+                for (std::size_t i = 0; i < list_step; ++i) room[i] = memory_.values[sums.others.lanes[k + i]];
+                return room;
+            });
+        }
+        n_listed_ += n_listed(a, c);
+        kernels_of_list(*sums.kernels, sums.rows, sums.others, first, end, memory_.row, half_sq_norm_, memory_.listed);
+        return approxsvm::part_of_list<HasWeights>(sums.others, first, end, t, [&](std::size_t k, float*) {
+            return memory_.listed + (k - first * tile_rows);
         });
     }
 
-    // Evaluates the undecided pairs of w with EngineBound: add_class(c, add) calls add(first panel, number of panels,
-    // kernel values) for the support vectors of class c.
-    template <class Real, class AddClass>
-    void judge_pairs(std::size_t w, const ClassEngine<Real>& engine, Real half_sq_norm, const AddClass& add_class) {
-        const double t = engine.typical_half_sq_norm, row_error = row_error_of(request_, row_);
-        const EngineBound<Real> rounding(engine.expansion.kernels, t);
-        const RowRounding of_row = rounding.of_row(static_cast<double>(half_sq_norm), view_.n_features);
-        const auto add_part = [&](std::size_t c, std::size_t other, std::size_t first, std::size_t n_panels,
-                                  const Real* values, PartOfPair& part) {
-            add_to_part(engine.expansion, first, n_panels, other < c ? other : other - 1, t, values, part);
-        };
-        for (std::size_t c = 0; c < n_; ++c) memory_.parts[c] = {};
-        add_class(w, [&](std::size_t first, std::size_t n_panels, const Real* values) {
-            for (std::size_t c = 0; c < n_; ++c) {
-                if (c != w && is_needed(c, w)) add_part(w, c, first, n_panels, values, memory_.parts[c]);
-            }
-        });
+    // Evaluates the undecided pairs of w with the bound of lists.
+    void judge_lists(std::size_t w) {
+        const ListedErrors errors =
+            winner_errors(prepared_, static_cast<double>(half_sq_norm_), slope_, row_error_of(request_, row_));
         for_pairs_of_class(n_, w, [&](std::size_t c, std::size_t, double sign, std::size_t pair) {
             if (memory_.known[pair] != Outcome::unknown) return;
-            PartOfPair other;
-            add_class(c, [&](std::size_t first, std::size_t n_panels, const Real* values) {
-                add_part(c, w, first, n_panels, values, other);
-            });
-            const PartOfPair& own = memory_.parts[c];
+            const double own = part_of_list<false>(c, w).sum, other = part_of_list<false>(w, c).sum;
+            const DecisionNumbers& decision = view_.decisions[pair];
+            const double moduli = std::fabs(own) + std::fabs(other);
+            const double bound = errors.of_moduli * moduli + errors.of_all_moduli * decision.sum_moduli +
+                                 winner_bound_of_pair(prepared_, w, c, decision);
+            note(w, c, pair, sign * (own + other + decision.intercept), bound);
+        });
+    }
+    // Evaluates the undecided pairs of w with EngineBound: add(a, c, part) adds the part of class c in its pair with a.
+    // Coefficients are rounded to Real.
+    template <class Real, class Add>
+    void judge_pairs(std::size_t w, const ClassEngine<Real>& engine, Real half_sq_norm, const Add& add) {
+        const EngineBound<Real> rounding(engine.expansion.kernels, engine.typical_half_sq_norm);
+        const RowRounding of_row = rounding.of_row(static_cast<double>(half_sq_norm), view_.n_features);
+        const double row_error = row_error_of(request_, row_);
+        for_pairs_of_class(n_, w, [&](std::size_t c, std::size_t, double sign, std::size_t pair) {
+            if (memory_.known[pair] != Outcome::unknown) return;
+            PartOfPair own, other;
+            add(c, w, own);
+            add(w, c, other);
             const DecisionNumbers& decision = view_.decisions[pair];
             const double weighted = std::fabs(own.weighted) + std::fabs(other.weighted);
             const double bound =
                 rounding.of(of_row, weighted, engine.narrowing_errors[w] + engine.narrowing_errors[c], decision) +
+                1.01 * unit_of<Real> * (std::fabs(own.sum) + std::fabs(other.sum)) +
                 row_slack(decision, slope_, row_error);
             note(w, c, pair, sign * (own.sum + other.sum + decision.intercept), bound);
         });
@@ -317,8 +370,11 @@ class WinnerRow {
     const WinnerRoom memory_;
     const SubspaceRoom subspaces_;
     std::size_t row_ = 0;
-    std::size_t n_in_float64_ = 0;  // lanes
-    double worst_ = 0.0;            // the largest margin by which a class beats the guessed one
+    bool is_loaded_ = false, is_loaded_about_center_ = false;
+    float half_sq_norm_ = 0.0f;
+    double half_s_ = 0.0;
+    std::size_t n_in_float64_ = 0, n_listed_ = 0;  // lanes
+    double worst_ = 0.0;                           // the largest margin by which a class beats the guessed one
     std::size_t beaten_by_ = 0;
 };
 

@@ -27,7 +27,12 @@ inline WinnerRoom::WinnerRoom(const ModelView& model, const CallRows& call, Aren
     others = arena.take<double>(room);
     queues = arena.take<QueuedRow>(call.side_by_side > 1 ? n_levels * room : 0);
     n_rows = arena.take<std::size_t>(n_levels * n);
+    row = arena.take<float>(row_stride(model.n_features));
+    row_about_center = arena.take<float>(model.subspaces.n_stages > 0 ? model.n_features : 0);
     values = arena.take<float>(class_kernel_panels<float>(sizes_of_classes(model)), panel_width<float>);
+    std::size_t largest = 0;
+    for (std::size_t c = 0; c < n; ++c) largest = model.class_counts[c] > largest ? model.class_counts[c] : largest;
+    listed = arena.take<float>(tiles_for(largest) * tile_rows + 2 * lanes);
     lists = arena.take<double>(n * tile_rows);
     parts = arena.take<PartOfPair>(n);
     known = arena.take<Outcome>(model.n_decisions);
@@ -128,9 +133,11 @@ class WinnerStage {
                       const PassOn& pass_on) {
         const std::size_t last = n_levels_ - 1, n = view_.n_labels, i = queued.row;
         row_.speculate(w);
+        std::size_t n_known = 0;  // coordinates
         for (auto attempt = queued.attempt;;) {
-            WinnerOutcome outcome = level < last ? row_.judge_in_subspace(w, level) : row_.judge_in_float32(w);
+            WinnerOutcome outcome = level < last ? row_.judge_in_subspace(w, level, n_known) : row_.judge_in_float32(w);
             bool is_open = !outcome.wins_all && outcome.beaten_by == n;
+            n_known = is_open && level < last ? view_.subspaces.coordinates[level] : 0;
             if (is_open && level < last) {
                 if (++level < last) continue;
                 if (pass_on.takes(i, 3)) return;

@@ -272,6 +272,27 @@ APPROXSVM_INLINE f64v widen_high(f32v x) {
 }
 #endif
 
+// The sums of the lanes of r[0], r[1], ..., in the lanes of one register; log2(lanes) additions for each.
+APPROXSVM_INLINE f32v sums_of_registers(f32v (&r)[lanes]) {
+    APPROXSVM_UNROLL for (int n = 0; n < lanes / 2; ++n) {
+        r[n] =
+            add(APPROXSVM_MM(unpacklo_ps)(r[2 * n], r[2 * n + 1]), APPROXSVM_MM(unpackhi_ps)(r[2 * n], r[2 * n + 1]));
+    }
+    APPROXSVM_UNROLL for (int n = 0; n < lanes / 4; ++n) {
+        const auto a = APPROXSVM_MM(castps_pd)(r[2 * n]), b = APPROXSVM_MM(castps_pd)(r[2 * n + 1]);
+        r[n] = add(APPROXSVM_MM(castpd_ps)(APPROXSVM_MM(unpacklo_pd)(a, b)),
+                   APPROXSVM_MM(castpd_ps)(APPROXSVM_MM(unpackhi_pd)(a, b)));
+    }
+#if defined(APPROXSVM_AVX512)
+    const auto halves = [](f32v a, f32v b) APPROXSVM_INLINE_LAMBDA {
+        return add(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xDD));
+    };
+    return halves(halves(r[0], r[1]), halves(r[2], r[3]));
+#else
+    return add(_mm256_permute2f128_ps(r[0], r[1], 0x20), _mm256_permute2f128_ps(r[0], r[1], 0x31));
+#endif
+}
+
 #elif defined(APPROXSVM_NEON)
 
 constexpr int lanes = 4;
@@ -571,6 +592,13 @@ APPROXSVM_INLINE void transpose(f32v (&r)[4]) {
     }
 }
 
+#endif
+
+#if defined(APPROXSVM_NEON) || defined(APPROXSVM_PORTABLE)
+APPROXSVM_INLINE f32v sums_of_registers(f32v (&r)[4]) {
+    transpose(r);
+    return add(add(r[0], r[1]), add(r[2], r[3]));
+}
 #endif
 
 // Register types by their number type.
