@@ -59,9 +59,9 @@ import numpy.typing as npt
 from approxsvm.artifact.terms import Terms, terms_of
 from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99 import source, sums_source
+from approxsvm.backends.c99.device_ops import float32_above
 from approxsvm.backends.c99.device_router import smallest
 from approxsvm.backends.c99.device_rows import DeviceRows
-from approxsvm.backends.c99.device_steps import float32_above
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.compensated import norms_above
 from approxsvm.ir.constants import UNIT32, UNIT64, gaussian_slope
