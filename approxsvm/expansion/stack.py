@@ -245,14 +245,11 @@ def sum_ahead(
     centers: npt.NDArray[np.float32],
     known: KnownSums,
     progress: Callable[[float], None],
-    decision: int = 0,
 ) -> None:
-    """Compute W and the contracted energies of these centers in one pass, for later expansions about any of them."""
-    function, names = DecisionFunction(model, decision), [center.tobytes() for center in centers]
-    mine = known.of(decision, None)
-    _sums_over_kernel(
-        function, decision, names, lambda c: ExpansionPoint(function, centers[c]), False, known, mine, progress
-    )
+    """Compute the norms of the only decision function in one pass, for later expansions about any of these centers."""
+    function, names = DecisionFunction(model, 0), [center.tobytes() for center in centers]
+    mine = known.of(0, None)
+    _sums_over_kernel(function, 0, names, lambda c: ExpansionPoint(function, centers[c]), False, known, mine, progress)
 
 
 def work_of(n_sv: float, n_features: int, n_centers: int, degree: int, *, is_sliced: bool) -> Work:

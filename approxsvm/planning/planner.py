@@ -55,6 +55,10 @@ _MAX_SAMPLE_NUMBERS: Final = 1 << 25
 _PROBED_CENTERS: Final = 128
 _LEAST_PROBED_CENTERS: Final = 8
 _PROBE_ROWS: Final = 4_000
+# All centers are expanded when trying a candidate if the rest take less work than this number of passes.
+_PASSES_SAVED: Final = 2.0
+# Work of placing centers, for a feature and the square of their number: k-means with 32 rows for each center.
+_PLACING_WORK: Final = 320.0
 # Fixed work of an expansion, in the unit of stack.Work.
 _WORK_OF_ANY: Final = 4e7
 # Number of rows that a model is expected to answer, by default.
@@ -92,6 +96,7 @@ _HOPELESS_SHARE: Final = 0.02
 # Shares of the planning time, for the progress bar: usually two or three numbers of centers are tried.
 _SHARE_OF_ONE_CENTER: Final = 0.1
 _SHARE_OF_THE_REST: Final = 0.5
+_SHARE_OF_SUMS_AHEAD: Final = 0.3
 # In an approximate artifact, a center is the mean of at least this many rows, so that it discloses none of them.
 _ROWS_BEHIND_A_CENTER: Final = 5
 
@@ -257,6 +262,7 @@ class Planner:
         self._work_of: dict[tuple[int, int], float] = {}  # work of trials, by number of centers and degree
         self._best: Candidate | None = None  # best so far, if it beats the exact engine
         self._was_too_much_work = False
+        self._ahead: Points | None = None  # centers of the next plan, some of which have been summed up
         self._varying_for: dict[int, npt.NDArray[np.intp] | None] = {}
 
     def plan(self, progress: Callable[[float], None]) -> Plan:
@@ -267,9 +273,13 @@ class Planner:
         for n_centers in numbers:
             if not self._may_pay(n_centers) or (tried and self._cannot_improve(n_centers, tried)):
                 break
-            points = self._points(n_centers)
-            if n_centers == 1:
-                self._sum_ahead(numbers[1:2])
+            if not self._is_worth_placing(n_centers):
+                continue
+            if n_centers == 1 and len(numbers) > 1:
+                self._ahead = self._sum_ahead(numbers[1], _part(progress, 0.0, _SHARE_OF_SUMS_AHEAD))
+                done = _SHARE_OF_SUMS_AHEAD if self._ahead is not None else 0.0
+            is_ahead = numbers[1:2] == (n_centers,)
+            points = self._ahead if self._ahead is not None and is_ahead else self._points(n_centers)
             if tried and len(points.centers) <= max(len(c.points.centers) for c in tried):
                 break  # there are too few distinct rows for more centers
             degrees = self._degrees(points.size)
@@ -277,8 +287,6 @@ class Planner:
             part = _part(progress, done, done + share)
             waits = len(points.centers) > 1 or (len(degrees) > 1 and self._takes_long(points.size, degrees[1]))
             tried += self._try_degrees(points, degrees[:1] if waits else degrees, part, [])
-            if not tried and self._was_too_much_work:
-                break
             done += share
         if not tried:
             return self._without_candidates()
@@ -401,19 +409,38 @@ class Planner:
         return saved * _EFFORT[self._limits.effort]
 
     def _n_probed(self, candidate: Candidate, hopeful: float) -> int:
-        """Return how many centers of a candidate to expand when trying it."""
+        """Return how many centers of a candidate to expand when trying it.
+
+        These are all centers if expanding the rest later would hardly take less work: it needs another pass over the
+        kernel matrix.
+        """
         size, degree = candidate.points.size, candidate.degree
+        if candidate.points is self._ahead:
+            return min(_LEAST_PROBED_CENTERS, size.n_centers)
         worth = self._worth(hopeful) if self._is_rationed else _ACCEPTABLE_WORK
         shared = self._work(size, degree, 0)
-        n_affordable = (worth - shared) / (self._work(size, degree, 1) - shared)
-        return int(min(max(n_affordable, _LEAST_PROBED_CENTERS), _PROBED_CENTERS, size.n_centers))
+        each = self._work(size, degree, 1) - shared
+        n_probed = int(max((worth - shared) / each, _LEAST_PROBED_CENTERS))
+        if (size.n_centers - n_probed) * each <= _PASSES_SAVED * shared:
+            n_probed = size.n_centers
+        return min(n_probed, _PROBED_CENTERS, size.n_centers)
 
     def _is_worth_trying(self, candidate: Candidate, hopeful: float) -> bool:
         """Return whether a trial takes no more work than its plan may save."""
+        return self._is_worth(candidate.points.size, candidate.degree, hopeful, 0.0)
+
+    def _is_worth_placing(self, n_centers: int) -> bool:
+        """Return whether placing centers and trying them takes no more work than a plan with them may save."""
+        size = self._size(n_centers)
+        degree = self._degrees(size)[0]
+        placing = _PLACING_WORK * self._model.n_features * n_centers**2 if n_centers > 1 else 0.0
+        return self._is_worth(size, degree, self._costs.expansion(degree, size), placing)
+
+    def _is_worth(self, size: Size, degree: int, hopeful: float, other_work: float) -> bool:
         if not self._is_rationed:
             return True
-        least = min(candidate.points.size.n_centers, _LEAST_PROBED_CENTERS)
-        is_worth = self._work(candidate.points.size, candidate.degree, least) <= self._worth(hopeful)
+        work = self._work(size, degree, min(size.n_centers, _LEAST_PROBED_CENTERS)) + other_work
+        is_worth = work <= self._worth(hopeful)
         self._was_too_much_work |= not is_worth
         return is_worth
 
@@ -434,22 +461,22 @@ class Planner:
             return math.sqrt(np.mean([(counts[i] + counts[j]) ** 2 for i, j in class_pairs(len(counts))]))
         return np.count_nonzero(model.dual_coef) / model.n_decisions if model.has_several else float(model.n_sv)
 
-    def _sum_ahead(self, further: tuple[int, ...]) -> None:
-        """Compute sums for the first trial of several centers in the pass over the kernel matrix that one needs.
+    def _sum_ahead(self, n_centers: int, progress: Callable[[float], None]) -> Points | None:
+        """Place these centers, and let the pass over the kernel matrix that all plans need serve their trial as well.
 
-        Small models do without, as their passes take little time.
+        Small models, whose passes take little time, do without; the result is None.
         """
-        if not (further and is_large(self._model.n_sv) and self._is_rationed and self._model.n_decisions == 1):
-            return
-        n_centers = further[0]
+        if not (is_large(self._model.n_sv) and self._is_rationed and self._model.n_decisions == 1):
+            return None
         if self._varying(n_centers) is not None or not self._may_pay(n_centers):
-            return
+            return None
         points = self._points(n_centers)
         candidate = Candidate(self._degrees(points.size)[0], points)
-        hopeful = self._hopeful_cost(candidate, [])
-        if len(points.centers) > 1 and self._is_worth_trying(candidate, hopeful):
-            _, probed = self._probe(points, self._n_probed(candidate, hopeful))
-            sum_ahead(self._model, probed.centers, self._problem.known_sums, lambda share: None)
+        if len(points.centers) == 1 or not self._is_worth_trying(candidate, self._hopeful_cost(candidate, [])):
+            return None
+        _, probed = self._probe(points, _LEAST_PROBED_CENTERS)
+        sum_ahead(self._model, probed.centers, self._problem.known_sums, progress)
+        return points
 
     @property
     def _is_forced(self) -> bool:
