@@ -57,6 +57,7 @@ def compile(
     effort: Effort = "normal",
     random_state: int = 0,
     rows_per_call: int | None = None,
+    rows_expected: int | None = None,
     n_jobs: int | None = None,
     verbose: bool | None = None,
     progress: Progress | None = None,
@@ -119,6 +120,9 @@ def compile(
     rows_per_call : int, optional
         Call size to optimize for: 1 for programs that predict one row at a time. Default: large batches, but no plan is
         chosen that takes more than three times as long for a single row as another plan.
+    rows_expected : int, optional
+        Number of rows that the model will answer in all. A plan is tried only if the time that it could save for these
+        rows exceeds that of the trial: more rows allow a longer search for a faster plan. Default: a million.
     n_jobs : int, optional
         Number of threads for predictions, as in scikit-learn. Default: 1; -1 for all processors.
     verbose : bool, optional
@@ -160,7 +164,7 @@ def compile(
     >>> bool((fast.predict(scale(X)) == svc.predict(scale(X))).all())
     True
     """
-    limits = Limits(degree, n_centers, max_bytes, target_error, effort, random_state, rows_per_call)
+    limits = Limits(degree, n_centers, max_bytes, target_error, effort, random_state, rows_per_call, rows_expected)
     n_threads(n_jobs)
     if labels not in ("source", "probability"):
         raise InputError(f"labels must be 'source' or 'probability', got {labels!r}")

@@ -17,6 +17,9 @@ class TriedPlan:
     seconds_per_row: float | None = None
     chosen: bool = False  # whether this plan was built
     share_alone: float | None = None  # as share_of_exact, for calls of one row
+    # Estimated seconds of one core, by counts of multiply-adds, for the sums that only this plan needed: for its trial
+    # and, if it was chosen, for building it.
+    work: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -123,6 +123,7 @@ def build(
     expanded: Expanded | None = None,
     *,
     others: Mapping[str, bytes] | None = None,
+    exact: Mapping[str, bytes] | None = None,
     tolerance: float = np.inf,
     tolerance_asked: bool = False,
     plan: str = "",
@@ -130,7 +131,8 @@ def build(
     """Lay out a compiled model.
 
     `frame` is the origin of a single center's expansion; `expanded` is None in mode "exact"; `others` are optional
-    sections by name. `tolerance` is the promised error of values, infinite if only labels count; with
+    sections by name; `exact` holds the sections of the exact model, if an artifact of the same model and frame exists
+    (`exact_sections_of`). `tolerance` is the promised error of values, infinite if only labels count; with
     `tolerance_asked`, rows that miss it are rejected. `plan` explains the choice in a sentence.
 
     Raises UnsupportedModelError if gamma, the coefficients or the labels exceed the limits of the format.
@@ -154,7 +156,7 @@ def build(
         sections |= _expansion_sections(model, header, frame, expanded, decisions["intercept"])
     sections["decisions"] = pack_decisions(decisions)
     if mode != "approximate":
-        sections |= _exact_sections(model, header, frame.center, decisions["intercept"])
+        sections |= exact or _exact_sections(model, header, frame.center, decisions["intercept"])
     sections |= others or {}
     if plan:
         sections["plan"] = plan.encode()
@@ -228,6 +230,8 @@ def start_header(
     }
 
 
+# Sections that hold the exact model.
+_OF_EXACT_MODEL: Final = ("dual_coef", "support_vectors", "class_counts", "exact_check_rows")
 # Sections that an ensemble shares with its members.
 _OF_ALL_MEMBERS: Final = ("feature_names", "categories", "dtypes")
 
@@ -497,6 +501,11 @@ def _exact_sections(
         )
     check_rows = _exact_check_rows(model, header, center)
     return support_vector_sections(model) | {"exact_check_rows": check_rows}
+
+
+def exact_sections_of(artifact: Artifact) -> dict[str, bytes]:
+    """Return the sections of an artifact that hold its exact model."""
+    return {name: bytes(artifact._sections[name]) for name in _OF_EXACT_MODEL if name in artifact._sections}
 
 
 def support_vector_sections(model: KernelModel) -> dict[str, bytes]:

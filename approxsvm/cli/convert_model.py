@@ -58,6 +58,12 @@ from approxsvm.system.progress_bar import compiling
     type=click.IntRange(min=1),
     help="Call size to optimize for: 1 for programs that predict one row at a time. Default: large batches.",
 )
+@click.option(
+    "--rows-expected",
+    type=click.IntRange(min=1),
+    help="Number of rows that the model will answer in all: more rows allow a longer search for a faster plan. "
+    "Default: a million.",
+)
 @click.option("--max-bytes", type=click.IntRange(min=1), help="Maximum size of the artifact in bytes.")
 @click.option(
     "--target-error",

@@ -34,6 +34,11 @@ _MOST_FOR_ALL_CONTRACTIONS: Final = 1 << 13
 # Most bytes of a group of centers' faded coefficients.
 _GROUP_BYTES: Final = 384 << 20
 
+# Work in multiply-adds of a large matrix product (some 4e10 per second and core): for a pair of support vectors, and
+# for each contraction of each center.
+_PAIR_WORK: Final = 30.0
+_CONTRACTION_WORK: Final = 1.7
+
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 
@@ -89,8 +94,7 @@ def kernel_sums(
     very many support vectors, those for contractions below 1/2 do. `progress` receives the share of the work done.
     """
     shape = n_centers, len(CONTRACTIONS)
-    is_large = function.n_sv > _MOST_FOR_ALL_CONTRACTIONS
-    contractions = CONTRACTIONS[1 : 2 if is_large else None] if contracted else ()
+    contractions = CONTRACTIONS[1 : 2 if is_large(function.n_sv) else None] if contracted else ()
     contracted_sq, faded_moduli = np.full(shape, np.inf), np.full(shape, np.inf)
     group = max(1, _GROUP_BYTES // (8 * len(contractions) * max(function.n_sv, 1)) if contracted else n_centers)
     starts = range(0, max(1, n_centers), group)  # one walk even without centers, for `values`
@@ -110,6 +114,21 @@ def kernel_sums(
     contracted_sq[:, 0], faded_moduli[:, 0] = total_sq, np.abs(function.coef).sum()
     path = _sum_path(function.n_sv)
     return KernelSums(total_sq, moduli_sq, values, contracted_sq, faded_moduli, rows.sq_radius, path)
+
+
+def is_large(n_sv: int) -> bool:
+    """Return whether a pass over the kernel matrix takes so long that only one contraction is computed."""
+    return n_sv > _MOST_FOR_ALL_CONTRACTIONS
+
+
+def pass_work(n_sv: float, n_features: int) -> float:
+    """Return the work of a pass over half of the kernel matrix without centers."""
+    return 0.5 * n_sv**2 * (1.5 * n_features + _PAIR_WORK)
+
+
+def energy_work(n_sv: float) -> float:
+    """Return the additional work of a pass for each center."""
+    return 0.5 * n_sv**2 * _CONTRACTION_WORK * (1 if is_large(int(n_sv)) else len(CONTRACTIONS) - 1)
 
 
 def _sum_path(n_sv: int) -> int:

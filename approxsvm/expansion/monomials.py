@@ -7,21 +7,25 @@ monomials that begin with x_i are x_i times a suffix of those of degree k - 1: t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
+from itertools import combinations_with_replacement
 
 import numpy as np
 import numpy.typing as npt
 
 from approxsvm.ir.kernel_model import FloatArray
 
-# Approximate number of monomials of a block of support vectors, small enough for a cache.
-_BLOCK_ELEMENTS = 1 << 19
+# Approximate number of tails of a block of support vectors, small enough for a cache.
+_BLOCK_ELEMENTS = 1 << 18
 _LEAST_ROWS, _MOST_ROWS = 64, 512
-# Most tails of a row, of degree 2 and above 2, unless the tails are its features; and the number of features of a head
-# that share a matrix product. More features would waste products, while fewer would leave the products small.
+# Most tails of a row, of degree 2 and above 2, unless the tails are its features; most heads of a matrix product.
 _MOST_TAILS = (1 << 11, 1 << 10)
+_MOST_HEADS = 128
+# Features in which the heads of a product may end: a single feature, or the last one of several. More features would
+# waste products, while fewer would leave the products small.
 _FEATURES = 8
+_SHARE_OF_FEATURES, _LEAST_FEATURES, _MOST_FEATURES = 8, 4, 32
 
 
 def n_monomials(n_features: int, degree: int) -> int:
@@ -59,9 +63,9 @@ def inverse_factorials(n_features: int, degree: int) -> FloatArray:
 
 
 def _tail_degree(n_features: int, degree: int) -> int:
-    """Return the highest degree below `degree` whose monomials, for some hundred rows, stay in a cache."""
-    fitting = [k for k in range(1, degree) if n_monomials(n_features, k) <= _MOST_TAILS[k > 2]]
-    return max(fitting, default=1)
+    """Return half of the degree, rounded up, or less, so that the monomials of some hundred rows stay in a cache."""
+    half = (degree + 1) // 2
+    return max((k for k in range(1, half + 1) if n_monomials(n_features, k) <= _MOST_TAILS[k > 2]), default=1)
 
 
 def rows_of_moments(n_features: int, degree: int) -> int:
@@ -77,11 +81,11 @@ def moments(blocks: Iterable[tuple[FloatArray, FloatArray]], n_features: int, de
 
     `blocks` yields rows (n_rows, n_features) with their weights (n_rows,), at most :func:`rows_of_moments` at a time.
     A monomial is a head times a tail that begins where the head ends or later. The tails of a block of rows are kept;
-    each group of heads is multiplied by all its tails in one matrix product.
+    heads that end in neighbouring features are multiplied by the tails of the first of these in one matrix product.
     """
     d, last_tail = n_features, _tail_degree(n_features, degree)
     sums = [np.zeros(n_monomials(d, k)) for k in range(min(last_tail, degree) + 1)]
-    heads = [_Heads(d, k, last_tail) for k in range(last_tail + 1, degree + 1)]
+    heads = [_Heads(d, k - last_tail, last_tail) for k in range(last_tail + 1, degree + 1)]
     buffers = {k: np.empty((n_monomials(d, k), rows_of_moments(d, degree))) for k in range(2, last_tail + 1)}
     for rows, weights in blocks:
         columns = np.ascontiguousarray(rows.T)
@@ -91,57 +95,54 @@ def moments(blocks: Iterable[tuple[FloatArray, FloatArray]], n_features: int, de
             if k > 1:
                 tails = _times_columns(columns, tails, k, buffers[k][:, : len(rows)])
             sums[k] += tails @ weights
+        weighted = columns * weights
         for of_degree in heads:
-            of_degree.add(columns, weights, tails)
+            of_degree.add(columns, weighted, tails)
     return sums + [of_degree.moments() for of_degree in heads]
 
 
 class _Heads:
-    """Accumulator of the moments of one degree, higher than the degree of the tails."""
+    """Accumulator of the products of all heads of one degree and the tails that may follow them."""
 
     def __init__(self, n_features: int, degree: int, tail: int) -> None:
-        self.d, self.degree, self.tail = n_features, degree, tail
-        self.width = n_monomials(n_features, tail)
-        self.products: list[FloatArray] = []
+        self.d, self.tail = n_features, tail
+        self.groups = _groups_of_heads(n_features, degree)
+        self.products = [np.zeros((len(group), self._n_tails(int(group[:, -1].min())))) for group in self.groups]
 
-    def add(self, columns: FloatArray, weights: FloatArray, tails: FloatArray) -> None:
-        """Add a block of rows; `tails` are its monomials of the tail degree."""
-        for at, (row, first) in enumerate(self._chunks(columns, weights)):
-            product = (columns[first : first + _FEATURES] * row) @ tails[self._suffix(first) :].T
-            if at < len(self.products):
-                self.products[at] += product
-            else:
-                self.products.append(product)
+    def add(self, columns: FloatArray, weighted: FloatArray, tails: FloatArray) -> None:
+        """Add a block of rows: their features, these times the weights, and their monomials of the tail degree."""
+        for group, product in zip(self.groups, self.products, strict=True):
+            heads = weighted[group[:, 0]]
+            for features in group.T[1:]:
+                heads *= columns[features]
+            product += heads @ tails[len(tails) - product.shape[1] :].T
 
     def moments(self) -> FloatArray:
-        """Return the products of each head with its own tails."""
-        if not self.products:
-            return np.zeros(n_monomials(self.d, self.degree))
-        nothing = np.zeros((self.d, 0))
-        firsts = [first for _, first in self._chunks(nothing, nothing[0])]
-        return np.concatenate(
-            [
-                row[self._suffix(first + i) - self._suffix(first) :]
-                for first, product in zip(firsts, self.products, strict=True)
-                for i, row in enumerate(product)
-            ]
-        )
+        """Return the products of each head with its own tails, in the order of the heads."""
+        rows = {
+            tuple(head): row[len(row) - self._n_tails(head[-1]) :]
+            for group, product in zip(self.groups, self.products, strict=True)
+            for head, row in zip(group.tolist(), product, strict=True)
+        }
+        return np.concatenate([rows[head] for head in sorted(rows)]) if rows else np.zeros(0)
 
-    def _suffix(self, feature: int) -> int:
-        return suffix_start(self.d, self.tail, feature)
+    def _n_tails(self, feature: int) -> int:
+        """Return the number of tails that begin with this feature or later."""
+        return n_monomials(self.d - feature, self.tail)
 
-    def _chunks(self, columns: FloatArray, weights: FloatArray) -> Iterator[tuple[FloatArray, int]]:
-        """Yield weighted heads without their last feature, and the first of the features that come next."""
 
-        def extend(row: FloatArray, first: int, missing: int) -> Iterator[tuple[FloatArray, int]]:
-            if missing == 0:
-                for chunk in range(first, self.d, _FEATURES):
-                    yield row, chunk
-                return
-            for feature in range(first, self.d):
-                yield from extend(row * columns[feature], feature, missing - 1)
-
-        return extend(weights, 0, self.degree - self.tail - 1)
+@lru_cache(maxsize=16)
+def _groups_of_heads(n_features: int, degree: int) -> tuple[npt.NDArray[np.intp], ...]:
+    """List all monomials of a degree as rows of ascending features, in groups that end in neighbouring features."""
+    heads = np.array(list(combinations_with_replacement(range(n_features), degree)), np.intp).reshape(-1, degree)
+    several = min(max(n_features // _SHARE_OF_FEATURES, _LEAST_FEATURES), _MOST_FEATURES)
+    width = _FEATURES if degree == 1 else several
+    groups = []
+    for first in range(0, n_features, width):
+        mine = heads[(heads[:, -1] >= first) & (heads[:, -1] < first + width)]
+        mine = mine[np.argsort(mine[:, -1], kind="stable")]
+        groups += [mine[at : at + _MOST_HEADS] for at in range(0, len(mine), _MOST_HEADS)]
+    return tuple(groups)
 
 
 def _times_columns(columns: FloatArray, lower: FloatArray, degree: int, out: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,14 @@ from approxsvm.expansion import gram, taylor
 from approxsvm.expansion.certificate import MAX_FEATURES_SHARPENED, CenterSums, Certificates, certificates
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.gram import DIRECTION_CONTRACTION, LAST_DEGREE, InOrder, one_by_one
-from approxsvm.expansion.kernel_sums import ExpansionPoint, KernelSums, kernel_sums, mapped_in_order
+from approxsvm.expansion.kernel_sums import (
+    ExpansionPoint,
+    KernelSums,
+    energy_work,
+    kernel_sums,
+    mapped_in_order,
+    pass_work,
+)
 from approxsvm.expansion.monomials import n_monomials, spectrum, sq_norm
 from approxsvm.expansion.taylor import Expansions
 from approxsvm.ir.constants import CONTRACTIONS, UNIT64
@@ -25,6 +32,8 @@ from approxsvm.system.threads import all_threads
 # Limits on operations (some 4e10 per second and core) for norms beyond the degree: the usual limit, and a higher one
 # for the first such norm if it needs more.
 _WORK, _MOST_WORK = 2e11, 1e13
+# Work of one core in a second.
+WORK_PER_SECOND: Final = 4e10
 # Most moments of one center; every thread holds the moments of one center in memory.
 _MOST_MOMENTS = 1 << 22
 # 2 gamma ||z - center||^2 of a typical row near a center.
@@ -44,10 +53,19 @@ class KnownSums:
     def __init__(self) -> None:
         self._of: dict[tuple[int, bytes], _OfFunction] = {}
         self.wholes: dict[int, KernelSums] = {}  # sums over the kernel matrix of all features, by decision function
+        # Estimated work so far, in the unit of `Work`: of passes for W, which all expansions need, and of other sums.
+        self.work_of_all, self.work = 0.0, 0.0
 
     def of(self, decision: int, varying: npt.NDArray[np.intp] | None) -> _OfFunction:
         """Return the cache of one decision function on the slices on which these columns vary."""
         return self._of.setdefault((decision, b"" if varying is None else varying.tobytes()), _OfFunction())
+
+
+class Work(NamedTuple):
+    """Estimated work of expansions, in multiply-adds of a large matrix product (some 4e10 per second and core)."""
+
+    shared: float  # for all centers together
+    of_center: float
 
 
 class _OfFunction:
@@ -111,8 +129,9 @@ def expand_and_certify(
 
     known = known or KnownSums()
     mine, names = known.of(decision, varying), [center.tobytes() for center in centers]
-    in_one_pass = n_centers == 1 and varying is None and _one_pass_only(function, degree)
-    last = 0 if in_one_pass else _last_moment(point_of(0).function, of_centers or n_centers, degree)
+    in_one_pass = n_centers == 1 and varying is None and _one_pass_only(function.n_sv, d, degree)
+    last = 0 if in_one_pass else _last_moment(function.n_sv, d, of_centers or n_centers, degree)
+    of_center = _center_work(function.n_sv, d, last, degree)
     parts = [np.empty((n_centers, n_monomials(d, k))) for k in range(degree + 1)]
 
     def expand(c: int) -> tuple[ExpansionPoint, list[FloatArray]]:
@@ -137,12 +156,16 @@ def expand_and_certify(
     def keep(c: int, found: CenterSums, moments: list[FloatArray]) -> None:
         """Keep sums for further expansions, in the order of the centers: they affect the last bits of later results."""
         if last:
-            if len(moments) > len(mine.moments.get(names[c], [])) and mine.has_room(*moments):
-                mine.moments[names[c]] = moments
+            if len(moments) > len(mine.moments.get(names[c], [])):
+                known.work += of_center
+                if mine.has_room(*moments):
+                    mine.moments[names[c]] = moments
             return
         name = (names[c], degree, directions)
-        if name not in mine.gram and mine.has_room(found.direction, *found.spectra.values()):
-            mine.gram[name] = found
+        if name not in mine.gram:
+            known.work += of_center
+            if mine.has_room(found.direction, *found.spectra.values()):
+                mine.gram[name] = found
 
     with ThreadPoolExecutor(all_threads()) as pool:
 
@@ -155,12 +178,11 @@ def expand_and_certify(
                 center_sums, kernel = _from_one_pass(point_of(0), side_by_side, tell)
             expanded.result()
             sums = [center_sums]
+            known.work += _one_pass_work(function.n_sv, d)
         else:
-            whole = known.wholes.get(decision)
             kernel = _sums_over_kernel(
-                function, names, point_of, varying is not None, mine, whole, lambda x: tell(0.3 * x)
+                function, decision, names, point_of, varying is not None, known, mine, lambda x: tell(0.3 * x)
             )
-            known.wholes.setdefault(decision, kernel)
             if n_centers == 1:  # the threads share the center
                 found, moments = about(0, side_by_side, lambda x: tell(0.3 + 0.7 * x))
                 keep(0, found, moments)
@@ -181,35 +203,63 @@ def expand_and_certify(
 
 def _sums_over_kernel(
     function: DecisionFunction,
+    decision: int,
     names: list[bytes],
     point_of: Callable[[int], ExpansionPoint],
     sliced: bool,
-    known: _OfFunction,
-    whole: KernelSums | None,
+    known: KnownSums,
+    mine: _OfFunction,
     progress: Callable[[float], None],
 ) -> KernelSums:
     """Compute W, unless it is known, and the contracted energies, which on slices use a different kernel matrix."""
+    whole = known.wholes.get(decision)
     if sliced and whole is None:
         whole = kernel_sums(function, 0, point_of, contracted=False, progress=lambda share: progress(0.2 * share))
+        known.work_of_all += pass_work(function.n_sv, function.n_features)
     n_centers = len(names)
-    missing = [c for c, name in enumerate(names) if name not in known.energies] if n_centers > 1 else []
+    missing = [c for c, name in enumerate(names) if name not in mine.energies] if n_centers > 1 else []
     if missing or whole is None:
+        of_centers = point_of(0).function if sliced else function
         found = kernel_sums(
-            point_of(0).function if sliced else function,
+            of_centers,
             len(missing),
             lambda k: point_of(missing[k]),
             contracted=n_centers > 1,
             progress=lambda share: progress(0.2 + 0.8 * share if sliced else share),
         )
+        of_pass = pass_work(function.n_sv, of_centers.n_features)
+        known.work_of_all += of_pass if whole is None else 0.0
+        known.work += (of_pass if whole is not None else 0.0) + len(missing) * energy_work(function.n_sv)
         whole = whole or found
-        known.energies.update(
-            (names[c], (found.contracted_sq[k], found.faded_moduli[k])) for k, c in enumerate(missing)
-        )
+        mine.energies.update((names[c], (found.contracted_sq[k], found.faded_moduli[k])) for k, c in enumerate(missing))
+    known.wholes.setdefault(decision, whole)
     contracted_sq, faded_moduli = np.full((2, n_centers, len(CONTRACTIONS)), np.inf)
     for c, name in enumerate(names if n_centers > 1 else []):
-        contracted_sq[c], faded_moduli[c] = known.energies[name]
+        contracted_sq[c], faded_moduli[c] = mine.energies[name]
     contracted_sq[:, 0], faded_moduli[:, 0] = whole.total_sq, np.abs(function.coef).sum()
     return replace(whole, contracted_sq=contracted_sq, faded_moduli=faded_moduli)
+
+
+def sum_ahead(
+    model: KernelModel,
+    centers: npt.NDArray[np.float32],
+    known: KnownSums,
+    progress: Callable[[float], None],
+) -> None:
+    """Compute the norms of the only decision function in one pass, for later expansions about any of these centers."""
+    function, names = DecisionFunction(model, 0), [center.tobytes() for center in centers]
+    mine = known.of(0, None)
+    _sums_over_kernel(function, 0, names, lambda c: ExpansionPoint(function, centers[c]), False, known, mine, progress)
+
+
+def work_of(n_sv: float, n_features: int, n_centers: int, degree: int, *, is_sliced: bool) -> Work:
+    """Estimate the work of expanding a decision function about this many centers, with nothing known beforehand."""
+    n = int(n_sv)
+    if n_centers == 1 and not is_sliced and _one_pass_only(n, n_features, degree):
+        return Work(_one_pass_work(n, n_features), 0.0)
+    last = _last_moment(n, n_features, n_centers, degree)
+    of_center = _center_work(n, n_features, last, degree) + (energy_work(n_sv) if n_centers > 1 else 0.0)
+    return Work(pass_work(n_sv, n_features), of_center)
 
 
 def value_range(model: KernelModel, decision: int = 0) -> float:
@@ -230,39 +280,48 @@ def _ignore(share: float) -> None:
     """Ignore the progress (the default)."""
 
 
-def _sharpened(function: DecisionFunction, degree: int) -> tuple[int, ...]:
+def _sharpened(n_features: int, degree: int) -> tuple[int, ...]:
     """Return the degrees whose norm is sharpened by the largest eigenvalue: the first two that are dropped."""
-    return (degree + 1, degree + 2) if function.n_features <= MAX_FEATURES_SHARPENED else ()
+    return (degree + 1, degree + 2) if n_features <= MAX_FEATURES_SHARPENED else ()
 
 
-def _last_moment(function: DecisionFunction, n_centers: int, degree: int) -> int:
+def _last_moment(n_sv: int, d: int, n_centers: int, degree: int) -> int:
     """Return the highest affordable degree of moments; 0 if powers of the Gram matrix are cheaper."""
-    d, n_sv = function.n_features, function.n_sv
-    gram_work = float(n_sv) ** 2 * (d * (1 + len(_sharpened(function, degree)) + (degree == 2)) + 150)
+    gram_work = _gram_work(n_sv, d, degree)
     highest = [
         last
         for last in range(degree + 1, min(degree + 2, LAST_DEGREE) + 1)
         if n_monomials(d, last) <= _MOST_MOMENTS and d <= MAX_FEATURES_SHARPENED
     ]
-    if n_centers * gram_work <= _WORK or (highest and gram_work <= _moment_work(function, highest[0])):
+    if n_centers * gram_work <= _WORK or (highest and gram_work <= _moment_work(n_sv, d, highest[0])):
         return 0
-    most = max(_WORK, _share_of_one_pass(function)) if n_centers == 1 else _WORK
-    affordable = [last for last in highest if n_centers * _moment_work(function, last) <= most]
+    most = max(_WORK, 0.25 * _one_pass_work(n_sv, d)) if n_centers == 1 else _WORK
+    affordable = [last for last in highest if n_centers * _moment_work(n_sv, d, last) <= most]
     if affordable:
         return affordable[-1]
-    if highest and n_centers * _moment_work(function, highest[0]) <= _MOST_WORK:
+    if highest and n_centers * _moment_work(n_sv, d, highest[0]) <= _MOST_WORK:
         return highest[0]
     return 0 if n_centers == 1 or n_centers * gram_work <= _MOST_WORK else degree
 
 
-def _moment_work(function: DecisionFunction, last: int) -> float:
-    """Return the work of a center's moments; measured, each costs as much as 5.5 operations on the Gram matrix."""
-    return 5.5 * function.n_sv * n_monomials(function.n_features, last)
+def _gram_work(n_sv: int, d: int, degree: int) -> float:
+    """Return the work of a center's powers of the Gram matrix."""
+    return float(n_sv) ** 2 * (d * (1 + len(_sharpened(d, degree)) + (degree == 2)) + 150)
 
 
-def _share_of_one_pass(function: DecisionFunction) -> float:
-    """Return a quarter of the work of one pass over the pairs of support vectors."""
-    return 0.25 * 0.5 * float(function.n_sv) ** 2 * (2 * function.n_features + 150)
+def _moment_work(n_sv: int, d: int, last: int) -> float:
+    """Return the work of a center's moments (measured for 10 to 54 features and degrees 3 to 6)."""
+    return n_sv * (4.5 * n_monomials(d + 1, last) + 9_000)
+
+
+def _center_work(n_sv: int, d: int, last: int, degree: int) -> float:
+    """Return the work of a center's norms, given the result of `_last_moment`."""
+    return _moment_work(n_sv, d, last) if last else _gram_work(n_sv, d, degree)
+
+
+def _one_pass_work(n_sv: int, d: int) -> float:
+    """Return the work of one pass over the pairs of support vectors."""
+    return 0.5 * float(n_sv) ** 2 * (2 * d + 150)
 
 
 def _from_gram(
@@ -272,19 +331,19 @@ def _from_gram(
     in_order: InOrder,
     progress: Callable[[float], None],
 ) -> CenterSums:
-    sharpened = _sharpened(point.function, degree)
+    sharpened = _sharpened(point.function.n_features, degree)
     return _center_sums(point, gram.gram_sums(point.function, point.center, sharpened, directed, in_order, progress))
 
 
-def _one_pass_only(function: DecisionFunction, degree: int) -> bool:
+def _one_pass_only(n_sv: int, d: int, degree: int) -> bool:
     """Return whether the norms about a single center come from one pass over all pairs of support vectors.
 
     This is the case for huge models, unless moments of degree 4 or higher take much less work. G, which starts with
     degree 3, then bounds each G_k.
     """
-    d, last = function.n_features, max(degree + 1, 4)
-    by_moments = n_monomials(d, last) <= _MOST_MOMENTS and _moment_work(function, last) <= _share_of_one_pass(function)
-    return degree >= 2 and d <= MAX_FEATURES_SHARPENED and gram.is_huge(function.n_sv, d) and not by_moments
+    last = max(degree + 1, 4)
+    by_moments = n_monomials(d, last) <= _MOST_MOMENTS and _moment_work(n_sv, d, last) <= 0.25 * _one_pass_work(n_sv, d)
+    return degree >= 2 and d <= MAX_FEATURES_SHARPENED and gram.is_huge(n_sv, d) and not by_moments
 
 
 def _from_one_pass(
@@ -318,7 +377,7 @@ def _center_sums(point: ExpansionPoint, sums: gram.GramSums) -> CenterSums:
 def _from_moments(point: ExpansionPoint, degree: int, directed: bool, moments: list[FloatArray]) -> CenterSums:
     function, d = point.function, point.function.n_features
     moduli_sq, max_sv_norm = _moduli(point)
-    spectra = {k: spectrum(moments[k], d, k) for k in _sharpened(function, degree) if k < len(moments)}
+    spectra = {k: spectrum(moments[k], d, k) for k in _sharpened(d, degree) if k < len(moments)}
     parts = [DIRECTION_CONTRACTION ** (k - 3) * spectra[k] for k in range(3, len(moments))] if directed else []
     return CenterSums(
         degree_sq=np.array([sq_norm(moment, d, k) for k, moment in enumerate(moments)]),

@@ -14,7 +14,7 @@ from approxsvm.artifact import writer
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
 from approxsvm.expansion.certificate import least_tolerance
-from approxsvm.expansion.stack import value_range
+from approxsvm.expansion.stack import WORK_PER_SECOND, value_range
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import Outputs
 from approxsvm.planning import planner
@@ -43,7 +43,10 @@ def build(model: KernelModel, request: Request) -> Built:
             return of_several(model, request), ()
         problem = _problem(model, request)
         plan = _choose(problem, request.progress)
-        return _written(model, problem, plan, request), plan.tried
+        before = problem.known_sums.work
+        artifact = _written(model, problem, plan, request)
+        seconds = (problem.known_sums.work - before) / WORK_PER_SECOND
+        return artifact, tuple(replace(p, work=p.work + seconds) if p.chosen else p for p in plan.tried)
 
 
 def of_several(model: KernelModel, request: Request, *, by_sign: bool = False) -> Artifact:

@@ -22,9 +22,10 @@ from approxsvm.analysis.compilation import TriedPlan
 from approxsvm.artifact import writer
 from approxsvm.artifact.writer import Expanded
 from approxsvm.errors import UnsupportedModelError
+from approxsvm.expansion.kernel_sums import is_large
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.expansion.router import Router, route
-from approxsvm.expansion.stack import expand_and_certify
+from approxsvm.expansion.stack import WORK_PER_SECOND, expand_and_certify, sum_ahead, work_of
 from approxsvm.expansion.taylor import MAX_FEATURES_DEGREE_2
 from approxsvm.expansion.validity import row_norms
 from approxsvm.ir.kernel_model import FloatArray
@@ -49,15 +50,28 @@ MAX_SAMPLE_ROWS: Final = 40_000
 HELD_OUT_SHARE: Final = 0.25
 # Most numbers in a dense sample, unless it has few rows.
 _MAX_SAMPLE_NUMBERS: Final = 1 << 25
-# Most and fewest centers to expand when trying a candidate, and most rows to try it on. Between these limits, trying
-# takes a second plus the time to build the best candidate so far: a good candidate is worth a longer comparison.
+# Most and fewest centers to expand when trying a candidate, and most rows to try it on. Between these limits, the work
+# that a trial is worth decides (`Planner._worth`).
 _PROBED_CENTERS: Final = 128
-_LEAST_PROBED_CENTERS: Final = 4
+_LEAST_PROBED_CENTERS: Final = 8
 _PROBE_ROWS: Final = 4_000
-# Work done in a second, in products of Gram matrices; work of their powers, in features; fixed work of an expansion.
-_SECOND: Final = 4e10
-_POWERS: Final = 150
-_WORK_OF_ANY: Final = 1e8
+# All centers are expanded when trying a candidate if the rest take less work than this number of passes.
+_PASSES_SAVED: Final = 2.0
+# Work of placing centers, for a feature and the square of their number: k-means with 32 rows for each center.
+_PLACING_WORK: Final = 320.0
+# Fixed work of an expansion, in the unit of stack.Work.
+_WORK_OF_ANY: Final = 4e7
+# Number of rows that a model is expected to answer, by default.
+ROWS_EXPECTED: Final = 1_000_000
+# Work in vain that is always acceptable, and the share of the possible savings that may always be spent on a trial.
+_ACCEPTABLE_WORK: Final = 2.0 * WORK_PER_SECOND
+_SHARE_OF_SAVINGS: Final = 0.125
+# Processors that a search is assumed to share, so that plans do not depend on the machine; one thread answers rows.
+_THREADS: Final = 2.0
+# Higher degrees about a single center wait for plans with more centers if trying one takes more work than this.
+_LONG_TRIAL: Final = 0.25 * WORK_PER_SECOND
+# Factors of the work that a trial is worth.
+_EFFORT: Final[dict[Effort, float]] = {"low": 0.2, "normal": 1.0, "high": 10.0}
 # With fewer rows per center than this, k-means would only return the rows themselves.
 _ROWS_PER_CENTER: Final = 4
 # Most coefficients of an expansion about a single center, and about each of many; most bytes of all expansions.
@@ -67,7 +81,8 @@ MAX_EXPANSION_BYTES: Final = 64 << 20
 # A plan must be predicted to cost at most this share of the exact engine; otherwise the exact engine is the plan.
 _WORTHWHILE: Final = 0.85
 # Costs within the first factor count as equal if more rows are certified or fewer centers need to be tried, and within
-# the second if the artifact is smaller. A plan that takes long to try must be cheaper, at best, by the third factor.
+# the second if the artifact is smaller. Higher degrees are tried only where degree 2 costs the third factor more than
+# if it certified every row.
 _ABOUT: Final = 1.15
 _SAME: Final = 1.05
 _WORTH_A_LONG_LOOK: Final = 1.5
@@ -81,6 +96,7 @@ _HOPELESS_SHARE: Final = 0.02
 # Shares of the planning time, for the progress bar: usually two or three numbers of centers are tried.
 _SHARE_OF_ONE_CENTER: Final = 0.1
 _SHARE_OF_THE_REST: Final = 0.5
+_SHARE_OF_SUMS_AHEAD: Final = 0.3
 # In an approximate artifact, a center is the mean of at least this many rows, so that it discloses none of them.
 _ROWS_BEHIND_A_CENTER: Final = 5
 
@@ -144,6 +160,11 @@ class Candidate:
     expanded: Expanded | None = None  # kept if trying it expanded all centers
     cost_alone: float = math.inf
     share: Mapping[str, float] | None = None  # share of the held-out rows that each stage answered
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Number of centers and degree, which identify a plan."""
+        return len(self.points.centers), self.degree
 
     @property
     def name(self) -> str:
@@ -232,7 +253,14 @@ class Planner:
             self._costs = CallCosts(blocks, alone, costs.calls)
         self._exact = self._engine_cost if cost_to_beat is None else cost_to_beat
         self.exact_cost = self._exact.asked
-        self._work_of_best, self._least_cost = 0.0, math.inf
+        self._least_cost = math.inf
+        rows = self._limits.rows_expected or ROWS_EXPECTED
+        # Work that takes as long as a unit of cost in all expected rows.
+        self._work_of_cost = rows * costs.blocks.constants.seconds * WORK_PER_SECOND * _THREADS
+        self._work_of: dict[tuple[int, int], float] = {}  # work of trials, by number of centers and degree
+        self._best: Candidate | None = None  # best so far, if it beats the exact engine
+        self._was_too_much_work = False
+        self._ahead: Points | None = None  # centers of the next plan, some of which have been summed up
         self._varying_for: dict[int, npt.NDArray[np.intp] | None] = {}
 
     def plan(self, progress: Callable[[float], None]) -> Plan:
@@ -243,23 +271,29 @@ class Planner:
         for n_centers in numbers:
             if not self._may_pay(n_centers) or (tried and self._cannot_improve(n_centers, tried)):
                 break
-            points = self._points(n_centers)
+            if not self._is_worth_placing(n_centers):
+                continue
+            if n_centers == 1 and len(numbers) > 1:
+                self._ahead = self._sum_ahead(numbers[1], _part(progress, 0.0, _SHARE_OF_SUMS_AHEAD))
+                done = _SHARE_OF_SUMS_AHEAD if self._ahead is not None else 0.0
+            is_ahead = numbers[1:2] == (n_centers,)
+            points = self._ahead if self._ahead is not None and is_ahead else self._points(n_centers)
             if tried and len(points.centers) <= max(len(c.points.centers) for c in tried):
                 break  # there are too few distinct rows for more centers
             degrees = self._degrees(points.size)
             share = _SHARE_OF_ONE_CENTER if n_centers == 1 else _SHARE_OF_THE_REST * (1.0 - done)
             part = _part(progress, done, done + share)
-            tried += self._try_degrees(points, degrees if len(points.centers) == 1 else degrees[:1], part, [])
-            self._note_best(tried)
+            waits = len(points.centers) > 1 or (len(degrees) > 1 and self._takes_long(points.size, degrees[1]))
+            tried += self._try_degrees(points, degrees[:1] if waits else degrees, part, [])
             done += share
         if not tried:
             return self._without_candidates()
         # Higher degrees are tried only where they may pay. Start with the fewest centers whose cost is close to the
         # best, and go on to fewer while that helps: one more degree often replaces four times as many centers.
         best = min(self._about_best(tried), key=lambda c: c.points.size.n_centers)
-        of_many = sorted((c for c in tried if len(c.points.centers) > 1), key=lambda c: -c.points.size.n_centers)
-        if best in of_many and self._degrees_may_pay(best):
-            for candidate in of_many[of_many.index(best) :]:
+        waiting = sorted((c for c in tried if self._has_waiting_degrees(c)), key=lambda c: -c.points.size.n_centers)
+        if best in waiting and self._degrees_may_pay(best):
+            for candidate in waiting[waiting.index(best) :]:
                 least = min(c.cost for c in tried)
                 degrees = self._degrees(candidate.points.size)[1:]
                 further = self._try_degrees(candidate.points, degrees, _part(progress, done, 1.0), [candidate])
@@ -279,19 +313,25 @@ class Planner:
             candidate.seconds_per_row,
             chosen,
             candidate.cost_alone / self._engine_cost.alone if was_judged else None,
+            self._work_of.get(candidate.key, 0.0) / WORK_PER_SECOND,
         )
+
+    def _has_waiting_degrees(self, candidate: Candidate) -> bool:
+        """Return whether higher degrees about these centers were put off."""
+        size, degrees = candidate.points.size, self._degrees(candidate.points.size)
+        return size.n_centers > 1 or (
+            candidate.degree == degrees[0] and len(degrees) > 1 and self._takes_long(size, degrees[1])
+        )
+
+    def _takes_long(self, size: Size, degree: int) -> bool:
+        """Return whether trying a higher degree about a single center takes long; only if trials are rationed."""
+        return self._is_rationed and self._work(size, degree, 1) - self._work(size, degree, 0) > _LONG_TRIAL
 
     def _degrees_may_pay(self, best: Candidate) -> bool:
         """Return whether the rows that degree 2 leaves undecided cost enough to justify trying higher degrees."""
         if self._mode == "approximate" or not self._is_free:
             return True
         return best.cost >= _WORTH_A_LONG_LOOK * self._costs.expansion(2, best.points.size)
-
-    def _note_best(self, tried: list[Candidate]) -> None:
-        """Record the work of building the best candidate, if it beats the exact engine."""
-        best = min(tried, key=lambda c: c.cost, default=None)
-        if best is not None and best.cost < self.exact_cost:
-            self._work_of_best = self._work(best.points.size)
 
     def _try_degrees(
         self, points: Points, degrees: tuple[int, ...], progress: Callable[[float], None], lower: list[Candidate]
@@ -304,32 +344,137 @@ class Planner:
             return fitting
         tried: list[Candidate] = []
         for k, candidate in enumerate(fitting):
-            if self._cannot_pay(candidate, [*lower, *tried]):
+            hopeful = self._hopeful_cost(candidate, [*lower, *tried])
+            if self._is_free and hopeful > self._cost_to_match(candidate, [*lower, *tried]):
+                continue
+            if not self._is_worth_trying(candidate, hopeful):
                 continue
             part = _part(progress, k / len(fitting), (k + 1) / len(fitting))
-            tried.append(self._tried(candidate, tried[-1] if tried else None, part))
+            last = tried[-1] if tried else None
+            tried.append(self._tried(candidate, last, part, self._n_probed(candidate, hopeful)))
             if self._is_free and lower and tried[-1].cost > [*lower, *tried][-2].cost:
                 break  # a further degree costs more than it saves
         return tried
 
-    def _cannot_pay(self, candidate: Candidate, lower: list[Candidate]) -> bool:
-        """Return whether a degree would cost more than the best so far even if it left as few rows as one can hope.
+    def _hopeful_cost(self, candidate: Candidate, lower: list[Candidate]) -> float:
+        """Return the cost of a row if the candidate left as few rows to the exact engine as one can hope.
 
         If two lower degrees were tried about the same centers, each further degree is assumed at best to leave the
-        square of the ratio between the shares that those two left; if only one was tried, to leave nothing. A degree
-        that halves the remaining share may cost a little more (`_chosen`).
+        square of the ratio between the shares that those two left; otherwise to leave nothing.
         """
         last = lower[-1] if lower else candidate
-        if not self._is_free or last.share is None:
-            return False
-        left = 0.0
-        if len(lower) > 1:
-            ratio = (1.0 - last.certified) / max(1.0 - lower[-2].certified, 1e-9)
-            left = min(ratio, 1.0) ** (2.0 * (candidate.degree - last.degree) / (last.degree - lower[-2].degree))
+        if last.share is None:
+            return self._costs.expansion(candidate.degree, candidate.points.size)
+        left = self._hopeful_rest(candidate, lower)
         share = {stage: part if stage in EXPANSION_STAGES else left * part for stage, part in last.share.items()}
         below = None if last.degree <= 2 else (last.degree, last.certified)
-        cost = self._costs.cascade(candidate.degree, candidate.points.size, share, below).asked
-        return cost > (_ABOUT if left < 0.5 else 1.0) * self._least_cost
+        return float(self._costs.cascade(candidate.degree, candidate.points.size, share, below).asked)
+
+    @staticmethod
+    def _hopeful_rest(candidate: Candidate, lower: list[Candidate]) -> float:
+        """Return the share of the rows left by the last degree that a further degree leaves at best."""
+        if len(lower) < 2:
+            return 0.0
+        before, last = lower[-2:]
+        ratio = (1.0 - last.certified) / max(1.0 - before.certified, 1e-9)
+        return float(min(ratio, 1.0) ** (2.0 * (candidate.degree - last.degree) / (last.degree - before.degree)))
+
+    def _cost_to_match(self, candidate: Candidate, lower: list[Candidate]) -> float:
+        """Return the highest cost at which a candidate may be chosen: a degree that halves the rest may cost more."""
+        if not lower or lower[-1].share is None:
+            return math.inf
+        return (_ABOUT if self._hopeful_rest(candidate, lower) < 0.5 else 1.0) * self._least_cost
+
+    # --- work
+
+    @property
+    def _is_rationed(self) -> bool:
+        """Whether trials are limited by what their plans may save."""
+        return self._is_free and self._mode == "certified"
+
+    def _worth(self, hopeful: float) -> float:
+        """Return the work that trying a plan is worth if its rows may cost as little as `hopeful`.
+
+        This is at most the work that the plan would save in all expected rows. Trials of plans other than the best so
+        far may take as much work as the best plan itself (or a fixed amount), so that no more than half of all work is
+        in vain; but a small share of possible savings may always be spent.
+        """
+        saved = max(min(self._least_cost, self.exact_cost) - hopeful, 0.0) * self._work_of_cost
+        if self._best is not None:
+            of_best = self._work_of[self._best.key] + self._work(self._best.points.size, self._best.degree, None)
+            in_vain = sum(self._work_of.values()) - self._work_of[self._best.key]
+            saved = min(saved, max(of_best - in_vain, _ACCEPTABLE_WORK - in_vain, _SHARE_OF_SAVINGS * saved))
+        return saved * _EFFORT[self._limits.effort]
+
+    def _n_probed(self, candidate: Candidate, hopeful: float) -> int:
+        """Return how many centers of a candidate to expand when trying it.
+
+        These are all centers if expanding the rest later would hardly take less work: it needs another pass over the
+        kernel matrix.
+        """
+        size, degree = candidate.points.size, candidate.degree
+        if candidate.points is self._ahead:
+            return min(_LEAST_PROBED_CENTERS, size.n_centers)
+        worth = self._worth(hopeful) if self._is_rationed else _ACCEPTABLE_WORK
+        shared = self._work(size, degree, 0)
+        each = self._work(size, degree, 1) - shared
+        n_probed = int(max((worth - shared) / each, _LEAST_PROBED_CENTERS))
+        if (size.n_centers - n_probed) * each <= _PASSES_SAVED * shared:
+            n_probed = size.n_centers
+        return min(n_probed, _PROBED_CENTERS, size.n_centers)
+
+    def _is_worth_trying(self, candidate: Candidate, hopeful: float) -> bool:
+        """Return whether a trial takes no more work than its plan may save."""
+        return self._is_worth(candidate.points.size, candidate.degree, hopeful, 0.0)
+
+    def _is_worth_placing(self, n_centers: int) -> bool:
+        """Return whether placing centers and trying them takes no more work than a plan with them may save."""
+        size = self._size(n_centers)
+        degree = self._degrees(size)[0]
+        placing = _PLACING_WORK * self._model.n_features * n_centers**2 if n_centers > 1 else 0.0
+        return self._is_worth(size, degree, self._costs.expansion(degree, size), placing)
+
+    def _is_worth(self, size: Size, degree: int, hopeful: float, other_work: float) -> bool:
+        if not self._is_rationed:
+            return True
+        work = self._work(size, degree, min(size.n_centers, _LEAST_PROBED_CENTERS)) + other_work
+        is_worth = work <= self._worth(hopeful)
+        self._was_too_much_work |= not is_worth
+        return is_worth
+
+    def _work(self, size: Size, degree: int, n_probed: int | None) -> float:
+        """Estimate the work of expanding some or all centers of each decision function."""
+        model, n_forms = self._model, self._n_forms
+        n = size.n_centers if n_probed is None else n_probed
+        is_sliced = size.n_varying < model.n_features
+        work = work_of(self._n_sv_of_form, size.n_varying, size.n_centers, degree, is_sliced=is_sliced)
+        return n_forms * (work.shared + n * (work.of_center + _WORK_OF_ANY))
+
+    @cached_property
+    def _n_sv_of_form(self) -> float:
+        """Support vectors of a decision function: the root of the mean square, as work grows with squares."""
+        model = self._model
+        if model.has_pairs:
+            counts = np.asarray(model.n_support, np.float64)
+            return math.sqrt(np.mean([(counts[i] + counts[j]) ** 2 for i, j in class_pairs(len(counts))]))
+        return np.count_nonzero(model.dual_coef) / model.n_decisions if model.has_several else float(model.n_sv)
+
+    def _sum_ahead(self, n_centers: int, progress: Callable[[float], None]) -> Points | None:
+        """Place these centers, and let the pass over the kernel matrix that all plans need serve their trial as well.
+
+        Small models, whose passes take little time, do without; the result is None.
+        """
+        if not (is_large(self._model.n_sv) and self._is_rationed and self._model.n_decisions == 1):
+            return None
+        if self._varying(n_centers) is not None or not self._may_pay(n_centers):
+            return None
+        points = self._points(n_centers)
+        candidate = Candidate(self._degrees(points.size)[0], points)
+        if len(points.centers) == 1 or not self._is_worth_trying(candidate, self._hopeful_cost(candidate, [])):
+            return None
+        _, probed = self._probe(points, _LEAST_PROBED_CENTERS)
+        sum_ahead(self._model, probed.centers, self._problem.known_sums, progress)
+        return points
 
     @property
     def _is_forced(self) -> bool:
@@ -561,24 +706,31 @@ class Planner:
         if self._is_free and before < last and before <= _WORTHWHILE * self.exact_cost:
             return True  # more centers cost more than they save
         size = self._size(n_centers)
-        # A trial that takes longer than building the best plan so far has to promise more.
-        worth = _ABOUT if self._affordable(size) >= _LEAST_PROBED_CENTERS else _WORTH_A_LONG_LOOK
-        return self._costs.expansion(self._degrees(size)[0], size) * worth >= min(c.cost for c in tried)
+        return self._costs.expansion(self._degrees(size)[0], size) * _ABOUT >= min(c.cost for c in tried)
 
-    def _tried(self, candidate: Candidate, before: Candidate | None, progress: Callable[[float], None]) -> Candidate:
+    def _tried(
+        self, candidate: Candidate, before: Candidate | None, progress: Callable[[float], None], n_probed: int
+    ) -> Candidate:
         """Expand some of the candidate's centers, and send the rows near them through the real predictor.
 
         `before` has the same centers and a lower degree; only rows that it does not certify go on to higher degrees.
         """
-        rows, points = self._probe(candidate.points)
+        rows, points = self._probe(candidate.points, n_probed)
         if rows.shape[0] == 0:
             return candidate
-        n_centers = len(candidate.points.centers)
+        n_centers, known = len(candidate.points.centers), self._problem.known_sums
+        work_before = known.work
         expanded = build_expanded(self._problem, replace(candidate, points=points), progress, n_centers)
         if points is candidate.points:
             candidate = replace(candidate, expanded=expanded)
+        self._work_of[candidate.key] = known.work - work_before
         artifact = writer.build(
-            self._model, self._mode, self._problem.frame, expanded, tolerance=self._problem.tolerance
+            self._model,
+            self._mode,
+            self._problem.frame,
+            expanded,
+            tolerance=self._problem.tolerance,
+            exact=self._problem.exact_sections,
         )
         evaluator = Evaluator(artifact)
         values_count = math.isfinite(self._problem.tolerance) and artifact.outputs.label_rule == "votes"
@@ -591,23 +743,13 @@ class Planner:
         lower = None if before is None or before.degree <= 2 else (before.degree, before.certified)
         cost = self._costs.cascade(candidate.degree, candidate.points.size, share, lower)
         certified = sum(share[stage] for stage in EXPANSION_STAGES)
-        self._least_cost = min(self._least_cost, float(cost.asked))
-        return replace(
+        candidate = replace(
             candidate, cost=float(cost.asked), cost_alone=float(cost.alone), certified=float(certified), share=share
         )
-
-    def _affordable(self, size: Size) -> int:
-        """Return the number of centers that can be tried in a second plus the time to build the best plan so far."""
-        return int((self._work_of_best + _SECOND) / self._work(replace(size, n_centers=1)))
-
-    def _work(self, size: Size) -> float:
-        """Estimate the work of building expansions: Gram matrices of each decision function, and their powers."""
-        model, n_forms, n_sv = self._model, self._n_forms, float(self._model.n_sv)
-        if model.has_pairs:
-            n_sv *= 2.0 / len(model.labels)
-        elif model.has_several:
-            n_sv = np.count_nonzero(model.dual_coef) / n_forms
-        return size.n_centers * n_forms * (n_sv**2 * (size.n_varying + _POWERS) + _WORK_OF_ANY)
+        if candidate.cost < min(self._least_cost, self.exact_cost):
+            self._best = candidate
+        self._least_cost = min(self._least_cost, candidate.cost)
+        return candidate
 
     @property
     def _n_forms(self) -> int:
@@ -620,13 +762,12 @@ class Planner:
             return float(np.mean(answers != exact))
         return float(np.mean(np.abs(answers - exact) > 1e-3 * np.ptp(exact, axis=0)))
 
-    def _probe(self, points: Points) -> tuple[Any, Points]:
-        """Choose some centers and the held-out rows nearest to them, with a router among these centers."""
+    def _probe(self, points: Points, most: int) -> tuple[Any, Points]:
+        """Choose at most this many centers and the held-out rows nearest to them, with a router among these centers."""
         rows, centers = self._sample.held_out, points.centers
         if points.router is None:
             return rows[_spread(np.arange(rows.shape[0]))], points
         nearest = route(points.router, centers, rows)
-        most = min(_PROBED_CENTERS, max(self._affordable(points.size), _LEAST_PROBED_CENTERS))
         # Every center is equally likely to be chosen, so that the rows of the chosen ones resemble all rows.
         probed = np.random.default_rng(self._limits.random_state).permutation(np.unique(nearest))[:most]
         if len(probed) == 1 and len(centers) > 1:  # an artifact with a single center uses the frame's center
@@ -639,6 +780,9 @@ class Planner:
         return rows[chosen], Points(centers[probed], router, points.typical_s[probed], majority_classes, varying)
 
     def _without_candidates(self) -> Plan:
+        if self._was_too_much_work:
+            rows = self._limits.rows_expected or ROWS_EXPECTED
+            return Plan(None, f"the exact engine alone: looking for expansions would take longer than {rows:,} rows do")
         if self._limits.max_bytes is None or not self._may_pay(1):
             return Plan(None, "the exact engine alone: an expansion would cost more even if it certified every row")
         limit = self._limits.max_bytes

@@ -37,6 +37,11 @@ class Problem:
         return Evaluator(writer.build(self.model, "exact", self.frame), n_jobs=-1)
 
     @cached_property
+    def exact_sections(self) -> dict[str, bytes]:
+        """Sections of the exact model, which all artifacts of the problem share."""
+        return writer.exact_sections_of(self.exact.artifact)
+
+    @cached_property
     def known_sums(self) -> KnownSums:
         """Cache of the sums that expansions of the model have computed so far."""
         return KnownSums()

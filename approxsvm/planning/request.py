@@ -32,6 +32,7 @@ class Limits:
     effort: Effort = "normal"  # how many centers to try, which determines compile time
     random_state: int = 0  # seed of the choice of rows and centers
     rows_per_call: int | None = None  # call size to optimize for; None for batches
+    rows_expected: int | None = None  # rows that the model will answer, which limits the search; None for a million
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +64,8 @@ class Request:
         whole_number(limits.random_state, "random_state", 0, MAX_SEED)
         if limits.rows_per_call is not None:
             whole_number(limits.rows_per_call, "rows_per_call", 1)
+        if limits.rows_expected is not None:
+            whole_number(limits.rows_expected, "rows_expected", 1)
         if mode == "exact" and (limits.degree != "auto" or limits.n_centers != "auto"):
             raise InputError("mode 'exact' has no expansion: leave degree and n_centers out")
         if self.tolerance is not None and mode == "approximate":

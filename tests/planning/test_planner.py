@@ -259,7 +259,8 @@ def test_higher_degrees_of_fewer_centers_are_tried(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(planner.Planner, "_tried", known)
     rows = np.random.default_rng(0).normal(size=(1500, 4))
-    fast = approxsvm.compile(random_model(3, n_sv=4000, n_features=4, gamma=0.5), rows)
+    model = random_model(3, n_sv=4000, n_features=4, gamma=0.5)
+    fast = approxsvm.compile(model, rows, rows_expected=1_000_000_000)
     many = [plan for plan in seen if plan[0] > 1]
     assert many[:6] == [(16, 2), (64, 2), (256, 2), (256, 3), (256, 4), (64, 3)]
     assert (64, 4) in many
