@@ -64,8 +64,10 @@ approxsvm_status fail(approxsvm_error* error, approxsvm_status status, std::int6
 
 approxsvm_status succeed(approxsvm_error* error) {
     if (error != nullptr) {
-        *error = {};
+        error->status = APPROXSVM_OK;
         error->row = -1;
+        error->found = error->expected = 0.0;
+        error->message[0] = '\0';
     }
     return APPROXSVM_OK;
 }
