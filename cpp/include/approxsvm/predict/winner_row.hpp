@@ -291,12 +291,12 @@ class WinnerRow {
         const std::size_t* const list = prepared_.winner.sums.others_of + w * n_ + c;
         return (list[1] - list[0]) * tile_rows;
     }
-    // Whether n listed support vectors take less than all of class c. They are scattered and take twice as much
-    // each. Once the lists of a row had as many as there are, no more are taken.
+    // Whether n listed support vectors take less than all of class c. They are scattered and take twice as much each.
+    // Once the lists of a row had half of all support vectors, no more are taken.
     bool is_cheaper_listed(std::size_t c, std::size_t n) const {
         const WinnerKernelSum& sums = prepared_.winner.sums;
         return 2 * n < panel_width<float> * (sums.panel_of[c + 1] - sums.panel_of[c]) &&
-               n_listed_ < sums.kernels->n_panels * panel_width<float>;
+               2 * n_listed_ < panel_width<float> * sums.kernels->n_panels;
     }
     // Sees to the kernel values that the undecided pairs of w need, or leaves them to part_of_list.
     void choose_lists(std::size_t w) {
