@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import REPOSITORY
 
-from approxsvm.backends.c99 import source
+from approxsvm.backends.c99.expansions import part_of_degree
 from approxsvm.backends.c99.program import model_text
 
 pytestmark = pytest.mark.native
@@ -74,7 +74,7 @@ def test_paths_are_within_those_of_the_bounds(tmp_path: Path) -> None:
         pytest.skip("g++ is not installed")
     pieces = [model_text("NORM_PLAIN").replace("@sq_norm", "@plain_sq_norm")]
     pieces += map(model_text, ("LINEAR", "NORM_IN_LANES", "QUADRATIC", "PART_2"))
-    pieces += [*(source.PART.format(k=k, below=k - 1) for k in range(3, 7))]
+    pieces += [*map(part_of_degree, range(3, 7))]
     text = re.sub(r"\bfloat\b|@T@", "Path", "".join(pieces)).replace("@", "")
     most = ", ".join(map(str, MOST.values()))
     (tmp_path / "paths.cpp").write_text(PROGRAM.replace("@TEXT@", text).replace("@MOST@", most))

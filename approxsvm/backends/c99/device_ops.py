@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm.backends.c99.program import filled
 from approxsvm.backends.ops import exported
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.kernel_model import FloatArray
@@ -218,7 +219,7 @@ class MapFunction:
 
     def text(self) -> str:
         """Return the text of the function."""
-        body = "\n".join(f"    {line}" for line in self._lines)
+        body = "\n".join(self._lines)
         room = {f"double {array}": n for array, n in self._room.items() if array != "x"}
         arrays = [f"{array}[{n}];" for array, n in (room | self._arrays).items()]
         used = {
@@ -230,11 +231,7 @@ class MapFunction:
             "int j;": "j",
         }
         declared = [*arrays, *(declaration for declaration, mark in used.items() if mark in body)]
-        top = "\n".join(f"    {line}" for line in declared)
-        return (
-            "/* The row as the source maps it; what its distance to the row over the real numbers never exceeds. */\n"
-            f"static inline double @map@@(const @ROW@ row[], double x[]) {{\n{top}\n{body}\n}}\n"
-        )
+        return filled("MAP", declared=declared, statements=self._lines)
 
 
 def _loop(n: int, body: Sequence[str]) -> list[str]:

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
-from approxsvm.backends.c99 import source
 from approxsvm.backends.c99.device_ops import MapFunction, largest_after, on_device, op_arrays
 from approxsvm.backends.c99.device_router import smallest
 from approxsvm.backends.c99.input_codes import InputCodes
-from approxsvm.backends.c99.lookups import LOOKED_UP, lookup_arrays, most_looked_up
+from approxsvm.backends.c99.lookups import lookup_arrays, most_looked_up
+from approxsvm.backends.c99.program import filled, model_text
 from approxsvm.backends.float32_rows import leading_lookup
 from approxsvm.backends.ops.affine import affine_arrays, operations
 from approxsvm.errors import UnsupportedModelError
@@ -144,19 +144,23 @@ class DeviceRows:
 
     def functions(self) -> Iterator[str]:
         """Yield the functions that read the numbers of a row and detect refused rows."""
-        checks = self.artifact.input_map is not None and self.artifact.input_map.checked
+        checks = bool(self.artifact.input_map is not None and self.artifact.input_map.checked)
         if self.codes:
-            text = source.CODES if self.folded else source.DECODED + source.CODES
-            yield text.replace("#CHECKED#", source.CHECKED_CODES if checks else "")
+            checked = "for (j = 0; j < @n_checked@@; ++j) saturated |= @is_last@@(row[@checked_columns@@[j]]);"
+            yield "" if self.folded else model_text("DECODED")
+            yield filled("ROW_CODES", checked=[checked] * checks)
             return
-        missing = "@takes_nan@@[j] && row[@COLUMN@] != row[@COLUMN@]" if self.takes_nan.any() else ""
+        if checks:
+            yield model_text("CHECKED_COLUMNS")
         if self.lookup is None:
-            text = source.RAW + source.NOT_FINITE.replace("#UNLESS#", f"if (!({missing})) " if missing else "")
-        else:
-            missing = missing.replace("@COLUMN@", "@lookup_source@@[j]")
-            text = LOOKED_UP.replace("#UNLESS#", f" && !({missing})" if missing else "")
-        checked = source.CHECKED.replace("#WRONG#", "sum" if self.lookup is None else "wrong") if checks else ""
-        yield text.replace("#CHECKED#", checked)
+            yield model_text("RAW")
+        number = "row[@COLUMN@]" if self.lookup is None else "row[@lookup_source@@[j]]"
+        replaced = f"@takes_nan@@[j] && {number} != {number}" if self.takes_nan.any() else "0"
+        yield filled(
+            "NOT_FINITE" if self.lookup is None else "LOOKED_UP",
+            checked="@has_refused@@(row)" if checks else "0",
+            replaced=replaced,
+        )
 
     @property
     def _given(self) -> str:
@@ -166,31 +170,13 @@ class DeviceRows:
     def coordinate(self) -> str:
         """Return the function for a coordinate of a row relative to a center, in scaled units."""
         if not self.has_map:
-            return (
-                "static inline float @coordinate@@(const @ROW@ row[], int j, const float center[]) {\n"
-                "    return (@raw@@(row, j) - center[j]) * @input_scale@@;\n}\n"
-            )
+            return model_text("COORDINATE")
         if self.folded:
-            return (
-                "/* The map of the source and the decoding are one step. */\n"
-                "static inline float @coordinate@@(const @ROW@ row[], int j, const float center[]) {\n"
-                "    const float x = @slopes@@[j] * (float)row[@COLUMN@] + @bases@@[j];\n"
-                "    return (x - center[j]) * @input_scale@@;\n}\n"
-            )
+            return model_text("COORDINATE_OF_CODES")
         if self.is_whole:
-            return (
-                f"{self.whole_map()}"
-                "static inline float @coordinate@@(const double x[], int j, const float center[]) {\n"
-                "    return @narrowed@@((x[j] - (double)center[j]) * (double)@input_scale@@);\n}\n"
-            )
+            return self.whole_map() + model_text("COORDINATE_OF_MAP")
         steps = [line for k, op in enumerate(self.scalers) for line in operations(k, list(affine_arrays(op)), "x")]
-        body = "\n".join([f"    double x = {self._given};", *(f"    {line}" for line in steps)])
-        return (
-            "/* Feature j of a row as the source maps it, in its order of operations. */\n"
-            f"static inline double @feature@@(const @ROW@ row[], int j) {{\n{body}\n    return x;\n}}\n"
-            "static inline float @coordinate@@(const @ROW@ row[], int j, const float center[]) {\n"
-            "    return (float)((@feature@@(row, j) - (double)center[j]) * (double)@input_scale@@);\n}\n"
-        )
+        return filled("COORDINATE_OF_SCALERS", given=self._given, steps=steps)
 
     @property
     def _map_function(self) -> MapFunction:

@@ -16,7 +16,7 @@ import numpy as np
 from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99.answers import Answers, Arrays
 from approxsvm.backends.c99.device_router import smallest
-from approxsvm.backends.c99.program import model_text
+from approxsvm.backends.c99.program import filled
 from approxsvm.backends.c99.sums import LARGEST
 from approxsvm.errors import UnsupportedModelError
 
@@ -67,7 +67,7 @@ def rule_functions(artifact: Artifact, prefixes: Prefixes) -> Iterator[str]:
 
 def _with_members(name: str, calls: Sequence[str]) -> str:
     """Return a part with the statements for all members."""
-    return model_text(name).replace("@MEMBERS@", ";\n    ".join(calls))
+    return filled(name, members=[line for call in calls for line in call.split("\n")])
 
 
 def _adds_up(artifact: Artifact) -> bool:
@@ -129,7 +129,7 @@ def _sum_calls(artifact: Artifact, prefixes: Prefixes) -> list[str]:
         first = 0 if several or not classifies else member.labels.tolist().index(artifact.labels[:1].tolist()[0])
         n = 1 if classifies and not several else len(member.labels) or member.n_decisions
         calls.append(call.format(member=prefix, n=n, first=first))
-        calls.append(f"@add@@({column}, {n}, number + {first}, off + {first}, values, reach)")
+        calls.append(f"@add@@({column}, {n}, number + {first}, off + {first}, values, reach);")
         column += n
     return calls
 
@@ -151,26 +151,26 @@ def _value_calls(artifact: Artifact, prefixes: Prefixes) -> list[str]:
 
 _MEMBER_SHARES: Final = """\
 is_known &= {member}_row_shares_(row, one, low, high);
-    approxsvm_add_shares(@n_labels, @weights@@[{k}], one, low, high, p, lowest, highest)"""
+approxsvm_add_shares(@n_labels, @weights@@[{k}], one, low, high, p, lowest, highest);"""
 _MEMBER_VOTE: Final = """\
 label = (int)@positions@@[{first} + {member}_label_(row, &one)];
-    is_known &= one >= 0;
-    approxsvm_count_vote(@n_labels, label, one, @weights@@[{k}], @against@@[{k}], sums, sure, &open)"""
+is_known &= one >= 0;
+approxsvm_count_vote(@n_labels, label, one, @weights@@[{k}], @against@@[{k}], sums, sure, &open);"""
 _MEMBER_VALUE: Final = """\
 is_known &= {member}_evaluate_(row, number, bound);
-    for (k = 0; k < {n}; ++k) off[k] = (double)bound[k]"""
+for (k = 0; k < {n}; ++k) off[k] = (double)bound[k];"""
 _MEMBER_SHARE: Final = """\
 is_known &= {member}_row_shares_(row, number, off, high);
-    @farther@@({n} + {first}, number, off, high)"""
+@farther@@({n} + {first}, number, off, high);"""
 _MEMBER_SCORE: Final = """\
 is_known &= {member}_evaluate_(row, value, bound);
-    {member}_own_scores_(value, number);
-    {member}_own_score_ends_(value, bound, off, high);
-    @farther@@({n}, number, off, high)"""
+{member}_own_scores_(value, number);
+{member}_own_score_ends_(value, bound, off, high);
+@farther@@({n}, number, off, high);"""
 _MEMBER_LABEL: Final = """\
 labels[{target}] = (int)@positions@@[{position} + {member}_label_(row, is_proven + {target})];
-    is_known &= is_proven[{target}] >= 0"""
+is_known &= is_proven[{target}] >= 0;"""
 _MEMBER_SIGNS: Final = """\
 is_known &= {member}_evaluate_(row, values, bounds);
-    @signs@@({n}, values, bounds, labels + {target}, is_proven + {target})"""
-_MEMBER_VALUES: Final = "is_known &= {member}_evaluate_(row, values + {first}, bounds + {first})"
+@signs@@({n}, values, bounds, labels + {target}, is_proven + {target});"""
+_MEMBER_VALUES: Final = "is_known &= {member}_evaluate_(row, values + {first}, bounds + {first});"

@@ -15,7 +15,7 @@ from approxsvm.backends.c99.coefficients import CoefficientType, Part, parts_of
 from approxsvm.backends.c99.device_bounds import BoundTable
 from approxsvm.backends.c99.device_router import DeviceRouter, smallest
 from approxsvm.backends.c99.device_rows import DeviceRows
-from approxsvm.backends.c99.program import model_text
+from approxsvm.backends.c99.program import filled, model_text
 from approxsvm.backends.c99.sums import LARGEST
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.constants import gaussian_slope
@@ -137,7 +137,7 @@ class Expansions:
             yield model_text("QUADRATIC")
         if self.degree >= 3:
             yield model_text("PART_2")
-        yield from (source.PART.format(k=k, below=k - 1) for k in range(3, self.degree + 1))
+        yield from map(part_of_degree, range(3, self.degree + 1))
         yield self.rows.coordinate()
         if self.router:
             yield model_text("ROUTER")
@@ -173,24 +173,19 @@ class Expansions:
             slack.append("bounds[k] = 1.00001f * (bounds[k] + @steepest@@[k] * moved);")
         if rows.codes:
             slack.append("if (is_saturated) bounds[k] = approxsvm_infinity32();")
-        return source.EVALUATE.format(
-            declare="".join(f"    {line}\n" for line in self._declarations()),
-            load="".join(f"    {line}\n" for line in lines),
-            refuse="" if rows.codes else source.REFUSE,
-            forms="".join(f"        {line}\n" for line in self._forms()),
-            slack="".join(f"        {line}\n" for line in slack),
+        return filled(
+            "EXPANSIONS", declared=list(self._declarations()), loaded=lines, forms=list(self._forms()), slack=slack
         )
 
     def _declarations(self) -> Iterator[str]:
-        """Yield the variables of `evaluate`."""
-        yield "float u[@n_mapped@@], half_s, gaussian;"
-        yield "int center = 0, cell, j, k;"
+        """Yield further variables of `evaluate`."""
         if self.has_slices:
             yield "float off_sq, distance;"
         if self.rows.is_whole:
             yield f"double x[{self.rows.widest}];"
             yield "float moved;"
-        yield "const int is_saturated = @is_saturated@@(row);" if self.rows.codes else "float wrong = 0.0f;"
+        if self.rows.codes:
+            yield "const int is_saturated = @is_saturated@@(row);"
 
     def _forms(self) -> Iterator[str]:
         """Yield statements that add the parts of all degrees to `inner`."""
@@ -209,6 +204,11 @@ class Expansions:
             yield f"    const @T@ *next = @degree_{k}@@ + e * @size_{k}@@;"
             yield f"    inner += (double){part if self.kind == 'float32' else f'(@scale_{k}@@[e] * {part})'};"
             yield "}"
+
+
+def part_of_degree(k: int) -> str:
+    """Return the function that sums up a form of degree k."""
+    return model_text("PART").replace("part_K", f"part_{k}").replace("part_BELOW", f"part_{k - 1}")
 
 
 def _multiply_adds(n: int, degree: int) -> int:

@@ -42,7 +42,7 @@ from approxsvm.backends.c99 import source
 from approxsvm.backends.c99.device_ops import float32_above
 from approxsvm.backends.c99.device_router import smallest
 from approxsvm.backends.c99.device_rows import DeviceRows
-from approxsvm.backends.c99.program import model_text
+from approxsvm.backends.c99.program import filled, model_text
 from approxsvm.backends.c99.sums import LARGEST, _fixed, _float32, _gaussian_rounding, _of_kernels
 from approxsvm.ir.constants import UNIT32, UNIT64, gaussian_slope
 from approxsvm.ir.kernel_model import FloatArray
@@ -232,12 +232,13 @@ class FewValues:
             yield rows.whole_map()
         yield model_text(_SQ_STEPS[self.grid.bits])
         yield model_text("SQ_DISTANCE")
-        yield _EVALUATE.format(
-            declare="    double x[@widest@@];\n".replace("@widest@@", str(rows.widest)) if rows.is_whole else "",
-            moved=", moved = @map@@(row, x) * @per_step@@" if rows.is_whole else "",
-            add_moved=" + @above@@(moved)" if rows.is_whole else "",
-            refuse="    if (@not_finite@@(row) != 0.0f) return 0;\n" if rows.has_map else "",
-            load="x[j]" if rows.is_whole else "(double)@raw@@(row, j)",
+        moved = "const float moved = @above@@(@map@@(row, x) * @per_step@@);"
+        yield filled(
+            "FEW_VALUES",
+            declared=[f"double x[{rows.widest}];", moved] if rows.is_whole else [],
+            rejected=["if (@not_finite@@(row) != 0.0f) return 0;"] * rows.has_map,
+            given="x[j]" if rows.is_whole else "(double)@raw@@(row, j)",
+            moved="moved" if rows.is_whole else "0.0f",
         )
 
 
@@ -248,56 +249,3 @@ def smallest_signed(numbers: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
 
 # By bits of a code. The square of |a - b| = 2 high + low is low + 4 high + 4 high low; a borrow clears high: 2 - 1 = 1.
 _SQ_STEPS: Final = {1: "BITS", 2: "PAIRS_OF_BITS", _MOST_BITS: "CODES"}
-_EVALUATE: Final = """\
-/* All decision values and their bounds; 0 for @STRANGE@: NaN, with infinite bounds. */
-static inline int @evaluate@@(const @ROW@ row[], double values[], float bounds[]) {{
-    uint32_t codes[@n_words@@];
-    const uint32_t *words = @words@@;
-    const float *weight = @weights@@;
-{declare}    double beside = 0.0, sq_length = 0.0{moved};
-    float z[@n_mapped@@], length, reach;
-    int group = 0, is_beside, i, j, k;
-    for (k = 0; k < @n_values; ++k) {{
-        values[k] = (double)approxsvm_nan32();
-        bounds[k] = approxsvm_infinity32();
-    }}
-{refuse}    for (j = 0; j < @n_words@@; ++j) codes[j] = 0;
-    for (j = 0; j < @n_mapped@@; ++j) {{
-        const double steps = ({load} - @origin@@) * @per_step@@ - (double)@lowest@@[j];
-        double code = 0.0;
-        if (!(steps > -1125899906842624.0 && steps < 1125899906842624.0)) return 0;
-        if (steps >= 0.5) code = steps < @largest_code@@.0 ? (double)(int)(steps + 0.5) : @largest_code@@.0;
-        z[j] = (float)steps;
-        sq_length += steps * steps;
-        beside += (steps - code) * (steps - code);
-        codes[j / @per_word@@] |= (uint32_t)code << j % @per_word@@ * @code_bits@@;
-    }}
-    length = @root_above@@(@above@@(sq_length));
-    reach = beside > 0.0 ? @root_above@@(@above@@(beside)) : 0.0f;
-    is_beside = @slopes@@[0] * reach > @besides@@[0] + @besides@@[1] * length;
-    reach = (is_beside ? 0.0f : reach){add_moved};
-    for (k = 0; k < @n_values; ++k) values[k] = 0.0;
-    for (i = 0; i < @n_terms@@; ++i, words += @n_words@@, weight += @n_weights@@) {{
-        const int h = is_beside ? 0 : @sq_steps@@(codes, words);
-        float kernel;
-        while (i == (int)@ends@@[group]) ++group;
-        if (is_beside) {{
-            kernel = @exp32@@(@minus_g@@ * @sq_distance@@(z, words));
-        }} else if (h < @n_kernels@@) {{
-            kernel = @kernels@@[h];
-        }} else {{
-            continue;
-        }}
-        for (k = 0; k < @n_weights@@; ++k) {{
-            values[(int)@places@@[group * @n_weights@@ + k]] += (double)weight[k] * (double)kernel;
-        }}
-    }}
-    for (k = 0; k < @n_values; ++k) {{
-        const float own = is_beside ? @besides@@[2 * k] + @besides@@[2 * k + 1] * length : @majorants@@[k];
-        const float bound = 1.00001f * (own + @slopes@@[k] * reach);
-        values[k] += @intercepts@@[k];
-        bounds[k] = bound < @most@@[k] ? bound : @most@@[k];
-    }}
-    return 1;
-}}
-"""

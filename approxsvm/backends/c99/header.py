@@ -39,7 +39,7 @@ from approxsvm.backends.c99.expansions import Expansions
 from approxsvm.backends.c99.few_values import FewValues
 from approxsvm.backends.c99.input_codes import CodeType, InputCodes, input_codes
 from approxsvm.backends.c99.lookups import categories, category_arrays
-from approxsvm.backends.c99.program import model_text, program_text
+from approxsvm.backends.c99.program import filled, model_text, preamble, program_text
 from approxsvm.backends.c99.sums import SumFunction
 from approxsvm.backends.float32_rows import check_float32_rows, leading_lookup
 from approxsvm.errors import InputError, UnsupportedModelError
@@ -312,7 +312,7 @@ class CHeader:
     def text(self) -> str:
         """Return the whole header."""
         guard = f"{self.name}_APPROXSVM_H"  # case is preserved: model and Model are different headers
-        pieces = [self._head(), f"#ifndef {guard}\n#define {guard}\n", source.PREAMBLE]
+        pieces = [self._head(), f"#ifndef {guard}\n#define {guard}\n", preamble()]
         pieces += [self._named(template) for template in self._helpers()]
         if self.artifact.members:
             pieces.append(_enum(self.name, self._sizes()))
@@ -339,7 +339,7 @@ class CHeader:
         """Yield the functions that the models' functions call."""
         of_units = (template for unit in self.units for template in unit.templates())
         everything = "".join([*of_units, *self._functions()])
-        yield source.SIZES
+        yield model_text("SIZES")
         helpers = model_text("EXP") + model_text("NARROWED")
         own = Answers(self.artifact).parameters if self.artifact.members else {}
         every = [found for found in (own, *(unit.answers.parameters for unit in self.units)) if found]
@@ -371,7 +371,7 @@ class CHeader:
             yield from rule_functions(artifact, [f"#{k}#" for k in range(len(self.units))])
         if artifact.n_decisions:
             yield model_text("NARROWING")
-            yield source.DECISION_VALUES.format(values_are=self._values_are())
+            yield filled("DECISION_VALUES", values_are=self._values_are())
         if self.has_shares:
             yield model_text("PROBABILITIES")
         if artifact.task == "regression":
@@ -410,12 +410,12 @@ class CHeader:
         what = "the value" if self.artifact.n_decisions == 1 else "each value"
         if tolerance == math.inf:
             means = "within a finite bound of the exact one"
-            yield source.IS_WITHIN.format(what=what, certain_means=means, tolerance="FLT_MAX")
+            yield filled("IS_WITHIN", what=what, means=means, tolerance="FLT_MAX")
             return
         below = np.float32(tolerance)
         below = np.nextafter(below, np.float32(0)) if float(below) > tolerance else below
         means = f"within {source.literal(below)} of the exact one"
-        yield source.IS_WITHIN.format(what=what, certain_means=means, tolerance=source.literal(below))
+        yield filled("IS_WITHIN", what=what, means=means, tolerance=source.literal(below))
 
     def _head(self) -> str:
         artifact = self.artifact

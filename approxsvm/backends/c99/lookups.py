@@ -62,34 +62,6 @@ def written(numbers: FloatArray) -> FloatArray:
     return np.where(np.isnan(numbers), _REFUSES, np.where(np.isinf(numbers), _SAME, numbers))
 
 
-LOOKED_UP: Final = """\
-/* What a lookup has for feature j of a row; NaN where the row is refused. */
-static inline double @looked_up@@(const float row[], int j) {
-    const double x = (double)row[@lookup_source@@[j]];
-    const int begin = j > 0 ? (int)@lookup_ends@@[j - 1] : 0;
-    approxsvm_lookup lookup;
-    double found;
-    lookup.edges = @lookup_edges@@ + begin;
-    lookup.values = @lookup_found@@ + begin + j;
-    lookup.n_edges = (int)@lookup_ends@@[j] - begin;
-    lookup.missing = @lookup_missing@@[j];
-    found = approxsvm_lookup_find(&lookup, x);
-    if (approxsvm_abs(x) > APPROXSVM_LARGEST || approxsvm_lookup_refuses(found)) return approxsvm_nan();
-    return approxsvm_lookup_keeps(found) ? x : found;
-}
-/* 0 for a row that the lookup takes and whose numbers are finite, or replaced later, where they are used, else NaN. */
-static inline float @not_finite@@(const float row[]) {
-    float wrong = 0.0f;
-    int j;
-    for (j = 0; j < @n_looked_up@@; ++j) {
-        const double x = @looked_up@@(row, j);
-        if (!(x - x >= 0.0)#UNLESS#) wrong = approxsvm_nan32();
-    }
-#CHECKED#    return wrong;
-}
-"""
-
-
 def category_arrays(artifact: Artifact) -> Iterator[tuple[str, npt.NDArray[Any]]]:
     """Yield the columns that contain texts, and the position of each column's first text."""
     columns = sorted(artifact.raw_columns.texts.items())

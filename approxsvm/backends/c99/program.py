@@ -7,7 +7,7 @@ a placeholder for the name of the header.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -51,6 +51,24 @@ def is_shared(name: str) -> bool:
 def model_text(name: str) -> str:
     """Return a part of cpp/include/approxsvm/exported, with placeholders as in source.py."""
     return re.sub(r"\bmodel_(\w+)", _marked, _parts()[name])
+
+
+def filled(name: str, **fields: str | Sequence[str]) -> str:
+    """Return a part with an expression for each `model_FIELD`, or statements for each line `model_FIELD;`."""
+    text = model_text(name)
+    for field, content in fields.items():
+        mark = f"@{field.upper()}@"
+        if isinstance(content, str):
+            text = text.replace(mark, content)
+        else:
+            lines = [rf"\g<1>{line}" + "\n" for line in content]
+            text = re.sub(rf"^( *){mark};\n", "".join(lines), text, flags=re.MULTILINE)
+    return text
+
+
+def preamble() -> str:
+    """Return the top of a header: includes, and the arithmetic that it needs."""
+    return Path(get_include(), "approxsvm", "exported", "preamble.h").read_text(encoding="utf-8")
 
 
 def _marked(name: re.Match[str]) -> str:

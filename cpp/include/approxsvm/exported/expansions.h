@@ -160,3 +160,41 @@ static inline void model_sums_(const float u[], double values[]) {
     }
 }
 #endif
+
+#ifdef MODEL_PART
+static inline float model_part_K_(const model_T** next, int n, const float u[]) {
+    float total = 0.0f;
+    int i;
+    for (i = 0; i < n; ++i) total += u[i] * model_part_BELOW_(next, n - i, u + i);
+    return total;
+}
+#endif
+
+#ifdef MODEL_EXPANSIONS
+/* All decision values and their bounds; 0 for @STRANGE@: NaN, with infinite bounds. */
+static inline int model_evaluate_(const model_ROW row[], double values[], float bounds[]) {
+    float u[model_n_mapped_], half_s, gaussian, wrong = 0.0f;
+    int center = 0, cell, j, k;
+    model_DECLARED;
+    model_LOADED;
+    if (!(wrong <= 0.0f)) {
+        for (k = 0; k < model_n_values; ++k) {
+            values[k] = (double)wrong;
+            bounds[k] = approxsvm_infinity32();
+        }
+        return 0;
+    }
+    cell = model_cell_(half_s);
+    gaussian = model_exp32_(-half_s);
+    for (k = 0; k < model_n_values; ++k) {
+        const int e = center * model_n_values + k;
+        const double scale = model_output_scales_[e] * (double)gaussian;
+        double inner = model_constants_[e];
+        model_FORMS;
+        values[k] = model_intercepts_[k] + (scale > 0.0 ? scale * inner : 0.0);
+        bounds[k] = approxsvm_float_of_bits((uint32_t)model_bounds_[e * model_n_cells_ + cell] << 16);
+        model_SLACK;
+    }
+    return 1;
+}
+#endif

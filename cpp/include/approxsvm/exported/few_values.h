@@ -63,3 +63,60 @@ static inline float model_sq_distance_(const float z[], const uint32_t b[]) {
     return (s[0] + s[1]) + (s[2] + s[3]);
 }
 #endif
+
+#ifdef MODEL_FEW_VALUES
+/* All decision values and their bounds; 0 for @STRANGE@: NaN, with infinite bounds. */
+static inline int model_evaluate_(const model_ROW row[], double values[], float bounds[]) {
+    model_DECLARED;
+    uint32_t codes[model_n_words_];
+    const uint32_t* words = model_words_;
+    const float* weight = model_weights_;
+    double beside = 0.0, sq_length = 0.0;
+    float z[model_n_mapped_], length, reach;
+    int group = 0, is_beside, i, j, k;
+    for (k = 0; k < model_n_values; ++k) {
+        values[k] = (double)approxsvm_nan32();
+        bounds[k] = approxsvm_infinity32();
+    }
+    model_REJECTED;
+    for (j = 0; j < model_n_words_; ++j) codes[j] = 0;
+    for (j = 0; j < model_n_mapped_; ++j) {
+        const double steps = (model_GIVEN - model_origin_) * model_per_step_ - (double)model_lowest_[j];
+        double code = 0.0;
+        if (!(steps > -1125899906842624.0 && steps < 1125899906842624.0)) return 0;
+        if (steps >= 0.5)
+            code = steps < (double)model_largest_code_ ? (double)(int)(steps + 0.5) : (double)model_largest_code_;
+        z[j] = (float)steps;
+        sq_length += steps * steps;
+        beside += (steps - code) * (steps - code);
+        codes[j / model_per_word_] |= (uint32_t)code << j % model_per_word_ * model_code_bits_;
+    }
+    length = model_root_above_(model_above_(sq_length));
+    reach = beside > 0.0 ? model_root_above_(model_above_(beside)) : 0.0f;
+    is_beside = model_slopes_[0] * reach > model_besides_[0] + model_besides_[1] * length;
+    reach = (is_beside ? 0.0f : reach) + model_MOVED;
+    for (k = 0; k < model_n_values; ++k) values[k] = 0.0;
+    for (i = 0; i < model_n_terms_; ++i, words += model_n_words_, weight += model_n_weights_) {
+        const int h = is_beside ? 0 : model_sq_steps_(codes, words);
+        float kernel;
+        while (i == (int)model_ends_[group]) ++group;
+        if (is_beside) {
+            kernel = model_exp32_(model_minus_g_ * model_sq_distance_(z, words));
+        } else if (h < model_n_kernels_) {
+            kernel = model_kernels_[h];
+        } else {
+            continue;
+        }
+        for (k = 0; k < model_n_weights_; ++k) {
+            values[(int)model_places_[group * model_n_weights_ + k]] += (double)weight[k] * (double)kernel;
+        }
+    }
+    for (k = 0; k < model_n_values; ++k) {
+        const float own = is_beside ? model_besides_[2 * k] + model_besides_[2 * k + 1] * length : model_majorants_[k];
+        const float bound = 1.00001f * (own + model_slopes_[k] * reach);
+        values[k] += model_intercepts_[k];
+        bounds[k] = bound < model_most_[k] ? bound : model_most_[k];
+    }
+    return 1;
+}
+#endif

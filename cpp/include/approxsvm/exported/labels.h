@@ -131,3 +131,34 @@ static inline float model_predict(const model_ROW row[]) {
     return value[0];
 }
 #endif
+
+#ifdef MODEL_DECISION_VALUES
+/* Decision values@VALUES_ARE@@NAN@. */
+static inline void model_decision_values(const model_ROW row[], float values[]) {
+    double exact[model_n_values];
+    float bounds[model_n_values];
+    int k;
+    (void)model_evaluate_(row, exact, bounds);
+    for (k = 0; k < model_n_values; ++k) values[k] = (float)exact[k];
+}
+/* Upper bounds of |value - exact value| for each of @decision_values; infinite for @STRANGE@. */
+static inline void model_error_bounds(const model_ROW row[], float bounds[]) {
+    double values[model_n_values];
+    int k;
+    if (!model_evaluate_(row, values, bounds)) return;
+    for (k = 0; k < model_n_values; ++k) bounds[k] = model_with_narrowing_(values[k], bounds[k]);
+}
+#endif
+
+#ifdef MODEL_IS_WITHIN
+/* 1 if @WHAT@ is proven to be @MEANS@, else 0. */
+static inline int model_is_certain(const model_ROW row[]) {
+    float bounds[model_n_values];
+    int k;
+    model_error_bounds(row, bounds);
+    for (k = 0; k < model_n_values; ++k) {
+        if (!(bounds[k] <= model_TOLERANCE)) return 0;
+    }
+    return 1;
+}
+#endif
